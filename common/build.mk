@@ -1,0 +1,131 @@
+# How a lesson is built, for the top Makefile (all lessons) and for each lesson's own.
+# Chosen on the command line or in the environment:
+#   BACKEND    auto (default), cpu or cuda     MPICC      MPI's C compiler (mpicc)
+#   CUDA_HOME  the CUDA Toolkit                NCCL_HOME  NCCL, where it is not in the former
+#   SANITIZE=1 (cpu) AddressSanitizer and UndefinedBehaviorSanitizer
+
+TOP := $(patsubst %/common/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+BACKEND ?= auto
+MPICC ?= mpicc
+CFLAGS ?= -O2 -g
+WARNINGS ?= -Wall -Wextra
+
+# --- Where CUDA and NCCL are ---------------------------------------------------------
+
+ifeq ($(CUDA_HOME),)
+CUDA_HOME := $(firstword $(patsubst %/include/cuda_runtime.h,%,$(wildcard \
+    $(patsubst %/bin/nvcc,%,$(shell command -v nvcc 2>/dev/null))/include/cuda_runtime.h \
+    /usr/local/cuda/include/cuda_runtime.h /usr/include/cuda_runtime.h)))
+endif
+ifeq ($(NCCL_HOME),)
+NCCL_HOME := $(firstword $(patsubst %/include/nccl.h,%,$(wildcard \
+    $(CUDA_HOME)/include/nccl.h /usr/local/include/nccl.h /usr/include/nccl.h)))
+endif
+has_cuda := $(wildcard $(CUDA_HOME)/include/cuda_runtime.h)
+has_nccl := $(wildcard $(NCCL_HOME)/include/nccl.h)
+has_gpu := $(or $(wildcard /dev/nvidia[0-9]*),$(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)))
+
+# --- Which build ---------------------------------------------------------------------
+
+ifeq ($(BACKEND),auto)
+  ifeq ($(has_cuda),)
+    backend := cpu
+    why := no CUDA Toolkit found; CUDA_HOME says where it is
+  else ifeq ($(has_nccl),)
+    backend := cpu
+    why := no NCCL found; NCCL_HOME says where it is
+  else ifeq ($(has_gpu),)
+    backend := cpu
+    why := no GPU is visible here; make BACKEND=cuda builds for GPUs all the same
+  else
+    backend := cuda
+    why := CUDA in $(CUDA_HOME), NCCL in $(NCCL_HOME), and a GPU is visible
+  endif
+else
+  backend := $(BACKEND)
+  why := as asked
+endif
+ifeq ($(filter cpu cuda,$(backend)),)
+  $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
+endif
+
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags clean-lesson,$(MAKECMDGOALS)),all)
+ifneq ($(needs_build),)
+  ifeq ($(backend),cuda)
+    ifeq ($(has_cuda),)
+      $(error BACKEND=cuda, but no CUDA Toolkit: set CUDA_HOME to the folder with include/cuda_runtime.h, or take BACKEND=cpu)
+    else ifeq ($(has_nccl),)
+      $(error BACKEND=cuda, but no NCCL: set NCCL_HOME to the folder with include/nccl.h, or take BACKEND=cpu)
+    endif
+  endif
+endif
+
+# --- Flags ---------------------------------------------------------------------------
+
+cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
+cpu_library := $(cpu_build)/libnccl-cpu.a
+, := ,
+sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
+# Sibling calls off: a call in tail position would hide the line that made it.
+cpu_compile := -g -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -pthread
+
+library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
+cuda_lib := $(call library_dir,$(CUDA_HOME))
+nccl_lib := $(call library_dir,$(NCCL_HOME))
+cuda_compile := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
+cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(nccl_lib) \
+    -lnccl -lcudart -lm
+
+lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
+lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
+
+# --- Rules ---------------------------------------------------------------------------
+
+# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all.
+programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard $(TOP)/[0-9][0-9]-*/*.c)))
+
+.DEFAULT_GOAL := all
+.PHONY: all announce clean-lesson
+all: $(programs)
+
+announce:
+	@echo 'BACKEND=$(backend) ($(why))'
+
+# What the programs were last built with: changes when the choice does, so that no program
+# and no object outlives its build.
+config := $(backend) $(MPICC) $(CFLAGS) $(WARNINGS) $(if $(filter cuda,$(backend)),$(CUDA_HOME) $(NCCL_HOME)) $(SANITIZE)
+config_file := $(TOP)/build/config
+ifneq ($(needs_build),)
+  ifneq ($(config),$(file <$(config_file)))
+    $(shell mkdir -p $(TOP)/build)
+    $(file >$(config_file),$(config))
+  endif
+endif
+
+$(programs): %: %.c $(TOP)/common/lesson.h $(config_file) $(lesson_library) | announce
+	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
+
+cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
+cpu_headers := $(wildcard $(TOP)/cpu/include/*.h $(TOP)/cpu/src/*.h)
+cpu_stamp := $(cpu_build)/config
+ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
+  ifneq ($(filter-out help clean clean-lesson,$(or $(MAKECMDGOALS),all)),)
+    $(shell mkdir -p $(cpu_build))
+    $(file >$(cpu_stamp),$(MPICC) $(CFLAGS) $(WARNINGS))
+  endif
+endif
+
+$(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
+	$(MPICC) -std=gnu11 $(CFLAGS) $(WARNINGS) $(cpu_compile) -c $< -o $@
+
+$(cpu_library): $(cpu_objects)
+	@rm -f $@
+	ar rcs $@ $^
+
+clean-lesson:
+	rm -f $(programs)
+ifneq ($(PROGRAM),)
+clean: clean-lesson
+.PHONY: clean
+endif

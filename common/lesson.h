@@ -1,0 +1,445 @@
+/*
+ * lesson.h: what every lesson needs and none teaches.
+ *
+ * Error checks, the command line, the tables, the verdict. The calls that a lesson is
+ * about stand in its own main; nothing of MPI's, CUDA's or NCCL's life cycle is in here.
+ */
+#ifndef LESSON_H
+#define LESSON_H
+
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <nccl.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Error checks ----------------------------------------------------------------- */
+
+/* Each runs a call and, if it fails, ends the whole job with exit code 1: a rank that only
+ * left by itself would leave the others waiting for it. */
+#define CHECK_MPI(call)                                                                  \
+    do {                                                                                 \
+        int mpi_error = (call);                                                          \
+        if (mpi_error != MPI_SUCCESS)                                                    \
+            lesson_mpi_failed(mpi_error, #call, __FILE__, __LINE__);                     \
+    } while (0)
+
+#define CHECK_CUDA(call)                                                                 \
+    do {                                                                                 \
+        cudaError_t cuda_error = (call);                                                 \
+        if (cuda_error != cudaSuccess)                                                   \
+            lesson_cuda_failed(cuda_error, #call, __FILE__, __LINE__);                   \
+    } while (0)
+
+#define CHECK_NCCL(call)                                                                 \
+    do {                                                                                 \
+        ncclResult_t nccl_error = (call);                                                \
+        if (nccl_error != ncclSuccess)                                                   \
+            lesson_nccl_failed(nccl_error, #call, __FILE__, __LINE__);                   \
+    } while (0)
+
+/* Every function of this file may be called by any lesson, and no lesson calls all. */
+#if defined(__GNUC__)
+#define LESSON_FUNCTION static __attribute__((unused))
+#else
+#define LESSON_FUNCTION static
+#endif
+
+/* This rank's number and host; rank 0 of 1 as long as MPI has not started. */
+struct lesson_self {
+    int rank, nranks;
+    char host[MPI_MAX_PROCESSOR_NAME];
+};
+
+LESSON_FUNCTION struct lesson_self lesson_self(void) {
+    struct lesson_self self = {0, 1, "this host"};
+    int started = 0, ended = 0, length;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (started && !ended) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &self.nranks);
+        MPI_Get_processor_name(self.host, &length);
+        self.host[strcspn(self.host, ".")] = '\0';
+    }
+    return self;
+}
+
+/* Prints "rank R on HOST: " and the message to stderr, and ends the job with exit code 1.
+ * The ranks speak in rank order, a moment apart: a failure that all of them share is
+ * printed once, because the first one's MPI_Abort ends the others. */
+LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
+    struct lesson_self self = lesson_self();
+    if (self.nranks > 1) {
+        double turn = MPI_Wtime() + 0.3 * (self.rank < 10 ? self.rank : 10);
+        while (MPI_Wtime() < turn)
+            ;
+    }
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fflush(stdout);
+    fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.host, text);
+    fflush(stderr);
+    int started = 0, ended = 0;
+    MPI_Initialized(&started);
+    MPI_Finalized(&ended);
+    if (started && !ended)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
+}
+
+LESSON_FUNCTION _Noreturn void lesson_mpi_failed(int error, const char *call,
+                                                 const char *file, int line) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    MPI_Error_string(error, text, &length);
+    lesson_fail("%s failed at %s:%d\n  MPI says: %s", call, file, line, text);
+}
+
+LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char *call,
+                                                  const char *file, int line) {
+    const char *hint = "";
+    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
+        hint = "\n  Hint: this host has no GPU that CUDA can use, or its driver is too old."
+               "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
+    else if (error == cudaErrorMemoryAllocation)
+        hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
+    lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, file, line,
+                cudaGetErrorString(error), cudaGetErrorName(error), hint);
+}
+
+LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char *call,
+                                                  const char *file, int line) {
+    const char *hint = "";
+    if (error == ncclUnhandledCudaError)
+        hint = "\n  Hint: a CUDA call inside NCCL failed; NCCL_DEBUG=INFO names it.";
+    else if (error == ncclInvalidUsage)
+        hint = "\n  Hint: one GPU per rank, one rank per number, the same unique id on all?"
+               "\n        NCCL_DEBUG=INFO says more.";
+    else if (error == ncclInvalidArgument)
+        hint = "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
+    else if (error == ncclSystemError || error == ncclRemoteError)
+        hint = "\n  Hint: often the network: NCCL_DEBUG=INFO shows which interface NCCL took,"
+               "\n        NCCL_SOCKET_IFNAME=name chooses another.";
+    lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call, file, line,
+                ncclGetErrorString(error), ncclGetLastError(NULL), hint);
+}
+
+/* --- The command line ------------------------------------------------------------- */
+
+/* Ends every rank with the same exit code; rank 0 has said why. */
+LESSON_FUNCTION _Noreturn void lesson_leave(int exit_code) {
+    fflush(NULL);
+    MPI_Finalize();
+    exit(exit_code);
+}
+
+LESSON_FUNCTION void lesson_usage(FILE *out, const char *program, const char *what,
+                                  size_t count) {
+    fprintf(out, "usage: %s%s [-h]\n", program, what ? " [-n COUNT]" : "");
+    if (what)
+        fprintf(out, "  -n COUNT  %s, at least 1 (default %zu)\n", what, count);
+    fprintf(out, "  -h        this text\n");
+}
+
+/* The value of -n from the command line, the same on every rank.
+ *   what   what -n counts, for the usage text; NULL if the lesson has no -n
+ *   count  the default
+ * Called after MPI_Init, so that only rank 0 speaks. Wrong usage: exit code 2. */
+LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
+                                    size_t count) {
+    // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    bool speak = lesson_self().rank == 0;
+    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
+    char problem[256] = "";
+    size_t default_count = count;
+    for (int i = 1; i < argc && !problem[0]; i++) {
+        if (strcmp(argv[i], "-h") == 0) {
+            if (speak)
+                lesson_usage(stdout, program, what, default_count);
+            lesson_leave(0);
+        } else if (what && strcmp(argv[i], "-n") == 0 && i + 1 == argc) {
+            snprintf(problem, sizeof problem, "-n needs a number");
+        } else if (what && strcmp(argv[i], "-n") == 0) {
+            const char *text = argv[++i];
+            char *end;
+            errno = 0;
+            long long value = strtoll(text, &end, 10);
+            if (end == text || *end != '\0')
+                snprintf(problem, sizeof problem, "-n %.99s is not a whole number", text);
+            else if (value < 1)
+                snprintf(problem, sizeof problem, "-n %.99s is less than 1", text);
+            else if (errno == ERANGE || value > 1000000000000)
+                snprintf(problem, sizeof problem, "-n %.99s is too large", text);
+            count = (size_t)value;
+        } else {
+            snprintf(problem, sizeof problem, "unknown %s %.99s",
+                     argv[i][0] == '-' ? "option" : "argument", argv[i]);
+        }
+    }
+    if (problem[0]) {
+        if (speak) {
+            fprintf(stderr, "%s: %s\n", program, problem);
+            lesson_usage(stderr, program, what, default_count);
+        }
+        lesson_leave(2);
+    }
+    return count;
+}
+
+/* For a lesson without -n. */
+LESSON_FUNCTION void lesson_no_arguments(int argc, char **argv) {
+    lesson_count(argc, argv, NULL, 0);
+}
+
+/* --- GPUs and memory -------------------------------------------------------------- */
+
+struct lesson_gpu {
+    char host[MPI_MAX_PROCESSOR_NAME];
+    char bus_id[32];
+    int device, ndevices;
+};
+
+LESSON_FUNCTION bool lesson_same_gpu(const struct lesson_gpu *a,
+                                     const struct lesson_gpu *b) {
+    return strcmp(a->host, b->host) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
+}
+
+/* Ends the job with exit code 1 and one message if two ranks of a host are bound to the
+ * same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
+LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
+    struct lesson_self self = lesson_self();
+    struct lesson_gpu mine = {.device = -1}, *all;
+    memcpy(mine.host, self.host, sizeof mine.host);
+    CHECK_CUDA(cudaGetDevice(&mine.device));
+    CHECK_CUDA(cudaGetDeviceCount(&mine.ndevices));
+    CHECK_CUDA(cudaDeviceGetPCIBusId(mine.bus_id, sizeof mine.bus_id, mine.device));
+    all = calloc((size_t)self.nranks, sizeof *all);
+    if (!all)
+        lesson_fail("out of host memory");
+    CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
+                            MPI_COMM_WORLD));
+    // NCCL 2.30 and newer allow it when they are told to.
+    const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    int first = -1;
+    for (int i = 0; i < self.nranks && first < 0; i++)
+        for (int j = i + 1; j < self.nranks && first < 0; j++)
+            if (lesson_same_gpu(&all[i], &all[j]))
+                first = i;
+    if (first >= 0 && !(allowed && strcmp(allowed, "1") == 0)) {
+        if (self.rank == 0) {
+            const struct lesson_gpu *gpu = &all[first];
+            int ranks_there = 0;
+            fprintf(stderr, "ranks");
+            for (int i = 0; i < self.nranks; i++) {
+                ranks_there += strcmp(all[i].host, gpu->host) == 0;
+                if (lesson_same_gpu(&all[i], gpu))
+                    fprintf(stderr, "%s %d", i == first ? "" : " and", i);
+            }
+            fprintf(stderr,
+                    " on %s are bound to the same GPU, number %d (%s);"
+                    " NCCL wants one GPU per rank.\n",
+                    gpu->host, gpu->device, gpu->bus_id);
+            if (ranks_there > gpu->ndevices)
+                fprintf(stderr,
+                        "  Hint: this host shows %d GPU%s: at most -np %d here,"
+                        " or more hosts.\n",
+                        gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
+            else
+                fprintf(stderr, "  Hint: its %d ranks have GPUs enough, but their numbers do"
+                                " not follow one another,\n"
+                                "        and rank %% deviceCount wants that: place the ranks"
+                                " host by host\n"
+                                "        (srun --distribution=block, mpirun --map-by"
+                                " slot).\n",
+                        ranks_there);
+        }
+        free(all);
+        lesson_leave(1);
+    }
+    free(all);
+}
+
+/* Ends the job with exit code 1 unless this rank's GPU has `bytes` bytes free. */
+LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
+    size_t free_bytes, total_bytes;
+    CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (bytes > free_bytes)
+        lesson_fail("the buffers need %.3g GB of GPU memory, and the GPU has %.3g GB free of "
+                    "%.3g GB\n  Hint: choose a smaller -n.",
+                    (double)bytes / 1e9, (double)free_bytes / 1e9,
+                    (double)total_bytes / 1e9);
+}
+
+/* malloc that does not fail: `bytes` bytes of host memory, to be given to free(). */
+LESSON_FUNCTION void *lesson_malloc(size_t bytes) {
+    void *memory = malloc(bytes);
+    if (!memory)
+        lesson_fail("no %.3g GB of host memory left\n  Hint: choose a smaller -n.",
+                    (double)bytes / 1e9);
+    return memory;
+}
+
+/* --- Tables ----------------------------------------------------------------------- */
+
+enum { LESSON_CELLS = 16, LESSON_EDGE = 4, LESSON_WIDTH = 24 };
+
+/* How a value is written in a cell. */
+LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
+    snprintf(text, LESSON_WIDTH, "%.15g", value);
+}
+
+/* A value made by lesson_letter: A0, A1, … for rank 0, B0, B1, … for rank 1, AA0 for 26. */
+LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
+    unsigned long long bits = (unsigned long long)value, rank = bits >> 32;
+    char letters[8];
+    int used = 0;
+    for (rank++; rank > 0 && used < 7; rank = (rank - 1) / 26)
+        letters[used++] = (char)('A' + (rank - 1) % 26);
+    int length = 0;
+    while (used > 0)
+        text[length++] = letters[--used];
+    snprintf(text + length, (size_t)(LESSON_WIDTH - length), "%llu", bits & 0xffffffff);
+}
+
+/* An element that says where it came from: the sender's rank, its place in the sender's
+ * buffer. Fits a uint64_t and, exactly, a double. */
+LESSON_FUNCTION uint64_t lesson_letter(int rank, size_t index) {
+    return ((uint64_t)rank << 32) | (uint32_t)index;
+}
+
+/* The style of all cells of a lesson. */
+LESSON_FUNCTION void (*lesson_cell)(char *text, double value) = lesson_cell_number;
+
+LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t type) {
+    switch (type) {
+    case ncclInt32: return ((const int32_t *)values)[i];
+    case ncclInt64: return (double)((const int64_t *)values)[i];
+    case ncclUint64: return (double)((const uint64_t *)values)[i];
+    case ncclFloat32: return (double)((const float *)values)[i];
+    case ncclFloat64: return ((const double *)values)[i];
+    default: lesson_fail("lesson_value does not know data type %d", (int)type);
+    }
+}
+
+/* Prints every rank's buffer as a table, in rank order, whatever order they ran in.
+ *   title   the line above, for example "Before broadcast:"
+ *   values  this rank's buffer, on the host: count elements of type
+ * Above 16 elements the first and the last 4 are shown, with the number between them.
+ * A collective call: every rank comes, rank 0 prints. */
+LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t count,
+                                  ncclDataType_t type) {
+    struct lesson_self self = lesson_self();
+    bool cut = count > LESSON_CELLS;
+    size_t shown = cut ? 2 * LESSON_EDGE : count, row = shown * LESSON_WIDTH;
+    char *mine = lesson_malloc(row), *all = lesson_malloc(row * (size_t)self.nranks);
+    for (size_t c = 0; c < shown; c++) {
+        size_t i = cut && c >= LESSON_EDGE ? count - shown + c : c;
+        lesson_cell(mine + c * LESSON_WIDTH, lesson_value(values, i, type));
+    }
+    CHECK_MPI(MPI_Gather(mine, (int)row, MPI_CHAR, all, (int)row, MPI_CHAR, 0,
+                         MPI_COMM_WORLD));
+    if (self.rank == 0) {
+        size_t width = 0;
+        for (size_t c = 0; c < shown * (size_t)self.nranks; c++)
+            width = strlen(all + c * LESSON_WIDTH) > width ? strlen(all + c * LESSON_WIDTH)
+                                                           : width;
+        char between[64] = "";
+        if (cut)
+            snprintf(between, sizeof between, " ... %zu more ... |", count - shown);
+        size_t dashes = 1 + shown * (width + 3) + strlen(between);
+        printf("%s\n", title);
+        for (int r = 0; r < self.nranks; r++) {
+            char rule[1024];
+            memset(rule, '-', sizeof rule);
+            rule[dashes < sizeof rule ? dashes : sizeof rule - 1] = '\0';
+            printf("       %s\nGPU %-3d|", rule, r);
+            for (size_t c = 0; c < shown; c++)
+                printf("%s %-*s |", cut && c == LESSON_EDGE ? between : "", (int)width,
+                       all + (size_t)r * row + c * LESSON_WIDTH);
+            printf("\n       %s\n", rule);
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    free(mine);
+    free(all);
+}
+
+/* Prints one line of text (at most 255 characters) per rank, in rank order. */
+LESSON_FUNCTION void lesson_print_in_order(const char *line) {
+    enum { LINE = 256 };
+    struct lesson_self self = lesson_self();
+    char mine[LINE], *all = lesson_malloc(LINE * (size_t)self.nranks);
+    snprintf(mine, sizeof mine, "%s", line);
+    CHECK_MPI(MPI_Gather(mine, LINE, MPI_CHAR, all, LINE, MPI_CHAR, 0, MPI_COMM_WORLD));
+    for (int r = 0; self.rank == 0 && r < self.nranks; r++)
+        printf("%s\n", all + (size_t)r * LINE);
+    fflush(stdout);
+    free(all);
+}
+
+/* --- The verdict ------------------------------------------------------------------ */
+
+LESSON_FUNCTION struct {
+    unsigned long long checked, wrong;
+    double index, got, expected; // of the first wrong one
+} lesson_checks;
+
+/* Notes whether element `index` of this rank's result is what was expected. */
+LESSON_FUNCTION void lesson_expect(size_t index, double got, double expected) {
+    lesson_checks.checked++;
+    if (got == expected)
+        return;
+    if (lesson_checks.wrong++ == 0) {
+        lesson_checks.index = (double)index;
+        lesson_checks.got = got;
+        lesson_checks.expected = expected;
+    }
+}
+
+/* Prints the verdict over all ranks' lesson_expect calls as the last line.
+ *   what  the word for one checked thing, for example "element"
+ * Returns the program's exit code: 0 if all were right on every rank, else 1. */
+LESSON_FUNCTION int lesson_verdict(const char *what) {
+    struct lesson_self self = lesson_self();
+    unsigned long long mine[2] = {lesson_checks.checked, lesson_checks.wrong}, sum[2];
+    CHECK_MPI(MPI_Allreduce(mine, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
+    if (sum[1] == 0) {
+        if (self.rank == 0)
+            printf("OK: %d rank%s, all %llu %ss as expected\n", self.nranks,
+                   self.nranks == 1 ? "" : "s", sum[0], what);
+        fflush(stdout);
+        return 0;
+    }
+    // The lowest rank that has a wrong one tells rank 0 about it.
+    int candidate = mine[1] ? self.rank : self.nranks, teller;
+    CHECK_MPI(
+        MPI_Allreduce(&candidate, &teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    double first[3] = {lesson_checks.index, lesson_checks.got, lesson_checks.expected};
+    CHECK_MPI(MPI_Bcast(first, 3, MPI_DOUBLE, teller, MPI_COMM_WORLD));
+    if (self.rank == 0) {
+        char got[LESSON_WIDTH], expected[LESSON_WIDTH];
+        lesson_cell(got, first[1]);
+        lesson_cell(expected, first[2]);
+        printf("FAILED: rank %d, %s %.0f is %s, expected %s", teller, what, first[0], got,
+               expected);
+        if (sum[1] > 1)
+            printf(" (and %llu more)", sum[1] - 1);
+        printf("\n");
+        fflush(stdout);
+    }
+    return 1;
+}
+
+#endif

@@ -1,0 +1,598 @@
+/*
+ * cuda_runtime.h of the CPU build: no GPU is used.
+ *
+ * It declares the part of the CUDA runtime, version 13.0, that a C program which calls
+ * NCCL needs: devices, memory, copies, streams, events, graphs. Names, types, values and
+ * signatures are those that NVIDIA publishes, so a program that keeps to these calls
+ * compiles unchanged against this header and against the CUDA Toolkit. "Device memory" is
+ * host memory here, set apart from the rest; a stream is a queue that every wait
+ * advances.
+ *
+ * The rules in the comments come from the manual "CUDA Runtime API"; each group names the
+ * page. Unless a comment says otherwise, a call returns cudaSuccess, sizes are in bytes,
+ * a null output pointer gives cudaErrorInvalidValue, and a call may also return the error
+ * of an operation that was queued earlier. Every error that a call returns is kept, for
+ * the calling thread, until cudaGetLastError is called; cudaErrorNotReady from a query is
+ * the exception: it is an answer, not an error.
+ */
+#ifndef CUDA_RUNTIME_H_CPU
+#define CUDA_RUNTIME_H_CPU
+
+#include <stddef.h>
+
+#define CUDART_VERSION 13000
+#define CUDART_CB
+
+/* Default arguments exist in C++ only. */
+#ifdef __cplusplus
+#define CUDA_CPU_DEFAULT(value) = value
+#else
+#define CUDA_CPU_DEFAULT(value)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- types
+ * CUDA Runtime API, Data types used by CUDA Runtime. */
+
+/* What a call reports; cudaGetErrorString puts it into words. */
+enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInitializationError = 3,
+    cudaErrorCudartUnloading = 4,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidPitchValue = 12,
+    cudaErrorInvalidSymbol = 13,
+    cudaErrorInvalidHostPointer = 16,
+    cudaErrorInvalidDevicePointer = 17,
+    cudaErrorInvalidMemcpyDirection = 21,
+    cudaErrorStubLibrary = 34,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorCallRequiresNewerDriver = 36,
+    cudaErrorDevicesUnavailable = 46,
+    cudaErrorIncompatibleDriverContext = 49,
+    cudaErrorMissingConfiguration = 52,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorStartupFailure = 127,
+    cudaErrorInvalidKernelImage = 200,
+    cudaErrorDeviceUninitialized = 201,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorECCUncorrectable = 214,
+    cudaErrorDeviceAlreadyInUse = 216,
+    cudaErrorPeerAccessUnsupported = 217,
+    cudaErrorNvlinkUncorrectable = 220,
+    cudaErrorSharedObjectInitFailed = 303,
+    cudaErrorOperatingSystem = 304,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorIllegalState = 401,
+    cudaErrorSymbolNotFound = 500,
+    cudaErrorNotReady = 600,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
+    cudaErrorLaunchTimeout = 702,
+    cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorPeerAccessNotEnabled = 705,
+    cudaErrorSetOnActiveProcess = 708,
+    cudaErrorContextIsDestroyed = 709,
+    cudaErrorAssert = 710,
+    cudaErrorTooManyPeers = 711,
+    cudaErrorHostMemoryAlreadyRegistered = 712,
+    cudaErrorHostMemoryNotRegistered = 713,
+    cudaErrorHardwareStackError = 714,
+    cudaErrorIllegalInstruction = 715,
+    cudaErrorMisalignedAddress = 716,
+    cudaErrorInvalidAddressSpace = 717,
+    cudaErrorInvalidPc = 718,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720,
+    cudaErrorNotPermitted = 800,
+    cudaErrorNotSupported = 801,
+    cudaErrorSystemNotReady = 802,
+    cudaErrorSystemDriverMismatch = 803,
+    cudaErrorCompatNotSupportedOnDevice = 804,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureMerge = 902,
+    cudaErrorStreamCaptureUnmatched = 903,
+    cudaErrorStreamCaptureUnjoined = 904,
+    cudaErrorStreamCaptureIsolation = 905,
+    cudaErrorStreamCaptureImplicit = 906,
+    cudaErrorCapturedEvent = 907,
+    cudaErrorStreamCaptureWrongThread = 908,
+    cudaErrorTimeout = 909,
+    cudaErrorGraphExecUpdateFailure = 910,
+    cudaErrorExternalDevice = 911,
+    cudaErrorInvalidClusterSize = 912,
+    cudaErrorUnknown = 999,
+    cudaErrorApiFailureBase = 10000
+};
+typedef enum cudaError cudaError_t;
+
+/* Which way a copy goes. cudaMemcpyDefault lets the addresses decide. */
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4
+};
+
+/* What cudaPointerGetAttributes says of an address. */
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
+};
+
+enum cudaComputeMode {
+    cudaComputeModeDefault = 0,
+    cudaComputeModeExclusive = 1,
+    cudaComputeModeProhibited = 2,
+    cudaComputeModeExclusiveProcess = 3
+};
+
+/* The attributes that cudaDeviceGetAttribute knows here. */
+enum cudaDeviceAttr {
+    cudaDevAttrMaxThreadsPerBlock = 1,
+    cudaDevAttrMaxSharedMemoryPerBlock = 8,
+    cudaDevAttrTotalConstantMemory = 9,
+    cudaDevAttrWarpSize = 10,
+    cudaDevAttrClockRate = 13,
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrIntegrated = 18,
+    cudaDevAttrCanMapHostMemory = 19,
+    cudaDevAttrComputeMode = 20,
+    cudaDevAttrConcurrentKernels = 31,
+    cudaDevAttrEccEnabled = 32,
+    cudaDevAttrPciBusId = 33,
+    cudaDevAttrPciDeviceId = 34,
+    cudaDevAttrMemoryClockRate = 36,
+    cudaDevAttrGlobalMemoryBusWidth = 37,
+    cudaDevAttrL2CacheSize = 38,
+    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+    cudaDevAttrAsyncEngineCount = 40,
+    cudaDevAttrUnifiedAddressing = 41,
+    cudaDevAttrPciDomainId = 50,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrStreamPrioritiesSupported = 78,
+    cudaDevAttrManagedMemory = 83,
+    cudaDevAttrPageableMemoryAccess = 88,
+    cudaDevAttrConcurrentManagedAccess = 89,
+    cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrHostRegisterSupported = 99,
+    cudaDevAttrMemoryPoolsSupported = 115,
+    cudaDevAttrGPUDirectRDMASupported = 116
+};
+
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone = 0,
+    cudaStreamCaptureStatusActive = 1,
+    cudaStreamCaptureStatusInvalidated = 2
+};
+
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal = 1,
+    cudaStreamCaptureModeRelaxed = 2
+};
+
+enum cudaGraphInstantiateFlags {
+    cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
+    cudaGraphInstantiateFlagUpload = 2,
+    cudaGraphInstantiateFlagDeviceLaunch = 4,
+    cudaGraphInstantiateFlagUseNodePriority = 8
+};
+
+#define cudaHostAllocDefault 0x00
+#define cudaHostAllocPortable 0x01
+#define cudaHostAllocMapped 0x02
+#define cudaHostAllocWriteCombined 0x04
+#define cudaPeerAccessDefault 0x00
+#define cudaMemAttachGlobal 0x01
+#define cudaMemAttachHost 0x02
+#define cudaMemAttachSingle 0x04
+#define cudaStreamDefault 0x00
+#define cudaStreamNonBlocking 0x01
+#define cudaEventDefault 0x00
+#define cudaEventBlockingSync 0x01
+#define cudaEventDisableTiming 0x02
+#define cudaEventInterprocess 0x04
+#define cudaEventWaitDefault 0x00
+#define cudaEventWaitExternal 0x01
+#define cudaCpuDeviceId ((int)-1)
+#define cudaInvalidDeviceId ((int)-2)
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
+
+/* The stream 0 of every device, by name: it waits for the blocking streams of its device,
+ * and they wait for it. A stream made with cudaStreamNonBlocking takes no part in that.
+ * The per-thread stream belongs to the calling thread and is a blocking stream otherwise.
+ * CUDA Runtime API, Stream synchronization behavior. */
+#define cudaStreamLegacy ((cudaStream_t)0x1)
+#define cudaStreamPerThread ((cudaStream_t)0x2)
+
+typedef struct CUuuid_st {
+    char bytes[16];
+} CUuuid;
+typedef struct CUuuid_st cudaUUID_t;
+
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+    int device;          /* the device that the memory belongs to */
+    void *devicePointer; /* the address for the device, null where it has none */
+    void *hostPointer;   /* the address for the host, null where it has none */
+    long reserved[8];
+};
+
+/* The fields of cudaDeviceProp that programs print or decide on, in their published
+ * order. The published struct has more; none of those mean anything without a GPU. */
+struct cudaDeviceProp {
+    char name[256];
+    cudaUUID_t uuid;
+    size_t totalGlobalMem;    /* bytes of memory on the device */
+    size_t sharedMemPerBlock; /* bytes */
+    int regsPerBlock;
+    int warpSize;
+    size_t memPitch; /* bytes */
+    int maxThreadsPerBlock;
+    int maxThreadsDim[3];
+    int maxGridSize[3];
+    size_t totalConstMem; /* bytes */
+    int major;            /* compute capability, the part before the point */
+    int minor;            /* and the part after it */
+    size_t textureAlignment;
+    int multiProcessorCount;
+    int integrated;
+    int canMapHostMemory;
+    int concurrentKernels;
+    int ECCEnabled;
+    int pciBusID;
+    int pciDeviceID;
+    int pciDomainID;
+    int tccDriver;
+    int asyncEngineCount;
+    int unifiedAddressing;
+    int memoryBusWidth; /* bits */
+    int l2CacheSize;    /* bytes */
+    int maxThreadsPerMultiProcessor;
+    int streamPrioritiesSupported;
+    size_t sharedMemPerMultiprocessor; /* bytes */
+    int regsPerMultiprocessor;
+    int managedMemory;
+    int isMultiGpuBoard;
+    int multiGpuBoardGroupID;
+    int hostNativeAtomicSupported;
+    int pageableMemoryAccess;
+    int concurrentManagedAccess;
+    int computePreemptionSupported;
+    int cooperativeLaunch;
+    int hostRegisterSupported;
+    int memoryPoolsSupported;
+    int gpuDirectRDMASupported;
+};
+
+/* ---------------------------------------------------------------- errors
+ * CUDA Runtime API, Error Handling. */
+
+/* The last error of the calling thread; sets it back to cudaSuccess. */
+cudaError_t cudaGetLastError(void);
+
+/* The last error of the calling thread; leaves it as it is. */
+cudaError_t cudaPeekAtLastError(void);
+
+/* The enumerator's name, such as "cudaErrorNoDevice"; "unrecognized error code" for a
+ * number that stands for no error. The text is never null and is not to be freed. */
+const char *cudaGetErrorName(cudaError_t error);
+
+/* The same in words, such as "no CUDA-capable device is detected". */
+const char *cudaGetErrorString(cudaError_t error);
+
+/* ---------------------------------------------------------------- versions
+ * CUDA Runtime API, Version Management. 1000 * major + 10 * minor. */
+
+/* Writes the newest CUDA version that the driver supports. */
+cudaError_t cudaDriverGetVersion(int *driverVersion);
+
+/* Writes the version of this runtime, CUDART_VERSION. */
+cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
+
+/* ---------------------------------------------------------------- devices
+ * CUDA Runtime API, Device Management. A device outside 0 … count - 1:
+ * cudaErrorInvalidDevice. */
+
+/* Writes the number of devices: those in CUDA_VISIBLE_DEVICES if it is set, else
+ * CPU_DEVICES, else one for each rank on this host (4 without MPI). None: writes 0 and
+ * returns cudaErrorNoDevice. */
+cudaError_t cudaGetDeviceCount(int *count);
+
+/* Makes `device` the current one of the calling thread: what it allocates and creates
+ * from now on belongs there. Every thread starts with device 0. */
+cudaError_t cudaSetDevice(int device);
+
+/* Writes the current device of the calling thread. */
+cudaError_t cudaGetDevice(int *device);
+
+/* Fills `prop` with what is known of `device`. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
+
+/* Writes one attribute of `device`. An attribute that does not exist:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device);
+
+/* Writes "domain:bus:device.function" in hexadecimal, such as "0000:01:00.0", into the
+ * `len` bytes at `pciBusId`; 13 hold it with its final zero. Too short:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device);
+
+/* Writes the device that has this PCI bus id. None has it: cudaErrorInvalidDevice; text
+ * that is no bus id: cudaErrorInvalidValue. */
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId);
+
+/* Waits until everything queued on any stream of the current device has happened. */
+cudaError_t cudaDeviceSynchronize(void);
+
+/* Destroys what this process holds on the current device: memory, streams, events. */
+cudaError_t cudaDeviceReset(void);
+
+/* Writes the numbers of the lowest and the highest stream priority; a smaller number is a
+ * higher priority, so greatestPriority <= leastPriority. Null pointers are skipped. */
+cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority);
+
+/* ---------------------------------------------------------------- peers
+ * CUDA Runtime API, Peer Device Memory Access. */
+
+/* Writes 1 if `device` can read and write the memory of `peerDevice`, else 0; a device is
+ * no peer of itself. */
+cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice);
+
+/* Lets the current device use the memory of `peerDevice`; `flags` is 0. No peer:
+ * cudaErrorInvalidDevice; already so: cudaErrorPeerAccessAlreadyEnabled; flags not 0:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
+
+/* Takes that back. Not enabled: cudaErrorPeerAccessNotEnabled. */
+cudaError_t cudaDeviceDisablePeerAccess(int peerDevice);
+
+/* ---------------------------------------------------------------- memory
+ * CUDA Runtime API, Memory Management. No room: cudaErrorMemoryAllocation. */
+
+/* Allocates `size` bytes on the current device, not cleared, aligned for any type. Size 0
+ * gives a null pointer and cudaSuccess. */
+cudaError_t cudaMalloc(void **devPtr, size_t size);
+
+/* Frees what cudaMalloc, cudaMallocManaged or cudaMallocAsync gave, after all work that
+ * is queued on that device; null does nothing. Any other address, or one freed already:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaFree(void *devPtr);
+
+/* Allocates `size` bytes of page-locked host memory, which host and devices may use. */
+cudaError_t cudaMallocHost(void **ptr, size_t size);
+
+/* The same; `flags` is a sum of cudaHostAlloc… constants. Other bits:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags);
+
+/* Frees what cudaMallocHost or cudaHostAlloc gave; null does nothing. Any other address:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaFreeHost(void *ptr);
+
+/* Allocates `size` bytes that host and devices use at the same address. `flags` is
+ * cudaMemAttachGlobal or cudaMemAttachHost. Other flags, or size 0:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaMallocManaged(void **devPtr, size_t size,
+                              unsigned int flags CUDA_CPU_DEFAULT(cudaMemAttachGlobal));
+
+/* Writes the bytes of the current device that are free, and those it has. */
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+
+/* Copies `count` bytes and returns when they are there, except that a copy within device
+ * memory may still be on its way. It is queued on the default stream, so it waits for the
+ * blocking streams. A kind that is none: cudaErrorInvalidMemcpyDirection. */
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t count,
+                       enum cudaMemcpyKind kind);
+
+/* Queues the copy on `stream` and may return before it has happened: leave `src` and
+ * `dst` alone until the stream is synchronised. */
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
+                            enum cudaMemcpyKind kind,
+                            cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* Copies `count` bytes from one device's memory to another's, in order with all work of
+ * both devices; returns without waiting for it. A device that does not exist:
+ * cudaErrorInvalidDevice. */
+cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice,
+                           size_t count);
+
+/* The same, in order with `stream` only. */
+cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice,
+                                size_t count, cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* Sets `count` bytes of device memory to the low byte of `value`, on the default stream;
+ * returns without waiting for it. */
+cudaError_t cudaMemset(void *devPtr, int value, size_t count);
+
+/* The same on `stream`. */
+cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count,
+                            cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* Says what kind of memory `ptr` points into, and whose. An address that no call above
+ * gave is cudaMemoryTypeUnregistered, which is no error. CUDA Runtime API, Unified
+ * Addressing. */
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                     const void *ptr);
+
+/* Allocates `size` bytes on the device of `hStream`. The pointer is known at once, the
+ * memory may be used by work that comes later on that stream. CUDA Runtime API, Stream
+ * Ordered Memory Allocator. */
+cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream);
+
+/* Frees `devPtr` when `hStream` has come this far. An address that no allocation gave:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream);
+
+/* ---------------------------------------------------------------- streams
+ * CUDA Runtime API, Stream Management. Operations of one stream happen in the order in
+ * which they were queued; nothing orders two streams but events and the default stream
+ * (0). A stream that was never created: cudaErrorInvalidResourceHandle. */
+
+/* Creates a stream on the current device that keeps step with the default stream. */
+cudaError_t cudaStreamCreate(cudaStream_t *pStream);
+
+/* The same with `flags` cudaStreamDefault or cudaStreamNonBlocking (does not keep step
+ * with the default stream). Other flags: cudaErrorInvalidValue. */
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags);
+
+/* The same with a priority, which is brought into the range that
+ * cudaDeviceGetStreamPriorityRange gives. */
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags,
+                                         int priority);
+
+/* Gives the stream up; returns at once. What is still queued on it happens all the
+ * same. */
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+
+/* Waits until everything queued on `stream` has happened. */
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+/* cudaSuccess if everything queued on `stream` has happened, else cudaErrorNotReady. */
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+
+/* Makes what is queued on `stream` from now on wait for what `event` captured in its
+ * latest cudaEventRecord; an event never recorded holds nothing up. The host does not
+ * wait. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned int flags CUDA_CPU_DEFAULT(0));
+
+/* Queues a call of fn(userData) on `stream`. The function must not call CUDA.
+ * CUDA Runtime API, Execution Control. */
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
+
+/* ---------------------------------------------------------------- events
+ * CUDA Runtime API, Event Management. An event that was never created, or a null one:
+ * cudaErrorInvalidResourceHandle (a null event may also give cudaErrorInvalidValue). */
+
+/* Creates an event on the current device. */
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+
+/* The same with `flags`, a sum of cudaEvent… constants. Other bits, or
+ * cudaEventInterprocess without cudaEventDisableTiming: cudaErrorInvalidValue. */
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+
+/* Captures in `event` what is queued on `stream` now; replaces an earlier capture. */
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* cudaSuccess if what `event` captured has happened (also if it captured nothing), else
+ * cudaErrorNotReady. */
+cudaError_t cudaEventQuery(cudaEvent_t event);
+
+/* Waits until what `event` captured has happened. */
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+
+/* Writes the milliseconds from `start` to `end`. One of them not recorded, or made with
+ * cudaEventDisableTiming: cudaErrorInvalidResourceHandle; not yet reached:
+ * cudaErrorNotReady. */
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
+
+/* Gives the event up; may be called before it was reached. */
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+/* ---------------------------------------------------------------- graphs
+ * CUDA Runtime API, Stream Management and Graph Management. */
+
+/* From now on, what is queued on `stream` is written into a graph instead of being done.
+ * The default stream can't be captured: cudaErrorStreamCaptureUnsupported; a stream that
+ * is being captured already: cudaErrorIllegalState. */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+
+/* Ends the capture and writes the graph. A stream that is not being captured:
+ * cudaErrorIllegalState. A capture that broke a rule: writes null and returns
+ * cudaErrorStreamCaptureInvalidated. */
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
+
+/* Writes whether `stream` is being captured. */
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                  enum cudaStreamCaptureStatus *pCaptureStatus);
+
+/* Makes of `graph` something that can be launched, as often as wanted; the graph may be
+ * destroyed afterwards. `flags` is a sum of cudaGraphInstantiateFlag… or 0. */
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
+                                 unsigned long long flags CUDA_CPU_DEFAULT(0));
+
+/* Queues the whole graph on `stream`, in order with what else is queued there. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
+
+/* Gives up what cudaGraphInstantiate made; a launch under way still finishes. */
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec);
+
+/* Gives up the graph; what was instantiated from it stays. */
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+/* The overloads that the CUDA Toolkit offers to C++. They are inlined always, so that the
+ * return address that the library sees lies in the program's own function. */
+#define CUDA_CPU_OVERLOAD __attribute__((always_inline)) static inline
+
+template <class T> CUDA_CPU_OVERLOAD cudaError_t cudaMalloc(T **devPtr, size_t size) {
+    return ::cudaMalloc((void **)(void *)devPtr, size);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **devPtr, size_t size,
+                                              cudaStream_t hStream) {
+    return ::cudaMallocAsync((void **)(void *)devPtr, size, hStream);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t
+cudaMallocManaged(T **devPtr, size_t size, unsigned int flags = cudaMemAttachGlobal) {
+    return ::cudaMallocManaged((void **)(void *)devPtr, size, flags);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaHostAlloc(T **pHost, size_t size, unsigned int flags) {
+    return ::cudaHostAlloc((void **)(void *)pHost, size, flags);
+}
+
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocHost(void **ptr, size_t size,
+                                             unsigned int flags) {
+    return ::cudaHostAlloc(ptr, size, flags);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocHost(T **ptr, size_t size,
+                                             unsigned int flags = cudaHostAllocDefault) {
+    return ::cudaHostAlloc((void **)(void *)ptr, size, flags);
+}
+
+CUDA_CPU_OVERLOAD cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+    return ::cudaEventCreateWithFlags(event, flags);
+}
+
+/* The spelling of CUDA 11, which C++ programs still use; the error buffer stays
+ * unwritten. */
+CUDA_CPU_OVERLOAD cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
+                                                   cudaGraph_t graph, cudaGraphNode_t *,
+                                                   char *, size_t) {
+    return ::cudaGraphInstantiate(pGraphExec, graph, 0);
+}
+
+#undef CUDA_CPU_OVERLOAD
+#endif
+
+#undef CUDA_CPU_DEFAULT
+#endif

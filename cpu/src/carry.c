@@ -1,0 +1,490 @@
+/*
+ * carry.c: how the data of a call gets where it belongs.
+ *
+ * Every rank announces a call to the ranks it works with when the call has come to the
+ * head of its stream. When all of them have, the data moves: small data came with the
+ * announcements, larger data goes through the MPI collective of the same meaning. Ranks
+ * that all live in this process are served by plain copies.
+ * NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking Collective
+ * Operations".
+ */
+#include "internal.h"
+
+enum { INLINE_BYTES = 1024 };
+
+static bool reduces(int kind) {
+    return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE || kind == CALL_REDUCE_SCATTER;
+}
+
+/* Bytes of `count` elements as they are in the buffers, and as they travel. */
+static size_t raw_bytes(const struct call *call) {
+    return call->facts.count * type_size(call->facts.type);
+}
+
+static size_t travel_bytes(const struct call *call) {
+    if (call->facts.kind == CALL_SPLIT)
+        return sizeof call->split;
+    int type = call->facts.type;
+    return call->facts.count * type_size(reduces(call->facts.kind) ? carry_type(type) : type);
+}
+
+static bool travels_inline(const struct call *call) {
+    return travel_bytes(call) <= INLINE_BYTES;
+}
+
+size_t call_send_bytes(const struct call *call) {
+    const struct facts *f = &call->facts;
+    size_t one = raw_bytes(call), all = one * (size_t)call->comm->nranks;
+    switch (f->kind) {
+    case CALL_BROADCAST: return f->rank == f->root ? one : 0;
+    case CALL_REDUCE_SCATTER:
+    case CALL_ALL_TO_ALL: return all;
+    case CALL_SCATTER: return f->rank == f->root ? all : 0;
+    case CALL_RECV:
+    case CALL_SPLIT: return 0;
+    default: return one;
+    }
+}
+
+size_t call_recv_bytes(const struct call *call) {
+    const struct facts *f = &call->facts;
+    size_t one = raw_bytes(call), all = one * (size_t)call->comm->nranks;
+    switch (f->kind) {
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL: return all;
+    case CALL_REDUCE: return f->rank == f->root ? one : 0;
+    case CALL_GATHER: return f->rank == f->root ? all : 0;
+    case CALL_SEND:
+    case CALL_SPLIT: return 0;
+    default: return one;
+    }
+}
+
+/* Whether this rank has data for `peer`, and where it lies among what it brings. */
+static bool brings(const struct call *call, int peer, size_t *offset) {
+    const struct facts *f = &call->facts;
+    size_t bytes = travel_bytes(call);
+    *offset = 0;
+    switch (f->kind) {
+    case CALL_BROADCAST: return f->rank == f->root;
+    case CALL_REDUCE:
+    case CALL_GATHER: return peer == f->root;
+    case CALL_REDUCE_SCATTER:
+    case CALL_ALL_TO_ALL: *offset = bytes * (size_t)peer; return true;
+    case CALL_SCATTER: *offset = bytes * (size_t)peer; return f->rank == f->root;
+    case CALL_RECV: return false;
+    default: return true;
+    }
+}
+
+/* Sets call->contribution to what this rank brings, ready to be added up or sent. */
+static const void *contribution(struct call *call) {
+    if (call->contribution)
+        return call->contribution;
+    const struct facts *f = &call->facts;
+    if (f->kind == CALL_SPLIT)
+        return call->split;
+    if (call->device_scalar)
+        call->scalar = scalar_value(shadow(call->device_scalar), f->type);
+    const void *from = shadow(call->sendbuff);
+    if (!reduces(f->kind) || (carry_type(f->type) == f->type && f->redop != PRE_MUL_SUM))
+        return from;
+    size_t n = f->count * (f->kind == CALL_REDUCE_SCATTER ? (size_t)call->comm->nranks : 1);
+    call->contribution = malloc(n * type_size(carry_type(f->type)) + 1);
+    if (!call->contribution)
+        abort();
+    to_carry(call->contribution, from, n, f->type, f->redop, call->scalar);
+    return call->contribution;
+}
+
+void call_release(struct call *call) {
+    if (call->comm && call->comm->clique) {
+        struct call **at = &call->comm->clique->waiting;
+        while (*at && *at != call)
+            at = &(*at)->next_waiting;
+        if (*at)
+            *at = call->next_waiting;
+    }
+    free(call->heard);
+    free(call->theirs);
+    free(call->payloads);
+    free(call->contribution);
+    free(call->result);
+    free(call);
+}
+
+/* --- All ranks in this process ---------------------------------------------------- */
+
+static bool same_collective(const struct call *a, const struct call *b) {
+    return !point_to_point(a->facts.kind) && !point_to_point(b->facts.kind) &&
+           a->facts.seq == b->facts.seq;
+}
+
+static bool partners(const struct facts *a, const struct facts *b) {
+    return ((a->kind == CALL_SEND && b->kind == CALL_RECV) ||
+            (a->kind == CALL_RECV && b->kind == CALL_SEND)) &&
+           a->root == b->rank && b->root == a->rank && a->seq == b->seq;
+}
+
+/* The result of a reduction over calls[0..n), elements [first, first + count). */
+static void *reduce_here(struct call **calls, int n, size_t first, size_t count) {
+    int type = carry_type(calls[0]->facts.type);
+    size_t bytes = count * type_size(type), skip = first * type_size(type);
+    char *total = malloc(bytes + 1);
+    if (!total)
+        abort();
+    memcpy(total, (const char *)contribution(calls[0]) + skip, bytes);
+    for (int r = 1; r < n; r++)
+        reduce_into(total, (const char *)contribution(calls[r]) + skip, count, type,
+                    calls[0]->facts.redop);
+    return total;
+}
+
+/* calls[r] is rank r's; all results are made before any is written, so that in place is
+ * as good as out of place. */
+static void carry_here(struct call **calls, int n) {
+    const struct facts *f = &calls[0]->facts;
+    size_t bytes = raw_bytes(calls[0]), count = f->count;
+    char **results = must_alloc((size_t)n * sizeof *results);
+    switch (f->kind) {
+    case CALL_SPLIT:
+        for (int r = 0; r < n; r++) {
+            calls[r]->payloads = must_alloc((size_t)n * sizeof calls[r]->split);
+            for (int p = 0; p < n; p++)
+                memcpy(calls[r]->payloads + (size_t)p * sizeof calls[r]->split,
+                       calls[p]->split, sizeof calls[p]->split);
+        }
+        break;
+    case CALL_ALL_REDUCE:
+    case CALL_REDUCE:
+        results[0] = reduce_here(calls, n, 0, count);
+        for (int r = 0; r < n; r++)
+            if (f->kind == CALL_ALL_REDUCE || r == f->root)
+                from_carry(shadow(calls[r]->recvbuff), results[0], count, f->type, f->redop,
+                           n);
+        break;
+    case CALL_REDUCE_SCATTER:
+        for (int r = 0; r < n; r++)
+            results[r] = reduce_here(calls, n, (size_t)r * count, count);
+        for (int r = 0; r < n; r++)
+            from_carry(shadow(calls[r]->recvbuff), results[r], count, f->type, f->redop, n);
+        break;
+    default:
+        for (int r = 0; r < n; r++) {
+            size_t out = call_recv_bytes(calls[r]);
+            if (out == 0)
+                continue;
+            char *to = results[r] = malloc(out);
+            if (!to)
+                abort();
+            for (int p = 0; p < n; p++) {
+                size_t offset;
+                if (brings(calls[p], r, &offset) &&
+                    (f->kind != CALL_BROADCAST || p == f->root)) {
+                    memcpy(to, (const char *)shadow(calls[p]->sendbuff) + offset, bytes);
+                    to += bytes;
+                }
+            }
+        }
+        for (int r = 0; r < n; r++)
+            if (results[r])
+                memcpy(shadow(calls[r]->recvbuff), results[r], call_recv_bytes(calls[r]));
+    }
+    for (int r = 0; r < n; r++)
+        free(results[r]);
+    free(results);
+}
+
+static bool advance_here(struct call *call) {
+    struct clique *clique = call->comm->clique;
+    const struct facts *f = &call->facts;
+    if (point_to_point(f->kind)) {
+        for (struct call *other = clique->waiting; other; other = other->next_waiting)
+            if (other->state == CALL_ANNOUNCED && partners(f, &other->facts)) {
+                if (library.check != CHECK_OFF && !facts_agree(f, &other->facts))
+                    check_pair(f, &other->facts);
+                struct call *to = f->kind == CALL_RECV ? call : other;
+                struct call *from = to == call ? other : call;
+                size_t bytes = raw_bytes(to) < raw_bytes(from) ? raw_bytes(to)
+                                                               : raw_bytes(from);
+                if (bytes)
+                    memmove(shadow(to->recvbuff), shadow(from->sendbuff), bytes);
+                to->state = from->state = CALL_DONE;
+                return true;
+            }
+        return false;
+    }
+    int n = clique->nranks, here = 0;
+    struct call **calls = must_alloc((size_t)n * sizeof *calls);
+    bool agree = true;
+    for (struct call *other = clique->waiting; other; other = other->next_waiting)
+        if (other->state == CALL_ANNOUNCED && same_collective(call, other)) {
+            agree &= facts_agree(f, &other->facts);
+            here += !calls[other->facts.rank];
+            calls[other->facts.rank] = other;
+        }
+    if (!agree && library.check != CHECK_OFF) {
+        struct facts *all = must_alloc((size_t)n * sizeof *all);
+        bool *have = must_alloc((size_t)n);
+        for (int r = 0; r < n; r++)
+            if ((have[r] = calls[r] != NULL))
+                all[r] = calls[r]->facts;
+        check_mismatch(all, have, n);
+    }
+    if (here == n) {
+        carry_here(calls, n);
+        for (int r = 0; r < n; r++)
+            calls[r]->state = CALL_DONE;
+    }
+    free(calls);
+    return here == n;
+}
+
+/* --- Announcements ---------------------------------------------------------------- */
+
+void call_announce(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    const struct facts *f = &call->facts;
+    bool pair = point_to_point(f->kind);
+    call->state = CALL_ANNOUNCED;
+    if (!pair)
+        comm->started = f->seq;
+    if (comm->clique) {
+        call->next_waiting = comm->clique->waiting;
+        comm->clique->waiting = call;
+        return;
+    }
+    bool with_data = travels_inline(call);
+    if (library.check == CHECK_OFF && !with_data)
+        return; // nobody listens
+    size_t bytes = travel_bytes(call), offset;
+    const char *mine = with_data ? contribution(call) : NULL;
+    call->heard = must_alloc((size_t)comm->nranks);
+    if (!pair && library.check != CHECK_OFF)
+        call->theirs = must_alloc((size_t)comm->nranks * sizeof *call->theirs);
+    call->missing = pair ? 1 : comm->nranks - 1;
+    if (with_data)
+        call->payloads = must_alloc(bytes * (size_t)comm->nranks);
+    for (int step = pair ? 0 : 1; step < (pair ? 1 : comm->nranks); step++) {
+        int peer = pair ? f->root : (f->rank + step) % comm->nranks;
+        bool data = with_data && bytes && brings(call, peer, &offset);
+        if (peer == f->rank)
+            call_heard(comm, f, data ? mine + offset : NULL, data ? bytes : 0);
+        else
+            wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f, data ? mine + offset : NULL,
+                      data ? bytes : 0);
+    }
+}
+
+void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
+                size_t bytes) {
+    struct early *early = must_alloc(sizeof *early + bytes);
+    early->facts = *facts;
+    early->bytes = bytes;
+    if (bytes)
+        memcpy(early->payload, payload, bytes);
+    if (comm->last_early)
+        comm->last_early->next = early;
+    else
+        comm->early = early;
+    comm->last_early = early;
+}
+
+/* Takes the announcements that belong to this call. */
+static bool listen(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    const struct facts *f = &call->facts;
+    bool any = false, pair = point_to_point(f->kind);
+    struct early *before = NULL;
+    for (struct early *early = comm->early; early && call->missing > 0;) {
+        struct early *next = early->next;
+        const struct facts *theirs = &early->facts;
+        bool fits = pair ? partners(f, theirs)
+                         : !point_to_point(theirs->kind) && theirs->seq == f->seq;
+        if (!fits) {
+            before = early;
+            early = next;
+            continue;
+        }
+        call->heard[theirs->rank] = true;
+        if (library.check != CHECK_OFF && !facts_agree(f, theirs)) {
+            if (pair)
+                check_pair(f, theirs);
+            else if (call->differ == 0)
+                call->differ = now();
+        }
+        if (call->theirs)
+            call->theirs[theirs->rank] = *theirs;
+        call->missing--;
+        size_t room = travel_bytes(call);
+        if (call->payloads && early->bytes)
+            memcpy(call->payloads + room * (size_t)theirs->rank, early->payload,
+                   early->bytes < room ? early->bytes : room);
+        if (before)
+            before->next = next;
+        else
+            comm->early = next;
+        if (!next)
+            comm->last_early = before;
+        free(early);
+        early = next;
+        any = true;
+    }
+    return any;
+}
+
+/* --- Small data: it is all here --------------------------------------------------- */
+
+static void finish_inline(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    const struct facts *f = &call->facts;
+    size_t bytes = travel_bytes(call), n = (size_t)comm->nranks, offset;
+    char *all = call->payloads, *to = shadow(call->recvbuff);
+    if (brings(call, f->rank, &offset) && bytes && f->kind != CALL_SEND)
+        memcpy(all + bytes * (size_t)f->rank, (const char *)contribution(call) + offset,
+               bytes);
+    switch (f->kind) {
+    case CALL_ALL_REDUCE:
+    case CALL_REDUCE:
+    case CALL_REDUCE_SCATTER:
+        if (call_recv_bytes(call) == 0)
+            break;
+        for (size_t r = 1; r < n; r++)
+            reduce_into(all, all + r * bytes, f->count, carry_type(f->type), f->redop);
+        from_carry(to, all, f->count, f->type, f->redop, comm->nranks);
+        break;
+    case CALL_BROADCAST:
+    case CALL_SCATTER:
+    case CALL_RECV:
+        if (bytes)
+            memcpy(to, all + bytes * (size_t)f->root, bytes);
+        break;
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL:
+    case CALL_GATHER:
+        if (call_recv_bytes(call))
+            memcpy(to, all, bytes * n);
+        break;
+    default: break;
+    }
+    call->state = CALL_DONE;
+}
+
+/* --- Large data: MPI moves it ----------------------------------------------------- */
+
+static void start_moving(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    const struct facts *f = &call->facts;
+    int count = (int)f->count, type = f->type, root = f->root;
+    size_t bytes = raw_bytes(call), skip = bytes * (size_t)f->rank;
+    char *to = shadow(call->recvbuff);
+    const char *from = contribution(call);
+    const char *raw = shadow(call->sendbuff);
+    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type);
+    MPI_Op op = mpi_op(f->redop);
+    MPI_Request *request = &call->request;
+    int tag = (int)(f->seq & 0x7fff);
+    call->state = CALL_MOVING;
+    bool widened = carry_type(type) != type;
+    size_t result_bytes = f->count * type_size(carry_type(type));
+    if (reduces(f->kind) && call_recv_bytes(call) &&
+        (widened || f->kind == CALL_REDUCE_SCATTER)) {
+        call->result = malloc(result_bytes + 1);
+        if (!call->result)
+            abort();
+    }
+    void *result = call->result ? call->result : to;
+    const void *ours = from == result ? MPI_IN_PLACE : from;
+    switch (f->kind) {
+    case CALL_BROADCAST:
+        if (f->rank == root && raw != to)
+            memcpy(to, raw, bytes);
+        PMPI_Ibcast(to, count, what, root, comm->mpi, request);
+        break;
+    case CALL_ALL_REDUCE:
+        PMPI_Iallreduce(ours, result, count, what, op, comm->mpi, request);
+        break;
+    case CALL_REDUCE:
+        PMPI_Ireduce(f->rank == root ? ours : from, result, count, what, op, root,
+                     comm->mpi, request);
+        break;
+    case CALL_REDUCE_SCATTER:
+        PMPI_Ireduce_scatter_block(from, result, count, what, op, comm->mpi, request);
+        break;
+    case CALL_ALL_GATHER:
+        PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to, count, what,
+                        comm->mpi, request);
+        break;
+    case CALL_ALL_TO_ALL:
+        PMPI_Ialltoall(raw == to ? MPI_IN_PLACE : raw, count, what, to, count, what,
+                       comm->mpi, request);
+        break;
+    case CALL_GATHER:
+        PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw, count, what,
+                     to, count, what, root, comm->mpi, request);
+        break;
+    case CALL_SCATTER:
+        PMPI_Iscatter(raw, count, what,
+                      f->rank == root && to == raw + skip ? MPI_IN_PLACE : to, count, what,
+                      root, comm->mpi, request);
+        break;
+    case CALL_SEND:
+        PMPI_Isend(raw, count, what, f->root, tag, comm->mpi, request);
+        break;
+    case CALL_RECV: PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request); break;
+    default: break;
+    }
+}
+
+static bool finish_moving(struct call *call) {
+    int complete;
+    const struct facts *f = &call->facts;
+    PMPI_Test(&call->request, &complete, MPI_STATUS_IGNORE);
+    if (!complete)
+        return false;
+    void *to = shadow(call->recvbuff);
+    if (reduces(f->kind) && call_recv_bytes(call) && (call->result || f->redop == ncclAvg))
+        from_carry(to, call->result ? call->result : to, f->count, f->type, f->redop,
+                   call->comm->nranks);
+    call->state = CALL_DONE;
+    return true;
+}
+
+bool call_advance(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    const struct facts *f = &call->facts;
+    bool pair = point_to_point(f->kind), further = false;
+    if (comm->aborted) {
+        call->state = CALL_DONE;
+        return true;
+    }
+    if (call->state == CALL_QUEUED) {
+        // Collectives of a communicator start in the order of their calls.
+        if (!pair && comm->started + 1 != f->seq)
+            return false;
+        call_announce(call);
+        further = true;
+    }
+    if (call->state == CALL_ANNOUNCED) {
+        if (comm->clique)
+            return advance_here(call) || further;
+        if (call->missing > 0)
+            further |= listen(call);
+        // A moment for the others to come: the report names them all.
+        if (call->differ != 0 && (call->missing == 0 || now() > call->differ + 0.5)) {
+            call->theirs[f->rank] = *f;
+            call->heard[f->rank] = true;
+            check_mismatch(call->theirs, call->heard, comm->nranks);
+        }
+        if (call->missing > 0 || (!pair && comm->moved + 1 != f->seq))
+            return further;
+        if (!pair)
+            comm->moved = f->seq;
+        if (travels_inline(call))
+            finish_inline(call);
+        else
+            start_moving(call);
+        return true;
+    }
+    return call->state == CALL_MOVING && finish_moving(call);
+}
