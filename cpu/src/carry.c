@@ -2,9 +2,10 @@
  * carry.c: how the data of a call gets where it belongs.
  *
  * Every rank announces a call to the ranks it works with when the call has come to the
- * head of its stream. When all of them have, the data moves: small data came with the
- * announcements, larger data goes through the MPI collective of the same meaning. Ranks
- * that all live in this process are served by plain copies.
+ * head of its stream. Small data comes with the announcement; larger data goes through
+ * the MPI collective of the same meaning, at the same time. The call is done when the
+ * data is there and all have announced the same. Ranks that all live in this process are
+ * served by plain copies.
  * NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking Collective
  * Operations".
  */
@@ -110,6 +111,7 @@ void call_release(struct call *call) {
     free(call->payloads);
     free(call->contribution);
     free(call->result);
+    free(call->requests);
     free(call);
 }
 
@@ -242,13 +244,24 @@ static bool advance_here(struct call *call) {
 
 /* --- Announcements ---------------------------------------------------------------- */
 
+/* Whether the two ranks tell each other of the call: all pairs, but with a root only
+ * those that it belongs to. */
+static bool talk(const struct facts *f, int a, int b) {
+    return f->kind == CALL_SEND || f->kind == CALL_RECV ||
+           (f->kind != CALL_BROADCAST && f->kind != CALL_REDUCE && f->kind != CALL_GATHER &&
+            f->kind != CALL_SCATTER) ||
+           a == f->root || b == f->root;
+}
+
 void call_announce(struct call *call) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
     bool pair = point_to_point(f->kind);
     call->state = CALL_ANNOUNCED;
-    if (!pair)
+    if (!pair) {
         comm->started = f->seq;
+        comm->history[f->seq % HISTORY] = *f;
+    }
     if (comm->clique) {
         call->next_waiting = comm->clique->waiting;
         comm->clique->waiting = call;
@@ -262,11 +275,14 @@ void call_announce(struct call *call) {
     call->heard = must_alloc((size_t)comm->nranks);
     if (!pair && library.check != CHECK_OFF)
         call->theirs = must_alloc((size_t)comm->nranks * sizeof *call->theirs);
-    call->missing = pair ? 1 : comm->nranks - 1;
+    call->missing = 0;
     if (with_data)
         call->payloads = must_alloc(bytes * (size_t)comm->nranks);
     for (int step = pair ? 0 : 1; step < (pair ? 1 : comm->nranks); step++) {
         int peer = pair ? f->root : (f->rank + step) % comm->nranks;
+        if (!talk(f, f->rank, peer))
+            continue;
+        call->missing++;
         bool data = with_data && bytes && brings(call, peer, &offset);
         if (peer == f->rank)
             call_heard(comm, f, data ? mine + offset : NULL, data ? bytes : 0);
@@ -278,6 +294,20 @@ void call_announce(struct call *call) {
 
 void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
                 size_t bytes) {
+    // With a root, a rank can be done before it has heard from all who call with it.
+    const struct facts *mine = &comm->history[facts->seq % HISTORY];
+    if (!point_to_point(facts->kind) && facts->seq <= comm->ended) {
+        if (library.check != CHECK_OFF && mine->seq == facts->seq &&
+            !facts_agree(mine, facts)) {
+            struct facts *all = must_alloc((size_t)comm->nranks * sizeof *all);
+            bool *have = must_alloc((size_t)comm->nranks);
+            all[facts->rank] = *facts;
+            all[comm->rank] = *mine;
+            have[facts->rank] = have[comm->rank] = true;
+            check_mismatch(all, have, comm->nranks);
+        }
+        return;
+    }
     struct early *early = must_alloc(sizeof *early + bytes);
     early->facts = *facts;
     early->bytes = bytes;
@@ -296,7 +326,7 @@ static bool listen(struct call *call) {
     const struct facts *f = &call->facts;
     bool any = false, pair = point_to_point(f->kind);
     struct early *before = NULL;
-    for (struct early *early = comm->early; early && call->missing > 0;) {
+    for (struct early *early = comm->early; early;) {
         struct early *next = early->next;
         const struct facts *theirs = &early->facts;
         bool fits = pair ? partners(f, theirs)
@@ -306,6 +336,8 @@ static bool listen(struct call *call) {
             early = next;
             continue;
         }
+        if (talk(f, f->rank, theirs->rank) && !call->heard[theirs->rank])
+            call->missing--;
         call->heard[theirs->rank] = true;
         if (library.check != CHECK_OFF && !facts_agree(f, theirs)) {
             if (pair)
@@ -315,7 +347,6 @@ static bool listen(struct call *call) {
         }
         if (call->theirs)
             call->theirs[theirs->rank] = *theirs;
-        call->missing--;
         size_t room = travel_bytes(call);
         if (call->payloads && early->bytes)
             memcpy(call->payloads + room * (size_t)theirs->rank, early->payload,
@@ -382,8 +413,11 @@ static void start_moving(struct call *call) {
     const char *raw = shadow(call->sendbuff);
     MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type);
     MPI_Op op = mpi_op(f->redop);
-    MPI_Request *request = &call->request;
-    int tag = (int)(f->seq & 0x7fff);
+    int tag = (int)(f->seq & 0x7fff), n = comm->nranks, error = MPI_SUCCESS;
+    int pairs = f->kind == CALL_ALL_TO_ALL ? 2 * (n - 1) : 1;
+    MPI_Request *request = call->requests = must_alloc((size_t)pairs * sizeof *request);
+    for (call->nrequests = 0; call->nrequests < pairs; call->nrequests++)
+        request[call->nrequests] = MPI_REQUEST_NULL;
     call->state = CALL_MOVING;
     bool widened = carry_type(type) != type;
     size_t result_bytes = f->count * type_size(carry_type(type));
@@ -399,48 +433,61 @@ static void start_moving(struct call *call) {
     case CALL_BROADCAST:
         if (f->rank == root && raw != to)
             memcpy(to, raw, bytes);
-        PMPI_Ibcast(to, count, what, root, comm->mpi, request);
+        error = PMPI_Ibcast(to, count, what, root, comm->mpi, request);
         break;
     case CALL_ALL_REDUCE:
-        PMPI_Iallreduce(ours, result, count, what, op, comm->mpi, request);
+        error = PMPI_Iallreduce(ours, result, count, what, op, comm->mpi, request);
         break;
     case CALL_REDUCE:
-        PMPI_Ireduce(f->rank == root ? ours : from, result, count, what, op, root,
+        error = PMPI_Ireduce(f->rank == root ? ours : from, result, count, what, op, root,
                      comm->mpi, request);
         break;
     case CALL_REDUCE_SCATTER:
-        PMPI_Ireduce_scatter_block(from, result, count, what, op, comm->mpi, request);
+        error = PMPI_Ireduce_scatter_block(from, result, count, what, op, comm->mpi, request);
         break;
     case CALL_ALL_GATHER:
-        PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to, count, what,
+        error = PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to, count, what,
                         comm->mpi, request);
         break;
     case CALL_ALL_TO_ALL:
-        PMPI_Ialltoall(raw == to ? MPI_IN_PLACE : raw, count, what, to, count, what,
-                       comm->mpi, request);
+        // Pair by pair: MPI's own non-blocking form is half as fast for large blocks.
+        for (int step = 1; step < n && error == MPI_SUCCESS; step++) {
+            int from_rank = (f->rank + n - step) % n, to_rank = (f->rank + step) % n;
+            error = PMPI_Irecv(to + (size_t)from_rank * bytes, count, what, from_rank, tag,
+                               comm->mpi, request++);
+            if (error == MPI_SUCCESS)
+                error = PMPI_Isend(raw + (size_t)to_rank * bytes, count, what, to_rank, tag,
+                                   comm->mpi, request++);
+        }
+        if (raw != to)
+            memcpy(to + skip, raw + skip, bytes);
         break;
     case CALL_GATHER:
-        PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw, count, what,
+        error = PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw, count, what,
                      to, count, what, root, comm->mpi, request);
         break;
     case CALL_SCATTER:
-        PMPI_Iscatter(raw, count, what,
+        error = PMPI_Iscatter(raw, count, what,
                       f->rank == root && to == raw + skip ? MPI_IN_PLACE : to, count, what,
                       root, comm->mpi, request);
         break;
     case CALL_SEND:
-        PMPI_Isend(raw, count, what, f->root, tag, comm->mpi, request);
+        error = PMPI_Isend(raw, count, what, f->root, tag, comm->mpi, request);
         break;
-    case CALL_RECV: PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request); break;
+    case CALL_RECV: error = PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request); break;
     default: break;
     }
+    call->failed = error != MPI_SUCCESS;
 }
 
 static bool finish_moving(struct call *call) {
     int complete;
     const struct facts *f = &call->facts;
-    PMPI_Test(&call->request, &complete, MPI_STATUS_IGNORE);
-    if (!complete)
+    if (!call->failed)
+        call->failed = PMPI_Testall(call->nrequests, call->requests, &complete,
+                                    MPI_STATUSES_IGNORE) != MPI_SUCCESS;
+    // What failed is explained by the announcements that are still to come.
+    if (call->failed || !complete || call->missing > 0 || call->differ != 0)
         return false;
     void *to = shadow(call->recvbuff);
     if (reduces(f->kind) && call_recv_bytes(call) && (call->result || f->redop == ncclAvg))
@@ -465,26 +512,31 @@ bool call_advance(struct call *call) {
         call_announce(call);
         further = true;
     }
+    if (comm->clique)
+        return (call->state == CALL_ANNOUNCED && advance_here(call)) || further;
+    if (call->heard)
+        further |= listen(call);
+    // A moment for the others to come: the report names them all.
+    if (call->differ != 0 && (call->missing == 0 || now() > call->differ + 0.5)) {
+        call->theirs[f->rank] = *f;
+        call->heard[f->rank] = true;
+        check_mismatch(call->theirs, call->heard, comm->nranks);
+    }
     if (call->state == CALL_ANNOUNCED) {
-        if (comm->clique)
-            return advance_here(call) || further;
-        if (call->missing > 0)
-            further |= listen(call);
-        // A moment for the others to come: the report names them all.
-        if (call->differ != 0 && (call->missing == 0 || now() > call->differ + 0.5)) {
-            call->theirs[f->rank] = *f;
-            call->heard[f->rank] = true;
-            check_mismatch(call->theirs, call->heard, comm->nranks);
-        }
-        if (call->missing > 0 || (!pair && comm->moved + 1 != f->seq))
+        bool small = travels_inline(call);
+        if ((small && call->missing > 0) || (!pair && comm->moved + 1 != f->seq))
             return further;
         if (!pair)
             comm->moved = f->seq;
-        if (travels_inline(call))
+        further = true;
+        if (small)
             finish_inline(call);
         else
             start_moving(call);
-        return true;
     }
-    return call->state == CALL_MOVING && finish_moving(call);
+    if (call->state == CALL_MOVING)
+        further |= finish_moving(call);
+    if (call->state == CALL_DONE && !pair && f->seq > comm->ended)
+        comm->ended = f->seq;
+    return further;
 }

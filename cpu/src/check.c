@@ -89,7 +89,8 @@ void check_mismatch(const struct facts *all, const bool *have, int n) {
     for (int r = 0; r < n; r++)
         if (!have[r])
             same[nabsent++] = r;
-    if (nabsent) {
+    // Of an operation with a root, only the root hears from all.
+    if (nabsent && all[first].root < 0) {
         text_add(&text, "  rank%s ", nabsent == 1 ? "" : "s");
         add_ranks(&text, same, nabsent);
         text_add(&text, " of the communicator: not there yet\n");

@@ -60,7 +60,6 @@ static bool wait_for_all(enum wait_kind kind, const char *name, void *site) {
         if (all_here)
             break;
         wait_tick(&wait, news);
-        breathe(!news);
     }
     wait_end(&wait);
     return all;
@@ -154,7 +153,6 @@ static int complete(int result, MPI_Request *request, MPI_Status *status, MPI_Co
         if (there || result != MPI_SUCCESS)
             break;
         wait_tick(&wait, news);
-        breathe(!news);
     }
     wait_end(&wait);
     return result;
@@ -341,7 +339,6 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
             if (there || result != MPI_SUCCESS)                                          \
                 break;                                                                   \
             wait_tick(&wait, news);                                                      \
-            breathe(!news);                                                              \
         }                                                                                \
         wait_end(&wait);                                                                 \
         return result;                                                                   \

@@ -50,8 +50,6 @@ extern struct library {
 
 void lock_library(void);
 void unlock_library(void);
-/* Lets other threads in, and the processor go, between two looks at something. */
-void breathe(bool idle);
 double now(void);
 void *must_alloc(size_t bytes); // zeroed; never NULL
 
@@ -68,8 +66,8 @@ static inline void unlock_scope(int *held) {
 
 enum memory_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_MANAGED };
 
-/* One allocation. Each is mapped twice: at `user`, as the program may use it (a device's
- * memory not at all), and at `shadow`, where this library reads and writes it. */
+/* One allocation: at `user` as the program may use it (a device's memory not at all), at
+ * `shadow` as this library reads and writes it. */
 struct memory {
     char *user, *shadow;
     size_t bytes, mapped;
@@ -242,11 +240,15 @@ struct call {
     struct facts *theirs; // what they said
     double differ;       // since when it is known that they do not agree; 0: they do
     char *payloads;     // what came with their announcements
-    MPI_Request request;
+    MPI_Request *requests; // of MPI, while it moves the data
+    int nrequests;
+    bool failed; // MPI could not: the ranks do not agree
     void *contribution; // what this rank brings, where that is not sendbuff itself
     void *result;       // where MPI puts the result, where that is not recvbuff itself
     int split[2];       // CALL_SPLIT: color and key
 };
+
+enum { HISTORY = 32 };
 
 /* Announcements that came before the call they belong to. */
 struct early {
@@ -277,7 +279,8 @@ struct ncclComm {
     struct stream *own;    // for calls that the program gives no stream
     uint64_t calls, collectives; // made so far
     uint64_t *sends, *receives;  // made so far, per peer
-    uint64_t started, moved;     // collectives, in order
+    uint64_t started, moved, ended; // collectives, in order
+    struct facts history[HISTORY]; // the newest of them
     struct early *early, *last_early;
     struct redop *redops;
     int nredops;
@@ -411,6 +414,7 @@ struct wait {
     MPI_Comm mpi;        // WAIT_HOST_MPI: its communicator
     int peer;            // the one rank of it that is waited for, or one of:
     double since;        // last progress
+    unsigned idle;       // looks since then
     double told;         // when the judge was last told
     uint64_t activity;
     struct wait *outer;
@@ -418,7 +422,8 @@ struct wait {
 };
 enum { PEER_ALL = -1, PEER_UNKNOWN = -2 };
 void wait_begin(struct wait *wait, enum wait_kind kind, const char *name, void *site);
-void wait_tick(struct wait *wait, bool progress); // once per look
+/* Once per look: tells the judge, lets other threads in, and the processor go. */
+void wait_tick(struct wait *wait, bool progress);
 void wait_end(struct wait *wait);
 void judge_receive(int from, const char *data, size_t bytes);
 

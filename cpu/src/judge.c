@@ -11,7 +11,9 @@
  */
 #include "internal.h"
 
-#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <time.h>
 
 enum { MAX_OPS = 256, MAX_CALLS = 256, MAX_WAITS = 8, MAX_PEERS = 64, MAX_COMMS = 64 };
 
@@ -99,7 +101,8 @@ static void describe_call(struct call_record *record, const struct call *call, i
     record->state = call->state;
     record->comm_number = comm->number;
     for (int r = 0; r < comm->nranks && record->nmissing < MAX_PEERS; r++) {
-        bool needed = point_to_point(f->kind) ? r == f->root : r != f->rank;
+        bool rooted = f->root >= 0 && f->rank != f->root; // hears the root only
+        bool needed = point_to_point(f->kind) || rooted ? r == f->root : r != f->rank;
         bool heard = call->heard && (point_to_point(f->kind) ? call->missing == 0
                                                              : call->heard[r]);
         if (comm->clique) // announced means waiting in the clique
@@ -276,8 +279,6 @@ static bool comes(const struct call_record *call, int i) {
 
 static bool call_can(int p, int c) {
     const struct call_record *call = &known[p].state->calls[c];
-    if (call->state >= CALL_MOVING)
-        return true;
     for (int i = 0; i < call->nmissing; i++)
         if (!comes(call, i))
             return false;
@@ -635,20 +636,34 @@ void wait_end(struct wait *wait) {
     library.activity++;
 }
 
-void wait_tick(struct wait *wait, bool progress) {
-    if (progress || wait->activity != library.activity) {
-        wait->since = 0;
-        wait->activity = library.activity;
-        return;
-    }
+/* Rank 0 hears of a wait that lasts, and looks at what it has heard. */
+static void consult_judge(struct wait *wait) {
     double t = now();
     if (wait->since == 0)
         wait->since = t;
-    if (t - wait->since < BEFORE_TELLING_MS * 1e-3 || t - wait->told < BETWEEN_MS * 1e-3 ||
-        library.check == CHECK_OFF)
+    if (t - wait->since < BEFORE_TELLING_MS * 1e-3 || t - wait->told < BETWEEN_MS * 1e-3)
         return;
     wait->told = t;
     tell();
     if (library.world == 0)
         look();
+}
+
+void wait_tick(struct wait *wait, bool progress) {
+    enum { SHORT_WAIT = 2000 };
+    if (progress || wait->activity != library.activity) {
+        wait->since = 0;
+        wait->idle = 0;
+        wait->activity = library.activity;
+    } else if (++wait->idle > 16 && library.check != CHECK_OFF) {
+        consult_judge(wait);
+    }
+    unlock_library();
+    if (wait->idle > SHORT_WAIT) {
+        struct timespec pause = {0, 200000};
+        nanosleep(&pause, NULL);
+    } else if (wait->idle % 16 == 15) { // MPI yields in between, if it is told to
+        sched_yield();
+    }
+    lock_library();
 }

@@ -2,9 +2,9 @@
  * memory.c: allocations, each mapped twice.
  *
  * The program sees device memory at an address that it cannot read or write, as on a GPU:
- * a host that dereferences it is stopped and told so. This library works on the same
- * bytes through a second mapping. Pinned and managed memory is open to the host except
- * while a queued operation uses it.
+ * a host that dereferences it is stopped and told so. The bytes lie at another address,
+ * the shadow, which only this library knows. Pinned and managed memory has both addresses
+ * for the same bytes: it is open to the host except while a queued operation uses it.
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -81,16 +81,22 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
     size_t mapped = (bytes + page - 1) / page * page;
     if (mapped < bytes)
         return cudaErrorMemoryAllocation;
-    int file = memfd_create("nccl-cpu", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)mapped) != 0) {
+    void *user = MAP_FAILED, *inner = MAP_FAILED;
+    if (kind == MEMORY_DEVICE) {
+        // The host may touch nothing there: an address without memory is enough.
+        user = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                    0);
+        inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                     0);
+    } else {
+        int file = memfd_create("nccl-cpu", MFD_CLOEXEC);
+        if (file >= 0 && ftruncate(file, (off_t)mapped) == 0) {
+            user = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        }
         if (file >= 0)
             close(file);
-        return cudaErrorMemoryAllocation;
     }
-    int open_to_host = kind == MEMORY_DEVICE ? PROT_NONE : PROT_READ | PROT_WRITE;
-    void *user = mmap(NULL, mapped, open_to_host, MAP_SHARED, file, 0);
-    void *inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
     if (user == MAP_FAILED || inner == MAP_FAILED) {
         if (user != MAP_FAILED)
             munmap(user, mapped);

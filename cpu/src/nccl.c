@@ -135,7 +135,6 @@ struct call *call_create(struct ncclComm *comm, int kind, void *site) {
     struct call *call = must_alloc(sizeof *call);
     call->comm = comm;
     call->site = site;
-    call->request = MPI_REQUEST_NULL;
     call->facts.comm = comm->id;
     call->facts.rank = comm->rank;
     call->facts.world = comm->world[comm->rank];

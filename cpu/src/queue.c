@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 int nstreams;
@@ -37,19 +36,6 @@ double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-void breathe(bool idle) {
-    static __thread int quiet;
-    quiet = idle ? quiet + 1 : 0;
-    unlock_library();
-    if (quiet > 2000) {
-        struct timespec pause = {0, 200000};
-        nanosleep(&pause, NULL);
-    } else if (idle) {
-        sched_yield();
-    }
-    lock_library();
 }
 
 void *must_alloc(size_t bytes) {
@@ -374,7 +360,6 @@ void wait_until(struct stream *stream, uint64_t seq, const char *name, void *sit
             if (done[slot] >= seq)
                 break;
             wait_tick(&wait, news);
-            breathe(!news);
         }
         wait_end(&wait);
     }
@@ -406,6 +391,5 @@ bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site)
     }
     polling.seq = seq;
     wait_tick(&polling, false);
-    breathe(true);
     return false;
 }

@@ -214,6 +214,7 @@ static struct ncclComm *become(struct init *init) {
                            &comm->mpi);
     PMPI_Group_free(&group);
     PMPI_Group_free(&all);
+    PMPI_Comm_set_errhandler(comm->mpi, MPI_ERRORS_RETURN);
     wire_adopt(comm);
     return comm;
 }
@@ -243,7 +244,6 @@ ncclResult_t setup_join(struct init *inits) {
             if (init->answered)
                 break;
             wait_tick(&wait, news);
-            breathe(!news);
         }
         wait_end(&wait);
         if (init->result == ncclSuccess)
@@ -311,6 +311,7 @@ static void split_up(struct split *split) {
         PMPI_Comm_split(comm->mpi, wanted ? split->color : MPI_UNDEFINED, rank, &mpi);
         if (made) {
             made->mpi = mpi;
+            PMPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN);
             wire_adopt(made);
         }
     }

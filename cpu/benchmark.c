@@ -1,0 +1,158 @@
+/*
+ * benchmark.c: what the CPU build costs, beside the same operation written in MPI.
+ *
+ *     make benchmark
+ *
+ * One run measures three ways in turn, so that what else the machine does hits all alike:
+ * plain MPI, the CPU build with its checks, and without. A time runs from the
+ * first rank's start to the last rank's end; shown is the median over the iterations.
+ */
+#include "src/internal.h"
+
+enum { WAYS = 3, MOST = 4001 };
+static int rank, nranks;
+static ncclComm_t comm;
+static cudaStream_t stream;
+static char *host_send, *host_recv, *send, *recv;
+
+struct operation {
+    const char *name;
+    void (*mpi)(size_t bytes);
+    void (*nccl)(size_t bytes);
+};
+
+/* `bytes` is the larger of a rank's two buffers. PMPI: MPI itself, not watched by us. */
+static void mpi_all_reduce(size_t bytes) {
+    PMPI_Allreduce(host_send, host_recv, (int)(bytes / 4), MPI_FLOAT, MPI_SUM,
+                   MPI_COMM_WORLD);
+}
+static void nccl_all_reduce(size_t bytes) {
+    ncclAllReduce(send, recv, bytes / 4, ncclFloat32, ncclSum, comm, stream);
+}
+static void mpi_broadcast(size_t bytes) {
+    PMPI_Bcast(host_recv, (int)(bytes / 4), MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+static void nccl_broadcast(size_t bytes) {
+    ncclBroadcast(recv, recv, bytes / 4, ncclFloat32, 0, comm, stream);
+}
+static void mpi_all_gather(size_t bytes) {
+    int count = (int)(bytes / (size_t)nranks);
+    PMPI_Allgather(host_send, count, MPI_BYTE, host_recv, count, MPI_BYTE,
+                   MPI_COMM_WORLD);
+}
+static void nccl_all_gather(size_t bytes) {
+    ncclAllGather(send, recv, bytes / (size_t)nranks, ncclUint8, comm, stream);
+}
+static size_t chunk(size_t bytes) { // floats of the result, at least one
+    return bytes / 4 / (size_t)nranks ? bytes / 4 / (size_t)nranks : 1;
+}
+static void mpi_reduce_scatter(size_t bytes) {
+    PMPI_Reduce_scatter_block(host_send, host_recv, (int)chunk(bytes), MPI_FLOAT, MPI_SUM,
+                              MPI_COMM_WORLD);
+}
+static void nccl_reduce_scatter(size_t bytes) {
+    ncclReduceScatter(send, recv, chunk(bytes), ncclFloat32, ncclSum, comm, stream);
+}
+static void mpi_all_to_all(size_t bytes) {
+    int count = (int)(bytes / (size_t)nranks);
+    PMPI_Alltoall(host_send, count, MPI_BYTE, host_recv, count, MPI_BYTE, MPI_COMM_WORLD);
+}
+static void nccl_all_to_all(size_t bytes) {
+    ncclAlltoAll(send, recv, bytes / (size_t)nranks, ncclUint8, comm, stream);
+}
+
+static const struct operation operations[] = {
+    {"all-reduce", mpi_all_reduce, nccl_all_reduce},
+    {"broadcast", mpi_broadcast, nccl_broadcast},
+    {"all-gather", mpi_all_gather, nccl_all_gather},
+    {"reduce-scatter", mpi_reduce_scatter, nccl_reduce_scatter},
+    {"all-to-all", mpi_all_to_all, nccl_all_to_all},
+};
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Medians in µs of the three ways, in turn. */
+static void measure(const struct operation *operation, size_t bytes, int n,
+                    double medians[WAYS]) {
+    static double start[WAYS][MOST], end[WAYS][MOST], first[MOST], last[MOST];
+    for (int i = -n / 10 - 2; i < n; i++) // the first ones are not counted
+        for (int way = 0; way < WAYS; way++) {
+            library.check = way == 2 ? CHECK_OFF : CHECK_ON;
+            PMPI_Barrier(MPI_COMM_WORLD);
+            double begun = now();
+            if (way == 0) {
+                operation->mpi(bytes);
+            } else {
+                operation->nccl(bytes);
+                cudaStreamSynchronize(stream);
+            }
+            if (i >= 0) {
+                start[way][i] = begun;
+                end[way][i] = now();
+            }
+        }
+    for (int way = 0; way < WAYS; way++) {
+        PMPI_Reduce(start[way], first, n, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+        PMPI_Reduce(end[way], last, n, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++)
+            last[i] = (last[i] - first[i]) * 1e6;
+        qsort(last, (size_t)n, sizeof(double), by_value);
+        medians[way] = last[n / 2];
+    }
+    library.check = CHECK_ON;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    cudaSetDevice(rank);
+    ncclUniqueId id;
+    if (rank == 0)
+        ncclGetUniqueId(&id);
+    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (ncclCommInitRank(&comm, nranks, id, rank) != ncclSuccess)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    const size_t most = (size_t)64 << 20;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMalloc((void **)&send, most);
+    cudaMalloc((void **)&recv, most);
+    cudaMemsetAsync(send, 0, most, stream);
+    cudaMemsetAsync(recv, 0, most, stream);
+    cudaStreamSynchronize(stream);
+    host_send = calloc(most, 1);
+    host_recv = calloc(most, 1);
+    memset(host_send, 0, most);
+    memset(host_recv, 0, most);
+    if (rank == 0)
+        printf("%d ranks; times in µs\n"
+               "%-15s %9s %10s %10s %6s %10s %12s\n",
+               nranks, "operation", "bytes", "MPI", "CPU build", "ratio", "no checks",
+               "checks cost");
+    for (size_t o = 0; o < sizeof operations / sizeof *operations; o++)
+        for (size_t bytes = 8; bytes <= most; bytes *= 8) {
+            double t[WAYS];
+            int n = bytes <= 4096        ? 2001
+                    : bytes <= (1 << 18) ? 501
+                    : bytes <= (8 << 20) ? 101
+                                         : 15;
+            measure(&operations[o], bytes, n, t);
+            if (rank == 0) {
+                printf("%-15s %9zu %10.1f %10.1f %6.2f %10.1f %9.1f %s\n",
+                       operations[o].name, bytes, t[0], t[1], t[1] / t[0], t[2],
+                       bytes < (1 << 20) ? t[1] - t[2] : (t[1] / t[2] - 1) * 100,
+                       bytes < (1 << 20) ? "µs" : "%");
+                fflush(stdout);
+            }
+        }
+    free(host_send);
+    free(host_recv);
+    cudaFree(send);
+    cudaFree(recv);
+    cudaStreamDestroy(stream);
+    ncclCommDestroy(comm);
+    MPI_Finalize();
+}
