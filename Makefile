@@ -8,14 +8,40 @@ export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 endif
 
-.PHONY: help demo test clean cpu-flags install install-test
+# Read by the recipes and the tests that they start.
+export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
+
+LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
+PROVE := prove --timer
+TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
+# Those that take longer, or need the network, have targets of their own.
+APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
+ON_GPUS := tests/lessons.bats tests/wrong-use.bats
+
+.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
+
 help:
-	@echo 'make             build all lessons; BACKEND=auto|cpu|cuda chooses the build (now: $(backend))'
-	@echo 'make demo        install what is missing (INSTALL=no only lists it), build, run all lessons'
-	@echo 'make test        the tests, complete by itself; with GPUs: make test BACKEND=cuda'
-	@echo 'make clean       remove all that was built'
-	@echo 'make cpu-flags   what to give mpicc to build a program of your own for the CPU build'
+	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
+	@echo 'make demo           install what is missing (INSTALL=no only lists it), build, run all lessons'
+	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
+	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
+	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
+	@echo 'make test-versions  builds against CUDA 12.2 to 13 and NCCL 2.18 to 2.28 (downloads them)'
+	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
+	@echo 'make results        on a machine with GPUs: measure everything into results/'
+	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
+	@echo 'make clean          remove all that was built'
+
+demo:
+	@common/install.sh gcc make libopenmpi-dev openmpi-bin
+	@$(MAKE) --no-print-directory all
+	@for lesson in $(LESSONS:.c=); do \
+	    printf '\n$$ mpirun -np 4 %s\n' $$lesson; \
+	    mpirun --oversubscribe -np 4 $$lesson $(DEMO_$(notdir $$lesson)) || exit 1; \
+	done
+
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'
+
 clean: clean-lesson
 	rm -rf $(TOP)/build

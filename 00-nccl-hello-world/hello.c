@@ -52,10 +52,11 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommUserRank(comm, &comm_rank));
     CHECK_NCCL(ncclCommCount(comm, &comm_nranks));
     CHECK_NCCL(ncclCommCuDevice(comm, &comm_device));
-    snprintf(line, sizeof line,
-             "rank %d of %d on %.60s: GPU %d, %.60s, %s; communicator: rank %d of %d, GPU %d",
-             rank, nranks, host, device, properties.name, bus_id, comm_rank, comm_nranks,
-             comm_device);
+    snprintf(
+        line, sizeof line,
+        "rank %d of %d on %.60s: GPU %d, %.60s, %s; communicator: rank %d of %d, GPU %d",
+        rank, nranks, host, device, properties.name, bus_id, comm_rank, comm_nranks,
+        comm_device);
     lesson_print_in_order(line);
     lesson_expect(0, comm_rank, rank);
     lesson_expect(1, comm_nranks, nranks);

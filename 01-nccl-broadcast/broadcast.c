@@ -34,11 +34,11 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    lesson_need_memory(bytes);
     // Only the root has something to tell.
     int *host = lesson_malloc(bytes), *buf;
     for (size_t i = 0; i < count; i++)
         host[i] = rank == 0 ? 42 : 0;
-    lesson_need_memory(bytes);
     CHECK_CUDA(cudaMalloc((void **)&buf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(buf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before broadcast:", host, count, ncclInt32);
@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
     // theirs; the same pointer twice means in place.
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race it.
+    // The call above only queued the work. Without this line the copy below would race
+    // it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, buf, bytes, cudaMemcpyDeviceToHost));

@@ -34,20 +34,22 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    lesson_need_memory(2 * bytes);
     // Every rank brings ones, so the sum counts the ranks.
     float *host = lesson_malloc(bytes), *sendbuf, *recvbuf;
     for (size_t i = 0; i < count; i++)
         host[i] = 1;
-    lesson_need_memory(2 * bytes);
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before all-reduce:", host, count, ncclFloat32);
 
     // No root: the result is the same everywhere. sendbuf stays as it is.
-    CHECK_NCCL(ncclAllReduce(sendbuf, recvbuf, count, ncclFloat32, ncclSum, comm, stream));
+    CHECK_NCCL(
+        ncclAllReduce(sendbuf, recvbuf, count, ncclFloat32, ncclSum, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race it.
+    // The call above only queued the work. Without this line the copy below would race
+    // it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, recvbuf, bytes, cudaMemcpyDeviceToHost));

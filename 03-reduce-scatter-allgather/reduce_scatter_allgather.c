@@ -34,11 +34,11 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    lesson_need_memory(2 * bytes + bytes / nranks);
     // Rank 0 brings 1, 2, 3, …; rank 1 brings 2, 3, 4, …: no two sums are alike.
     int64_t *host = lesson_malloc(bytes), *sendbuf, *chunk, *recvbuf;
     for (size_t i = 0; i < total; i++)
         host[i] = rank + 1 + (int64_t)i;
-    lesson_need_memory(2 * bytes + bytes / nranks);
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&chunk, bytes / nranks));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
@@ -46,7 +46,8 @@ int main(int argc, char **argv) {
     lesson_table("Before reduce-scatter:", host, total, ncclInt64);
 
     // Here count is what one rank receives: it sends nranks times as much.
-    CHECK_NCCL(ncclReduceScatter(sendbuf, chunk, count, ncclInt64, ncclSum, comm, stream));
+    CHECK_NCCL(
+        ncclReduceScatter(sendbuf, chunk, count, ncclInt64, ncclSum, comm, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     CHECK_CUDA(cudaMemcpy(host, chunk, bytes / nranks, cudaMemcpyDeviceToHost));
     lesson_table("After reduce-scatter:", host, count, ncclInt64);

@@ -34,12 +34,12 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    lesson_need_memory(2 * bytes);
     // Rank 0 holds A0, A1, A2, …; rank 1 holds B0, B1, B2, …: block j is for rank j.
     uint64_t *host = lesson_malloc(bytes), *sendbuf, *recvbuf;
     lesson_cell = lesson_cell_letter;
     for (size_t i = 0; i < total; i++)
         host[i] = lesson_letter(rank, i);
-    lesson_need_memory(2 * bytes);
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
@@ -55,7 +55,8 @@ int main(int argc, char **argv) {
     }
     CHECK_NCCL(ncclGroupEnd());
 
-    // The group above only queued the work. Without this line the copy below would race it.
+    // The group above only queued the work. Without this line the copy below would race
+    // it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     // The table has been transposed: what was column r is now row r.

@@ -21,27 +21,27 @@
 
 /* --- Error checks ----------------------------------------------------------------- */
 
-/* Each runs a call and, if it fails, ends the whole job with exit code 1: a rank that only
- * left by itself would leave the others waiting for it. */
-#define CHECK_MPI(call)                                                                  \
-    do {                                                                                 \
-        int mpi_error = (call);                                                          \
-        if (mpi_error != MPI_SUCCESS)                                                    \
-            lesson_mpi_failed(mpi_error, #call, __FILE__, __LINE__);                     \
+/* Each runs a call and, if it fails, ends the whole job with exit code 1: a rank that
+ * only left by itself would leave the others waiting for it. */
+#define CHECK_MPI(call)                                              \
+    do {                                                             \
+        int mpi_error = (call);                                      \
+        if (mpi_error != MPI_SUCCESS)                                \
+            lesson_mpi_failed(mpi_error, #call, __FILE__, __LINE__); \
     } while (0)
 
-#define CHECK_CUDA(call)                                                                 \
-    do {                                                                                 \
-        cudaError_t cuda_error = (call);                                                 \
-        if (cuda_error != cudaSuccess)                                                   \
-            lesson_cuda_failed(cuda_error, #call, __FILE__, __LINE__);                   \
+#define CHECK_CUDA(call)                                               \
+    do {                                                               \
+        cudaError_t cuda_error = (call);                               \
+        if (cuda_error != cudaSuccess)                                 \
+            lesson_cuda_failed(cuda_error, #call, __FILE__, __LINE__); \
     } while (0)
 
-#define CHECK_NCCL(call)                                                                 \
-    do {                                                                                 \
-        ncclResult_t nccl_error = (call);                                                \
-        if (nccl_error != ncclSuccess)                                                   \
-            lesson_nccl_failed(nccl_error, #call, __FILE__, __LINE__);                   \
+#define CHECK_NCCL(call)                                               \
+    do {                                                               \
+        ncclResult_t nccl_error = (call);                              \
+        if (nccl_error != ncclSuccess)                                 \
+            lesson_nccl_failed(nccl_error, #call, __FILE__, __LINE__); \
     } while (0)
 
 /* Every function of this file may be called by any lesson, and no lesson calls all. */
@@ -109,8 +109,9 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
                                                   const char *file, int line) {
     const char *hint = "";
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
-        hint = "\n  Hint: this host has no GPU that CUDA can use, or its driver is too old."
-               "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
+        hint =
+            "\n  Hint: this host has no GPU that CUDA can use, or its driver is too old."
+            "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
     lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, file, line,
@@ -123,15 +124,17 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
     if (error == ncclUnhandledCudaError)
         hint = "\n  Hint: a CUDA call inside NCCL failed; NCCL_DEBUG=INFO names it.";
     else if (error == ncclInvalidUsage)
-        hint = "\n  Hint: one GPU per rank, one rank per number, the same unique id on all?"
-               "\n        NCCL_DEBUG=INFO says more.";
+        hint =
+            "\n  Hint: one GPU per rank, one rank per number, the same unique id on all?"
+            "\n        NCCL_DEBUG=INFO says more.";
     else if (error == ncclInvalidArgument)
         hint = "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
     else if (error == ncclSystemError || error == ncclRemoteError)
-        hint = "\n  Hint: often the network: NCCL_DEBUG=INFO shows which interface NCCL took,"
+        hint = "\n  Hint: often the network: NCCL_DEBUG=INFO shows which interface NCCL "
+               "took,"
                "\n        NCCL_SOCKET_IFNAME=name chooses another.";
-    lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call, file, line,
-                ncclGetErrorString(error), ncclGetLastError(NULL), hint);
+    lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call, file,
+                line, ncclGetErrorString(error), ncclGetLastError(NULL), hint);
 }
 
 /* --- The command line ------------------------------------------------------------- */
@@ -215,6 +218,9 @@ LESSON_FUNCTION bool lesson_same_gpu(const struct lesson_gpu *a,
     return strcmp(a->host, b->host) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
 }
 
+/* How many ranks share this host's memory; known after lesson_one_gpu_per_rank. */
+LESSON_FUNCTION int lesson_ranks_here = 1;
+
 /* Ends the job with exit code 1 and one message if two ranks of a host are bound to the
  * same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
 LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
@@ -229,6 +235,9 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
         lesson_fail("out of host memory");
     CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
                             MPI_COMM_WORLD));
+    lesson_ranks_here = 0;
+    for (int i = 0; i < self.nranks; i++)
+        lesson_ranks_here += strcmp(all[i].host, self.host) == 0;
     // NCCL 2.30 and newer allow it when they are told to.
     const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     int first = -1;
@@ -256,12 +265,13 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
                         " or more hosts.\n",
                         gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
             else
-                fprintf(stderr, "  Hint: its %d ranks have GPUs enough, but their numbers do"
-                                " not follow one another,\n"
-                                "        and rank %% deviceCount wants that: place the ranks"
-                                " host by host\n"
-                                "        (srun --distribution=block, mpirun --map-by"
-                                " slot).\n",
+                fprintf(stderr,
+                        "  Hint: its %d ranks have GPUs enough, but their numbers do"
+                        " not follow one another,\n"
+                        "        and rank %% deviceCount wants that: place the ranks"
+                        " host by host\n"
+                        "        (srun --distribution=block, mpirun --map-by"
+                        " slot).\n",
                         ranks_there);
         }
         free(all);
@@ -275,18 +285,34 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
     size_t free_bytes, total_bytes;
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     if (bytes > free_bytes)
-        lesson_fail("the buffers need %.3g GB of GPU memory, and the GPU has %.3g GB free of "
-                    "%.3g GB\n  Hint: choose a smaller -n.",
-                    (double)bytes / 1e9, (double)free_bytes / 1e9,
-                    (double)total_bytes / 1e9);
+        lesson_fail(
+            "the buffers need %.3g GB of GPU memory, and the GPU has %.3g GB free of "
+            "%.3g GB\n  Hint: choose a smaller -n.",
+            (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
+}
+
+/* Bytes of host memory that Linux can still give, shared among the ranks of the host. */
+LESSON_FUNCTION double lesson_host_memory(void) {
+    double kilobytes = 1e15; // elsewhere: malloc decides
+    char line[128];
+    FILE *info = fopen("/proc/meminfo", "r");
+    while (info && fgets(line, sizeof line, info))
+        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1)
+            break;
+    if (info)
+        fclose(info);
+    return kilobytes * 1024 / lesson_ranks_here;
 }
 
 /* malloc that does not fail: `bytes` bytes of host memory, to be given to free(). */
 LESSON_FUNCTION void *lesson_malloc(size_t bytes) {
-    void *memory = malloc(bytes);
+    double there = lesson_host_memory();
+    void *memory = (double)bytes < there ? malloc(bytes) : NULL;
     if (!memory)
-        lesson_fail("no %.3g GB of host memory left\n  Hint: choose a smaller -n.",
-                    (double)bytes / 1e9);
+        lesson_fail(
+            "the buffer needs %.3g GB of host memory, and there are %.3g GB for each "
+            "rank\n  Hint: choose a smaller -n.",
+            (double)bytes / 1e9, there / 1e9);
     return memory;
 }
 
@@ -299,7 +325,8 @@ LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
     snprintf(text, LESSON_WIDTH, "%.15g", value);
 }
 
-/* A value made by lesson_letter: A0, A1, … for rank 0, B0, B1, … for rank 1, AA0 for 26. */
+/* A value made by lesson_letter: A0, A1, … for rank 0, B0, B1, … for rank 1, AA0 for 26.
+ */
 LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
     unsigned long long bits = (unsigned long long)value, rank = bits >> 32;
     char letters[8];
@@ -347,13 +374,14 @@ LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t 
         size_t i = cut && c >= LESSON_EDGE ? count - shown + c : c;
         lesson_cell(mine + c * LESSON_WIDTH, lesson_value(values, i, type));
     }
-    CHECK_MPI(MPI_Gather(mine, (int)row, MPI_CHAR, all, (int)row, MPI_CHAR, 0,
-                         MPI_COMM_WORLD));
+    CHECK_MPI(
+        MPI_Gather(mine, (int)row, MPI_CHAR, all, (int)row, MPI_CHAR, 0, MPI_COMM_WORLD));
     if (self.rank == 0) {
         size_t width = 0;
         for (size_t c = 0; c < shown * (size_t)self.nranks; c++)
-            width = strlen(all + c * LESSON_WIDTH) > width ? strlen(all + c * LESSON_WIDTH)
-                                                           : width;
+            width = strlen(all + c * LESSON_WIDTH) > width
+                        ? strlen(all + c * LESSON_WIDTH)
+                        : width;
         char between[64] = "";
         if (cut)
             snprintf(between, sizeof between, " ... %zu more ... |", count - shown);
@@ -414,7 +442,8 @@ LESSON_FUNCTION void lesson_expect(size_t index, double got, double expected) {
 LESSON_FUNCTION int lesson_verdict(const char *what) {
     struct lesson_self self = lesson_self();
     unsigned long long mine[2] = {lesson_checks.checked, lesson_checks.wrong}, sum[2];
-    CHECK_MPI(MPI_Allreduce(mine, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
+    CHECK_MPI(
+        MPI_Allreduce(mine, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
     if (sum[1] == 0) {
         if (self.rank == 0)
             printf("OK: %d rank%s, all %llu %ss as expected\n", self.nranks,
@@ -424,8 +453,7 @@ LESSON_FUNCTION int lesson_verdict(const char *what) {
     }
     // The lowest rank that has a wrong one tells rank 0 about it.
     int candidate = mine[1] ? self.rank : self.nranks, teller;
-    CHECK_MPI(
-        MPI_Allreduce(&candidate, &teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    CHECK_MPI(MPI_Allreduce(&candidate, &teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     double first[3] = {lesson_checks.index, lesson_checks.got, lesson_checks.expected};
     CHECK_MPI(MPI_Bcast(first, 3, MPI_DOUBLE, teller, MPI_COMM_WORLD));
     if (self.rank == 0) {

@@ -26,7 +26,8 @@ static size_t travel_bytes(const struct call *call) {
     if (call->facts.kind == CALL_SPLIT)
         return sizeof call->split;
     int type = call->facts.type;
-    return call->facts.count * type_size(reduces(call->facts.kind) ? carry_type(type) : type);
+    return call->facts.count *
+           type_size(reduces(call->facts.kind) ? carry_type(type) : type);
 }
 
 static bool travels_inline(const struct call *call) {
@@ -90,7 +91,8 @@ static const void *contribution(struct call *call) {
     const void *from = shadow(call->sendbuff);
     if (!reduces(f->kind) || (carry_type(f->type) == f->type && f->redop != PRE_MUL_SUM))
         return from;
-    size_t n = f->count * (f->kind == CALL_REDUCE_SCATTER ? (size_t)call->comm->nranks : 1);
+    size_t n =
+        f->count * (f->kind == CALL_REDUCE_SCATTER ? (size_t)call->comm->nranks : 1);
     call->contribution = malloc(n * type_size(carry_type(f->type)) + 1);
     if (!call->contribution)
         abort();
@@ -162,14 +164,15 @@ static void carry_here(struct call **calls, int n) {
         results[0] = reduce_here(calls, n, 0, count);
         for (int r = 0; r < n; r++)
             if (f->kind == CALL_ALL_REDUCE || r == f->root)
-                from_carry(shadow(calls[r]->recvbuff), results[0], count, f->type, f->redop,
-                           n);
+                from_carry(shadow(calls[r]->recvbuff), results[0], count, f->type,
+                           f->redop, n);
         break;
     case CALL_REDUCE_SCATTER:
         for (int r = 0; r < n; r++)
             results[r] = reduce_here(calls, n, (size_t)r * count, count);
         for (int r = 0; r < n; r++)
-            from_carry(shadow(calls[r]->recvbuff), results[r], count, f->type, f->redop, n);
+            from_carry(shadow(calls[r]->recvbuff), results[r], count, f->type, f->redop,
+                       n);
         break;
     default:
         for (int r = 0; r < n; r++) {
@@ -207,8 +210,8 @@ static bool advance_here(struct call *call) {
                     check_pair(f, &other->facts);
                 struct call *to = f->kind == CALL_RECV ? call : other;
                 struct call *from = to == call ? other : call;
-                size_t bytes = raw_bytes(to) < raw_bytes(from) ? raw_bytes(to)
-                                                               : raw_bytes(from);
+                size_t bytes =
+                    raw_bytes(to) < raw_bytes(from) ? raw_bytes(to) : raw_bytes(from);
                 if (bytes)
                     memmove(shadow(to->recvbuff), shadow(from->sendbuff), bytes);
                 to->state = from->state = CALL_DONE;
@@ -248,8 +251,8 @@ static bool advance_here(struct call *call) {
  * those that it belongs to. */
 static bool talk(const struct facts *f, int a, int b) {
     return f->kind == CALL_SEND || f->kind == CALL_RECV ||
-           (f->kind != CALL_BROADCAST && f->kind != CALL_REDUCE && f->kind != CALL_GATHER &&
-            f->kind != CALL_SCATTER) ||
+           (f->kind != CALL_BROADCAST && f->kind != CALL_REDUCE &&
+            f->kind != CALL_GATHER && f->kind != CALL_SCATTER) ||
            a == f->root || b == f->root;
 }
 
@@ -287,8 +290,8 @@ void call_announce(struct call *call) {
         if (peer == f->rank)
             call_heard(comm, f, data ? mine + offset : NULL, data ? bytes : 0);
         else
-            wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f, data ? mine + offset : NULL,
-                      data ? bytes : 0);
+            wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f,
+                      data ? mine + offset : NULL, data ? bytes : 0);
     }
 }
 
@@ -440,41 +443,44 @@ static void start_moving(struct call *call) {
         break;
     case CALL_REDUCE:
         error = PMPI_Ireduce(f->rank == root ? ours : from, result, count, what, op, root,
-                     comm->mpi, request);
+                             comm->mpi, request);
         break;
     case CALL_REDUCE_SCATTER:
-        error = PMPI_Ireduce_scatter_block(from, result, count, what, op, comm->mpi, request);
+        error =
+            PMPI_Ireduce_scatter_block(from, result, count, what, op, comm->mpi, request);
         break;
     case CALL_ALL_GATHER:
-        error = PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to, count, what,
-                        comm->mpi, request);
+        error = PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to,
+                                count, what, comm->mpi, request);
         break;
     case CALL_ALL_TO_ALL:
         // Pair by pair: MPI's own non-blocking form is half as fast for large blocks.
         for (int step = 1; step < n && error == MPI_SUCCESS; step++) {
             int from_rank = (f->rank + n - step) % n, to_rank = (f->rank + step) % n;
-            error = PMPI_Irecv(to + (size_t)from_rank * bytes, count, what, from_rank, tag,
-                               comm->mpi, request++);
+            error = PMPI_Irecv(to + (size_t)from_rank * bytes, count, what, from_rank,
+                               tag, comm->mpi, request++);
             if (error == MPI_SUCCESS)
-                error = PMPI_Isend(raw + (size_t)to_rank * bytes, count, what, to_rank, tag,
-                                   comm->mpi, request++);
+                error = PMPI_Isend(raw + (size_t)to_rank * bytes, count, what, to_rank,
+                                   tag, comm->mpi, request++);
         }
         if (raw != to)
             memcpy(to + skip, raw + skip, bytes);
         break;
     case CALL_GATHER:
-        error = PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw, count, what,
-                     to, count, what, root, comm->mpi, request);
+        error = PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw,
+                             count, what, to, count, what, root, comm->mpi, request);
         break;
     case CALL_SCATTER:
         error = PMPI_Iscatter(raw, count, what,
-                      f->rank == root && to == raw + skip ? MPI_IN_PLACE : to, count, what,
-                      root, comm->mpi, request);
+                              f->rank == root && to == raw + skip ? MPI_IN_PLACE : to,
+                              count, what, root, comm->mpi, request);
         break;
     case CALL_SEND:
         error = PMPI_Isend(raw, count, what, f->root, tag, comm->mpi, request);
         break;
-    case CALL_RECV: error = PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request); break;
+    case CALL_RECV:
+        error = PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request);
+        break;
     default: break;
     }
     call->failed = error != MPI_SUCCESS;
@@ -490,7 +496,8 @@ static bool finish_moving(struct call *call) {
     if (call->failed || !complete || call->missing > 0 || call->differ != 0)
         return false;
     void *to = shadow(call->recvbuff);
-    if (reduces(f->kind) && call_recv_bytes(call) && (call->result || f->redop == ncclAvg))
+    if (reduces(f->kind) && call_recv_bytes(call) &&
+        (call->result || f->redop == ncclAvg))
         from_carry(to, call->result ? call->result : to, f->count, f->type, f->redop,
                    call->comm->nranks);
     call->state = CALL_DONE;

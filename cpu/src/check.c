@@ -95,10 +95,11 @@ void check_mismatch(const struct facts *all, const bool *have, int n) {
         add_ranks(&text, same, nabsent);
         text_add(&text, " of the communicator: not there yet\n");
     }
-    text_add(&text, "  Hint: every rank of a communicator makes the same calls in the same"
-                    " order.\n"
-                    "        The real NCCL hangs here, or ends with wrong data and exit code"
-                    " 0.\n");
+    text_add(&text,
+             "  Hint: every rank of a communicator makes the same calls in the same"
+             " order.\n"
+             "        The real NCCL hangs here, or ends with wrong data and exit code"
+             " 0.\n");
     free(same);
     free(told);
     report(&text, false);
@@ -108,17 +109,17 @@ void check_pair(const struct facts *mine, const struct facts *theirs) {
     struct text text = {0};
     const struct facts *send = mine->kind == CALL_SEND ? mine : theirs;
     const struct facts *recv = send == mine ? theirs : mine;
-    text_add(&text,
-             "mismatch: a send and its receive %s on communicator %d\n",
+    text_add(&text, "mismatch: a send and its receive %s on communicator %d\n",
              difference(&(struct facts){.count = send->count, .type = send->type},
                         &(struct facts){.count = recv->count, .type = recv->type}),
              comm_number(mine->comm));
     add_call(&text, send);
     add_call(&text, recv);
-    text_add(&text, "  Hint: a receive takes as many elements of the same type as the send"
-                    " gives.\n"
-                    "        The real NCCL hangs here, or leaves part of the buffer as it"
-                    " was.\n");
+    text_add(&text,
+             "  Hint: a receive takes as many elements of the same type as the send"
+             " gives.\n"
+             "        The real NCCL hangs here, or leaves part of the buffer as it"
+             " was.\n");
     report(&text, false);
 }
 
@@ -131,17 +132,18 @@ bool check_range(const char *name, void *site, const void *start, size_t bytes) 
     if (library.check != CHECK_OFF) {
         char where[256], made[256];
         struct text text = {0};
-        text_add(&text,
-                 "memory: %s runs past the end of its buffer\n"
-                 "  rank %d on %s: %s at %s, %zu bytes from byte %zu of a buffer of %zu"
-                 " bytes\n"
-                 "  the buffer: %s memory made at %s\n"
-                 "  Hint: cudaMalloc and cudaMemcpy count bytes, NCCL counts elements.\n"
-                 "        A real GPU overwrites what lies behind, or stops with an illegal"
-                 " memory access.\n",
-                 name, library.world, library.host, name, site_text(where, site), bytes,
-                 (size_t)((const char *)start - memory->user), memory->bytes,
-                 memory_kind_name(memory->kind), site_text(made, memory->site));
+        text_add(
+            &text,
+            "memory: %s runs past the end of its buffer\n"
+            "  rank %d on %s: %s at %s, %zu bytes from byte %zu of a buffer of %zu"
+            " bytes\n"
+            "  the buffer: %s memory made at %s\n"
+            "  Hint: cudaMalloc and cudaMemcpy count bytes, NCCL counts elements.\n"
+            "        A real GPU overwrites what lies behind, or stops with an illegal"
+            " memory access.\n",
+            name, library.world, library.host, name, site_text(where, site), bytes,
+            (size_t)((const char *)start - memory->user), memory->bytes,
+            memory_kind_name(memory->kind), site_text(made, memory->site));
         report(&text, true);
     }
     return true;
@@ -154,14 +156,15 @@ bool check_nccl_buffer(struct call *call, const char *which, const void *start,
     if (memory_find(start))
         return check_range(words, call->site, start, bytes);
     struct text text = {0};
-    text_add(&text,
-             "memory: %s of %s is not memory that a GPU can use\n"
-             "  rank %d on %s: %s at %s\n"
-             "  Hint: NCCL wants addresses from cudaMalloc (or ncclMemAlloc, cudaMallocHost,"
-             " cudaMallocManaged);\n"
-             "        the real NCCL stops here with an illegal memory access.\n",
-             which, kind_name(call->facts.kind), library.world, library.host, words,
-             site_text(where, call->site));
+    text_add(
+        &text,
+        "memory: %s of %s is not memory that a GPU can use\n"
+        "  rank %d on %s: %s at %s\n"
+        "  Hint: NCCL wants addresses from cudaMalloc (or ncclMemAlloc, cudaMallocHost,"
+        " cudaMallocManaged);\n"
+        "        the real NCCL stops here with an illegal memory access.\n",
+        which, kind_name(call->facts.kind), library.world, library.host, words,
+        site_text(where, call->site));
     report(&text, true);
     return true;
 }
@@ -255,13 +258,15 @@ void check_race(struct op *op, struct stream *stream) {
                          host ? "a buffer is used while a queued operation still uses it"
                               : "two streams use one buffer with no event between",
                          library.world, library.host, op_text(mine, op),
-                         site_text(here, op->site), does(a->write), op_text(theirs, other),
-                         site_text(there, other->site), does(b->write), memory->bytes,
-                         memory_kind_name(memory->kind), site_text(made, memory->site));
-                text_add(&text, host ? "  Hint: call cudaStreamSynchronize first; the default"
-                                       " stream does not wait for a non-blocking one.\n"
-                                     : "  Hint: cudaEventRecord on the one stream,"
-                                       " cudaStreamWaitEvent on the other.\n");
+                         site_text(here, op->site), does(a->write),
+                         op_text(theirs, other), site_text(there, other->site),
+                         does(b->write), memory->bytes, memory_kind_name(memory->kind),
+                         site_text(made, memory->site));
+                text_add(&text,
+                         host ? "  Hint: call cudaStreamSynchronize first; the default"
+                                " stream does not wait for a non-blocking one.\n"
+                              : "  Hint: cudaEventRecord on the one stream,"
+                                " cudaStreamWaitEvent on the other.\n");
                 report(&text, true);
                 return;
             }
@@ -282,17 +287,16 @@ void check_host_access(const char *name, void *site, const void *start, size_t b
                     continue;
                 char words[256], here[256], there[256];
                 struct text text = {0};
-                text_add(&text,
-                         "race: %s %s a buffer that a queued operation still uses\n"
-                         "  rank %d on %s: %s at %s\n"
-                         "  queued: %s at %s, operation %llu on communicator %d\n"
-                         "  Hint: call cudaStreamSynchronize first: until then nothing is"
-                         " known of the operation.\n",
-                         name, what, library.world, library.host, name,
-                         site_text(here, site), op_text(words, op),
-                         site_text(there, op->site),
-                         (unsigned long long)op->calls->facts.index,
-                         op->calls->comm->number);
+                text_add(
+                    &text,
+                    "race: %s %s a buffer that a queued operation still uses\n"
+                    "  rank %d on %s: %s at %s\n"
+                    "  queued: %s at %s, operation %llu on communicator %d\n"
+                    "  Hint: call cudaStreamSynchronize first: until then nothing is"
+                    " known of the operation.\n",
+                    name, what, library.world, library.host, name, site_text(here, site),
+                    op_text(words, op), site_text(there, op->site),
+                    (unsigned long long)op->calls->facts.index, op->calls->comm->number);
                 report(&text, true);
                 return;
             }
@@ -313,9 +317,10 @@ void check_unfinished(const char *name, void *site, struct ncclComm *comm) {
                     call->facts.kind == CALL_SPLIT || ++found > 4)
                     continue;
                 if (found == 1)
-                    text_add(&text, "missing: %s comes before queued operations are known to"
-                                    " be done\n"
-                                    "  rank %d on %s: %s at %s\n",
+                    text_add(&text,
+                             "missing: %s comes before queued operations are known to"
+                             " be done\n"
+                             "  rank %d on %s: %s at %s\n",
                              name, library.world, library.host, name,
                              site ? site_text(here, site) : "its end");
                 text_add(&text, "  queued: %s at %s, operation %llu on communicator %d\n",
@@ -326,8 +331,9 @@ void check_unfinished(const char *name, void *site, struct ncclComm *comm) {
         return;
     if (found > 4)
         text_add(&text, "  and %d more\n", found - 4);
-    text_add(&text, "  Hint: call cudaStreamSynchronize before. The real NCCL may not even have"
-                    " started them.\n");
+    text_add(&text,
+             "  Hint: call cudaStreamSynchronize before. The real NCCL may not even have"
+             " started them.\n");
     report(&text, true);
 }
 
@@ -348,8 +354,9 @@ void check_group_open(const char *name, void *site, struct stream *stream) {
         text_add(&text, "  %d call%s wait%s in it, the first: %s at %s\n", ncalls,
                  ncalls == 1 ? "" : "s", ncalls == 1 ? "s" : "",
                  facts_text(words, &first->facts), site_text(there, first->site));
-    text_add(&text, "  Hint: nothing of a group begins before ncclGroupEnd. The real NCCL goes"
-                    " on without it.\n");
+    text_add(&text,
+             "  Hint: nothing of a group begins before ncclGroupEnd. The real NCCL goes"
+             " on without it.\n");
     report(&text, true);
 }
 

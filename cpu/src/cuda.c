@@ -33,7 +33,8 @@ static const struct {
     cudaError_t error;
     const char *name, *text;
 } errors[] = {
-#define ERROR(name, text) {name, #name, text}
+#define ERROR(name, text) \
+    { name, #name, text }
     ERROR(cudaSuccess, "no error"),
     ERROR(cudaErrorInvalidValue, "invalid argument"),
     ERROR(cudaErrorMemoryAllocation, "out of memory"),
@@ -65,7 +66,8 @@ static const struct {
     ERROR(cudaErrorStreamCaptureInvalidated,
           "operation failed due to a previous error during capture"),
     ERROR(cudaErrorStreamCaptureUnmatched, "capture was not initiated in this stream"),
-    ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
+    ERROR(cudaErrorIllegalState,
+          "the operation cannot be performed in the present state"),
     ERROR(cudaErrorTimeout, "wait operation timed out"),
     ERROR(cudaErrorUnknown, "unknown error"),
 #undef ERROR
@@ -137,7 +139,8 @@ static void find_devices(void) {
     } else if (ranks_on_host > 0) {
         ndevices = ranks_on_host;
     } else {
-        // Before MPI_Init, the launcher's environment says how many ranks it started here.
+        // Before MPI_Init, the launcher's environment says how many ranks it started
+        // here.
         const char *names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                "SLURM_NTASKS_PER_NODE"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -211,7 +214,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute,
+                                   int device) {
     PUBLIC_CALL;
     struct cudaDeviceProp p;
     if (!value)
@@ -378,17 +382,22 @@ static cudaError_t check_direction(struct memory *to, struct memory *from,
     bool to_host = !to || to->kind != MEMORY_DEVICE;
     bool from_host = !from || from->kind != MEMORY_DEVICE;
     switch (kind) {
-    case cudaMemcpyHostToHost: return to_host && from_host ? cudaSuccess : cudaErrorInvalidValue;
-    case cudaMemcpyHostToDevice: return to && from_host ? cudaSuccess : cudaErrorInvalidValue;
-    case cudaMemcpyDeviceToHost: return to_host && from ? cudaSuccess : cudaErrorInvalidValue;
-    case cudaMemcpyDeviceToDevice: return to && from ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaMemcpyHostToHost:
+        return to_host && from_host ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaMemcpyHostToDevice:
+        return to && from_host ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaMemcpyDeviceToHost:
+        return to_host && from ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaMemcpyDeviceToDevice:
+        return to && from ? cudaSuccess : cudaErrorInvalidValue;
     case cudaMemcpyDefault: return cudaSuccess;
     }
     return cudaErrorInvalidMemcpyDirection;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                        struct stream *stream, bool wait, const char *name, void *site) {
+static cudaError_t copy(void *to, const void *from, size_t bytes,
+                        enum cudaMemcpyKind kind, struct stream *stream, bool wait,
+                        const char *name, void *site) {
     if (!stream)
         return cuda_error(cudaErrorInvalidResourceHandle);
     struct memory *target = memory_find(to), *source = memory_find(from);
@@ -418,7 +427,8 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+                       enum cudaMemcpyKind kind) {
     PUBLIC_CALL;
     return copy(to, from, bytes, kind, legacy_stream(current_device), true, "cudaMemcpy",
                 CALLER);
@@ -434,22 +444,25 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
                            size_t bytes) {
     PUBLIC_CALL;
-    if (check_device(to_device) != cudaSuccess || check_device(from_device) != cudaSuccess)
+    if (check_device(to_device) != cudaSuccess ||
+        check_device(from_device) != cudaSuccess)
         return cuda_error(cudaErrorInvalidDevice);
     // Waits for the work of both devices, and theirs for it.
     struct stream *other = legacy_stream(from_device), *stream = legacy_stream(to_device);
     if (other != stream)
         wait_for(other, other->queued, "cudaMemcpyPeer", CALLER);
-    return copy(to, from, bytes, cudaMemcpyDefault, stream, true, "cudaMemcpyPeer", CALLER);
+    return copy(to, from, bytes, cudaMemcpyDefault, stream, true, "cudaMemcpyPeer",
+                CALLER);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
+                                int from_device, size_t bytes, cudaStream_t stream) {
     PUBLIC_CALL;
-    if (check_device(to_device) != cudaSuccess || check_device(from_device) != cudaSuccess)
+    if (check_device(to_device) != cudaSuccess ||
+        check_device(from_device) != cudaSuccess)
         return cuda_error(cudaErrorInvalidDevice);
-    return copy(to, from, bytes, cudaMemcpyDefault, stream_of(stream, current_device), false,
-                "cudaMemcpyPeerAsync", CALLER);
+    return copy(to, from, bytes, cudaMemcpyDefault, stream_of(stream, current_device),
+                false, "cudaMemcpyPeerAsync", CALLER);
 }
 
 static cudaError_t set(void *to, int value, size_t bytes, struct stream *stream,
@@ -492,7 +505,8 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
     PUBLIC_CALL;
     struct stream *stream = stream_of(handle, current_device);
     if (!pointer || !stream)
-        return cuda_error(pointer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue);
+        return cuda_error(pointer ? cudaErrorInvalidResourceHandle
+                                  : cudaErrorInvalidValue);
     return cuda_error(memory_create(pointer, bytes, MEMORY_DEVICE, CALLER));
 }
 
@@ -520,7 +534,8 @@ static cudaError_t create_stream(cudaStream_t *out, unsigned int flags, void *si
     if (!out || flags & ~(unsigned)cudaStreamNonBlocking)
         error = cudaErrorInvalidValue;
     if (error == cudaSuccess)
-        *out = (cudaStream_t)stream_create(current_device, flags == cudaStreamDefault, site);
+        *out =
+            (cudaStream_t)stream_create(current_device, flags == cudaStreamDefault, site);
     return cuda_error(error);
 }
 
@@ -582,7 +597,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     return cudaSuccess;
 }
 
-cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void *argument) {
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function,
+                               void *argument) {
     PUBLIC_CALL;
     struct stream *stream = stream_of(handle, current_device);
     if (!stream)
@@ -602,7 +618,7 @@ struct CUevent_st {
     struct CUevent_st *next;
     bool recorded, timing;
     struct graph *graph; // the capture that recorded it, instead of a stream
-    int slot; // of the stream it was recorded on
+    int slot;            // of the stream it was recorded on
     uint64_t seq;
     uint64_t *clock;
     int nclock;
@@ -621,7 +637,8 @@ static struct CUevent_st *event_of(cudaEvent_t handle) {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
     PUBLIC_CALL;
-    if (!out || flags & ~7u || (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming)))
+    if (!out || flags & ~7u ||
+        (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming)))
         return cuda_error(cudaErrorInvalidValue);
     cudaError_t error = check_device(current_device);
     if (error != cudaSuccess)
@@ -808,20 +825,23 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
         return cuda_error(cudaErrorIllegalState);
     *out = (cudaGraph_t)stream->capturing;
     for (int s = 0; s < nstreams; s++)
-        if (streams[s] && streams[s] != stream && streams[s]->capturing == stream->capturing)
+        if (streams[s] && streams[s] != stream &&
+            streams[s]->capturing == stream->capturing)
             streams[s]->capturing = NULL;
     stream->capturing = NULL;
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, enum cudaStreamCaptureStatus *status) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
+                                  enum cudaStreamCaptureStatus *status) {
     PUBLIC_CALL;
     struct stream *stream = stream_of(handle, current_device);
     if (!stream)
         return cuda_error(cudaErrorInvalidResourceHandle);
     if (!status)
         return cuda_error(cudaErrorInvalidValue);
-    *status = stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status =
+        stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 

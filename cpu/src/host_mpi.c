@@ -2,8 +2,9 @@
  * host_mpi.c: the program's own MPI calls.
  *
  * Each that can wait is carried out by its non-blocking form and waited for here, so that
- * streams advance meanwhile and the judge can see who waits for what. They reach this file
- * through MPI's profiling interface: MPI Standard, "Tool Support", "Profiling Interface".
+ * streams advance meanwhile and the judge can see who waits for what. They reach this
+ * file through MPI's profiling interface: MPI Standard, "Tool Support", "Profiling
+ * Interface".
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -94,6 +95,7 @@ static int start_mpi(int *argc, char ***argv, int required, int *provided) {
         return result;
     MPI_Comm host;
     PMPI_Comm_dup(MPI_COMM_WORLD, &library.control);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &library.nursery);
     PMPI_Comm_rank(MPI_COMM_WORLD, &library.world);
     PMPI_Comm_size(MPI_COMM_WORLD, &library.nworld);
     PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -158,13 +160,13 @@ static int complete(int result, MPI_Request *request, MPI_Status *status, MPI_Co
     return result;
 }
 
-#define BY_REQUEST(name, comm, peer, status, start)                                      \
-    PUBLIC_CALL;                                                                         \
-    MPI_Request request;                                                                 \
-    int result = start;                                                                  \
+#define BY_REQUEST(name, comm, peer, status, start) \
+    PUBLIC_CALL;                                    \
+    MPI_Request request;                            \
+    int result = start;                             \
     return complete(result, &request, status, comm, peer, name, CALLER)
 
-#define COLLECTIVELY(name, start)                                                        \
+#define COLLECTIVELY(name, start) \
     BY_REQUEST(name, comm, PEER_ALL, MPI_STATUS_IGNORE, start)
 
 int MPI_Barrier(MPI_Comm comm) {
@@ -208,8 +210,8 @@ int MPI_Scatter(const void *send, int sendcount, MPI_Datatype sendtype, void *re
 
 int MPI_Allgather(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-    COLLECTIVELY("MPI_Allgather", PMPI_Iallgather(send, sendcount, sendtype, recv, recvcount,
-                                                  recvtype, comm, &request));
+    COLLECTIVELY("MPI_Allgather", PMPI_Iallgather(send, sendcount, sendtype, recv,
+                                                  recvcount, recvtype, comm, &request));
 }
 
 int MPI_Allgatherv(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
@@ -222,14 +224,15 @@ int MPI_Allgatherv(const void *send, int sendcount, MPI_Datatype sendtype, void 
 
 int MPI_Alltoall(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-    COLLECTIVELY("MPI_Alltoall", PMPI_Ialltoall(send, sendcount, sendtype, recv, recvcount,
-                                                recvtype, comm, &request));
+    COLLECTIVELY("MPI_Alltoall", PMPI_Ialltoall(send, sendcount, sendtype, recv,
+                                                recvcount, recvtype, comm, &request));
 }
 
-int MPI_Reduce_scatter_block(const void *send, void *recv, int recvcount, MPI_Datatype type,
-                             MPI_Op op, MPI_Comm comm) {
-    COLLECTIVELY("MPI_Reduce_scatter_block",
-                 PMPI_Ireduce_scatter_block(send, recv, recvcount, type, op, comm, &request));
+int MPI_Reduce_scatter_block(const void *send, void *recv, int recvcount,
+                             MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    COLLECTIVELY(
+        "MPI_Reduce_scatter_block",
+        PMPI_Ireduce_scatter_block(send, recv, recvcount, type, op, comm, &request));
 }
 
 int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
@@ -242,11 +245,12 @@ int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_O
     COLLECTIVELY("MPI_Exscan", PMPI_Iexscan(send, recv, count, type, op, comm, &request));
 }
 
-/* Creating a communicator has no non-blocking form that splits: meet first, then create. */
+/* Creating a communicator has no non-blocking form that splits: meet first, then create.
+ */
 static void meet_first(MPI_Comm comm, const char *name, void *site) {
     MPI_Request request;
-    complete(PMPI_Ibarrier(comm, &request), &request, MPI_STATUS_IGNORE, comm, PEER_ALL, name,
-             site);
+    complete(PMPI_Ibarrier(comm, &request), &request, MPI_STATUS_IGNORE, comm, PEER_ALL,
+             name, site);
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *out) {
@@ -290,8 +294,8 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
 }
 
 int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int to,
-                 int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int from,
-                 int recvtag, MPI_Comm comm, MPI_Status *status) {
+                 int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                 int from, int recvtag, MPI_Comm comm, MPI_Status *status) {
     PUBLIC_CALL;
     MPI_Request send, recv;
     int result = PMPI_Irecv(recvbuf, recvcount, recvtype, from, recvtag, comm, &recv);
@@ -300,48 +304,48 @@ int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int 
     result = PMPI_Isend(sendbuf, sendcount, sendtype, to, sendtag, comm, &send);
     result = complete(result, &send, MPI_STATUS_IGNORE, comm, peer_of(to), "MPI_Sendrecv",
                       CALLER);
-    int received = complete(MPI_SUCCESS, &recv, status, comm, peer_of(from), "MPI_Sendrecv",
-                            CALLER);
+    int received =
+        complete(MPI_SUCCESS, &recv, status, comm, peer_of(from), "MPI_Sendrecv", CALLER);
     return result != MPI_SUCCESS ? result : received;
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     PUBLIC_CALL;
-    return complete(MPI_SUCCESS, request, status, MPI_COMM_WORLD, PEER_UNKNOWN, "MPI_Wait",
-                    CALLER);
+    return complete(MPI_SUCCESS, request, status, MPI_COMM_WORLD, PEER_UNKNOWN,
+                    "MPI_Wait", CALLER);
 }
 
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     PUBLIC_CALL;
     int result = MPI_SUCCESS;
     for (int i = 0; i < count; i++) {
-        MPI_Status *status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE
-                                                             : &statuses[i];
-        int one = complete(MPI_SUCCESS, &requests[i], status, MPI_COMM_WORLD, PEER_UNKNOWN,
-                           "MPI_Waitall", CALLER);
+        MPI_Status *status =
+            statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+        int one = complete(MPI_SUCCESS, &requests[i], status, MPI_COMM_WORLD,
+                           PEER_UNKNOWN, "MPI_Waitall", CALLER);
         result = result != MPI_SUCCESS ? result : one;
     }
     return result;
 }
 
 /* For calls that have no request: look again and again. */
-#define LOOK_UNTIL(name, in, whom, look)                                                 \
-    do {                                                                                 \
-        struct wait wait = {.mpi = in, .peer = whom};                                    \
-        int there = 0, result = look;                                                    \
-        if (there || result != MPI_SUCCESS)                                              \
-            return result;                                                               \
-        wait_begin(&wait, WAIT_HOST_MPI, name, CALLER);                                  \
-        while (!there && result == MPI_SUCCESS) {                                        \
-            bool news = wire_poll();                                                     \
-            news |= advance();                                                           \
-            result = look;                                                               \
-            if (there || result != MPI_SUCCESS)                                          \
-                break;                                                                   \
-            wait_tick(&wait, news);                                                      \
-        }                                                                                \
-        wait_end(&wait);                                                                 \
-        return result;                                                                   \
+#define LOOK_UNTIL(name, in, whom, look)                \
+    do {                                                \
+        struct wait wait = {.mpi = in, .peer = whom};   \
+        int there = 0, result = look;                   \
+        if (there || result != MPI_SUCCESS)             \
+            return result;                              \
+        wait_begin(&wait, WAIT_HOST_MPI, name, CALLER); \
+        while (!there && result == MPI_SUCCESS) {       \
+            bool news = wire_poll();                    \
+            news |= advance();                          \
+            result = look;                              \
+            if (there || result != MPI_SUCCESS)         \
+                break;                                  \
+            wait_tick(&wait, news);                     \
+        }                                               \
+        wait_end(&wait);                                \
+        return result;                                  \
     } while (0)
 
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
@@ -352,5 +356,6 @@ int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status
 
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status) {
     PUBLIC_CALL;
-    LOOK_UNTIL("MPI_Probe", comm, peer_of(from), PMPI_Iprobe(from, tag, comm, &there, status));
+    LOOK_UNTIL("MPI_Probe", comm, peer_of(from),
+               PMPI_Iprobe(from, tag, comm, &there, status));
 }

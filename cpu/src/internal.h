@@ -30,7 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The line that called a public function: taken at its entry, looked up only if needed. */
+/* The line that called a public function: taken at its entry, looked up only if needed.
+ */
 #define CALLER __builtin_return_address(0)
 
 /* --- One lock, one state ---------------------------------------------------------- */
@@ -44,6 +45,7 @@ extern struct library {
     bool over;         // the job is ending: judge nothing any more
     int world, nworld; // this process in MPI_COMM_WORLD
     MPI_Comm control;  // announcements travel here
+    MPI_Comm nursery;  // communicators are made from this one: it carries nothing else
     char host[64];
     uint64_t activity; // grows with everything that this process gets done
 } library;
@@ -58,9 +60,8 @@ static inline void unlock_scope(int *held) {
     (void)held;
     unlock_library();
 }
-#define PUBLIC_CALL                                                                      \
-    __attribute__((cleanup(unlock_scope), unused)) int library_held =                    \
-        (lock_library(), 1)
+#define PUBLIC_CALL \
+    __attribute__((cleanup(unlock_scope), unused)) int library_held = (lock_library(), 1)
 
 /* --- Memory ----------------------------------------------------------------------- */
 
@@ -139,9 +140,9 @@ struct stream {
     int device;
     bool blocking, legacy, destroyed;
     void *site;
-    struct op *first, *last;  // unseen operations, oldest first
-    struct op *head;          // the oldest that is not done
-    uint64_t queued;          // sequence number of the newest
+    struct op *first, *last; // unseen operations, oldest first
+    struct op *head;         // the oldest that is not done
+    uint64_t queued;         // sequence number of the newest
     struct graph *capturing;
 };
 
@@ -172,7 +173,7 @@ void mark_seen(struct stream *stream, uint64_t seq);
 void mark_clock_seen(const uint64_t *clock, int n);
 /* One look, for cudaStreamQuery and cudaEventQuery. */
 bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site);
-void poll_over(void); // this thread does something else now
+void poll_over(void);   // this thread does something else now
 void forget_seen(void); // operations that the host has seen are let go
 size_t threads_here(void);
 
@@ -209,7 +210,7 @@ struct facts {
     int32_t redop;  // ncclRedOp_t; a user-made one as PRE_MUL_SUM
     int32_t root;   // or the peer of a send or receive
     uint64_t count; // elements
-    uint64_t seq;   // among the collectives, or the sends or receives to this peer, from 1
+    uint64_t seq; // among the collectives, or the sends or receives to this peer, from 1
     uint64_t index; // among all calls on the communicator, from 1
     int64_t site;   // offset of the caller in the program; -1 if it lies elsewhere
     char host[32];
@@ -228,21 +229,21 @@ struct call {
     struct ncclComm *comm;
     const void *sendbuff;
     void *recvbuff;
-    double scalar; // of PRE_MUL_SUM
+    double scalar;             // of PRE_MUL_SUM
     const void *device_scalar; // read when the call starts
     struct call *next, *next_waiting;
     struct op *op;
     struct stream *stream; // that it was given, until it is queued
     void *site;
     // while it runs
-    int missing;         // ranks whose announcement has not come
-    bool *heard;         // which have
-    struct facts *theirs; // what they said
-    double differ;       // since when it is known that they do not agree; 0: they do
-    char *payloads;     // what came with their announcements
+    int missing;           // ranks whose announcement has not come
+    bool *heard;           // which have
+    struct facts *theirs;  // what they said
+    double differ;         // since when it is known that they do not agree; 0: they do
+    char *payloads;        // what came with their announcements
     MPI_Request *requests; // of MPI, while it moves the data
     int nrequests;
-    bool failed; // MPI could not: the ranks do not agree
+    bool failed;        // MPI could not: the ranks do not agree
     void *contribution; // what this rank brings, where that is not sendbuff itself
     void *result;       // where MPI puts the result, where that is not recvbuff itself
     int split[2];       // CALL_SPLIT: color and key
@@ -274,13 +275,13 @@ struct ncclComm {
     void *site, *end_site;
     const char *maker;
     bool destroyed, aborted, finalized;
-    MPI_Comm mpi;          // MPI_COMM_NULL: all its ranks are in this process
-    struct clique *clique; // those ranks
-    struct stream *own;    // for calls that the program gives no stream
-    uint64_t calls, collectives; // made so far
-    uint64_t *sends, *receives;  // made so far, per peer
+    MPI_Comm mpi;                   // MPI_COMM_NULL: all its ranks are in this process
+    struct clique *clique;          // those ranks
+    struct stream *own;             // for calls that the program gives no stream
+    uint64_t calls, collectives;    // made so far
+    uint64_t *sends, *receives;     // made so far, per peer
     uint64_t started, moved, ended; // collectives, in order
-    struct facts history[HISTORY]; // the newest of them
+    struct facts history[HISTORY];  // the newest of them
     struct early *early, *last_early;
     struct redop *redops;
     int nredops;
@@ -326,7 +327,7 @@ struct split { // a call of ncclCommSplit that has not returned
 extern struct init *joining;
 ncclResult_t setup_unique_id(ncclUniqueId *id);
 bool setup_read_id(const ncclUniqueId *id, uint64_t *number, int *creator);
-ncclResult_t setup_join(struct init *inits);   // all of them at once; frees them
+ncclResult_t setup_join(struct init *inits);    // all of them at once; frees them
 ncclResult_t setup_split(struct split *splits); // likewise
 void setup_receive(int type, int from, const char *data, size_t bytes);
 
@@ -358,25 +359,26 @@ double scalar_value(const void *scalar, int type);
 
 /* wire.c */
 enum wire_type {
-    WIRE_CALL = 1,  // struct facts and payload
-    WIRE_JOIN,      // ncclCommInitRank, to the rank that made the unique id
-    WIRE_JOINED,    // its answer
-    WIRE_STATE,     // a waiting rank describes itself to rank 0 of the world
+    WIRE_CALL = 1, // struct facts and payload
+    WIRE_JOIN,     // ncclCommInitRank, to the rank that made the unique id
+    WIRE_JOINED,   // its answer
+    WIRE_STATE,    // a waiting rank describes itself to rank 0 of the world
 };
 void wire_send(int world, int type, const void *head, size_t head_bytes,
                const void *payload, size_t bytes);
 /* Only if the one before it has been received: what waits need not pile up. */
 void wire_send_state(const void *data, size_t bytes);
-bool wire_poll(void); // true if anything came
+bool wire_poll(void);                   // true if anything came
 void wire_adopt(struct ncclComm *comm); // what came for it before it was known here
 
 /* host_mpi.c */
-extern int ranks_on_host;      // 0: not known
+extern int ranks_on_host;       // 0: not known
 extern size_t threads_at_start; // that are not the program's
 
 /* check.c */
 bool facts_agree(const struct facts *a, const struct facts *b);
-/* The calls of a communicator's ranks at one position, have[r] where rank r's is known. */
+/* The calls of a communicator's ranks at one position, have[r] where rank r's is known.
+ */
 void check_mismatch(const struct facts *all, const bool *have, int n);
 void check_pair(const struct facts *mine, const struct facts *theirs); // send and receive
 bool check_overlap(struct call *call); // true if the call must not be carried out
@@ -411,14 +413,14 @@ struct wait {
     void *site;
     struct stream *stream;
     uint64_t seq;
-    MPI_Comm mpi;        // WAIT_HOST_MPI: its communicator
-    int peer;            // the one rank of it that is waited for, or one of:
-    double since;        // last progress
-    unsigned idle;       // looks since then
-    double told;         // when the judge was last told
+    MPI_Comm mpi;  // WAIT_HOST_MPI: its communicator
+    int peer;      // the one rank of it that is waited for, or one of:
+    double since;  // last progress
+    unsigned idle; // looks since then
+    double told;   // when the judge was last told
     uint64_t activity;
     struct wait *outer;
-    struct init *init;   // WAIT_JOIN
+    struct init *init; // WAIT_JOIN
 };
 enum { PEER_ALL = -1, PEER_UNKNOWN = -2 };
 void wait_begin(struct wait *wait, enum wait_kind kind, const char *name, void *site);

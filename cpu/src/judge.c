@@ -103,8 +103,8 @@ static void describe_call(struct call_record *record, const struct call *call, i
     for (int r = 0; r < comm->nranks && record->nmissing < MAX_PEERS; r++) {
         bool rooted = f->root >= 0 && f->rank != f->root; // hears the root only
         bool needed = point_to_point(f->kind) || rooted ? r == f->root : r != f->rank;
-        bool heard = call->heard && (point_to_point(f->kind) ? call->missing == 0
-                                                             : call->heard[r]);
+        bool heard = call->heard &&
+                     (point_to_point(f->kind) ? call->missing == 0 : call->heard[r]);
         if (comm->clique) // announced means waiting in the clique
             for (struct call *o = comm->clique->waiting; o; o = o->next_waiting)
                 heard |= o->state == CALL_ANNOUNCED && o->facts.rank == r &&
@@ -133,7 +133,8 @@ static void describe_self(struct state *state) {
         if (i > 0 && list.ops[i - 1]->stream == op->stream)
             record->before[record->nbefore++] = i - 1;
         for (int d = 0; d < op->ndependencies && record->nbefore < MAX_WAITS; d++) {
-            int before = index_of(&list, op->dependencies[d].slot, op->dependencies[d].seq);
+            int before =
+                index_of(&list, op->dependencies[d].slot, op->dependencies[d].seq);
             if (before >= 0 && before != i)
                 record->before[record->nbefore++] = before;
         }
@@ -147,7 +148,8 @@ static void describe_self(struct state *state) {
                 record->ncalls++;
             }
     }
-    for (struct wait *wait = waits; wait && state->nwaits < MAX_WAITS; wait = wait->outer) {
+    for (struct wait *wait = waits; wait && state->nwaits < MAX_WAITS;
+         wait = wait->outer) {
         struct wait_record *record = &state->waits[state->nwaits++];
         record->kind = wait->kind;
         record->op = wait->stream ? index_of(&list, wait->stream->slot, wait->seq) : -1;
@@ -172,7 +174,7 @@ static void describe_self(struct state *state) {
 static struct known {
     struct state *state; // NULL: never waited
     unsigned heard;      // how often
-} *known;
+} * known;
 static double last_change;
 
 void judge_receive(int from, const char *data, size_t bytes) {
@@ -215,9 +217,7 @@ static void tell(void) {
 /* --- Who can go on ---------------------------------------------------------------- */
 
 /* Marks, one per process: its host thread, its operations (begin, end), its calls. */
-static struct marks {
-    bool host, begin[MAX_OPS], end[MAX_OPS], call[MAX_CALLS];
-} *marks;
+static struct marks { bool host, begin[MAX_OPS], end[MAX_OPS], call[MAX_CALLS]; } * marks;
 static double quiet; // seconds since anything changed anywhere
 
 static bool finished(const struct state *state) {
@@ -385,7 +385,8 @@ static int stuck_wait(int p) {
     return -1;
 }
 
-/* The call that process p, which is stuck, waits for; NULL: it waits for something else. */
+/* The call that process p, which is stuck, waits for; NULL: it waits for something else.
+ */
 static const struct call_record *stuck_call(int p) {
     const struct state *state = known[p].state;
     int w = stuck_wait(p);
@@ -405,7 +406,8 @@ static int blocker(int p) {
     const struct wait_record *wait = w < 0 ? NULL : &known[p].state->waits[w];
     for (int i = 0; wait && i < wait->npeers; i++) {
         int q = wait->peers[i];
-        if (q != p && known[q].state && !waits_in(known[q].state, WAIT_HOST_MPI) && !can_call(q))
+        if (q != p && known[q].state && !waits_in(known[q].state, WAIT_HOST_MPI) &&
+            !can_call(q))
             return q;
     }
     return -1;
@@ -476,11 +478,12 @@ static void report_join(void) {
                            : "setup: ncclCommInitRank waits for ranks that never come\n");
     for (int p = 0; p < library.nworld; p++)
         add_line(&text, p, NULL);
-    text_add(&text, ids[1] ? "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings what"
-                             " it got to all the others.\n"
-                             "        The real NCCL hangs here.\n"
-                           : "  Hint: each of the nranks ranks calls ncclCommInitRank once."
-                             " The real NCCL hangs here.\n");
+    text_add(&text,
+             ids[1] ? "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings what"
+                      " it got to all the others.\n"
+                      "        The real NCCL hangs here.\n"
+                    : "  Hint: each of the nranks ranks calls ncclCommInitRank once."
+                      " The real NCCL hangs here.\n");
     report(&text, false);
 }
 
@@ -492,8 +495,9 @@ static void report_standstill(void) {
              library.timeout);
     for (int p = 0; p < library.nworld; p++)
         add_line(&text, p, NULL);
-    text_add(&text, "  Hint: look at the MPI calls: one of them waits for a message or a rank"
-                    " that never comes.\n");
+    text_add(&text,
+             "  Hint: look at the MPI calls: one of them waits for a message or a rank"
+             " that never comes.\n");
     report(&text, false);
 }
 
@@ -517,8 +521,9 @@ static void report_stuck(int first) {
                  about->facts.kind == CALL_SEND ? "a send" : "a receive",
                  about->facts.kind == CALL_SEND ? "receive" : "send", about->comm_number);
     else if (ended || blocker(first) == first || library.nworld == 1)
-        text_add(&text, "missing: %s, operation %llu on communicator %d, waits for ranks that"
-                        " never come\n",
+        text_add(&text,
+                 "missing: %s, operation %llu on communicator %d, waits for ranks that"
+                 " never come\n",
                  about ? facts_text(words, &about->facts) : "a call",
                  about ? (unsigned long long)about->facts.index : 0,
                  about ? about->comm_number : 0);
@@ -539,12 +544,13 @@ static void report_stuck(int first) {
         } while (q != p && q >= 0);
         text_add(&text, ".\n");
     }
-    text_add(&text, "  Hint: %s\n        The real NCCL hangs here.\n",
-             about && point_to_point(about->facts.kind)
-                 ? "each ncclSend needs an ncclRecv on the other side; those that must happen"
-                   " together go\n        between ncclGroupStart and ncclGroupEnd."
-                 : "all ranks of a communicator make the same calls, in the same order over"
-                   " all communicators.");
+    text_add(
+        &text, "  Hint: %s\n        The real NCCL hangs here.\n",
+        about && point_to_point(about->facts.kind)
+            ? "each ncclSend needs an ncclRecv on the other side; those that must happen"
+              " together go\n        between ncclGroupStart and ncclGroupEnd."
+            : "all ranks of a communicator make the same calls, in the same order over"
+              " all communicators.");
     free(seen_before);
     report(&text, false);
 }

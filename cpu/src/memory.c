@@ -58,7 +58,9 @@ struct memory *memory_at(size_t i) {
 }
 
 const char *memory_kind_name(enum memory_kind kind) {
-    return kind == MEMORY_DEVICE ? "device" : kind == MEMORY_PINNED ? "pinned" : "managed";
+    return kind == MEMORY_DEVICE   ? "device"
+           : kind == MEMORY_PINNED ? "pinned"
+                                   : "managed";
 }
 
 static void install_guard(void);
@@ -84,10 +86,10 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
     void *user = MAP_FAILED, *inner = MAP_FAILED;
     if (kind == MEMORY_DEVICE) {
         // The host may touch nothing there: an address without memory is enough.
-        user = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                    0);
-        inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                     0);
+        user = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+        inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
     } else {
         int file = memfd_create("nccl-cpu", MFD_CLOEXEC);
         if (file >= 0 && ftruncate(file, (off_t)mapped) == 0) {
@@ -164,7 +166,9 @@ void memory_guard(struct memory *memory) {
     struct op *op = operation_on(memory, memory->user, memory->bytes, &write);
     // What a queued operation only reads, the host may read too.
     mprotect(memory->user, memory->mapped,
-             !op ? PROT_READ | PROT_WRITE : write ? PROT_NONE : PROT_READ);
+             !op     ? PROT_READ | PROT_WRITE
+             : write ? PROT_NONE
+                     : PROT_READ);
 }
 
 /* --- The host touches what it must not -------------------------------------------- */
@@ -203,31 +207,32 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     char where[256], made[256], other[256];
     struct text text = {0};
     if (memory && memory->kind == MEMORY_DEVICE && library.check != CHECK_OFF) {
-        text_add(&text,
-                 "memory: the host %s device memory\n"
-                 "  rank %d on %s: at %s, byte %zu of %zu bytes of cudaMalloc at %s\n"
-                 "  Hint: only the GPU can use this address; copy with cudaMemcpy.\n"
-                 "        On a real GPU the program ends here with a segmentation fault.\n",
-                 verb, library.world, library.host,
-                 site_text(where, program_frame(fault)), (size_t)(address - memory->user),
-                 memory->bytes, site_text(made, memory->site));
+        text_add(
+            &text,
+            "memory: the host %s device memory\n"
+            "  rank %d on %s: at %s, byte %zu of %zu bytes of cudaMalloc at %s\n"
+            "  Hint: only the GPU can use this address; copy with cudaMemcpy.\n"
+            "        On a real GPU the program ends here with a segmentation fault.\n",
+            verb, library.world, library.host, site_text(where, program_frame(fault)),
+            (size_t)(address - memory->user), memory->bytes,
+            site_text(made, memory->site));
         report(&text, false);
     }
     if (memory && memory->kind != MEMORY_DEVICE) {
         bool write;
         struct op *op = operation_on(memory, address, 1, &write);
         if (op && library.check != CHECK_OFF) {
-            text_add(&text,
-                     "race: the host %s %s memory that a queued operation still uses\n"
-                     "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s\n"
-                     "  queued: %s at %s, which %s it\n"
-                     "  Hint: call cudaStreamSynchronize first: until then nothing is known"
-                     " of the operation.\n",
-                     verb, memory_kind_name(memory->kind), library.world, library.host,
-                     site_text(where, program_frame(fault)),
-                     (size_t)(address - memory->user), memory->bytes,
-                     site_text(made, memory->site), op->name, site_text(other, op->site),
-                     write ? "writes" : "reads");
+            text_add(
+                &text,
+                "race: the host %s %s memory that a queued operation still uses\n"
+                "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s\n"
+                "  queued: %s at %s, which %s it\n"
+                "  Hint: call cudaStreamSynchronize first: until then nothing is known"
+                " of the operation.\n",
+                verb, memory_kind_name(memory->kind), library.world, library.host,
+                site_text(where, program_frame(fault)), (size_t)(address - memory->user),
+                memory->bytes, site_text(made, memory->site), op->name,
+                site_text(other, op->site), write ? "writes" : "reads");
             report(&text, true);
         }
         // A neighbour on the same page, or checks that only warn: let it through.
@@ -257,7 +262,8 @@ static void install_guard(void) {
     installed = true;
     void *warm[2];
     backtrace(warm, 2); // loads what a signal handler should not have to load
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = on_fault,
+                               .sa_flags = SA_SIGINFO | SA_NODEFER};
     sigaction(SIGSEGV, &action, &before_segv);
     sigaction(SIGBUS, &action, &before_bus);
 }
@@ -273,11 +279,11 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
     if (error != cudaSuccess)
         return error;
     cudaGetDevice(&device);
-    // The host's memory is shared out among its devices; a part stays for the programs.
+    // The devices share less than half of the host's memory: its programs need the rest.
     struct sysinfo info;
     sysinfo(&info);
     size_t all = (size_t)info.totalram * info.mem_unit;
-    *total = all / 4 * 3 / (size_t)ndevices;
+    *total = all / 8 * 3 / (size_t)ndevices;
     size_t mine = 0;
     for (size_t i = 0; i < used; i++)
         if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
@@ -311,7 +317,8 @@ cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
 
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) {
     PUBLIC_CALL;
-    if (!pointer || bytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+    if (!pointer || bytes == 0 ||
+        (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
         return cuda_error(cudaErrorInvalidValue);
     return cuda_error(memory_create(pointer, bytes, MEMORY_MANAGED, CALLER));
 }
@@ -349,7 +356,8 @@ cudaError_t cudaFreeHost(void *pointer) {
     return cuda_error(free_one(pointer, true, "cudaFreeHost", CALLER));
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *pointer) {
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
+                                     const void *pointer) {
     PUBLIC_CALL;
     if (!out)
         return cuda_error(cudaErrorInvalidValue);

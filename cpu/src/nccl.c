@@ -75,7 +75,8 @@ struct ncclComm *comm_create(uint64_t id, int rank, int nranks, const int *world
 }
 
 /* NULL, a stranger, or a communicator that is no more: ncclInvalidArgument. */
-static ncclResult_t check_comm(const char *name, const struct ncclComm *comm, void *site) {
+static ncclResult_t check_comm(const char *name, const struct ncclComm *comm,
+                               void *site) {
     struct ncclComm *known = communicators;
     while (known && known != comm)
         known = known->next;
@@ -92,8 +93,8 @@ static ncclResult_t check_comm(const char *name, const struct ncclComm *comm, vo
                  "  rank %d on %s: %s at %s\n"
                  "  communicator %d, made by %s at %s, was %s at %s\n"
                  "  Hint: the real NCCL reads freed memory here.\n",
-                 name, comm->aborted ? "aborted" : "destroyed", library.world, library.host,
-                 name, site_text(where, site), comm->number, comm->maker,
+                 name, comm->aborted ? "aborted" : "destroyed", library.world,
+                 library.host, name, site_text(where, site), comm->number, comm->maker,
                  site_text(made, comm->site), comm->aborted ? "aborted" : "destroyed",
                  site_text(ended, comm->end_site));
         report(&text, true);
@@ -101,11 +102,11 @@ static ncclResult_t check_comm(const char *name, const struct ncclComm *comm, vo
     return nccl_error(ncclInvalidArgument, "%s: comm was destroyed", name);
 }
 
-#define CHECK_COMM(comm)                                                                 \
-    do {                                                                                 \
-        ncclResult_t comm_result = check_comm(__func__, comm, CALLER);                   \
-        if (comm_result != ncclSuccess)                                                  \
-            return comm_result;                                                          \
+#define CHECK_COMM(comm)                                               \
+    do {                                                               \
+        ncclResult_t comm_result = check_comm(__func__, comm, CALLER); \
+        if (comm_result != ncclSuccess)                                \
+            return comm_result;                                        \
     } while (0)
 
 /* --- Groups ----------------------------------------------------------------------- */
@@ -290,7 +291,8 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int 
                      site_text(where, site), nranks - 1);
             report_note(&text);
         }
-        return nccl_error(ncclInvalidArgument, "%s: rank %d of %d ranks", name, rank, nranks);
+        return nccl_error(ncclInvalidArgument, "%s: rank %d of %d ranks", name, rank,
+                          nranks);
     }
     uint64_t number;
     int creator, device, count;
@@ -299,17 +301,18 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int 
     cudaGetDevice(&device);
     if (!setup_read_id(&id, &number, &creator)) {
         if (library.check != CHECK_OFF) {
-            text_add(&text,
-                     "setup: the unique id is not one that ncclGetUniqueId made\n"
-                     "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
-                     "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings it to"
-                     " all the others\n"
-                     "        before ncclCommInitRank. The real NCCL fails or hangs here.\n",
-                     library.world, library.host, name, rank, nranks, site_text(where, site));
+            text_add(
+                &text,
+                "setup: the unique id is not one that ncclGetUniqueId made\n"
+                "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
+                "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings it to"
+                " all the others\n"
+                "        before ncclCommInitRank. The real NCCL fails or hangs here.\n",
+                library.world, library.host, name, rank, nranks, site_text(where, site));
             report(&text, true);
         }
-        return nccl_error(ncclInvalidArgument, "%s: commId was not made by ncclGetUniqueId",
-                          name);
+        return nccl_error(ncclInvalidArgument,
+                          "%s: commId was not made by ncclGetUniqueId", name);
     }
     struct init *init = must_alloc(sizeof *init);
     *init = (struct init){.out = out,
@@ -340,13 +343,13 @@ static ncclResult_t check_config(const char *name, const ncclConfig_t *config) {
                           "%s: config was not set to NCCL_CONFIG_INITIALIZER", name);
     if (config->blocking != NCCL_CONFIG_UNDEF_INT && config->blocking != 0 &&
         config->blocking != 1)
-        return nccl_error(ncclInvalidArgument, "%s: config.blocking is %d, not 0 or 1", name,
-                          config->blocking);
+        return nccl_error(ncclInvalidArgument, "%s: config.blocking is %d, not 0 or 1",
+                          name, config->blocking);
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t *config) {
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id,
+                                    int rank, ncclConfig_t *config) {
     PUBLIC_CALL;
     ncclResult_t result = check_config(__func__, config);
     if (result != ncclSuccess)
@@ -366,7 +369,8 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
         int device = devices ? devices[i] : i;
         if (device < 0 || device >= count)
             return nccl_error(ncclInvalidArgument,
-                              "ncclCommInitAll: device %d, and there are %d", device, count);
+                              "ncclCommInitAll: device %d, and there are %d", device,
+                              count);
         for (int j = 0; devices && j < i; j++)
             if (devices[j] == device)
                 return nccl_error(ncclInvalidUsage,
@@ -471,7 +475,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
     PUBLIC_CALL;
     CHECK_COMM(comm);
     if (!error)
-        return nccl_error(ncclInvalidArgument, "ncclCommGetAsyncError: asyncError is NULL");
+        return nccl_error(ncclInvalidArgument,
+                          "ncclCommGetAsyncError: asyncError is NULL");
     *error = ncclSuccess;
     return ncclSuccess;
 }
@@ -597,9 +602,11 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
                           op ? "scalar" : "op");
     if ((int)type < 0 || type >= ncclNumTypes ||
         (residence != ncclScalarDevice && residence != ncclScalarHostImmediate))
-        return nccl_error(ncclInvalidArgument, "%s: unknown data type or residence", __func__);
+        return nccl_error(ncclInvalidArgument, "%s: unknown data type or residence",
+                          __func__);
     if (residence == ncclScalarDevice && !memory_find(scalar))
-        return nccl_error(ncclInvalidArgument, "%s: scalar is not device memory", __func__);
+        return nccl_error(ncclInvalidArgument, "%s: scalar is not device memory",
+                          __func__);
     int i = 0;
     while (i < comm->nredops && comm->redops[i].live)
         i++;
@@ -609,7 +616,8 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
             abort();
         comm->nredops++;
     }
-    comm->redops[i] = (struct redop){true, type, residence == ncclScalarDevice, 0, scalar};
+    comm->redops[i] =
+        (struct redop){true, type, residence == ncclScalarDevice, 0, scalar};
     if (!comm->redops[i].on_device)
         comm->redops[i].value = scalar_value(scalar, type);
     *op = (ncclRedOp_t)(ncclNumOps + i);
@@ -621,8 +629,10 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
     CHECK_COMM(comm);
     int i = (int)op - ncclNumOps;
     if (i < 0 || i >= comm->nredops || !comm->redops[i].live)
-        return nccl_error(ncclInvalidArgument, "%s: not an operator made for this"
-                                               " communicator", __func__);
+        return nccl_error(ncclInvalidArgument,
+                          "%s: not an operator made for this"
+                          " communicator",
+                          __func__);
     comm->redops[i].live = false;
     return ncclSuccess;
 }
@@ -634,14 +644,14 @@ static ncclResult_t check_op(struct call *call, const char *name, ncclRedOp_t op
     struct ncclComm *comm = call->comm;
     int i = (int)op - ncclNumOps;
     if ((int)op < 0 || (i >= 0 && (i >= comm->nredops || !comm->redops[i].live)))
-        return nccl_error(ncclInvalidArgument, "%s: op %d is no reduction", name, (int)op);
+        return nccl_error(ncclInvalidArgument, "%s: op %d is no reduction", name,
+                          (int)op);
     call->facts.redop = op;
     if (i < 0)
         return ncclSuccess;
     if (comm->redops[i].type != type)
-        return nccl_error(ncclInvalidArgument,
-                          "%s: op was made for %s, the data is %s", name,
-                          type_name(comm->redops[i].type), type_name(type));
+        return nccl_error(ncclInvalidArgument, "%s: op was made for %s, the data is %s",
+                          name, type_name(comm->redops[i].type), type_name(type));
     call->facts.redop = PRE_MUL_SUM;
     call->scalar = comm->redops[i].value;
     if (comm->redops[i].on_device)
@@ -672,16 +682,19 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
     else if (comm->finalized)
         result = nccl_error(ncclInvalidUsage, "%s: comm was finalized", name);
     else if ((int)type < 0 || type >= ncclNumTypes)
-        result = nccl_error(ncclInvalidArgument, "%s: %d is no data type", name, (int)type);
+        result =
+            nccl_error(ncclInvalidArgument, "%s: %d is no data type", name, (int)type);
     else if (rooted(kind) && (root < 0 || root >= comm->nranks))
-        result = nccl_error(ncclInvalidArgument, "%s: %s %d, and the communicator has %d"
-                                                 " ranks",
-                            name, point_to_point(kind) ? "peer" : "root", root,
-                            comm->nranks);
+        result =
+            nccl_error(ncclInvalidArgument,
+                       "%s: %s %d, and the communicator has %d"
+                       " ranks",
+                       name, point_to_point(kind) ? "peer" : "root", root, comm->nranks);
     else if (count > INT32_MAX)
-        result = nccl_error(ncclInvalidArgument,
-                            "%s: %zu elements; the CPU build carries at most %d in one call",
-                            name, count, INT32_MAX);
+        result =
+            nccl_error(ncclInvalidArgument,
+                       "%s: %zu elements; the CPU build carries at most %d in one call",
+                       name, count, INT32_MAX);
     if (result != ncclSuccess)
         return in_group(result);
     struct call *call = call_create(comm, kind, site);
@@ -709,9 +722,9 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
     return queue_call(call, stream);
 }
 
-#define COLLECTIVE(kind, send, recv, count, type, op, root)                              \
-    PUBLIC_CALL;                                                                         \
-    return collective(kind, __func__, send, recv, count, type, op, root, comm, stream,   \
+#define COLLECTIVE(kind, send, recv, count, type, op, root)                            \
+    PUBLIC_CALL;                                                                       \
+    return collective(kind, __func__, send, recv, count, type, op, root, comm, stream, \
                       CALLER)
 
 ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,

@@ -45,7 +45,8 @@ static float widen(unsigned bits, struct format f) {
         return NAN;
     if (exponent == 0)
         return sign * ldexpf((float)mantissa, 1 - bias - f.mantissa);
-    return sign * ldexpf((float)(mantissa | 1u << f.mantissa), exponent - bias - f.mantissa);
+    return sign *
+           ldexpf((float)(mantissa | 1u << f.mantissa), exponent - bias - f.mantissa);
 }
 
 static unsigned narrow(float value, struct format f) {
@@ -86,19 +87,19 @@ double scalar_value(const void *scalar, int type) {
     case ncclFloat64: return *(const double *)scalar;
     default: break;
     }
-    unsigned bits = type_size(type) == 2 ? *(const uint16_t *)scalar
-                                         : *(const uint8_t *)scalar;
+    unsigned bits =
+        type_size(type) == 2 ? *(const uint16_t *)scalar : *(const uint8_t *)scalar;
     return (double)widen(bits, format_of(type));
 }
 
-#define EACH_CARRY_TYPE(DO)                                                              \
-    DO(ncclInt8, int8_t)                                                                 \
-    DO(ncclUint8, uint8_t)                                                               \
-    DO(ncclInt32, int32_t)                                                               \
-    DO(ncclUint32, uint32_t)                                                             \
-    DO(ncclInt64, int64_t)                                                               \
-    DO(ncclUint64, uint64_t)                                                             \
-    DO(ncclFloat32, float)                                                               \
+#define EACH_CARRY_TYPE(DO)  \
+    DO(ncclInt8, int8_t)     \
+    DO(ncclUint8, uint8_t)   \
+    DO(ncclInt32, int32_t)   \
+    DO(ncclUint32, uint32_t) \
+    DO(ncclInt64, int64_t)   \
+    DO(ncclUint64, uint64_t) \
+    DO(ncclFloat32, float)   \
     DO(ncclFloat64, double)
 
 /* What one rank brings: widened, and multiplied where the reduction wants it. */
@@ -119,10 +120,10 @@ void to_carry(void *out, const void *in, size_t n, int type, int redop, double s
     if (redop != PRE_MUL_SUM)
         return;
     switch (type) {
-#define MULTIPLY(id, ctype)                                                              \
-    case id:                                                                             \
-        for (size_t i = 0; i < n; i++)                                                   \
-            ((ctype *)out)[i] = (ctype)(((ctype *)out)[i] * (ctype)scalar);              \
+#define MULTIPLY(id, ctype)                                                 \
+    case id:                                                                \
+        for (size_t i = 0; i < n; i++)                                      \
+            ((ctype *)out)[i] = (ctype)(((ctype *)out)[i] * (ctype)scalar); \
         break;
         EACH_CARRY_TYPE(MULTIPLY)
     default: break;
@@ -150,9 +151,9 @@ void from_carry(void *out, const void *in, size_t n, int type, int redop, int nr
     if (redop != ncclAvg)
         return;
     switch (type) {
-#define DIVIDE(id, ctype)                                                                \
-    case id:                                                                             \
-        for (size_t i = 0; i < n; i++)                                                   \
+#define DIVIDE(id, ctype)                                            \
+    case id:                                                         \
+        for (size_t i = 0; i < n; i++)                               \
             ((ctype *)out)[i] = (ctype)(((ctype *)out)[i] / nranks); \
         break;
         EACH_CARRY_TYPE(DIVIDE)
@@ -162,23 +163,23 @@ void from_carry(void *out, const void *in, size_t n, int type, int redop, int nr
 
 void reduce_into(void *total, const void *more, size_t n, int carry, int redop) {
     switch (carry) {
-#define REDUCE(id, ctype)                                                                \
-    case id: {                                                                           \
-        ctype *a = total;                                                                \
-        const ctype *b = more;                                                           \
-        if (redop == ncclProd)                                                           \
-            for (size_t i = 0; i < n; i++)                                               \
-                a[i] = (ctype)(a[i] * b[i]);                                             \
-        else if (redop == ncclMax)                                                       \
-            for (size_t i = 0; i < n; i++)                                               \
-                a[i] = b[i] > a[i] ? b[i] : a[i];                                        \
-        else if (redop == ncclMin)                                                       \
-            for (size_t i = 0; i < n; i++)                                               \
-                a[i] = b[i] < a[i] ? b[i] : a[i];                                        \
-        else                                                                             \
-            for (size_t i = 0; i < n; i++)                                               \
-                a[i] = (ctype)(a[i] + b[i]);                                             \
-        break;                                                                           \
+#define REDUCE(id, ctype)                         \
+    case id: {                                    \
+        ctype *a = total;                         \
+        const ctype *b = more;                    \
+        if (redop == ncclProd)                    \
+            for (size_t i = 0; i < n; i++)        \
+                a[i] = (ctype)(a[i] * b[i]);      \
+        else if (redop == ncclMax)                \
+            for (size_t i = 0; i < n; i++)        \
+                a[i] = b[i] > a[i] ? b[i] : a[i]; \
+        else if (redop == ncclMin)                \
+            for (size_t i = 0; i < n; i++)        \
+                a[i] = b[i] < a[i] ? b[i] : a[i]; \
+        else                                      \
+            for (size_t i = 0; i < n; i++)        \
+                a[i] = (ctype)(a[i] + b[i]);      \
+        break;                                    \
     }
         EACH_CARRY_TYPE(REDUCE)
     default: break;

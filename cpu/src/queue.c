@@ -15,7 +15,8 @@
 int nstreams;
 struct stream **streams;
 uint64_t *done, *seen;
-static uint64_t **clocks; // clocks[s][t]: stream s comes after operation clocks[s][t] of t
+static uint64_t *
+    *clocks; // clocks[s][t]: stream s comes after operation clocks[s][t] of t
 static int capacity;
 static struct stream **legacy;
 static int nlegacy;
@@ -176,8 +177,8 @@ void op_range(struct op *op, const void *start, size_t bytes, bool write) {
 void op_depend(struct op *op, int slot, uint64_t seq) {
     if (done[slot] >= seq)
         return;
-    op->dependencies = realloc(op->dependencies,
-                               (size_t)(op->ndependencies + 1) * sizeof *op->dependencies);
+    op->dependencies = realloc(op->dependencies, (size_t)(op->ndependencies + 1) *
+                                                     sizeof *op->dependencies);
     if (!op->dependencies)
         abort();
     op->dependencies[op->ndependencies++] = (struct dependency){slot, seq};
@@ -212,7 +213,8 @@ void op_enqueue(struct op *op, struct stream *stream) {
     // The default stream waits for the blocking streams of its device, and they for it.
     if (stream->legacy) {
         for (int s = 0; s < nstreams; s++)
-            if (streams[s] && streams[s]->device == stream->device && streams[s]->blocking)
+            if (streams[s] && streams[s]->device == stream->device &&
+                streams[s]->blocking)
                 come_after(op, stream, streams[s]);
     } else if (stream->blocking) {
         come_after(op, stream, legacy_stream(stream->device));

@@ -85,16 +85,16 @@ const char *site_text(char out[256], void *site) {
 
 const char *kind_name(int kind) {
     static const char *const names[NUM_CALL_KINDS] = {
-        "ncclBroadcast", "ncclAllReduce", "ncclReduce",  "ncclAllGather",
-        "ncclReduceScatter", "ncclAlltoAll", "ncclGather", "ncclScatter",
-        "ncclCommSplit", "ncclSend",      "ncclRecv"};
+        "ncclBroadcast",     "ncclAllReduce", "ncclReduce", "ncclAllGather",
+        "ncclReduceScatter", "ncclAlltoAll",  "ncclGather", "ncclScatter",
+        "ncclCommSplit",     "ncclSend",      "ncclRecv"};
     return names[kind];
 }
 
 const char *type_name(int type) {
     static const char *const names[ncclNumTypes] = {
-        "ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",
-        "ncclInt64",   "ncclUint64",  "ncclFloat16", "ncclFloat32",
+        "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
+        "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
         "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
     return names[type];
 }

@@ -67,8 +67,8 @@ static struct meeting *meetings;
 
 static void describe(struct text *text, const struct join *join) {
     char where[256];
-    text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n", join->world,
-             join->host, join->name, join->rank, join->nranks, join->device,
+    text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n",
+             join->world, join->host, join->name, join->rank, join->nranks, join->device,
              offset_text(where, join->site));
 }
 
@@ -83,26 +83,28 @@ static ncclResult_t judge_meeting(struct meeting *meeting, char *why, size_t siz
                 strcmp(all[i].bus_id, all[j].bus_id) != 0)
                 continue;
             snprintf(why, size,
-                     "Duplicate GPU detected: rank %d and rank %d both on GPU %s of %s", i,
-                     j, all[i].bus_id, all[i].host);
+                     "Duplicate GPU detected: rank %d and rank %d both on GPU %s of %s",
+                     i, j, all[i].bus_id, all[i].host);
             if (library.check != CHECK_OFF) {
                 struct text text = {0};
                 text_add(&text, "setup: two ranks are bound to the same GPU, %s of %s\n",
                          all[i].bus_id, all[i].host);
                 describe(&text, &all[i]);
                 describe(&text, &all[j]);
-                text_add(&text, "  Hint: does every rank call cudaSetDevice(rank %% deviceCount)"
-                                " before ncclCommInitRank,\n"
-                                "        and are there as many GPUs as ranks? NCCL returns"
-                                " ncclInvalidUsage.\n");
+                text_add(&text,
+                         "  Hint: does every rank call cudaSetDevice(rank %% deviceCount)"
+                         " before ncclCommInitRank,\n"
+                         "        and are there as many GPUs as ranks? NCCL returns"
+                         " ncclInvalidUsage.\n");
                 report_note(&text);
             }
             return ncclInvalidUsage;
         }
     if (same_process == 0 || same_process == n * (n - 1) / 2)
         return ncclSuccess;
-    snprintf(why, size, "The CPU build wants either one rank per process, or all ranks of the "
-                        "communicator in one process");
+    snprintf(why, size,
+             "The CPU build wants either one rank per process, or all ranks of the "
+             "communicator in one process");
     return ncclInvalidUsage;
 }
 
@@ -146,10 +148,11 @@ static void meet(const struct join *join) {
             text_add(&text, "setup: two processes call themselves rank %d\n", join->rank);
         describe(&text, other);
         describe(&text, join);
-        text_add(&text, "  Hint: every rank of a communicator gives the same unique id and"
-                        " number of ranks,\n"
-                        "        and a rank of its own. The real NCCL hangs here, or fails on"
-                        " a closed connection.\n");
+        text_add(&text,
+                 "  Hint: every rank of a communicator gives the same unique id and"
+                 " number of ranks,\n"
+                 "        and a rank of its own. The real NCCL hangs here, or fails on"
+                 " a closed connection.\n");
         report(&text, false);
     }
     meeting->joins[join->rank] = *join;
@@ -181,7 +184,8 @@ void setup_receive(int type, int from, const char *data, size_t bytes) {
             init->world = must_alloc((size_t)head.nranks * sizeof *init->world);
             for (int i = 0; i < head.nranks; i++) {
                 int32_t world;
-                memcpy(&world, data + sizeof head + (size_t)i * sizeof world, sizeof world);
+                memcpy(&world, data + sizeof head + (size_t)i * sizeof world,
+                       sizeof world);
                 init->world[i] = world;
             }
             return;
@@ -206,11 +210,12 @@ static struct ncclComm *become(struct init *init) {
         }
         return comm;
     }
-    // All of its ranks are here, in this function, or on the way to it.
+    // All of its ranks are here, in this function, or on the way to it. Open MPI exchanges
+    // messages for this on the parent, which those on the way must not take for theirs.
     MPI_Group all, group;
-    PMPI_Comm_group(library.control, &all);
+    PMPI_Comm_group(library.nursery, &all);
     PMPI_Group_incl(all, init->nranks, init->world, &group);
-    PMPI_Comm_create_group(library.control, group, (int)(init->id & 0x3fff) + 16,
+    PMPI_Comm_create_group(library.nursery, group, (int)(init->id & 0x3fff) + 16,
                            &comm->mpi);
     PMPI_Group_free(&group);
     PMPI_Group_free(&all);
@@ -294,8 +299,10 @@ static void split_up(struct split *split) {
     bool wanted = split->color != NCCL_SPLIT_NOCOLOR;
     struct ncclComm *made = NULL;
     if (wanted) {
-        uint64_t id = mix(comm->id ^ mix(split->call->facts.seq << 32 | (uint32_t)split->color));
-        made = comm_create(id, rank, n, world, comm->device, "ncclCommSplit", split->site);
+        uint64_t id =
+            mix(comm->id ^ mix(split->call->facts.seq << 32 | (uint32_t)split->color));
+        made =
+            comm_create(id, rank, n, world, comm->device, "ncclCommSplit", split->site);
         *split->out = made;
     }
     if (comm->clique && made) {

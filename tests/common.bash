@@ -1,0 +1,60 @@
+# What the bats tests share: building, and running a lesson on some ranks.
+# shellcheck shell=bash
+
+top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+export OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+lessons='01-nccl-broadcast/broadcast 02-nccl-allreduce/allreduce
+03-reduce-scatter-allgather/reduce_scatter_allgather 04-all-to-all/all_to_all'
+
+build_lessons() {
+    make -s -C "$top" all >/dev/null
+}
+
+on_gpus() {
+    [ "${BACKEND:-auto}" = cuda ]
+}
+
+# Numbers of ranks to try: on GPUs, as many as there are.
+rank_counts() {
+    local n
+    for n in 1 2 3 4 7 8; do
+        if ! on_gpus || [ "$n" -le "$(nvidia-smi -L | grep -c GPU)" ]; then
+            echo "$n"
+        fi
+    done
+}
+
+skip_unless_ranks() {
+    rank_counts | grep -qx "$1" || skip "fewer than $1 GPUs"
+}
+
+# ranks N PROGRAM [ARGUMENT…]: standard output into $out, standard error into $err (less
+# what mpirun itself says of an exit code), exit code into $code.
+ranks() {
+    local n=$1 program=$2
+    shift 2
+    code=0
+    timeout 60 mpirun --oversubscribe -np "$n" "$top/$program" "$@" \
+        >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
+    out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
+    err=$(without_mpirun <"$BATS_TEST_TMPDIR/err")
+}
+
+# mpirun frames its remarks with dashes; what is left is the program's.
+without_mpirun() {
+    awk '/^-----/ { framed = !framed; next } !framed && NF' |
+        grep -v '^\[.*\] \|^Primary job\|mpirun detected' || true
+}
+
+# show: for bats, which prints it when a test fails.
+show() {
+    printf 'exit code %s\n--- stdout\n%s\n--- stderr\n%s\n' "$code" "$out" "$err"
+}
+
+# expect CODE LINE: the exit code, and the last line of the output.
+expect() {
+    show
+    [ "$code" -eq "$1" ]
+    [ "$(tail -n 1 <<<"$out")" = "$2" ]
+}
