@@ -37,8 +37,36 @@ demo:
 	@$(MAKE) --no-print-directory all
 	@for lesson in $(LESSONS:.c=); do \
 	    printf '\n$$ mpirun -np 4 %s\n' $$lesson; \
-	    mpirun --oversubscribe -np 4 $$lesson $(DEMO_$(notdir $$lesson)) || exit 1; \
+	    mpirun --oversubscribe -np 4 $$lesson || exit 1; \
 	done
+
+# The tests use bats and Perl's prove; what else they need stands here too.
+TEST_PACKAGES := gcc g++ make git perl libopenmpi-dev openmpi-bin bats binutils \
+    clang-format cppcheck shellcheck
+test:
+	@common/install.sh $(TEST_PACKAGES)
+ifeq ($(BACKEND),cuda)
+	$(PROVE) $(ON_GPUS)
+else
+	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
+	BACKEND=cpu $(PROVE) tests/jobs.t
+endif
+
+test-check:
+	@common/install.sh $(TEST_PACKAGES)
+	BACKEND=cpu $(PROVE) tests/check.t tests/one-line-less.t
+
+test-jobs:
+	@common/install.sh $(TEST_PACKAGES)
+	BACKEND=cpu $(PROVE) tests/jobs.t
+
+test-versions:
+	@common/install.sh $(TEST_PACKAGES) python3-pip
+	$(PROVE) tests/versions.t
+
+benchmark: $(cpu_library)
+	@$(MPICC) $(CFLAGS) $(WARNINGS) cpu/benchmark.c $(cpu_compile) $(cpu_link) -o build/benchmark
+	@mpirun --oversubscribe -np 4 build/benchmark
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'

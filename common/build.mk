@@ -119,6 +119,11 @@ endif
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 $(CFLAGS) $(WARNINGS) $(cpu_compile) -c $< -o $@
 
+# cpu-flags prints nothing but the flags.
+ifneq ($(needs_build),)
+$(cpu_objects): | announce
+endif
+
 $(cpu_library): $(cpu_objects)
 	@rm -f $@
 	ar rcs $@ $^

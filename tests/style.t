@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# What the compilers and the linters say of the sources.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+echo 1..5
+tests=0
+
+# point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
+point() {
+    local name=$1
+    shift
+    tests=$((tests + 1))
+    if timeout 240 "$@" >"$work/log" 2>&1; then
+        echo "ok $tests - $name"
+    else
+        sed 's/^/# /' "$work/log"
+        echo "not ok $tests - $name"
+    fi
+}
+
+mapfile -t sources < <(git ls-files '*.c' '*.h')
+mapfile -t shell < <(git grep -lE '^#! ?/(usr/)?bin/(env )?bash' &&
+    git ls-files '*.bash' jobs/leonardo.sh)
+
+private_copy() {
+    git ls-files -z | xargs -0 cp --parents -t "$work"
+}
+private_copy
+
+point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
+point 'cppcheck' cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+    --enable=warning,portability --suppress=missingIncludeSystem \
+    -Icommon -Icpu/include [0-9][0-9]-*/*.c cpu/src/*.c cpu/benchmark.c
+point 'shellcheck' shellcheck -x -P tests -e SC2154,SC2034 "${shell[@]}"
+point 'CPU build without a warning' make -C "$work" BACKEND=cpu WARNINGS='-Wall -Wextra -Werror'
+if make -C "$work" -n BACKEND=cuda all >/dev/null 2>&1; then
+    point 'CUDA build compiles and links, without a warning' \
+        make -C "$work" -B BACKEND=cuda WARNINGS='-Wall -Wextra -Werror'
+else
+    tests=$((tests + 1))
+    echo "ok $tests - CUDA build # SKIP no CUDA Toolkit with NCCL here (CUDA_HOME, NCCL_HOME)"
+fi
