@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags clean-lesson,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags clean-lesson plot,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -66,8 +66,9 @@ cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
 cpu_library := $(cpu_build)/libnccl-cpu.a
 , := ,
 sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
-# Sibling calls off: a call in tail position would hide the line that made it.
-cpu_compile := -g -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+# A report names the lines of calls: sibling calls are off, since a call in tail position
+# would hide who made it, and addr2line knows the files of older debug information better.
+cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
 cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -pthread
 
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
@@ -103,7 +104,7 @@ ifneq ($(needs_build),)
   endif
 endif
 
-$(programs): %: %.c $(TOP)/common/lesson.h $(config_file) $(lesson_library) | announce
+$(programs): %: %.c $(wildcard $(TOP)/common/*.h) $(config_file) $(lesson_library) | announce
 	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
@@ -117,7 +118,7 @@ ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
 endif
 
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
-	$(MPICC) -std=gnu11 $(CFLAGS) $(WARNINGS) $(cpu_compile) -c $< -o $@
+	$(MPICC) -std=gnu11 -fwrapv $(CFLAGS) $(WARNINGS) $(cpu_compile) -c $< -o $@
 
 # cpu-flags prints nothing but the flags.
 ifneq ($(needs_build),)
@@ -127,6 +128,17 @@ endif
 $(cpu_library): $(cpu_objects)
 	@rm -f $@
 	ar rcs $@ $^
+
+# Draws what `bandwidth --csv bandwidth.csv` wrote.
+CSV ?= bandwidth.csv
+SVG ?= $(CSV:.csv=.svg)
+.PHONY: plot
+plot:
+	@command -v gnuplot >/dev/null || \
+	    { echo 'make plot needs gnuplot (apt-get install gnuplot-nox)' >&2; exit 1; }
+	@test -f '$(CSV)' || \
+	    { echo 'no $(CSV) here: mpirun -np 4 ./bandwidth --csv $(CSV) writes it' >&2; exit 1; }
+	gnuplot -e "csv='$(CSV)'; svg='$(SVG)'" $(TOP)/06-bandwidth/bandwidth.gnuplot
 
 clean-lesson:
 	rm -f $(programs)

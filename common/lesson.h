@@ -44,6 +44,16 @@
             lesson_nccl_failed(nccl_error, #call, __FILE__, __LINE__); \
     } while (0)
 
+/* For lessons that include cublas_v2.h. */
+#define CHECK_CUBLAS(call)                                                             \
+    do {                                                                               \
+        cublasStatus_t cublas_error = (call);                                          \
+        if (cublas_error != CUBLAS_STATUS_SUCCESS)                                     \
+            lesson_fail("%s failed at %s:%d\n  cuBLAS says: %s (%s)", #call, __FILE__, \
+                        __LINE__, cublasGetStatusString(cublas_error),                 \
+                        cublasGetStatusName(cublas_error));                            \
+    } while (0)
+
 /* Every function of this file may be called by any lesson, and no lesson calls all. */
 #if defined(__GNUC__)
 #define LESSON_FUNCTION static __attribute__((unused))
@@ -71,15 +81,32 @@ LESSON_FUNCTION struct lesson_self lesson_self(void) {
     return self;
 }
 
+/* Whether no other rank of this host has failed: the first makes a file in the folder
+ * that the launcher gives a job, and removes with it. */
+LESSON_FUNCTION bool lesson_first_to_fail(void) {
+    const char *folder = getenv("PMIX_SERVER_TMPDIR");
+    char name[512];
+    snprintf(name, sizeof name, "%s/lesson-failed", folder ? folder : "");
+    FILE *file = folder ? fopen(name, "wx") : NULL;
+    if (file)
+        fclose(file);
+    return file || !folder || errno != EEXIST;
+}
+
+LESSON_FUNCTION void lesson_pause(double seconds) {
+    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;)
+        ;
+}
+
 /* Prints "rank R on HOST: " and the message to stderr, and ends the job with exit code 1.
- * The ranks speak in rank order, a moment apart: a failure that all of them share is
- * printed once, because the first one's MPI_Abort ends the others. */
+ * A failure that several ranks share is printed once: lower ranks have a start, the first
+ * of a host speaks, and its MPI_Abort ends the others. */
 LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     struct lesson_self self = lesson_self();
     if (self.nranks > 1) {
-        double turn = MPI_Wtime() + 0.3 * (self.rank < 10 ? self.rank : 10);
-        while (MPI_Wtime() < turn)
-            ;
+        lesson_pause(0.1 * (self.rank < 20 ? self.rank : 20));
+        if (!lesson_first_to_fail())
+            lesson_pause(10);
     }
     char text[2048];
     va_list arguments;
@@ -97,12 +124,18 @@ LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     exit(1);
 }
 
+LESSON_FUNCTION const char *lesson_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 LESSON_FUNCTION _Noreturn void lesson_mpi_failed(int error, const char *call,
                                                  const char *file, int line) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
     MPI_Error_string(error, text, &length);
-    lesson_fail("%s failed at %s:%d\n  MPI says: %s", call, file, line, text);
+    lesson_fail("%s failed at %s:%d\n  MPI says: %s", call, lesson_base(file), line,
+                text);
 }
 
 LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char *call,
@@ -114,8 +147,8 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
             "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
-    lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, file, line,
-                cudaGetErrorString(error), cudaGetErrorName(error), hint);
+    lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, lesson_base(file),
+                line, cudaGetErrorString(error), cudaGetErrorName(error), hint);
 }
 
 LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char *call,
@@ -163,7 +196,7 @@ LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
     // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     bool speak = lesson_self().rank == 0;
-    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
+    const char *program = lesson_base(argv[0]);
     char problem[256] = "";
     size_t default_count = count;
     for (int i = 1; i < argc && !problem[0]; i++) {
@@ -248,13 +281,15 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
     if (first >= 0 && !(allowed && strcmp(allowed, "1") == 0)) {
         if (self.rank == 0) {
             const struct lesson_gpu *gpu = &all[first];
-            int ranks_there = 0;
-            fprintf(stderr, "ranks");
+            int ranks_there = 0, last = first;
             for (int i = 0; i < self.nranks; i++) {
                 ranks_there += strcmp(all[i].host, gpu->host) == 0;
-                if (lesson_same_gpu(&all[i], gpu))
-                    fprintf(stderr, "%s %d", i == first ? "" : " and", i);
+                last = lesson_same_gpu(&all[i], gpu) ? i : last;
             }
+            fprintf(stderr, "ranks %d", first);
+            for (int i = first + 1; i <= last; i++)
+                if (lesson_same_gpu(&all[i], gpu))
+                    fprintf(stderr, "%s %d", i == last ? " and" : ",", i);
             fprintf(stderr,
                     " on %s are bound to the same GPU, number %d (%s);"
                     " NCCL wants one GPU per rank.\n",
@@ -265,14 +300,14 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
                         " or more hosts.\n",
                         gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
             else
-                fprintf(stderr,
-                        "  Hint: its %d ranks have GPUs enough, but their numbers do"
-                        " not follow one another,\n"
-                        "        and rank %% deviceCount wants that: place the ranks"
-                        " host by host\n"
-                        "        (srun --distribution=block, mpirun --map-by"
-                        " slot).\n",
-                        ranks_there);
+                fprintf(
+                    stderr,
+                    "  Hint: the host has GPUs enough for its %d ranks. Every rank calls"
+                    " cudaSetDevice(rank %% deviceCount),\n"
+                    "        and for that the ranks of a host must follow one another:"
+                    " place them host by host\n"
+                    "        (srun --distribution=block, mpirun --map-by slot).\n",
+                    ranks_there);
         }
         free(all);
         lesson_leave(1);

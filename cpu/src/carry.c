@@ -414,7 +414,7 @@ static void start_moving(struct call *call) {
     char *to = shadow(call->recvbuff);
     const char *from = contribution(call);
     const char *raw = shadow(call->sendbuff);
-    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type);
+    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type, f->redop);
     MPI_Op op = mpi_op(f->redop);
     int tag = (int)(f->seq & 0x7fff), n = comm->nranks, error = MPI_SUCCESS;
     int pairs = f->kind == CALL_ALL_TO_ALL ? 2 * (n - 1) : 1;
@@ -523,8 +523,11 @@ bool call_advance(struct call *call) {
         return (call->state == CALL_ANNOUNCED && advance_here(call)) || further;
     if (call->heard)
         further |= listen(call);
-    // A moment for the others to come: the report names them all.
-    if (call->differ != 0 && (call->missing == 0 || now() > call->differ + 0.5)) {
+    // A moment for the others to come, and first for a rank that hears from all of them:
+    // the report names them all.
+    bool hears_all = f->root < 0 || f->rank == f->root;
+    if (call->differ != 0 && now() > call->differ + (hears_all ? 0 : 0.5) &&
+        (call->missing == 0 || now() > call->differ + 2)) {
         call->theirs[f->rank] = *f;
         call->heard[f->rank] = true;
         check_mismatch(call->theirs, call->heard, comm->nranks);

@@ -42,8 +42,11 @@ static int comm_number(uint64_t id) {
 
 static void add_call(struct text *text, const struct facts *f) {
     char words[256], where[256];
-    text_add(text, "  rank %d on %s: %s at %s\n", f->world, f->host, facts_text(words, f),
-             offset_text(where, f->site));
+    if (f->together)
+        text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device, f->host);
+    else
+        text_add(text, "  rank %d on %s: ", f->world, f->host);
+    text_add(text, "%s at %s\n", facts_text(words, f), offset_text(where, f->site));
 }
 
 static void add_ranks(struct text *text, const int *ranks, int n) {
@@ -77,12 +80,13 @@ void check_mismatch(const struct facts *all, const bool *have, int n) {
             if (have[q] && !told[q] && facts_agree(&all[r], &all[q]) &&
                 all[r].site == all[q].site) {
                 told[q] = true;
-                same[nsame++] = all[q].world;
+                same[nsame++] = all[q].together ? q : all[q].world;
             }
         if (nsame) {
             text_add(&text, "  rank%s ", nsame == 1 ? "" : "s");
             add_ranks(&text, same, nsame);
-            text_add(&text, ": the same as rank %d\n", all[r].world);
+            text_add(&text, ": the same as rank %d\n",
+                     all[r].together ? r : all[r].world);
         }
     }
     int nabsent = 0;
@@ -156,6 +160,21 @@ bool check_nccl_buffer(struct call *call, const char *which, const void *start,
     if (memory_find(start))
         return check_range(words, call->site, start, bytes);
     struct text text = {0};
+    const struct memory *gone = memory_freed(start);
+    if (gone) {
+        char made[256], freed[256];
+        text_add(&text,
+                 "memory: %s of %s was freed before\n"
+                 "  rank %d on %s: %s at %s\n"
+                 "  the buffer: %zu bytes of %s memory made at %s, freed at %s\n"
+                 "  Hint: the real NCCL stops here with an illegal memory access, or uses"
+                 " what lies there now.\n",
+                 which, kind_name(call->facts.kind), library.world, library.host, words,
+                 site_text(where, call->site), gone->bytes, memory_kind_name(gone->kind),
+                 site_text(made, gone->site), site_text(freed, gone->end_site));
+        report(&text, true);
+        return true;
+    }
     text_add(
         &text,
         "memory: %s of %s is not memory that a GPU can use\n"
@@ -223,12 +242,52 @@ static const char *does(bool write) {
     return write ? "writes" : "reads";
 }
 
-/* An operation in words: a call of NCCL with its arguments. */
-static const char *op_text(char out[256], const struct op *op) {
-    if (op->calls && !op->calls->next)
-        return facts_text(out, &op->calls->facts);
+const char *range_text(char out[256], const struct op *op, const struct range *range) {
+    if (range->call)
+        return facts_text(out, &range->call->facts);
     snprintf(out, 256, "%s", op->name);
     return out;
+}
+
+const char *range_site(char out[256], const struct op *op, const struct range *range) {
+    return site_text(out, range->call ? range->call->site : op->site);
+}
+
+static bool conflict(const struct range *a, const struct range *b) {
+    return (a->write || b->write) && a->start < b->start + b->bytes &&
+           b->start < a->start + a->bytes;
+}
+
+void check_group_race(struct op *op) {
+    if (library.check == CHECK_OFF)
+        return;
+    for (int i = 0; i < op->nranges; i++)
+        for (int j = 0; j < i; j++) {
+            struct range *a = &op->ranges[j], *b = &op->ranges[i];
+            // Of several collectives NCCL's manual does not say so; they go in order
+            // here.
+            bool pairs = point_to_point(a->call->facts.kind) ||
+                         point_to_point(b->call->facts.kind);
+            if (a->call == b->call || !pairs || !conflict(a, b))
+                continue;
+            char one[256], other[256], here[256], there[256], made[256];
+            struct memory *memory = memory_find(a->start);
+            struct text text = {0};
+            text_add(
+                &text,
+                "race: two calls of one group use the same memory\n"
+                "  rank %d on %s: %s at %s %s what\n"
+                "  %s at %s %s\n"
+                "  the buffer: %zu bytes of %s memory made at %s\n"
+                "  Hint: the sends and receives of a group happen at the same time, in no"
+                " order.\n",
+                library.world, library.host, range_text(one, op, a),
+                range_site(here, op, a), does(a->write), range_text(other, op, b),
+                range_site(there, op, b), does(b->write), memory->bytes,
+                memory_kind_name(memory->kind), site_text(made, memory->site));
+            report(&text, true);
+            return;
+        }
 }
 
 void check_race(struct op *op, struct stream *stream) {
@@ -243,8 +302,7 @@ void check_race(struct op *op, struct stream *stream) {
             for (int i = 0; i < op->nranges * other->nranges; i++) {
                 struct range *a = &op->ranges[i % op->nranges];
                 struct range *b = &other->ranges[i / op->nranges];
-                if ((!a->write && !b->write) || a->start >= b->start + b->bytes ||
-                    b->start >= a->start + a->bytes)
+                if (!conflict(a, b))
                     continue;
                 char mine[256], theirs[256], here[256], there[256], made[256];
                 struct memory *memory = memory_find(a->start);
@@ -257,9 +315,9 @@ void check_race(struct op *op, struct stream *stream) {
                          "  the buffer: %zu bytes of %s memory made at %s\n",
                          host ? "a buffer is used while a queued operation still uses it"
                               : "two streams use one buffer with no event between",
-                         library.world, library.host, op_text(mine, op),
-                         site_text(here, op->site), does(a->write),
-                         op_text(theirs, other), site_text(there, other->site),
+                         library.world, library.host, range_text(mine, op, a),
+                         range_site(here, op, a), does(a->write),
+                         range_text(theirs, other, b), range_site(there, other, b),
                          does(b->write), memory->bytes, memory_kind_name(memory->kind),
                          site_text(made, memory->site));
                 text_add(&text,
@@ -282,21 +340,25 @@ void check_host_access(const char *name, void *site, const void *start, size_t b
         for (struct op *op = streams[s] ? streams[s]->first : NULL; op; op = op->next)
             for (int r = 0; r < op->nranges; r++) {
                 const char *from = op->ranges[r].start;
-                if (op->kind != OP_NCCL || from >= (const char *)start + bytes ||
+                // Not the default stream's own copies: freeing waits for those anyway.
+                if (streams[s]->legacy || from >= (const char *)start + bytes ||
                     (const char *)start >= from + op->ranges[r].bytes)
                     continue;
                 char words[256], here[256], there[256];
                 struct text text = {0};
-                text_add(
-                    &text,
-                    "race: %s %s a buffer that a queued operation still uses\n"
-                    "  rank %d on %s: %s at %s\n"
-                    "  queued: %s at %s, operation %llu on communicator %d\n"
-                    "  Hint: call cudaStreamSynchronize first: until then nothing is"
-                    " known of the operation.\n",
-                    name, what, library.world, library.host, name, site_text(here, site),
-                    op_text(words, op), site_text(there, op->site),
-                    (unsigned long long)op->calls->facts.index, op->calls->comm->number);
+                text_add(&text,
+                         "race: %s %s a buffer that a queued operation still uses\n"
+                         "  rank %d on %s: %s at %s\n"
+                         "  queued: %s at %s",
+                         name, what, library.world, library.host, name,
+                         site_text(here, site), range_text(words, op, &op->ranges[r]),
+                         range_site(there, op, &op->ranges[r]));
+                if (op->calls)
+                    text_add(&text, ", operation %llu on communicator %d",
+                             (unsigned long long)op->calls->facts.index,
+                             op->calls->comm->number);
+                text_add(&text, "\n  Hint: call cudaStreamSynchronize first: until then"
+                                " nothing is known of the operation.\n");
                 report(&text, true);
                 return;
             }
@@ -320,9 +382,9 @@ void check_unfinished(const char *name, void *site, struct ncclComm *comm) {
                     text_add(&text,
                              "missing: %s comes before queued operations are known to"
                              " be done\n"
-                             "  rank %d on %s: %s at %s\n",
-                             name, library.world, library.host, name,
-                             site ? site_text(here, site) : "its end");
+                             "  rank %d on %s: %s%s%s\n",
+                             name, library.world, library.host, name, site ? " at " : "",
+                             site ? site_text(here, site) : "");
                 text_add(&text, "  queued: %s at %s, operation %llu on communicator %d\n",
                          facts_text(words, &call->facts), site_text(here, call->site),
                          (unsigned long long)call->facts.index, call->comm->number);
@@ -347,9 +409,9 @@ void check_group_open(const char *name, void *site, struct stream *stream) {
     struct text text = {0};
     text_add(&text,
              "setup: a group was started and not ended\n"
-             "  rank %d on %s: ncclGroupStart at %s, still open in %s at %s\n",
-             library.world, library.host, site_text(begin, start), name,
-             site ? site_text(here, site) : "its end");
+             "  rank %d on %s: ncclGroupStart at %s, still open %s %s%s%s\n",
+             library.world, library.host, site_text(begin, start), site ? "in" : "at",
+             name, site ? " at " : "", site ? site_text(here, site) : "");
     if (first)
         text_add(&text, "  %d call%s wait%s in it, the first: %s at %s\n", ncalls,
                  ncalls == 1 ? "" : "s", ncalls == 1 ? "s" : "",
@@ -416,12 +478,16 @@ void check_left_behind(void) {
             continue;
         if (text.used == 0)
             text_add(&text, "left behind: the program ends and has not released\n");
-        text_add(&text, "  rank %d", r);
-        for (int q = r + 1; q < library.nworld; q++)
-            if (strcmp(at, all + (size_t)q * LINE) == 0) {
-                text_add(&text, ", %d", q);
-                all[(size_t)q * LINE] = '\0';
+        int *same = must_alloc((size_t)library.nworld * sizeof *same), n = 0;
+        for (int q = r; q < library.nworld; q++)
+            if (q == r || strcmp(at, all + (size_t)q * LINE) == 0) {
+                same[n++] = q;
+                if (q > r)
+                    all[(size_t)q * LINE] = '\0';
             }
+        text_add(&text, "  rank%s ", n == 1 ? "" : "s");
+        add_ranks(&text, same, n);
+        free(same);
         text_add(&text, ": %s\n", at);
     }
     if (text.used) {

@@ -70,6 +70,66 @@ static const struct {
           "the operation cannot be performed in the present state"),
     ERROR(cudaErrorTimeout, "wait operation timed out"),
     ERROR(cudaErrorUnknown, "unknown error"),
+    ERROR(cudaErrorCudartUnloading, "driver shutting down"),
+    ERROR(cudaErrorInvalidPitchValue, "invalid pitch argument"),
+    ERROR(cudaErrorInvalidSymbol, "invalid device symbol"),
+    ERROR(cudaErrorStubLibrary, "CUDA driver is a stub library"),
+    ERROR(cudaErrorCallRequiresNewerDriver,
+          "API call is not supported in the installed CUDA driver"),
+    ERROR(cudaErrorDevicesUnavailable,
+          "CUDA-capable device(s) is/are busy or unavailable"),
+    ERROR(cudaErrorIncompatibleDriverContext, "incompatible driver context"),
+    ERROR(cudaErrorMissingConfiguration, "__global__ function call is not configured"),
+    ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
+    ERROR(cudaErrorStartupFailure, "startup failure in cuda runtime"),
+    ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
+    ERROR(cudaErrorDeviceUninitialized, "invalid device context"),
+    ERROR(cudaErrorNoKernelImageForDevice,
+          "no kernel image is available for execution on the device"),
+    ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
+    ERROR(cudaErrorDeviceAlreadyInUse,
+          "exclusive-thread device already in use by a different thread"),
+    ERROR(cudaErrorNvlinkUncorrectable,
+          "uncorrectable NVLink error detected during the execution"),
+    ERROR(cudaErrorSharedObjectInitFailed, "shared object initialization failed"),
+    ERROR(cudaErrorOperatingSystem,
+          "OS call failed or operation not supported on this OS"),
+    ERROR(cudaErrorSymbolNotFound, "named symbol not found"),
+    ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
+    ERROR(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
+    ERROR(cudaErrorSetOnActiveProcess,
+          "cannot set while device is active in this process"),
+    ERROR(cudaErrorContextIsDestroyed, "context is destroyed"),
+    ERROR(cudaErrorAssert, "device-side assert triggered"),
+    ERROR(cudaErrorTooManyPeers, "peer mapping resources exhausted"),
+    ERROR(cudaErrorHardwareStackError, "hardware stack error"),
+    ERROR(cudaErrorIllegalInstruction, "an illegal instruction was encountered"),
+    ERROR(cudaErrorMisalignedAddress, "misaligned address"),
+    ERROR(cudaErrorInvalidAddressSpace,
+          "operation not supported on global/shared address space"),
+    ERROR(cudaErrorInvalidPc, "invalid program counter"),
+    ERROR(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
+    ERROR(cudaErrorSystemNotReady, "system not yet initialized"),
+    ERROR(cudaErrorSystemDriverMismatch,
+          "system has unsupported display driver / cuda driver combination"),
+    ERROR(cudaErrorCompatNotSupportedOnDevice,
+          "forward compatibility was attempted on non supported HW"),
+    ERROR(cudaErrorStreamCaptureMerge,
+          "dependency created on uncaptured work in another stream"),
+    ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+    ERROR(cudaErrorStreamCaptureIsolation,
+          "dependency not permitted on the legacy stream during capture"),
+    ERROR(cudaErrorStreamCaptureImplicit,
+          "operation would make the legacy stream depend on a capturing blocking stream"),
+    ERROR(cudaErrorCapturedEvent,
+          "operation not permitted on an event last recorded in a capturing stream"),
+    ERROR(cudaErrorStreamCaptureWrongThread,
+          "attempt to terminate a thread-local capture sequence from another thread"),
+    ERROR(cudaErrorGraphExecUpdateFailure, "the graph update was not performed"),
+    ERROR(cudaErrorExternalDevice,
+          "an async error has occurred in external entity outside of CUDA"),
+    ERROR(cudaErrorInvalidClusterSize, "Invalid cluster size"),
+    ERROR(cudaErrorApiFailureBase, "API call failed"),
 #undef ERROR
 };
 
@@ -395,11 +455,24 @@ static cudaError_t check_direction(struct memory *to, struct memory *from,
     return cudaErrorInvalidMemcpyDirection;
 }
 
+/* Whether the default stream would have to wait for a stream that is being captured. */
+static bool capture_in_the_way(const struct stream *stream) {
+    for (int s = 0; s < nstreams; s++)
+        if (stream->legacy && streams[s] && streams[s]->capturing &&
+            streams[s]->blocking && streams[s]->device == stream->device) {
+            streams[s]->capturing->invalid = true;
+            return true;
+        }
+    return false;
+}
+
 static cudaError_t copy(void *to, const void *from, size_t bytes,
                         enum cudaMemcpyKind kind, struct stream *stream, bool wait,
                         const char *name, void *site) {
     if (!stream)
         return cuda_error(cudaErrorInvalidResourceHandle);
+    if (capture_in_the_way(stream))
+        return cuda_error(cudaErrorStreamCaptureImplicit);
     struct memory *target = memory_find(to), *source = memory_find(from);
     cudaError_t error = bytes == 0 ? cudaSuccess : check_direction(target, source, kind);
     if (error == cudaSuccess && bytes > 0 && (!to || !from))
@@ -412,8 +485,8 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
     op->destination = to;
     op->source = from;
     op->bytes = bytes;
-    op_range(op, to, bytes, true);
-    op_range(op, from, bytes, false);
+    op_range(op, to, bytes, true, NULL);
+    op_range(op, from, bytes, false, NULL);
     // Pageable host memory is read before the call returns, and written before it
     // returns. CUDA Runtime API, "API synchronization behavior".
     if (!source && bytes && (on_device(target) || stream->capturing)) {
@@ -421,6 +494,15 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
         memcpy(op->staged, from, bytes);
     }
     bool capturing = stream->capturing;
+    // A copy that waits also waits for the default streams of the other devices it
+    // touches.
+    for (int i = 0; wait && i < 2; i++) {
+        struct memory *memory = i == 0 ? target : source;
+        if (memory && memory->device != stream->device) {
+            struct stream *other = legacy_stream(memory->device);
+            wait_for(other, other->queued, name, site);
+        }
+    }
     op_enqueue(op, stream);
     if (!capturing && (!target || (wait && (!on_device(source) || !on_device(target)))))
         wait_for(stream, stream->queued, name, site);
@@ -447,12 +529,17 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
     if (check_device(to_device) != cudaSuccess ||
         check_device(from_device) != cudaSuccess)
         return cuda_error(cudaErrorInvalidDevice);
-    // Waits for the work of both devices, and theirs for it.
-    struct stream *other = legacy_stream(from_device), *stream = legacy_stream(to_device);
-    if (other != stream)
-        wait_for(other, other->queued, "cudaMemcpyPeer", CALLER);
-    return copy(to, from, bytes, cudaMemcpyDefault, stream, true, "cudaMemcpyPeer",
-                CALLER);
+    // In order with all work, past and to come, of the three devices.
+    for (int s = 0; s < nstreams; s++)
+        if (streams[s] &&
+            (streams[s]->device == to_device || streams[s]->device == from_device ||
+             streams[s]->device == current_device))
+            wait_for(streams[s], streams[s]->queued, "cudaMemcpyPeer", CALLER);
+    struct stream *stream = legacy_stream(current_device);
+    cudaError_t error =
+        copy(to, from, bytes, cudaMemcpyDefault, stream, true, "cudaMemcpyPeer", CALLER);
+    wait_for(stream, stream->queued, "cudaMemcpyPeer", CALLER);
+    return error;
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
@@ -471,6 +558,8 @@ static cudaError_t set(void *to, int value, size_t bytes, struct stream *stream,
         return cuda_error(cudaErrorInvalidResourceHandle);
     if (bytes == 0)
         return cudaSuccess;
+    if (capture_in_the_way(stream))
+        return cuda_error(cudaErrorStreamCaptureImplicit);
     struct memory *memory = memory_find(to);
     if (!memory)
         return cuda_error(cudaErrorInvalidValue);
@@ -480,7 +569,7 @@ static cudaError_t set(void *to, int value, size_t bytes, struct stream *stream,
     op->destination = to;
     op->value = value;
     op->bytes = bytes;
-    op_range(op, to, bytes, true);
+    op_range(op, to, bytes, true, NULL);
     op_enqueue(op, stream);
     return cudaSuccess;
 }
@@ -522,7 +611,7 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
         return cuda_error(cudaErrorInvalidValue);
     struct op *op = op_create(OP_FREE, "cudaFreeAsync", CALLER);
     op->destination = pointer;
-    op_range(op, pointer, memory->bytes, true);
+    op_range(op, pointer, memory->bytes, true, NULL);
     op_enqueue(op, stream);
     return cudaSuccess;
 }
@@ -576,8 +665,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     struct stream *stream = stream_of(handle, current_device);
     if (!stream)
         return cuda_error(cudaErrorInvalidResourceHandle);
-    if (stream->capturing)
+    if (stream->capturing) {
+        stream->capturing->invalid = true;
         return cuda_error(cudaErrorStreamCaptureUnsupported);
+    }
     check_group_open("cudaStreamSynchronize", CALLER, stream);
     wait_for(stream, stream->queued, "cudaStreamSynchronize", CALLER);
     return cudaSuccess;
@@ -588,8 +679,10 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     struct stream *stream = stream_of(handle, current_device);
     if (!stream)
         return cuda_error(cudaErrorInvalidResourceHandle);
-    if (stream->capturing)
+    if (stream->capturing) {
+        stream->capturing->invalid = true;
         return cuda_error(cudaErrorStreamCaptureUnsupported);
+    }
     check_group_open("cudaStreamQuery", CALLER, stream);
     if (!poll_for(stream, stream->queued, "cudaStreamQuery", CALLER))
         return cudaErrorNotReady;
@@ -617,6 +710,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function,
 struct CUevent_st {
     struct CUevent_st *next;
     bool recorded, timing;
+    int device;
     struct graph *graph; // the capture that recorded it, instead of a stream
     int slot;            // of the stream it was recorded on
     uint64_t seq;
@@ -645,6 +739,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
         return cuda_error(error);
     struct CUevent_st *event = must_alloc(sizeof *event);
     event->timing = !(flags & cudaEventDisableTiming);
+    event->device = current_device;
     event->site = CALLER;
     event->next = events;
     events = event;
@@ -687,7 +782,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     PUBLIC_CALL;
     struct CUevent_st *event = event_of(handle);
     struct stream *stream = stream_of(stream_handle, current_device);
-    if (!event || !stream)
+    if (!event || !stream || event->device != stream->device)
         return cuda_error(cudaErrorInvalidResourceHandle);
     struct op *op = op_create(OP_EVENT, "cudaEventRecord", CALLER);
     event->graph = stream->capturing;
@@ -780,7 +875,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     if (!ms)
         return cuda_error(cudaErrorInvalidValue);
     if (!first || !second || !first->recorded || !second->recorded || !first->timing ||
-        !second->timing)
+        !second->timing || first->device != second->device)
         return cuda_error(cudaErrorInvalidResourceHandle);
     if (!event_done(first) || !event_done(second))
         return cudaErrorNotReady;
@@ -797,6 +892,14 @@ struct CUgraph_st {
 struct CUgraphExec_st {
     struct graph list;
 };
+
+static void free_list(struct graph *list) {
+    while (list->first) {
+        struct op *op = list->first;
+        list->first = op->next;
+        op_free(op);
+    }
+}
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
     PUBLIC_CALL;
@@ -829,6 +932,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
             streams[s]->capturing == stream->capturing)
             streams[s]->capturing = NULL;
     stream->capturing = NULL;
+    if ((*out)->list.invalid) {
+        free_list(&(*out)->list);
+        free(*out);
+        *out = NULL;
+        return cuda_error(cudaErrorStreamCaptureInvalidated);
+    }
     return cudaSuccess;
 }
 
@@ -840,8 +949,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
         return cuda_error(cudaErrorInvalidResourceHandle);
     if (!status)
         return cuda_error(cudaErrorInvalidValue);
-    *status =
-        stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *status = !stream->capturing           ? cudaStreamCaptureStatusNone
+              : stream->capturing->invalid ? cudaStreamCaptureStatusInvalidated
+                                           : cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
 
@@ -857,13 +967,19 @@ static struct op *copy_op(const struct op *from) {
         op->staged = must_alloc(from->bytes);
         memcpy(op->staged, from->staged, from->bytes);
     }
-    for (int r = 0; r < from->nranges; r++)
-        op_range(op, from->ranges[r].start, from->ranges[r].bytes, from->ranges[r].write);
     struct call **end = &op->calls;
     for (const struct call *call = from->calls; call; call = call->next) {
         *end = call_copy(call);
+        for (int r = 0; r < from->nranges; r++)
+            if (from->ranges[r].call == call)
+                op_range(op, from->ranges[r].start, from->ranges[r].bytes,
+                         from->ranges[r].write, *end);
         end = &(*end)->next;
     }
+    for (int r = 0; r < from->nranges; r++)
+        if (!from->ranges[r].call)
+            op_range(op, from->ranges[r].start, from->ranges[r].bytes,
+                     from->ranges[r].write, NULL);
     return op;
 }
 
@@ -872,14 +988,6 @@ static void copy_list(struct graph *to, const struct graph *from) {
     for (struct op *op = from->first; op; op = op->next) {
         to->last = *end = copy_op(op);
         end = &(*end)->next;
-    }
-}
-
-static void free_list(struct graph *list) {
-    while (list->first) {
-        struct op *op = list->first;
-        list->first = op->next;
-        op_free(op);
     }
 }
 

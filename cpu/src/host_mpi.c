@@ -94,6 +94,8 @@ static int start_mpi(int *argc, char ***argv, int required, int *provided) {
     if (result != MPI_SUCCESS)
         return result;
     MPI_Comm host;
+    library.job = (uint64_t)(now() * 1e9) ^ (uint64_t)getpid() << 40;
+    PMPI_Bcast(&library.job, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     PMPI_Comm_dup(MPI_COMM_WORLD, &library.control);
     PMPI_Comm_dup(MPI_COMM_WORLD, &library.nursery);
     PMPI_Comm_rank(MPI_COMM_WORLD, &library.world);
@@ -347,6 +349,41 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
         wait_end(&wait);                                \
         return result;                                  \
     } while (0)
+
+/* Asking is not waiting; but who asks for ever waits. */
+static int asked(int result, const int *there, const char *name, void *site) {
+    wire_poll();
+    advance();
+    if (*there)
+        poll_over();
+    else
+        poll_once(NULL, 0, name, site);
+    return result;
+}
+
+int MPI_Test(MPI_Request *request, int *there, MPI_Status *status) {
+    PUBLIC_CALL;
+    return asked(PMPI_Test(request, there, status), there, "MPI_Test", CALLER);
+}
+
+int MPI_Testall(int count, MPI_Request *requests, int *there, MPI_Status *statuses) {
+    PUBLIC_CALL;
+    return asked(PMPI_Testall(count, requests, there, statuses), there, "MPI_Testall",
+                 CALLER);
+}
+
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *there,
+                MPI_Status *status) {
+    PUBLIC_CALL;
+    return asked(PMPI_Testany(count, requests, index, there, status), there,
+                 "MPI_Testany", CALLER);
+}
+
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *there, MPI_Status *status) {
+    PUBLIC_CALL;
+    return asked(PMPI_Iprobe(from, tag, comm, there, status), there, "MPI_Iprobe",
+                 CALLER);
+}
 
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
     PUBLIC_CALL;

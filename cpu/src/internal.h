@@ -2,6 +2,7 @@
  * internal.h: what the parts of the CPU build know of one another.
  *
  *   cuda.c, memory.c   the CUDA runtime's calls: devices, streams, events, memory
+ *   cublas.c           cuBLAS's: one vector added to another
  *   nccl.c             NCCL's calls: arguments checked, work queued
  *   queue.c            streams: operations in order, and what advances them
  *   carry.c            an operation of NCCL carried out, by MPI or inside the process
@@ -47,6 +48,7 @@ extern struct library {
     MPI_Comm control;  // announcements travel here
     MPI_Comm nursery;  // communicators are made from this one: it carries nothing else
     char host[64];
+    uint64_t job;      // a number that all processes of the job share
     uint64_t activity; // grows with everything that this process gets done
 } library;
 
@@ -74,15 +76,16 @@ struct memory {
     size_t bytes, mapped;
     enum memory_kind kind;
     int device;
-    void *site;
-    unsigned in_use; // pending operations that the host must not touch it under
+    void *site, *end_site; // where it was made, and freed
 };
 
 struct memory *memory_find(const void *address); // NULL: not ours
+/* The allocation that was freed there, of those that were freed last; NULL: none. */
+const struct memory *memory_freed(const void *address);
 /* Where this library may touch what the program calls `address`. */
 void *shadow(const void *address);
 cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void *site);
-void memory_destroy(struct memory *memory);
+void memory_destroy(struct memory *memory, void *site);
 void memory_guard(struct memory *memory); // protection after in_use or its ranges changed
 const char *memory_kind_name(enum memory_kind kind);
 size_t memory_count(void);
@@ -95,6 +98,7 @@ struct range {
     char *start;
     size_t bytes;
     bool write;
+    const struct call *call; // of NCCL that uses it; NULL: the operation itself
 };
 
 struct dependency {
@@ -102,7 +106,16 @@ struct dependency {
     uint64_t seq;
 };
 
-enum op_kind { OP_COPY, OP_SET, OP_FREE, OP_HOST_FUNCTION, OP_EVENT, OP_WAIT, OP_NCCL };
+enum op_kind {
+    OP_COPY,
+    OP_SET,
+    OP_FREE,
+    OP_HOST_FUNCTION,
+    OP_COMPUTE, // a library of the GPU calculates
+    OP_EVENT,
+    OP_WAIT,
+    OP_NCCL
+};
 enum op_state { OP_QUEUED, OP_STARTED, OP_DONE };
 
 struct op {
@@ -126,7 +139,7 @@ struct op {
     // OP_EVENT
     struct CUevent_st *event;
     double *time;
-    // OP_HOST_FUNCTION
+    // OP_HOST_FUNCTION; OP_COMPUTE, with its argument in `staged`, `bytes` long
     cudaHostFn_t function;
     void *argument;
     // OP_NCCL: the calls of one group on this stream
@@ -156,7 +169,8 @@ struct stream *legacy_stream(int device);
 struct stream *stream_create(int device, bool blocking, void *site);
 void stream_retire(struct stream *stream);
 struct op *op_create(enum op_kind kind, const char *name, void *site);
-void op_range(struct op *op, const void *start, size_t bytes, bool write);
+void op_range(struct op *op, const void *start, size_t bytes, bool write,
+              const struct call *call);
 void op_depend(struct op *op, int slot, uint64_t seq);
 /* Queues `op`; what the default stream's rules demand is added. */
 void op_enqueue(struct op *op, struct stream *stream);
@@ -173,12 +187,15 @@ void mark_seen(struct stream *stream, uint64_t seq);
 void mark_clock_seen(const uint64_t *clock, int n);
 /* One look, for cudaStreamQuery and cudaEventQuery. */
 bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site);
+/* Asked and not there yet: of an operation, or (stream NULL) of MPI. */
+void poll_once(struct stream *stream, uint64_t seq, const char *name, void *site);
 void poll_over(void);   // this thread does something else now
 void forget_seen(void); // operations that the host has seen are let go
 size_t threads_here(void);
 
 /* What cudaStreamBeginCapture to cudaStreamEndCapture recorded, in order. */
 struct graph {
+    bool invalid; // a call in between was not allowed
     struct op *first, *last;
     struct stream *origin;
 };
@@ -213,6 +230,8 @@ struct facts {
     uint64_t seq; // among the collectives, or the sends or receives to this peer, from 1
     uint64_t index; // among all calls on the communicator, from 1
     int64_t site;   // offset of the caller in the program; -1 if it lies elsewhere
+    int32_t device;
+    int32_t together; // all ranks of the communicator are in this process
     char host[32];
 };
 
@@ -350,7 +369,7 @@ size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is n
 /* number.c */
 size_t type_size(int type);
 int carry_type(int type); // what is added up: float for the types narrower than that
-MPI_Datatype mpi_type(int type);
+MPI_Datatype mpi_type(int type, int redop);
 MPI_Op mpi_op(int redop);
 void to_carry(void *out, const void *in, size_t n, int type, int redop, double scalar);
 void from_carry(void *out, const void *in, size_t n, int type, int redop, int nranks);
@@ -383,6 +402,7 @@ void check_mismatch(const struct facts *all, const bool *have, int n);
 void check_pair(const struct facts *mine, const struct facts *theirs); // send and receive
 bool check_overlap(struct call *call); // true if the call must not be carried out
 void check_race(struct op *op, struct stream *stream);
+void check_group_race(struct op *op); // between the calls of one group
 /* The host itself is about to do `what` ("frees") with these bytes. */
 void check_host_access(const char *name, void *site, const void *start, size_t bytes,
                        const char *what);
@@ -435,6 +455,9 @@ int64_t site_offset(void *site);
 const char *site_text(char out[256], void *site);
 const char *offset_text(char out[256], int64_t offset);
 const char *facts_text(char out[256], const struct facts *facts);
+/* Who uses a range, in words: a call of NCCL with its arguments; and its line. */
+const char *range_text(char out[256], const struct op *op, const struct range *range);
+const char *range_site(char out[256], const struct op *op, const struct range *range);
 const char *redop_name(int redop);
 const char *type_name(int type);
 const char *kind_name(int kind);
@@ -445,8 +468,8 @@ struct text {
 };
 void text_add(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints a report and ends the job; returns only in CHECK_WARN and if `may_go_on`. The
- * ranks speak in their order: what all of them find is printed once. */
+/* Prints a report and ends the job; returns only in CHECK_WARN and if `may_go_on`. What
+ * several ranks find is printed once. */
 void report(struct text *text, bool may_go_on);
 void report_note(struct text *text); // prints, and goes on
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <time.h>
 
+enum { ASKS_MPI = -2 };
 enum { MAX_OPS = 256, MAX_CALLS = 256, MAX_WAITS = 8, MAX_PEERS = 64, MAX_COMMS = 64 };
 
 struct wait_record {
@@ -23,7 +24,7 @@ struct wait_record {
     int64_t site;
     uint64_t join;
     int32_t join_rank, join_nranks;
-    int32_t peers[MAX_PEERS], npeers; // of an MPI call, in the world; -1: not known
+    int32_t peers[MAX_PEERS], npeers; // of an MPI call, in the world; negative: not known
 };
 
 struct op_record {
@@ -63,7 +64,7 @@ static struct wait *waits;
 static void add_wait_peers(struct wait_record *record, const struct wait *wait) {
     MPI_Group group, world;
     int n, ranks[MAX_PEERS], peers[MAX_PEERS];
-    record->npeers = -1;
+    record->npeers = wait->kind == WAIT_POLL && !wait->stream ? ASKS_MPI : -1;
     if (wait->kind != WAIT_HOST_MPI || wait->peer == PEER_UNKNOWN)
         return;
     PMPI_Comm_group(wait->mpi, &group);
@@ -300,16 +301,27 @@ static bool join_can(const struct wait_record *wait) {
     return here == wait->join_nranks || (may > 0 && here + may >= wait->join_nranks);
 }
 
+/* Nobody knows whom p waits for: anybody who can go on may be it. */
+static bool another_can(int p) {
+    for (int q = 0; q < library.nworld; q++)
+        if (q != p && (!known[q].state || can_call(q)))
+            return true;
+    return false;
+}
+
 static bool wait_can(int p, const struct wait_record *wait) {
     switch (wait->kind) {
     case WAIT_OP: return wait->op < 0 || marks[p].end[wait->op];
     case WAIT_POLL:
         // It is free to do something else between two looks; but not for ever.
-        return quiet < library.timeout || wait->op < 0 || marks[p].end[wait->op];
+        if (quiet < library.timeout)
+            return true;
+        return wait->npeers == ASKS_MPI ? another_can(p)
+                                        : wait->op < 0 || marks[p].end[wait->op];
     case WAIT_JOIN: return join_can(wait);
     case WAIT_HOST_MPI:
         if (wait->npeers < 0)
-            return quiet < library.timeout;
+            return quiet < library.timeout || another_can(p);
         for (int i = 0; i < wait->npeers; i++) {
             int q = wait->peers[i];
             if (q != p && known[q].state && !waits_in(known[q].state, WAIT_HOST_MPI) &&
@@ -451,7 +463,9 @@ static void add_line(struct text *text, int p, const struct call_record *about) 
         text_add(text, "; rank%s ", n == 1 ? "" : "s");
         for (int i = 0, first = 1; i < call->nmissing; i++)
             if (!comes(call, i)) {
-                text_add(text, "%s%d", first ? "" : ", ", call->missing_world[i]);
+                text_add(text, "%s%d", first ? "" : ", ",
+                         call->facts.together ? call->missing[i]
+                                              : call->missing_world[i]);
                 first = 0;
             }
         text_add(text, " %s not there", n == 1 ? "is" : "are");

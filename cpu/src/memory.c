@@ -24,6 +24,14 @@ enum { REMEMBERED = 64 };
 static struct memory freed[REMEMBERED];
 static size_t nfreed;
 
+const struct memory *memory_freed(const void *address) {
+    const char *at = address;
+    for (size_t i = 0; i < REMEMBERED && i < nfreed; i++)
+        if (at >= freed[i].user && at < freed[i].user + freed[i].mapped)
+            return &freed[i];
+    return NULL;
+}
+
 static size_t position_of(const char *address) {
     size_t low = 0, high = used;
     while (low < high) {
@@ -113,7 +121,7 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
             abort();
     }
     struct memory *memory = must_alloc(sizeof *memory);
-    *memory = (struct memory){user, inner, bytes, mapped, kind, device, site, 0};
+    *memory = (struct memory){user, inner, bytes, mapped, kind, device, site, NULL};
     size_t at = position_of(user);
     memmove(table + at + 1, table + at, (used - at) * sizeof *table);
     table[at] = memory;
@@ -123,10 +131,11 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
     return cudaSuccess;
 }
 
-void memory_destroy(struct memory *memory) {
+void memory_destroy(struct memory *memory, void *site) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
     used--;
+    memory->end_site = site;
     freed[nfreed++ % REMEMBERED] = *memory;
     munmap(memory->user, memory->mapped);
     munmap(memory->shadow, memory->mapped);
@@ -136,14 +145,14 @@ void memory_destroy(struct memory *memory) {
 void memory_reset_device(int device) {
     for (size_t i = used; i > 0; i--)
         if (table[i - 1]->device == device && table[i - 1]->kind != MEMORY_PINNED)
-            memory_destroy(table[i - 1]);
+            memory_destroy(table[i - 1], NULL);
 }
 
 /* An unseen operation on these bytes of `memory`, a writing one rather than a reading. */
 static struct op *operation_on(struct memory *memory, const char *start, size_t bytes,
-                               bool *write) {
+                               struct range **used) {
     struct op *found = NULL;
-    *write = false;
+    *used = NULL;
     for (int s = 0; s < nstreams; s++)
         for (struct op *op = streams[s] ? streams[s]->first : NULL; op; op = op->next)
             for (int r = 0; r < op->nranges; r++) {
@@ -151,9 +160,10 @@ static struct op *operation_on(struct memory *memory, const char *start, size_t 
                 if (range->start < start + bytes && start < range->start + range->bytes &&
                     range->start >= memory->user &&
                     range->start < memory->user + memory->mapped) {
-                    if (!found || range->write)
-                        found = op;
-                    *write |= range->write;
+                    if (found && !range->write)
+                        continue;
+                    found = op;
+                    *used = range;
                 }
             }
     return found;
@@ -162,13 +172,13 @@ static struct op *operation_on(struct memory *memory, const char *start, size_t 
 void memory_guard(struct memory *memory) {
     if (memory->kind == MEMORY_DEVICE || library.check == CHECK_OFF)
         return;
-    bool write;
-    struct op *op = operation_on(memory, memory->user, memory->bytes, &write);
+    struct range *used;
+    struct op *op = operation_on(memory, memory->user, memory->bytes, &used);
     // What a queued operation only reads, the host may read too.
     mprotect(memory->user, memory->mapped,
-             !op     ? PROT_READ | PROT_WRITE
-             : write ? PROT_NONE
-                     : PROT_READ);
+             !op           ? PROT_READ | PROT_WRITE
+             : used->write ? PROT_NONE
+                           : PROT_READ);
 }
 
 /* --- The host touches what it must not -------------------------------------------- */
@@ -204,7 +214,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 #else
     (void)context;
 #endif
-    char where[256], made[256], other[256];
+    char where[256], made[256], other[256], words[256];
     struct text text = {0};
     if (memory && memory->kind == MEMORY_DEVICE && library.check != CHECK_OFF) {
         text_add(
@@ -219,8 +229,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         report(&text, false);
     }
     if (memory && memory->kind != MEMORY_DEVICE) {
-        bool write;
-        struct op *op = operation_on(memory, address, 1, &write);
+        struct range *used;
+        struct op *op = operation_on(memory, address, 1, &used);
         if (op && library.check != CHECK_OFF) {
             text_add(
                 &text,
@@ -231,26 +241,25 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                 " of the operation.\n",
                 verb, memory_kind_name(memory->kind), library.world, library.host,
                 site_text(where, program_frame(fault)), (size_t)(address - memory->user),
-                memory->bytes, site_text(made, memory->site), op->name,
-                site_text(other, op->site), write ? "writes" : "reads");
+                memory->bytes, site_text(made, memory->site), range_text(words, op, used),
+                range_site(other, op, used), used->write ? "writes" : "reads");
             report(&text, true);
         }
         // A neighbour on the same page, or checks that only warn: let it through.
         mprotect(memory->user, memory->mapped, PROT_READ | PROT_WRITE);
         return;
     }
-    for (size_t i = 0; i < REMEMBERED && i < nfreed; i++)
-        if (address >= freed[i].user && address < freed[i].user + freed[i].mapped &&
-            library.check != CHECK_OFF) {
-            text_add(&text,
-                     "memory: the host %s %s memory that was freed before\n"
-                     "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s\n",
-                     verb, memory_kind_name(freed[i].kind), library.world, library.host,
-                     site_text(where, program_frame(fault)),
-                     (size_t)(address - freed[i].user), freed[i].bytes,
-                     site_text(made, freed[i].site));
-            report(&text, false);
-        }
+    const struct memory *gone = memory_freed(address);
+    if (gone && library.check != CHECK_OFF) {
+        text_add(
+            &text,
+            "memory: the host %s %s memory that was freed before\n"
+            "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s, freed at %s\n",
+            verb, memory_kind_name(gone->kind), library.world, library.host,
+            site_text(where, program_frame(fault)), (size_t)(address - gone->user),
+            gone->bytes, site_text(made, gone->site), site_text(other, gone->end_site));
+        report(&text, false);
+    }
     // Not ours: as it would have been without us.
     sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
 }
@@ -342,7 +351,7 @@ static cudaError_t free_one(void *pointer, bool pinned, const char *name, void *
     for (int s = 0; s < nstreams; s++)
         if (streams[s] && uses(streams[s], memory))
             wait_for(streams[s], streams[s]->queued, name, site);
-    memory_destroy(memory);
+    memory_destroy(memory, site);
     return cudaSuccess;
 }
 

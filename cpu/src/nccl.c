@@ -58,7 +58,10 @@ struct ncclComm *comm_create(uint64_t id, int rank, int nranks, const int *world
     static int number;
     struct ncclComm *comm = must_alloc(sizeof *comm);
     comm->id = id;
-    comm->number = ++number;
+    struct ncclComm *same = communicators;
+    while (same && same->id != id) // another rank of it in this process
+        same = same->next;
+    comm->number = same ? same->number : ++number;
     comm->rank = rank;
     comm->nranks = nranks;
     comm->device = device;
@@ -141,6 +144,8 @@ struct call *call_create(struct ncclComm *comm, int kind, void *site) {
     call->facts.world = comm->world[comm->rank];
     call->facts.kind = kind;
     call->facts.site = site_offset(site);
+    call->facts.device = comm->device;
+    call->facts.together = comm->clique && comm->nranks > 1;
     memcpy(call->facts.host, library.host, sizeof call->facts.host - 1);
     return call;
 }
@@ -192,13 +197,16 @@ static void launch(struct call *calls) {
         while (*end)
             end = &(*end)->next;
         *end = call;
-        op_range(ops[i], call->sendbuff, call_send_bytes(call), false);
-        op_range(ops[i], call->recvbuff, call_recv_bytes(call), true);
+        op_range(ops[i], call->sendbuff, call_send_bytes(call), false, call);
+        op_range(ops[i], call->recvbuff, call_recv_bytes(call), true, call);
         if (call->device_scalar)
-            op_range(ops[i], call->device_scalar, type_size(call->facts.type), false);
+            op_range(ops[i], call->device_scalar, type_size(call->facts.type), false,
+                     call);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        check_group_race(ops[i]);
         op_enqueue(ops[i], used[i]);
+    }
 }
 
 static ncclResult_t queue_call(struct call *call, struct stream *stream) {
@@ -289,7 +297,7 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int 
                      " ncclInvalidArgument.\n",
                      rank, library.world, library.host, name, rank, nranks,
                      site_text(where, site), nranks - 1);
-            report_note(&text);
+            report(&text, true);
         }
         return nccl_error(ncclInvalidArgument, "%s: rank %d of %d ranks", name, rank,
                           nranks);
@@ -345,6 +353,13 @@ static ncclResult_t check_config(const char *name, const ncclConfig_t *config) {
         config->blocking != 1)
         return nccl_error(ncclInvalidArgument, "%s: config.blocking is %d, not 0 or 1",
                           name, config->blocking);
+    int least = config->minCTAs, most = config->maxCTAs;
+    bool has_least = least != NCCL_CONFIG_UNDEF_INT;
+    bool has_most = most != NCCL_CONFIG_UNDEF_INT;
+    if ((has_least && least <= 0) || (has_most && most <= 0) ||
+        (has_least && has_most && least > most))
+        return nccl_error(ncclInvalidArgument,
+                          "%s: config.minCTAs and config.maxCTAs do not fit", name);
     return ncclSuccess;
 }
 

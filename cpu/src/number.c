@@ -186,9 +186,11 @@ void reduce_into(void *total, const void *more, size_t n, int carry, int redop) 
     }
 }
 
-MPI_Datatype mpi_type(int type) {
+MPI_Datatype mpi_type(int type, int redop) {
     switch (type) {
-    case ncclInt8: return MPI_INT8_T;
+    // Sums wrap on a GPU. Those of MPI_INT8_T may saturate; unsigned ones have the same
+    // bits.
+    case ncclInt8: return redop == ncclMax || redop == ncclMin ? MPI_INT8_T : MPI_UINT8_T;
     case ncclUint8: return MPI_UINT8_T;
     case ncclInt32: return MPI_INT32_T;
     case ncclUint32: return MPI_UINT32_T;

@@ -165,13 +165,15 @@ struct op *op_create(enum op_kind kind, const char *name, void *site) {
     return op;
 }
 
-void op_range(struct op *op, const void *start, size_t bytes, bool write) {
+void op_range(struct op *op, const void *start, size_t bytes, bool write,
+              const struct call *call) {
     if (bytes == 0 || !memory_find(start))
         return;
     op->ranges = realloc(op->ranges, (size_t)(op->nranges + 1) * sizeof *op->ranges);
     if (!op->ranges)
         abort();
-    op->ranges[op->nranges++] = (struct range){(char *)(uintptr_t)start, bytes, write};
+    op->ranges[op->nranges++] =
+        (struct range){(char *)(uintptr_t)start, bytes, write, call};
 }
 
 void op_depend(struct op *op, int slot, uint64_t seq) {
@@ -305,10 +307,20 @@ static bool op_advance(struct op *op) {
         struct memory *memory = memory_find(op->destination);
         op->nranges = 0;
         if (memory)
-            memory_destroy(memory);
+            memory_destroy(memory, op->site);
         break;
     }
-    case OP_HOST_FUNCTION: op->function(op->argument); break;
+    case OP_HOST_FUNCTION:
+        // What comes before it has happened, and it may use the results.
+        for (int d = 0; d < op->ndependencies; d++)
+            if (op->dependencies[d].seq > seen[op->dependencies[d].slot])
+                seen[op->dependencies[d].slot] = op->dependencies[d].seq;
+        if (op->seq - 1 > seen[op->stream->slot])
+            seen[op->stream->slot] = op->seq - 1;
+        forget_seen();
+        op->function(op->argument);
+        break;
+    case OP_COMPUTE: op->function(op->staged); break;
     case OP_EVENT:
         if (op->time)
             *op->time = now();
@@ -379,6 +391,17 @@ void poll_over(void) {
         wait_end(&polling);
 }
 
+void poll_once(struct stream *stream, uint64_t seq, const char *name, void *site) {
+    if (polling.kind == WAIT_NOTHING || polling.stream != stream ||
+        polling.site != site) {
+        poll_over();
+        polling = (struct wait){.stream = stream, .seq = seq};
+        wait_begin(&polling, WAIT_POLL, name, site);
+    }
+    polling.seq = seq;
+    wait_tick(&polling, false);
+}
+
 bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site) {
     wire_poll();
     advance();
@@ -386,12 +409,6 @@ bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site)
         poll_over();
         return true;
     }
-    if (polling.kind == WAIT_NOTHING || polling.stream != stream) {
-        poll_over();
-        polling = (struct wait){.stream = stream, .seq = seq};
-        wait_begin(&polling, WAIT_POLL, name, site);
-    }
-    polling.seq = seq;
-    wait_tick(&polling, false);
+    poll_once(stream, seq, name, site);
     return false;
 }

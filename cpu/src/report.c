@@ -5,6 +5,8 @@
 #include "internal.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,6 +167,20 @@ void report_note(struct text *text) {
     say(text);
 }
 
+/* Whether this is the first rank of the job on its host that has something to report: it
+ * makes a file where the launcher keeps what the job leaves, and removes it at its end.
+ */
+static bool speak_first(void) {
+    const char *folder = getenv("PMIX_SERVER_TMPDIR");
+    char name[512];
+    snprintf(name, sizeof name, "%s/nccl-check-%016llx", folder ? folder : "",
+             (unsigned long long)library.job);
+    int file = folder ? open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    if (file >= 0)
+        close(file);
+    return file >= 0 || !folder || errno != EEXIST;
+}
+
 void report(struct text *text, bool may_go_on) {
     if (library.over) {
         free(text->at);
@@ -175,10 +191,17 @@ void report(struct text *text, bool may_go_on) {
         say(text);
         return;
     }
-    // An error that all ranks find is told by the first, which ends the others.
-    int turn = library.world < 40 ? library.world : 40;
-    struct timespec pause = {turn / 4, turn % 4 * 250000000L};
-    nanosleep(&pause, NULL);
+    // An error that several ranks find is told by one, which ends the others: the first
+    // on its host, and the hosts in turn.
+    if (library.mpi) {
+        int turn = ranks_on_host > 0 ? library.world / ranks_on_host : 0;
+        struct timespec pause = {turn < 5 ? turn : 5, 0};
+        nanosleep(&pause, NULL);
+        if (!speak_first()) {
+            pause.tv_sec = 10;
+            nanosleep(&pause, NULL);
+        }
+    }
     library.over = true;
     say(text);
     if (library.mpi)

@@ -96,7 +96,7 @@ static ncclResult_t judge_meeting(struct meeting *meeting, char *why, size_t siz
                          " before ncclCommInitRank,\n"
                          "        and are there as many GPUs as ranks? NCCL returns"
                          " ncclInvalidUsage.\n");
-                report_note(&text);
+                report(&text, true);
             }
             return ncclInvalidUsage;
         }
@@ -210,8 +210,9 @@ static struct ncclComm *become(struct init *init) {
         }
         return comm;
     }
-    // All of its ranks are here, in this function, or on the way to it. Open MPI exchanges
-    // messages for this on the parent, which those on the way must not take for theirs.
+    // All of its ranks are here, in this function, or on the way to it. Open MPI
+    // exchanges messages for this on the parent, which those on the way must not take for
+    // theirs.
     MPI_Group all, group;
     PMPI_Comm_group(library.nursery, &all);
     PMPI_Group_incl(all, init->nranks, init->world, &group);

@@ -1,0 +1,770 @@
+/*
+ * measure.h: what the lessons that measure need besides lesson.h.
+ *
+ * Options, the clock, medians, the fit of a line, the rows and the CSV file. The calls
+ * that are measured stand in the lesson: here is when they are called, and how often.
+ */
+#ifndef MEASURE_H
+#define MEASURE_H
+
+#include "lesson.h"
+
+#include <math.h>
+
+/* --- The command line ------------------------------------------------------------- */
+
+/* One option of a lesson: exactly one of flag, number, text and names is not null. */
+struct measure_option {
+    const char *name;          // as it is typed, for example "--max"
+    const char *argument;      // what the usage text calls its value; NULL for a flag
+    const char *help;          // what it does
+    bool *flag;                // becomes true
+    size_t *number;            // takes a whole number, with K, M or G behind it or not
+    size_t usual, least, most; // without the option; the smallest and the largest
+    const char **text;         // takes the value as it is
+    const char *const *names;  // the value is a list of some of these; NULL ends them
+    bool *chosen;              // with `names`: one for each
+};
+
+LESSON_FUNCTION void measure_usage(FILE *out, const char *program,
+                                   const struct measure_option *options) {
+    fprintf(out, "usage: %s", program);
+    for (const struct measure_option *o = options; o->name; o++)
+        fprintf(out, " [%s%s%s]", o->name, o->argument ? " " : "",
+                o->argument ? o->argument : "");
+    fprintf(out, " [-h]\n");
+    for (const struct measure_option *o = options; o->name; o++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        fprintf(out, "  %-13s %s", left, o->help);
+        for (int i = 0; o->names && o->names[i]; i++)
+            fprintf(out, "%s%s", i == 0 ? "" : ", ", o->names[i]);
+        if (o->usual > 0)
+            fprintf(out, " (default %zu)", o->usual);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "  %-13s this text\n", "-h");
+}
+
+/* What is wrong with `text` as a number, into `problem`; "" and *number set if nothing.
+ */
+LESSON_FUNCTION void measure_number(const struct measure_option *o, const char *text,
+                                    char problem[256]) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    const char *units = "KMG", *unit = end > text && *end ? strchr(units, *end) : NULL;
+    for (int i = 0; unit && i <= unit - units; i++)
+        value = llabs(value) < 1LL << 50 ? value * 1024 : 1LL << 60;
+    if (end == text || (*end && !unit) || (unit && end[1]))
+        snprintf(problem, 256, "%s %.99s is not a whole number", o->name, text);
+    else if (value < (long long)o->least)
+        snprintf(problem, 256, "%s %.99s is less than %zu", o->name, text, o->least);
+    else if (o->most && value > (long long)o->most)
+        snprintf(problem, 256, "%s %.99s is more than %zu", o->name, text, o->most);
+    else if (errno == ERANGE || value > 1LL << 50)
+        snprintf(problem, 256, "%s %.99s is too large", o->name, text);
+    else
+        *o->number = (size_t)value;
+}
+
+/* Marks the names in a list such as "broadcast,reduce". */
+LESSON_FUNCTION void measure_choose(const struct measure_option *o, const char *text,
+                                    char problem[256]) {
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        int i = 0;
+        while (o->names[i] &&
+               (strlen(o->names[i]) != length || strncmp(o->names[i], at, length) != 0))
+            i++;
+        if (!o->names[i]) {
+            snprintf(problem, 256, "%s %.*s is none of its values", o->name,
+                     length < 99 ? (int)length : 99, at);
+            return;
+        }
+        o->chosen[i] = true;
+        at += length;
+        if (!*at)
+            return;
+    }
+}
+
+/* Rank 0 says `problem` and how it is right; every rank ends with exit code 2. */
+LESSON_FUNCTION _Noreturn void measure_misused(const char *program, const char *problem,
+                                               const struct measure_option *options) {
+    if (lesson_self().rank == 0) {
+        fprintf(stderr, "%s: %s\n", program, problem);
+        measure_usage(stderr, program, options);
+    }
+    lesson_leave(2);
+}
+
+/* Reads the command line, the same on every rank. Called after MPI_Init, so that only
+ * rank 0 speaks. Wrong usage: exit code 2. `options` ends with an empty one. Returns the
+ * program's name. */
+LESSON_FUNCTION const char *measure_options(int argc, char **argv,
+                                            const struct measure_option *options) {
+    // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
+    char problem[256] = "";
+    for (const struct measure_option *o = options; o->name; o++)
+        if (o->number)
+            *o->number = o->usual;
+    for (int i = 1; i < argc && !problem[0]; i++) {
+        if (strcmp(argv[i], "-h") == 0) {
+            if (lesson_self().rank == 0)
+                measure_usage(stdout, program, options);
+            lesson_leave(0);
+        }
+        const struct measure_option *o = options;
+        while (o->name && strcmp(o->name, argv[i]) != 0)
+            o++;
+        if (!o->name)
+            snprintf(problem, sizeof problem, "unknown %s %.99s",
+                     argv[i][0] == '-' ? "option" : "argument", argv[i]);
+        else if (o->flag)
+            *o->flag = true;
+        else if (i + 1 == argc)
+            snprintf(problem, sizeof problem, "%s needs %s", o->name,
+                     o->number ? "a number" : "a value");
+        else if (o->number)
+            measure_number(o, argv[++i], problem);
+        else if (o->names)
+            measure_choose(o, argv[++i], problem);
+        else
+            *o->text = argv[++i];
+    }
+    if (problem[0])
+        measure_misused(program, problem, options);
+    return program;
+}
+
+/* --- The clock -------------------------------------------------------------------- */
+
+/* A batch is some operations queued one behind the other and waited for once: the time of
+ * one is the batch's, divided. It is the slowest rank's, because a collective is over
+ * when it is over everywhere. What counts is the median of the batches. */
+enum {
+    MEASURE_REPEAT = 20,  // operations in a batch, at most
+    MEASURE_BATCHES = 50, // batches, at most
+    MEASURE_ENOUGH = 5,   // and at least
+    MEASURE_LISTED = 64,
+};
+static const double measure_batch_seconds = 0.02; // no operation is added beyond these
+static const double measure_total_seconds = 0.03; // no batch is added beyond these
+static const double measure_stable = 0.02; // half of the batches lie this close together
+
+struct measure {
+    bool once;      // one operation, no clock
+    bool graph;     // the batch becomes a CUDA graph
+    double seconds; // of one operation, when measure_again has returned false
+    int repeat;     // operations in this batch
+    int turn;       // how many of them are queued
+    int queued;     // operations queued since the beginning
+    enum {
+        MEASURE_IDLE,
+        MEASURE_FIRST,
+        MEASURE_SECOND,
+        MEASURE_CAPTURE,
+        MEASURE_TIMED
+    } now;
+    double start, spent;
+    int nbatches;
+    double batches[MEASURE_BATCHES];
+};
+
+LESSON_FUNCTION int measure_compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value below which `part` (0.5: the median) of the n values lie; sorts them. */
+LESSON_FUNCTION double measure_quantile(double *values, int n, double part) {
+    qsort(values, (size_t)n, sizeof *values, measure_compare);
+    double at = part * (n - 1);
+    int below = (int)at;
+    return below + 1 < n
+               ? values[below] + (at - below) * (values[below + 1] - values[below])
+               : values[n - 1];
+}
+
+LESSON_FUNCTION double measure_slowest(double seconds) {
+    double slowest;
+    CHECK_MPI(MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    return slowest;
+}
+
+/* Starts a batch on all ranks at the same moment. */
+LESSON_FUNCTION void measure_start(struct measure *m) {
+    CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    m->turn = 0;
+    m->start = MPI_Wtime();
+}
+
+/* Ends it; returns the time of one operation, the same on every rank. */
+LESSON_FUNCTION double measure_stop(struct measure *m, cudaStream_t stream) {
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    double batch = measure_slowest(MPI_Wtime() - m->start);
+    m->spent += batch;
+    return batch / m->repeat;
+}
+
+/* Notes a batch; true if the median is settled. Every rank decides the same. */
+LESSON_FUNCTION bool measure_settled(struct measure *m, double seconds) {
+    m->batches[m->nbatches++] = seconds;
+    double low = measure_quantile(m->batches, m->nbatches, 0.25);
+    double high = measure_quantile(m->batches, m->nbatches, 0.75);
+    m->seconds = measure_quantile(m->batches, m->nbatches, 0.5);
+    return m->nbatches == MEASURE_BATCHES ||
+           (m->nbatches >= MEASURE_ENOUGH && (high - low <= measure_stable * m->seconds ||
+                                              m->spent > measure_total_seconds));
+}
+
+/* A captured batch: launched as a whole, as often as its median needs. */
+LESSON_FUNCTION void measure_launches(struct measure *m, cudaStream_t stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t batch;
+    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+    CHECK_CUDA(cudaGraphInstantiate(&batch, graph, 0));
+    CHECK_CUDA(cudaGraphLaunch(batch, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    do {
+        measure_start(m);
+        CHECK_CUDA(cudaGraphLaunch(batch, stream));
+    } while (!measure_settled(m, measure_stop(m, stream)));
+    CHECK_CUDA(cudaGraphExecDestroy(batch));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+}
+
+/* Asks for an operation on `stream`, again and again:
+ *     while (measure_again(&m, stream))
+ *         queue one operation
+ * When it returns false, the operations are done and m.seconds is the time of one. The
+ * first ones are not counted: they make connections, and say how many fit a batch. */
+LESSON_FUNCTION bool measure_again(struct measure *m, cudaStream_t stream) {
+    if (m->now == MEASURE_IDLE) {
+        m->nbatches = m->queued = 0;
+        m->spent = 0;
+        m->repeat = 1;
+        m->now = MEASURE_FIRST;
+        measure_start(m);
+        return true;
+    }
+    m->queued++;
+    if (++m->turn < m->repeat)
+        return true;
+    if (m->now == MEASURE_CAPTURE) {
+        measure_launches(m, stream);
+        m->now = MEASURE_IDLE;
+        return false;
+    }
+    double seconds = measure_stop(m, stream);
+    if (m->once || (m->now == MEASURE_TIMED && measure_settled(m, seconds))) {
+        m->now = MEASURE_IDLE;
+        return false;
+    }
+    if (m->now != MEASURE_TIMED) {
+        double fit = measure_batch_seconds / (seconds > 0 ? seconds : 1e-9);
+        m->repeat = fit < 1 ? 1 : fit > MEASURE_REPEAT ? MEASURE_REPEAT : (int)fit;
+        m->now = m->now == MEASURE_FIRST ? MEASURE_SECOND
+                 : m->graph              ? MEASURE_CAPTURE
+                                         : MEASURE_TIMED;
+        m->spent = 0;
+    }
+    measure_start(m);
+    if (m->now == MEASURE_CAPTURE)
+        CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    return true;
+}
+
+/* --- The law ---------------------------------------------------------------------- */
+
+/* T = alpha + n / beta. */
+struct measure_law {
+    bool fits;    // the sizes show both a latency and a bandwidth
+    double alpha; // seconds
+    double beta;  // bytes per second
+    double rms;   // deviation of the line from a row, as a part of the row's time
+    double worst; // the largest of them
+    double at;    // and the size it is at
+};
+
+/* Least squares over n rows. What is made small is the relative error: else the gigabytes
+ * would decide alone, and the bytes, which know the latency, would count for nothing. */
+LESSON_FUNCTION struct measure_law measure_fit(const double *sizes, const double *seconds,
+                                               int n) {
+    struct measure_law law = {0};
+    double w = 0, x = 0, xx = 0, y = 0, xy = 0;
+    for (int i = 0; i < n; i++) {
+        double weight = 1 / (seconds[i] * seconds[i]);
+        w += weight;
+        x += weight * sizes[i];
+        xx += weight * sizes[i] * sizes[i];
+        y += weight * seconds[i];
+        xy += weight * sizes[i] * seconds[i];
+    }
+    double divisor = w * xx - x * x;
+    if (n < 2 || divisor <= 0)
+        return law;
+    double slope = (w * xy - x * y) / divisor;
+    law.alpha = (y - slope * x) / w;
+    if (law.alpha < 0) { // no latency to be seen: the best line through nothing
+        law.alpha = 0;
+        slope = xy / xx;
+    }
+    law.fits = slope > 0;
+    law.beta = law.fits ? 1 / slope : INFINITY;
+    for (int i = 0; i < n; i++) {
+        double off = fabs((law.alpha + slope * sizes[i]) / seconds[i] - 1);
+        law.rms += off * off / n;
+        if (off >= law.worst) {
+            law.worst = off;
+            law.at = sizes[i];
+        }
+    }
+    law.rms = sqrt(law.rms);
+    return law;
+}
+
+/* --- 05-ring-allreduce ------------------------------------------------------------ */
+
+enum { RING_PIECES = 16 };
+
+struct ring {
+    int rank, nranks, next, previous;
+    size_t count, bytes; // of a rank's buffer
+    float *mine, *sum;   // on the GPU: what this rank brings, and what becomes the sum
+    ncclComm_t comm;
+    cudaStream_t stream; // sends and receives
+    cudaStream_t adding; // adds; the same one unless pipelined
+    cudaEvent_t received, added[RING_PIECES];
+    int pieces;  // of a chunk; 0: plain
+    size_t sent; // bytes, counted by the lesson
+    bool timed;
+    struct measure ring, nccl;
+};
+
+/* A part of the buffers, `count` elements, in r->mine and in r->sum. */
+struct chunk {
+    float *mine, *sum;
+    size_t count;
+};
+
+/* Piece `piece` of `pieces` of chunk number `index`, counted round the ring: -1 is the
+ * last. Chunks differ by one element at most, and may be empty. */
+LESSON_FUNCTION struct chunk ring_chunk(const struct ring *r, int index, int piece,
+                                        int pieces) {
+    const size_t n = (size_t)r->nranks * (size_t)pieces;
+    const size_t part =
+        (size_t)((index + 2 * r->nranks) % r->nranks) * (size_t)pieces + (size_t)piece;
+    const size_t from = r->count * part / n, to = r->count * (part + 1) / n;
+    return (struct chunk){r->mine + from, r->sum + from, to - from};
+}
+
+LESSON_FUNCTION struct ring ring_options(int argc, char **argv, int rank, int nranks) {
+    struct ring r = {.rank = rank, .nranks = nranks};
+    bool pipelined = false;
+    size_t pieces = 0;
+    const struct measure_option options[] = {
+        {"-n", "COUNT", "elements per rank, at least 1", .number = &r.count,
+         .usual = (size_t)nranks, .least = 1},
+        {"--time", NULL, "no tables, but times, and the bytes that a rank sends",
+         .flag = &r.timed},
+        {"--pipelined", NULL, "adds one half of a chunk while the other half travels",
+         .flag = &pipelined},
+        {"--pieces", "P", "pipelined, in P pieces a chunk instead of 2",
+         .number = &pieces, .least = 1, .most = RING_PIECES},
+        {0}};
+    measure_options(argc, argv, options);
+    r.pieces = pieces ? (int)pieces : pipelined ? 2 : 0;
+    r.bytes = r.count * sizeof(float);
+    r.next = (rank + 1) % nranks;
+    r.previous = (rank + nranks - 1) % nranks;
+    r.ring.once = r.nccl.once = !r.timed;
+    return r;
+}
+
+/* The second stream and the events, if pipelined. */
+LESSON_FUNCTION void ring_pipe(struct ring *r) {
+    r->adding = r->stream;
+    if (!r->pieces)
+        return;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&r->adding, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaEventCreateWithFlags(&r->received, cudaEventDisableTiming));
+    for (int p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventCreateWithFlags(&r->added[p], cudaEventDisableTiming));
+}
+
+LESSON_FUNCTION void ring_pipe_destroy(struct ring *r) {
+    for (int p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventDestroy(r->added[p]));
+    if (r->pieces) {
+        CHECK_CUDA(cudaEventDestroy(r->received));
+        CHECK_CUDA(cudaStreamDestroy(r->adding));
+    }
+}
+
+/* Element i of what `rank` brings: one digit, at the rank's place in a decimal number.
+ * Six places, so that the sum over 64 ranks is still exact in a float. */
+LESSON_FUNCTION float ring_value(int rank, size_t i) {
+    const float place[] = {1, 10, 100, 1000, 10000, 100000};
+    return place[rank % 6] * (float)(1 + i % 9);
+}
+
+/* Host memory for two buffers, to be given to free(); the first holds what this rank
+ * brings, which is shown. */
+LESSON_FUNCTION float *ring_before(const struct ring *r) {
+    lesson_need_memory(2 * r->bytes);
+    float *host = lesson_malloc(2 * r->bytes);
+    for (size_t i = 0; i < r->count; i++)
+        host[i] = ring_value(r->rank, i);
+    if (!r->timed)
+        lesson_table("Before ring all-reduce:", host, r->count, ncclFloat32);
+    return host;
+}
+
+/* Shows r->sum after a step, unless timed. */
+LESSON_FUNCTION void ring_show(const struct ring *r, int step) {
+    if (r->timed)
+        return;
+    char title[64];
+    snprintf(title, sizeof title, "After step %d of %d, %s:", step + 1,
+             2 * (r->nranks - 1), step < r->nranks - 1 ? "added up" : "passed on");
+    float *host = lesson_malloc(r->bytes);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    CHECK_CUDA(cudaMemcpy(host, r->sum, r->bytes, cudaMemcpyDeviceToHost));
+    lesson_table(title, host, r->count, ncclFloat32);
+    free(host);
+}
+
+/* One line of the report; the bus bandwidth is 0 for a single rank. */
+LESSON_FUNCTION void ring_line(const struct ring *r, const char *name, double seconds) {
+    double factor = 2.0 * (r->nranks - 1) / r->nranks;
+    printf("%-18s %.3f ms, bus bandwidth %.2f GB/s\n", name, seconds * 1e3,
+           factor * (double)r->bytes / seconds / 1e9);
+}
+
+/* Compares the ring's result with NCCL's and both with the sum, reports the times, and
+ * prints the verdict. Returns the exit code. */
+LESSON_FUNCTION int ring_verdict(const struct ring *r, const float *ring,
+                                 const float *nccl) {
+    double ones = 0, sent = (double)r->sent / r->ring.queued, least, most;
+    for (int rank = 0; rank < r->nranks; rank++)
+        ones += (double)ring_value(rank, 0);
+    for (size_t i = 0; i < r->count; i++) {
+        lesson_expect(i, (double)ring[i], (double)nccl[i]);
+        lesson_expect(i, (double)nccl[i], ones * (double)(1 + i % 9));
+    }
+    if (!r->timed && (r->pieces || r->nranks == 1))
+        lesson_table("After ring all-reduce:", ring, r->count, ncclFloat32);
+    if (!r->timed) {
+        lesson_table("After ncclAllReduce:", nccl, r->count, ncclFloat32);
+        return lesson_verdict("element");
+    }
+    CHECK_MPI(MPI_Allreduce(&sent, &least, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD));
+    CHECK_MPI(MPI_Allreduce(&sent, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    if (r->rank == 0) {
+        char name[64] = "ring, plain";
+        if (r->pieces)
+            snprintf(name, sizeof name, "ring, in %d piece%s", r->pieces,
+                     r->pieces == 1 ? "" : "s");
+        printf("%d rank%s, D = %zu bytes\n%-18s %.0f", r->nranks,
+               r->nranks == 1 ? "" : "s", r->bytes, "a rank sends", least);
+        if (most > least)
+            printf(" to %.0f", most);
+        double formula = 2.0 * (r->nranks - 1) / r->nranks * (double)r->bytes;
+        printf(" bytes, counted; 2(N-1)/N x D = %.*f\n", fmod(formula, 1) != 0, formula);
+        ring_line(r, name, r->ring.seconds);
+        ring_line(r, "ncclAllReduce", r->nccl.seconds);
+        if (r->nranks > 1)
+            printf("%-18s %.3f of ncclAllReduce's bandwidth\n", "ratio",
+                   r->nccl.seconds / r->ring.seconds);
+        fflush(stdout);
+    }
+    return lesson_verdict("element");
+}
+
+/* --- 06-bandwidth ----------------------------------------------------------------- */
+
+/* One of the lesson's operations. */
+struct operation {
+    const char *name;
+    double factor; // from algorithm to bus bandwidth
+    bool parts;    // every rank has a part of the buffer, so n must divide it
+};
+
+enum { BANDWIDTH_OPERATIONS = 8 };
+
+struct bandwidth {
+    int rank, nranks, next, previous;
+    size_t bytes, count; // of the size at hand
+    size_t room;         // bytes of each buffer
+    struct measure time;
+    // asked for
+    size_t min, max, factor;
+    bool chosen[BANDWIDTH_OPERATIONS], registered;
+    FILE *csv;
+    // the operation at hand
+    const struct operation *operation;
+    size_t asked; // bytes, before they were made divisible; 0: none yet
+    int nrows;
+    double sizes[MEASURE_LISTED], seconds[MEASURE_LISTED];
+    bool headed;
+    struct {
+        void *buffer, *handle;
+    } registrations[2];
+};
+
+/* The CPU build carries bytes much slower: its default ends sooner. */
+#ifdef CUDA_RUNTIME_H_CPU
+enum { BANDWIDTH_MAX = 64 << 10 };
+#else
+enum { BANDWIDTH_MAX = 1 << 30 };
+#endif
+
+#define BANDWIDTH_CAN_REGISTER (NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1))
+#define BANDWIDTH_CAN_WINDOW (NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 3))
+
+LESSON_FUNCTION struct bandwidth bandwidth_options(int argc, char **argv, int rank,
+                                                   int nranks,
+                                                   const struct operation *operations) {
+    struct bandwidth b = {.rank = rank, .nranks = nranks};
+    const char *csv = NULL, *names[BANDWIDTH_OPERATIONS + 1] = {0};
+    for (int i = 0; operations[i].name; i++)
+        names[i] = operations[i].name;
+    const struct measure_option options[] = {
+        {"--op", "NAMES", "only these, with commas between:\n                ",
+         .names = names, .chosen = b.chosen},
+        {"--min", "BYTES", "smallest size; K, M and G may follow the number",
+         .number = &b.min, .usual = 8, .least = 4},
+        {"--max", "BYTES", "largest size", .number = &b.max, .usual = BANDWIDTH_MAX,
+         .least = 4},
+        {"--factor", "F", "from one size to the next", .number = &b.factor, .usual = 2,
+         .least = 2},
+        {"--csv", "FILE", "writes the numbers there too; make plot draws them",
+         .text = &csv},
+        {"--register", NULL, "registers the buffers with NCCL", .flag = &b.registered},
+        {"--graph", NULL, "launches each batch as a CUDA graph", .flag = &b.time.graph},
+        {0}};
+    const char *program = measure_options(argc, argv, options);
+    if (b.min > b.max)
+        measure_misused(program, "--min is larger than --max", options);
+    if (b.registered && !BANDWIDTH_CAN_REGISTER)
+        measure_misused(program, "--register needs NCCL 2.19 or newer", options);
+    bool any = false;
+    for (int i = 0; names[i]; i++)
+        any |= b.chosen[i];
+    for (int i = 0; names[i] && !any; i++)
+        b.chosen[i] = true;
+    b.next = (rank + 1) % nranks;
+    b.previous = (rank + nranks - 1) % nranks;
+    if (csv && rank == 0) {
+        b.csv = fopen(csv, "w");
+        if (!b.csv)
+            lesson_fail("cannot write %s: %s", csv, strerror(errno));
+        fprintf(b.csv, "operation,mode,ranks,bytes,time_us,algbw_GB_per_s,busbw_GB_per_s,"
+                       "repeats\n");
+    }
+    return b;
+}
+
+/* GPU memory for the largest size of which two fit, on every rank; registered if asked.
+ * Given back by bandwidth_free. */
+LESSON_FUNCTION float *bandwidth_buffer(struct bandwidth *b, ncclComm_t comm) {
+    if (!b->room) {
+        size_t available, total, sizes = 1;
+        CHECK_CUDA(cudaMemGetInfo(&available, &total));
+        // A tenth is left to NCCL, which takes its own buffers when it first needs them.
+        double mine = (double)available * 0.45, room;
+        if (mine > lesson_host_memory() / 2)
+            mine = lesson_host_memory() / 2;
+        CHECK_MPI(MPI_Allreduce(&mine, &room, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD));
+        if ((double)b->min > room)
+            lesson_fail("no size fits: --min is %zu bytes, and there is room for %.0f\n"
+                        "  Hint: choose a smaller --min.",
+                        b->min, room);
+        for (b->room = b->min;
+             b->room <= b->max / b->factor && (double)b->room * (double)b->factor <= room;
+             sizes++)
+            b->room *= b->factor;
+        if (sizes > MEASURE_LISTED)
+            lesson_fail("too many sizes");
+    }
+    void *buffer;
+    int which = b->registrations[0].buffer != NULL;
+#if BANDWIDTH_CAN_REGISTER
+    if (b->registered) {
+        CHECK_NCCL(ncclMemAlloc(&buffer, b->room));
+#if BANDWIDTH_CAN_WINDOW
+        ncclWindow_t window;
+        CHECK_NCCL(ncclCommWindowRegister(comm, buffer, b->room, &window,
+                                          NCCL_WIN_COLL_SYMMETRIC));
+        b->registrations[which].handle = window;
+#else
+        CHECK_NCCL(
+            ncclCommRegister(comm, buffer, b->room, &b->registrations[which].handle));
+#endif
+        b->registrations[which].buffer = buffer;
+        return buffer;
+    }
+#endif
+    (void)comm;
+    CHECK_CUDA(cudaMalloc(&buffer, b->room));
+    b->registrations[which].buffer = buffer;
+    return buffer;
+}
+
+LESSON_FUNCTION void bandwidth_free(struct bandwidth *b, ncclComm_t comm, float *buffer) {
+    (void)b, (void)comm; // without registering neither is needed
+#if BANDWIDTH_CAN_REGISTER
+    if (b->registered) {
+        void *handle = b->registrations[b->registrations[1].buffer == buffer].handle;
+#if BANDWIDTH_CAN_WINDOW
+        if (handle) // NULL: NCCL had no use for it
+            CHECK_NCCL(ncclCommWindowDeregister(comm, handle));
+#else
+        CHECK_NCCL(ncclCommDeregister(comm, handle));
+#endif
+        CHECK_NCCL(ncclMemFree(buffer));
+        return;
+    }
+#endif
+    CHECK_CUDA(cudaFree(buffer));
+}
+
+/* Element i of what `rank` brings: whole numbers, so that sums are exact. */
+LESSON_FUNCTION float bandwidth_value(int rank, size_t i) {
+    return (float)(rank + (int)(i % 64));
+}
+
+/* Fills the buffer with what this rank brings. */
+LESSON_FUNCTION void bandwidth_fill(const struct bandwidth *b, float *buffer,
+                                    cudaStream_t stream) {
+    float *host = lesson_malloc(b->room);
+    for (size_t i = 0; i < b->room / sizeof *host; i++)
+        host[i] = bandwidth_value(b->rank, i);
+    CHECK_CUDA(cudaMemcpyAsync(buffer, host, b->room, cudaMemcpyHostToDevice, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    free(host);
+}
+
+/* The next size of this operation, into b->bytes and b->count; false after the last one,
+ * or if the operation was not asked for. Says which sizes are left out. */
+LESSON_FUNCTION bool bandwidth_size(struct bandwidth *b, const struct operation *all,
+                                    int op) {
+    if (!b->chosen[op])
+        return false;
+    if (b->operation != &all[op]) {
+        b->operation = &all[op];
+        b->asked = 0;
+        b->nrows = 0;
+        if (!b->headed && b->rank == 0)
+            printf("%-15s %11s %12s %9s %9s\n%-15s %11s %13s %9s %9s\n", "operation",
+                   "size", "time", "algbw", "busbw", "", "(B)", "(µs)", "(GB/s)",
+                   "(GB/s)");
+        b->headed = true;
+    }
+    // Every rank's part has whole elements.
+    size_t grain = sizeof(float) * (all[op].parts ? (size_t)b->nranks : 1);
+    do {
+        if (b->asked > b->max / b->factor)
+            return false;
+        b->asked = b->asked ? b->asked * b->factor : b->min;
+        if (b->asked > b->max)
+            return false;
+        b->bytes = b->asked / grain * grain;
+        if (b->bytes == 0 && b->rank == 0)
+            printf("%-15s %11zu  left out: less than one element for each of %d ranks\n",
+                   all[op].name, b->asked, b->nranks);
+    } while (b->bytes == 0);
+    b->count = b->bytes / sizeof(float);
+    if (b->asked > b->room) {
+        if (b->rank == 0)
+            printf("%-15s %11zu  left out, and all above: two such buffers do not fit the"
+                   " memory\n",
+                   all[op].name, b->asked);
+        b->asked = b->max;
+        return false;
+    }
+    return true;
+}
+
+/* Which elements of the buffers the next operation takes: each turn another part of them,
+ * as nccl-tests does it, so that a cache does not answer for the link. */
+LESSON_FUNCTION size_t bandwidth_part(const struct bandwidth *b) {
+    size_t stride = (b->bytes + 511) / 512 * 512, parts = b->room / stride;
+    return parts > 1 ? (size_t)b->time.turn % parts * (stride / sizeof(float)) : 0;
+}
+
+/* Waits, and compares the result of the operation at hand with what must come out. */
+LESSON_FUNCTION void bandwidth_check(const struct bandwidth *b, const float *recvbuf,
+                                     cudaStream_t stream) {
+    const char *name = b->operation->name;
+    float *host = lesson_malloc(b->bytes);
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaMemcpy(host, recvbuf, b->bytes, cudaMemcpyDeviceToHost));
+    size_t part = b->count / (size_t)b->nranks, mine = (size_t)b->rank * part;
+    size_t length = b->count, first = 0;
+    bool sum = strstr(name, "reduce") != NULL, gather = strcmp(name, "all_gather") == 0;
+    bool all_to_all = strcmp(name, "all_to_all") == 0;
+    int from = strcmp(name, "send_recv") == 0 ? b->previous : 0;
+    if (strcmp(name, "reduce") == 0 && b->rank != 0)
+        length = 0; // only the root has it
+    if (strcmp(name, "reduce_scatter") == 0) {
+        length = part;
+        first = mine;
+    }
+    for (size_t i = 0; i < length; i++) {
+        float expected;
+        if (sum)
+            expected = (float)b->nranks * bandwidth_value(0, first + i) +
+                       (float)(b->nranks * (b->nranks - 1) / 2);
+        else if (gather || all_to_all)
+            expected =
+                bandwidth_value((int)(i / part), (all_to_all ? mine : 0) + i % part);
+        else
+            expected = bandwidth_value(from, i);
+        lesson_expect(i, (double)host[i], (double)expected);
+    }
+    free(host);
+}
+
+/* Prints the row of this size, and writes it to the CSV file. Bandwidths in bytes per
+ * second. */
+LESSON_FUNCTION void bandwidth_row(struct bandwidth *b, double algbw, double busbw) {
+    const char *modes[] = {"plain", "graph", "register", "register+graph"};
+    if (b->nrows < MEASURE_LISTED) {
+        b->sizes[b->nrows] = (double)b->bytes;
+        b->seconds[b->nrows++] = b->time.seconds;
+    }
+    if (b->rank != 0)
+        return;
+    printf("%-15s %11zu %12.2f %9.2f %9.2f\n", b->operation->name, b->bytes,
+           b->time.seconds * 1e6, algbw / 1e9, busbw / 1e9);
+    fflush(stdout);
+    if (b->csv) {
+        fprintf(b->csv, "%s,%s,%d,%zu,%.4f,%.6g,%.6g,%d\n", b->operation->name,
+                modes[2 * b->registered + b->time.graph], b->nranks, b->bytes,
+                b->time.seconds * 1e6, algbw / 1e9, busbw / 1e9, b->time.queued);
+        fflush(b->csv);
+    }
+}
+
+/* After an operation's last row: what the rows have in common. */
+LESSON_FUNCTION void bandwidth_law(struct bandwidth *b, int op) {
+    if (b->rank != 0 || !b->chosen[op] || b->nrows < 2)
+        return;
+    struct measure_law law = measure_fit(b->sizes, b->seconds, b->nrows);
+    if (law.fits)
+        printf("  T = %.2f µs + n / %.3g GB/s, off by %.0f %% (rms), at most %.0f %% (at"
+               " %.0f B);\n  from n = %.0f B on, bandwidth costs more than latency\n\n",
+               law.alpha * 1e6, law.beta / 1e9, law.rms * 100, law.worst * 100, law.at,
+               law.alpha * law.beta);
+    else
+        printf("  T = %.2f µs: these sizes show no bandwidth\n\n", law.alpha * 1e6);
+    fflush(stdout);
+}
+
+#endif

@@ -1,0 +1,313 @@
+#!/usr/bin/env bash
+# The headers of the CPU build say what the published ones say: the same names, values, sizes
+# and signatures, in C and in C++, and the library defines every function they declare.
+# The comparison needs the CUDA Toolkit and NCCL (headers only), and is skipped without.
+# shellcheck disable=SC2317  # point calls functions by name
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ours=$top/cpu/include
+unset MAKEFLAGS MFLAGS MAKELEVEL
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+CC=${CC:-gcc}
+CXX=${CXX:-g++}
+number=0
+failed=0
+
+# point TEXT COMMAND…: one TAP point, ok if the command succeeds; its output becomes comments.
+point() {
+    local text=$1
+    shift
+    number=$((number + 1))
+    if "$@" >output 2>&1; then
+        echo "ok $number - $text"
+    else
+        echo "not ok $number - $text"
+        head -n 20 output | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+skip() {
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+
+# --- What our headers declare ----------------------------------------------------------
+
+names_from() {
+    sed -nE "$1" "$ours/cuda_runtime.h" "$ours/nccl.h"
+}
+names_from 's/^ +((cuda|nccl)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
+# ncclScalarDevice and its neighbours stand on one line.
+names_from 's/^typedef enum \{ (.*) \}.*/\1/p' | grep -oE '(nccl[A-Za-z0-9_]+) =' |
+    sed 's/ =//' >>enumerators
+names_from 's/^#define ((cuda|CUDART|NCCL)[A-Za-z0-9_]+) .*/\1/p' |
+    grep -vE '^(CUDART_CB|NCCL_(H_|SUFFIX|CONFIG_INITIALIZER|COMM_NULL|UNDEF_FLOAT))$' |
+    grep -vE '^(NCCL_CONFIG_UNDEF_PTR|cudaStream(Legacy|PerThread))$' >constants
+echo '#include <nccl.h>' | "$CC" -std=c11 -E -P -I"$ours" - | tr '\n' ' ' | tr ';' '\n' |
+    sed 's/^ *//; s/  */ /g' |
+    grep -E '^(cudaError_t|ncclResult_t|const char \*) ?(cuda|nccl)[A-Za-z0-9]+\(' |
+    sed 's/$/;/' >prototypes
+sed -E 's/^(const char \*|[A-Za-z_]+ )([A-Za-z0-9]+)\(.*/\2/' prototypes >functions
+
+# What a program of this kind may call; the header must not lose any of it.
+required='
+cudaGetDeviceCount cudaSetDevice cudaGetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
+cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaDeviceSynchronize cudaDeviceReset
+cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
+cudaDeviceDisablePeerAccess cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
+cudaMallocManaged cudaMallocAsync cudaFreeAsync cudaMemGetInfo cudaMemcpy cudaMemcpyAsync
+cudaMemset cudaMemsetAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaPointerGetAttributes
+cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
+cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent cudaLaunchHostFunc
+cudaEventCreate cudaEventCreateWithFlags cudaEventRecord cudaEventQuery cudaEventSynchronize
+cudaEventElapsedTime cudaEventDestroy cudaStreamBeginCapture cudaStreamEndCapture
+cudaStreamIsCapturing cudaGraphInstantiate cudaGraphLaunch cudaGraphExecDestroy
+cudaGraphDestroy cudaDriverGetVersion cudaRuntimeGetVersion cudaGetLastError
+cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
+ncclGetVersion ncclGetUniqueId ncclCommInitRank ncclCommInitRankConfig ncclCommInitAll
+ncclCommSplit ncclCommFinalize ncclCommDestroy ncclCommAbort ncclCommGetAsyncError
+ncclCommCount ncclCommUserRank ncclCommCuDevice ncclGetErrorString ncclGetLastError
+ncclMemAlloc ncclMemFree ncclCommRegister ncclCommDeregister ncclCommWindowRegister
+ncclCommWindowDeregister ncclRedOpCreatePreMulSum ncclRedOpDestroy ncclReduce ncclBcast
+ncclBroadcast ncclAllReduce ncclReduceScatter ncclAllGather ncclAlltoAll ncclGather
+ncclScatter ncclSend ncclRecv ncclGroupStart ncclGroupEnd'
+
+# shellcheck disable=SC2086  # one name a line
+missing() {
+    local lost
+    lost=$(printf '%s\n' $required | sort | comm -23 - <(sort functions))
+    echo "not declared:" $lost
+    [ -z "$lost" ]
+}
+
+# --- Programs made of those names --------------------------------------------------------
+
+{
+    echo '#include <nccl.h>'
+    echo '#include <stdio.h>'
+    echo 'int main(void) {'
+    sed 's/.*/    printf("& %lld\\n", (long long)&);/' enumerators constants
+    cat <<'C'
+    printf("NCCL_SUFFIX \"%s\"\n", NCCL_SUFFIX);
+    printf("NCCL_UNDEF_FLOAT %g\n", (double)NCCL_UNDEF_FLOAT);
+    printf("NCCL_COMM_NULL %p\n", (void *)NCCL_COMM_NULL);
+    printf("cudaStreamLegacy %p\n", (void *)cudaStreamLegacy);
+    printf("cudaStreamPerThread %p\n", (void *)cudaStreamPerThread);
+    printf("versions %d %d\n", NCCL_VERSION(2, 8, 4), NCCL_VERSION(2, 18, 3));
+    return 0;
+}
+C
+} >values.c
+
+cat >sizes.c <<'C'
+#include <nccl.h>
+#include <stdio.h>
+#define SIZE(type) printf("sizeof " #type " %zu\n", sizeof(type))
+#define FIELD(type, field) \
+    printf(#type "." #field " at %zu, %zu bytes\n", offsetof(type, field), \
+           sizeof(((type *)0)->field))
+#define CONFIG(field) \
+    FIELD(ncclConfig_t, field); \
+    printf("starts as %lld\n", (long long)config.field)
+int main(void) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    SIZE(ncclUniqueId);
+    SIZE(ncclConfig_t);
+    SIZE(ncclRedOp_t);
+    SIZE(ncclDataType_t);
+    SIZE(cudaUUID_t);
+    SIZE(struct cudaPointerAttributes);
+    CONFIG(size);
+    CONFIG(magic);
+    CONFIG(version);
+    CONFIG(blocking);
+    CONFIG(cgaClusterSize);
+    CONFIG(minCTAs);
+    CONFIG(maxCTAs);
+    CONFIG(netName);
+    CONFIG(splitShare);
+    CONFIG(trafficClass);
+    CONFIG(commName);
+    CONFIG(collnetEnable);
+    CONFIG(CTAPolicy);
+    CONFIG(shrinkShare);
+    CONFIG(nvlsCTAs);
+    CONFIG(nChannelsPerNetPeer);
+    CONFIG(nvlinkCentricSched);
+    FIELD(struct cudaPointerAttributes, type);
+    FIELD(struct cudaPointerAttributes, device);
+    FIELD(struct cudaPointerAttributes, devicePointer);
+    FIELD(struct cudaPointerAttributes, hostPointer);
+    return 0;
+}
+C
+
+# The fields of our cudaDeviceProp, each with its size: offsets differ, the types must not.
+{
+    echo '#include <cuda_runtime.h>'
+    echo '#include <stdio.h>'
+    echo 'int main(void) {'
+    sed -n '/^struct cudaDeviceProp {/,/^};/p' "$ours/cuda_runtime.h" |
+        sed -nE 's/^ +[a-zA-Z_ ]+ ([A-Za-z0-9]+)(\[[0-9]+\])?;.*/\1/p' |
+        sed 's/.*/    printf("& %zu\\n", sizeof(((struct cudaDeviceProp *)0)->&));/'
+    echo '    return 0;'
+    echo '}'
+} >properties.c
+
+# Declared twice, by the header and by us: a compiler refuses the pair unless both agree.
+{
+    echo '#include <nccl.h>'
+    cat prototypes
+} >signatures.c
+
+{
+    echo '#include <nccl.h>'
+    echo 'typedef void (*any)(void);'
+    echo 'any all[] = {'
+    sed 's/.*/    (any)&,/' functions
+    echo '};'
+    echo 'int main(void) {'
+    echo '    return all[0] == 0;'
+    echo '}'
+} >link.c
+
+cat >overloads.cpp <<'CPP'
+#include <nccl.h>
+ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+void calls() {
+    float *numbers;
+    void *bytes;
+    cudaEvent_t event;
+    cudaStream_t stream;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+    cudaMalloc(&numbers, 4);
+    cudaMalloc(&bytes, 4);
+    cudaMalloc((void **)&numbers, 4);
+    cudaMallocHost(&numbers, 4);
+    cudaMallocHost(&numbers, 4, cudaHostAllocPortable);
+    cudaMallocHost(&bytes, 4);
+    cudaMallocHost(&bytes, 4, cudaHostAllocMapped);
+    cudaHostAlloc(&numbers, 4, cudaHostAllocDefault);
+    cudaMallocManaged(&numbers, 4);
+    cudaMallocManaged(&bytes, 4);
+    cudaMallocManaged(&numbers, 4, cudaMemAttachHost);
+    cudaStreamCreate(&stream);
+    cudaMallocAsync(&numbers, 4, stream);
+    cudaMallocAsync(&bytes, 4, stream);
+    cudaEventCreate(&event);
+    cudaEventCreate(&event, cudaEventDisableTiming);
+    cudaEventRecord(event);
+    cudaEventRecord(event, stream);
+    cudaStreamWaitEvent(stream, event);
+    cudaMemcpyAsync(numbers, bytes, 4, cudaMemcpyDefault);
+    cudaMemcpyPeerAsync(numbers, 0, bytes, 0, 4);
+    cudaMemsetAsync(bytes, 0, 4);
+    cudaGraphInstantiate(&exec, graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphInstantiate(&exec, graph, &node, nullptr, 0);
+}
+CPP
+
+# --- The headers by themselves -----------------------------------------------------------
+
+strict='-Wall -Wextra -pedantic -Werror'
+echo "# $(wc -l <functions) functions, $(cat enumerators constants | wc -l) values"
+point 'every function that a program of this kind calls is declared' missing
+# shellcheck disable=SC2086  # several options
+{
+    for header in cuda_runtime.h nccl.h; do
+        echo "#include <$header>" >one.c
+        cp one.c one.cpp
+        point "$header by itself is strict C11" "$CC" -std=c11 $strict -I"$ours" -fsyntax-only one.c
+        point "$header by itself is strict C++17" \
+            "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only one.cpp
+    done
+    point 'all values print, C11' "$CC" -std=c11 $strict -I"$ours" values.c -o values.ours
+    point 'C++ overloads and default arguments' \
+        "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only overloads.cpp
+}
+
+# A function that is declared but not defined would show only in the program that needs it.
+flags=$(make -s -C "$top" cpu-flags)
+# shellcheck disable=SC2086  # several options
+{
+    point 'the library defines every function that the headers declare' \
+        "${MPICC:-mpicc}" -std=c11 link.c $flags -o link
+    {
+        printf '#include <cuda_runtime.h>\n#include <stdio.h>\nint main(void) {\n'
+        grep -E '^cuda(Success|Error)' enumerators | sed 's/.*/    puts(cudaGetErrorName(&));/'
+        printf '    return 0;\n}\n'
+    } >names.c
+    grep -E '^cuda(Success|Error)' enumerators >names.expected
+    names() {
+        "${MPICC:-mpicc}" -std=c11 names.c $flags -o names &&
+            ./names | grep -v '^CPU build' | diff names.expected -
+    }
+    point 'cudaGetErrorName knows every enumerator' names
+    echo 'int main() { return 0; }' >>overloads.cpp
+    point 'a C++ program links with the same flags' \
+        "${MPICXX:-mpicxx}" -std=c++17 overloads.cpp $flags -o overloads
+}
+
+# --- Against the published headers -------------------------------------------------------
+
+find_header() {
+    local folder
+    for folder in "$@"; do
+        if [ -n "$folder" ] && [ -e "$folder/$header" ]; then
+            echo "$folder"
+            return
+        fi
+    done
+}
+nvcc=$(command -v nvcc || true)
+header=cuda_runtime.h
+cuda=$(find_header "${CUDA_HOME:+$CUDA_HOME/include}" "${nvcc%/bin/nvcc}/include" \
+    /usr/local/cuda/include /usr/include)
+header=nccl.h
+nccl=$(find_header "${NCCL_HOME:+$NCCL_HOME/include}" "${cuda:-/none}" /usr/local/include \
+    /usr/include)
+
+macros() {
+    echo '#include <nccl.h>' | "$CC" -E -dM "$@" - |
+        sed -nE 's/^#define ((CUDART_VERSION|NCCL_MAJOR|NCCL_MINOR) )/\1/p' | sort
+}
+reason=
+if [ -z "$cuda" ] || [ -z "$nccl" ]; then
+    reason='no CUDA Toolkit or no NCCL found (CUDA_HOME, NCCL_HOME)'
+elif [ "$(macros -isystem "$cuda" -isystem "$nccl")" != "$(macros -I"$ours")" ]; then
+    reason="the headers in $cuda and $nccl are of other versions"
+fi
+
+# same NAME: the program prints the same with both headers. A patch level may differ.
+same() {
+    "$CC" -std=c11 -I"$ours" "$1.c" -o "$1.ours" &&
+        "$CC" -std=c11 -isystem "$cuda" -isystem "$nccl" "$1.c" -o "$1.real" &&
+        "./$1.ours" | grep -vE '^NCCL_(PATCH|VERSION_CODE) ' >"$1.ours.txt" &&
+        "./$1.real" | grep -vE '^NCCL_(PATCH|VERSION_CODE) ' >"$1.real.txt" &&
+        diff "$1.real.txt" "$1.ours.txt"
+}
+against_real() {
+    if [ -n "$reason" ]; then
+        skip "$1" "$reason"
+    else
+        point "$@"
+    fi
+}
+against_real 'enumerators and constants have the published values' same values
+against_real 'structs and the configuration have the published layout' same sizes
+against_real 'the fields of cudaDeviceProp have the published types' same properties
+against_real 'functions have the published signatures' \
+    "$CC" -std=c11 -Werror -isystem "$cuda" -isystem "$nccl" -fsyntax-only signatures.c
+against_real 'the C++ calls are those of the published headers' \
+    "$CXX" -std=c++17 -isystem "$cuda" -isystem "$nccl" -fsyntax-only overloads.cpp
+
+echo "1..$number"
+exit "$failed"

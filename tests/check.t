@@ -1,0 +1,239 @@
+#!/usr/bin/env perl
+# The checks of the CPU build: every program of check/wrong must be named, its repaired twin
+# (compiled with -DFIXED) and every program of check/right must pass without a word.
+#
+#     tests/check.t [-v] [NAME...]     only these programs; -v shows what they print
+#
+# A program says in comments what is expected of it:
+#     // expect: TEXT      a line of stderr contains TEXT, which may go on in further lines of
+#                          comment, indented; `expect 3:` and `expect 4+:` are for so many ranks
+#     // exit: 0           exit code of the wrong program, otherwise 1
+#     // ranks: 3 4 8      where 2 ranks cannot express it
+#     // warn: 0           its exit code with NCCL_CPU_CHECK=warn, with the same reports
+#     // off: 0            its exit code with NCCL_CPU_CHECK=off, without any
+# In TEXT,
+#     ...                  is any text
+#     @host @any @same     are a host name, a number, the same number as the first @any
+#     @n @more @last       are the number of ranks, one more, one less
+#     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 are" (all but rank 1)
+#     @tag                 is file:line of the line that ends with `// @tag`, or that follows
+#                          a line with nothing else
+# Every run has 15 seconds. RANKS="2 3" runs fewer, JOBS=1 one at a time.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(basename dirname);
+use File::Temp qw(tempdir);
+use POSIX ();
+use Time::HiRes qw(time);
+
+my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
+my $tests   = dirname(abs_path($0));
+my @ranks   = split ' ', $ENV{RANKS} // '2 3 4 8';
+my $jobs    = $ENV{JOBS} // 3;
+my $limit   = 15;
+
+# What the programs may see of the caller's settings would change what they print.
+delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$|RANKS$|JOBS$)/ } keys %ENV};
+delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
+$ENV{OMPI_MCA_mpi_yield_when_idle}        = 1;
+$ENV{OMPI_ALLOW_RUN_AS_ROOT}              = 1;
+$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM}      = 1;
+$ENV{LC_ALL}                              = 'C';
+
+my $mpicc  = $ENV{MPICC} // 'mpicc';
+my $mpirun = $ENV{MPIRUN} // 'mpirun';
+$mpirun .= ' --oversubscribe' if `$mpirun --version 2>&1` =~ /Open MPI|OpenRTE/;
+
+my %tags_of_header;
+
+sub read_file {
+    my ($name) = @_;
+    open my $in, '<', $name or return '';
+    local $/;
+    return <$in> // '';
+}
+
+# What the comments of one program say: its tests, and the lines its tags stand for.
+sub read_program {
+    my ($path) = @_;
+    my %program = (path => $path, name => basename($path, '.c'), file => basename($path), exit => 1, expect => []);
+    $program{wrong} = dirname($path) =~ m{/wrong$} ? 1 : 0;
+    my @wanted = @ranks;
+    my $number = 0;
+    my $open   = 0;
+    for (split /\n/, read_file($path)) {
+        $number++;
+        $program{sleeps} = 1 if /\bsleep\(/;
+        if (m{^// expect(?: ([\d+ ]+))?: (.+)}) {
+            push @{$program{expect}}, [$1 // '2+', $2];
+            $open = 1;
+            next;
+        } elsif ($open && m{^//\s{3,}(\S.*)}) {
+            $program{expect}[-1][1] .= " $1";
+            next;
+        } elsif (m{^// exit: (\d+)}) {
+            $program{exit} = $1;
+        } elsif (m{^// (warn|off): (\d+)}) {
+            $program{$1} = $2;
+        } elsif (m{^// ranks: (.+)}) {
+            my %can = map { $_ => 1 } split ' ', $1;
+            @wanted = grep { $can{$_} } @wanted;
+        } elsif (m{^\s*// @(\w+)$}) {
+            $program{tag}{$1} = $number + 1;
+        } elsif (m{// @(\w+)$}) {
+            $program{tag}{$1} = $number;
+        }
+        $open = 0;
+    }
+    $_ = "$program{file}:$_" for values %{$program{tag}};
+    for my $n (@wanted) {
+        push @{$program{tests}}, [$n, $_] for $program{wrong} ? ('wrong', 'fixed') : 'right';
+    }
+    push @{$program{tests}}, [$wanted[0], $_] for grep { @wanted && defined $program{$_} } qw(warn off);
+    return \%program;
+}
+
+# The pattern that an expectation stands for, or undef if it is not meant for n ranks.
+sub pattern {
+    my ($program, $n, $expect) = @_;
+    my ($when, $text) = @$expect;
+    my $meant = grep { /^(\d+)(\+?)$/ && ($2 ? $n >= $1 : $n == $1) } split ' ', $when;
+    return if !$meant;
+    my @but_1 = grep { $_ != 1 } 0 .. $n - 1;
+    my %word = (
+        host => '[\w.-]+', any => '(\d+)', same => '\g1', n => $n, more => $n + 1, last => $n - 1,
+        all => 'ranks ' . join(', ', 0 .. $n - 1),
+        others => @but_1 == 1 ? 'rank 0 is' : 'ranks ' . join(', ', @but_1) . ' are',
+    );
+    my $pattern = '';
+    for my $part (split /(\.\.\.|@\w+)/, $text) {
+        if ($part eq '...') {
+            $pattern .= '.*';
+        } elsif ($part =~ /^@(\w+)/ && $word{$1}) {
+            $pattern .= $word{$1};
+        } elsif ($part =~ /^@(\w+)/) {
+            my $place = $program->{tag}{$1} // $tags_of_header{$1}
+                // die "$program->{path}: nothing is tagged \@$1\n";
+            $pattern .= quotemeta($place) . '(?!\d)';
+        } else {
+            $pattern .= quotemeta $part;
+        }
+    }
+    return qr/$pattern/;
+}
+
+# What is wrong with one run: an empty list if nothing is.
+sub problems {
+    my ($program, $n, $variant, $code, $seconds, $stderr) = @_;
+    return sprintf 'still running after %.0f s', $seconds if $code == 124 || $code == 137;
+    my $exit = $variant eq 'wrong' ? $program->{exit} : $program->{$variant} // 0;
+    my @problems = $code == $exit ? () : "exit code $code, expected $exit";
+    my $reports = () = $stderr =~ /NCCL CHECK:/g;
+    if ($variant ne 'wrong' && $variant ne 'warn') {
+        my $silent = $variant eq 'off' ? $reports == 0 : $stderr eq '';
+        return @problems, $silent ? () : 'stderr is not empty';
+    }
+    push @problems, "$reports reports, expected one" if $variant eq 'wrong' && $reports != 1;
+    my @lines = split /\n/, $stderr;
+    for my $expect (@{$program->{expect}}) {
+        my $pattern = pattern($program, $n, $expect) // next;
+        next if grep { /$pattern/ } @lines;
+        push @problems, 'no line like ' . pattern_text($program, $n, $expect->[1]);
+    }
+    return @problems;
+}
+
+sub pattern_text {
+    my ($program, $n, $text) = @_;
+    $text =~ s{@(\w+)}{$program->{tag}{$1} // $tags_of_header{$1} // "\@$1"}ge;
+    return $text;
+}
+
+# Compiles and runs one program and writes its TAP lines, without numbers, to a file.
+sub check_program {
+    my ($program, $flags, $dir) = @_;
+    open my $out, '>', "$dir/$program->{name}.tap" or die "$dir: $!\n";
+    my %built;
+    for my $variant ($program->{wrong} ? ('wrong', 'fixed') : 'right') {
+        my $binary = "$dir/$program->{name}-$variant";
+        my $define = $variant eq 'fixed' ? '-DFIXED' : '';
+        my $said = `$mpicc -O2 $define '$program->{path}' $flags -o '$binary' 2>&1`;
+        $built{$variant} = $? == 0 ? $binary : undef;
+        print $out map { "#   $_\n" } grep { defined } (split /\n/, $said)[0 .. 9] if $? != 0;
+    }
+    for my $test (@{$program->{tests}}) {
+        my ($n, $variant) = @$test;
+        my $setting = $variant =~ /^(warn|off)$/;
+        my $binary = $built{$setting ? 'wrong' : $variant};
+        local %ENV = (%ENV, $setting ? (NCCL_CPU_CHECK => $variant) : ());
+        my @problems = 'does not compile';
+        my ($stderr, $seconds) = ('', 0);
+        if ($binary) {
+            my $begin = time;
+            system "timeout -k 2 $limit $mpirun -n $n '$binary' </dev/null "
+                . ">'$binary.out' 2>'$binary.err'";
+            my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+            $seconds = time - $begin;
+            $stderr = read_file("$binary.err");
+            @problems = problems($program, $n, $variant, $code, $seconds, $stderr);
+        }
+        printf $out "%s %s: %s, %d ranks (%.1f s)\n", @problems ? 'not ok' : 'ok',
+            $program->{name}, $variant, $n, $seconds;
+        print $out map { "#   $_\n" } @problems;
+        print $out map { "#     $_\n" } split /\n/, $stderr if @problems || $verbose;
+    }
+    unlink glob "$dir/$program->{name}-*";
+    close $out;
+}
+
+my $top   = dirname($tests);
+my $flags = `make -s --no-print-directory -C '$top' cpu-flags`;
+if ($? != 0 || $flags !~ /-I/) {
+    print "1..1\nnot ok 1 - make cpu-flags\n";
+    exit 1;
+}
+chomp $flags;
+
+%tags_of_header = %{read_program("$tests/check/check.h")->{tag}};
+my @programs = map { read_program($_) } sort glob "'$tests'/check/wrong/*.c '$tests'/check/right/*.c";
+if (@ARGV) {
+    my %wanted = map { basename($_, '.c') => 1 } @ARGV;
+    @programs = grep { $wanted{$_->{name}} } @programs;
+}
+# Those that sleep start first: the others run meanwhile.
+@programs = ((grep { $_->{sleeps} } @programs), (grep { !$_->{sleeps} } @programs));
+my $plan = 0;
+$plan += @{$_->{tests} // []} for @programs;
+$| = 1;
+print "1..$plan\n";
+
+# Each program is a process; their lines come out in the order of the programs.
+my $dir = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my (%running, %done);
+my ($started, $printed, $number, $failed) = (0, 0, 0, 0);
+while ($printed < @programs) {
+    while ($started < @programs && keys %running < $jobs) {
+        my $pid = fork // die "fork: $!\n";
+        if ($pid == 0) {
+            eval { check_program($programs[$started], $flags, $dir); 1 } or print "# $@";
+            POSIX::_exit(0);
+        }
+        $running{$pid} = $started++;
+    }
+    my $pid = waitpid -1, 0;
+    $done{delete $running{$pid}} = 1 if defined $running{$pid};
+    while ($done{$printed}) {
+        for (split /\n/, read_file("$dir/$programs[$printed]{name}.tap")) {
+            if (s/^(not )?ok //) {
+                $number++;
+                $failed++ if $1;
+                print $1 // '', "ok $number - $_\n";
+            } else {
+                print "$_\n";
+            }
+        }
+        $printed++;
+    }
+}
+exit($failed ? 1 : 0);

@@ -1,0 +1,121 @@
+// What every program in wrong/ and right/ needs and none of them is about. A program that
+// is about one of these steps takes it itself, so that the report names a line of that
+// program.
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Exit code 3 tells check.t that a call failed, 2 that the data was wrong: a report ends
+// a program with 1, so neither can be taken for one.
+#define MUST(call)                                                                       \
+    do {                                                                                 \
+        int code_ = (int)(call);                                                         \
+        if (code_ != 0) {                                                                \
+            fprintf(stderr, "%s:%d: rank %d: %s returned %d (%s)\n", __FILE__, __LINE__, \
+                    rank, #call, code_, ncclGetLastError(NULL));                         \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                \
+        }                                                                                \
+    } while (0)
+
+// Fails unless all n ints in device memory have the value; the caller has synchronised.
+#define EXPECT_INTS(device, n, value) expect_ints(device, n, value, __FILE__, __LINE__)
+
+// Fails unless two host values are equal.
+#define EXPECT(got, expected) expect((long)(got), (long)(expected), __FILE__, __LINE__)
+
+static int rank, nranks; // of MPI_COMM_WORLD, and the same in comm
+static ncclComm_t comm;  // all ranks
+static cudaStream_t
+    stream; // non-blocking: only a synchronisation orders it with anything
+
+static inline void expect(long got, long expected, const char *file, int line) {
+    if (got != expected) {
+        fprintf(stderr, "%s:%d: rank %d: got %ld, expected %ld\n", file, line, rank, got,
+                expected);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+}
+
+static inline void expect_ints(const int *device, int n, int value, const char *file,
+                               int line) {
+    int *host = malloc(((size_t)n + 1) * sizeof(int));
+    MUST(cudaMemcpy(host, device, (size_t)n * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < n; i++) {
+        expect(host[i], value, file, line);
+    }
+    free(host);
+}
+
+// n ints in device memory, all with the same value.
+static inline int *device_ints(int n, int value) {
+    int *host = malloc((size_t)n * sizeof(int));
+    for (int i = 0; i < n; i++) {
+        host[i] = value;
+    }
+    int *device;
+    MUST(cudaMalloc((void **)&device, (size_t)n * sizeof(int)));
+    MUST(cudaMemcpy(device, host, (size_t)n * sizeof(int), cudaMemcpyHostToDevice));
+    free(host);
+    return device;
+}
+
+// 0 + 1 + … + (nranks - 1): what a sum over all ranks gives when each rank gave its
+// number.
+static inline int sum_of_ranks(void) {
+    return nranks * (nranks - 1) / 2;
+}
+
+static inline cudaStream_t new_stream(void) {
+    cudaStream_t made;
+    MUST(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    return made;
+}
+
+// A communicator of the ranks of an MPI communicator, in the same order.
+static inline ncclComm_t new_comm(MPI_Comm ranks) {
+    int me, size;
+    MPI_Comm_rank(ranks, &me);
+    MPI_Comm_size(ranks, &size);
+    ncclUniqueId id;
+    if (me == 0) {
+        MUST(ncclGetUniqueId(&id));
+    }
+    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, ranks);
+    ncclComm_t made;
+    MUST(ncclCommInitRank(&made, size, id, me));
+    return made;
+}
+
+static inline void start_mpi(void) {
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+}
+
+static inline void start_device(void) {
+    int devices;
+    MUST(cudaGetDeviceCount(&devices));
+    MUST(cudaSetDevice(rank % devices));
+}
+
+static inline void start(void) {
+    start_mpi();
+    start_device();
+    comm = new_comm(MPI_COMM_WORLD);
+    stream = new_stream();
+}
+
+static inline void finish(void) {
+    MUST(cudaStreamDestroy(stream));
+    MUST(ncclCommDestroy(comm));
+    MPI_Finalize(); // @finalize
+}
+
+#endif

@@ -1,0 +1,32 @@
+// Rank 1 uses two communicators in the opposite order and waits in between, so every rank
+// waits for another one. The real NCCL hangs.
+// expect: NCCL CHECK: deadlock: ranks wait for one another
+// expect: rank 0 on @host: ... at @a_first, operation 1 on communicator 1; rank 1 is not
+//     there
+// expect: rank 1 on @host: ... at @b_first, operation 1 on communicator 2; @others not
+//     there
+// expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.
+#include "../check.h"
+
+int main(void) {
+    start();
+    ncclComm_t other = new_comm(MPI_COMM_WORLD);
+    int *buf = device_ints(4, rank);
+#ifndef FIXED
+    if (rank == 1) {
+        MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, other, stream)); // @b_first
+        MUST(cudaStreamSynchronize(stream));
+        MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
+    } else
+#endif
+    {
+        MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @a_first
+        MUST(cudaStreamSynchronize(stream));
+        MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, other, stream));
+    }
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaFree(buf));
+    MUST(ncclCommDestroy(other));
+    finish();
+    return 0;
+}

@@ -1,0 +1,25 @@
+// cudaMemcpy right after the collective, with no synchronisation. The stream is a
+// non-blocking one, so cudaMemcpy does not wait for it: on a GPU this reads the old data,
+// or half of the new.
+// warn: 2
+// off: 2
+// expect: NCCL CHECK: race: a buffer is used while a queued operation still uses it
+// expect: rank @any on @host: cudaMemcpy at @memcpy reads what
+// expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce writes
+// expect: 16 bytes of device memory
+#include "../check.h"
+
+int main(void) {
+    start();
+    int *buf = device_ints(4, rank);
+    int result[4];
+    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @allreduce
+#ifdef FIXED
+    MUST(cudaStreamSynchronize(stream));
+#endif
+    MUST(cudaMemcpy(result, buf, sizeof result, cudaMemcpyDeviceToHost)); // @memcpy
+    EXPECT(result[0], sum_of_ranks());
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}

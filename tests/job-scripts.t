@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# What can be said of the job scripts without running them. Prints TAP.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+count=0
+ok() { # ok STATUS NAME
+    count=$((count + 1))
+    [ "$1" = 0 ] && echo "ok $count - $2" || echo "not ok $count - $2"
+}
+
+# The program's name, with hyphens, is the name of its job.
+for lesson in [0-9][0-9]-*/; do
+    program=$(basename "$lesson"*.c .c)
+    script=jobs/${program//_/-}.slurm
+    test -f "$script"
+    ok $? "$lesson has a job script, $script"
+    difference=$(diff <(sed -e "s/=allreduce/=${program//_/-}/" -e '/--time/d' \
+        -e "s/02-nccl-allreduce/${lesson%/}/; s/launch allreduce/launch $program/" \
+        jobs/allreduce.slurm) <(sed '/--time/d' "$script" 2>&1) | sed 's/^/# /')
+    test -z "$difference"
+    ok $? "$script differs from allreduce.slurm in names and time only"
+    [ -z "$difference" ] || echo "$difference"
+done
+
+! grep -nE -- '^#SBATCH.*(-A|account)' jobs/*.slurm
+ok $? "no account is written in"
+
+head=$(sed -n '/^#SBATCH/s/ *#[^S].*//p' jobs/allreduce.slurm)
+test "$head" = '#SBATCH --partition=boost_usr_prod
+#SBATCH --qos=boost_qos_dbg
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=8
+#SBATCH --gres=gpu:4
+#SBATCH --time=00:05:00
+#SBATCH --output=%x-%j.out'
+ok $? "the job asks for what Leonardo has"
+
+if command -v shellcheck >/dev/null; then
+    complaints=$(shellcheck jobs/*.slurm jobs/*.sh tests/slurm/cluster tests/jobs.t \
+        tests/job-scripts.t 2>&1 | sed 's/^/# /')
+    test -z "$complaints"
+    ok $? "shellcheck has nothing to say"
+    [ -z "$complaints" ] || echo "$complaints"
+else
+    ok 0 "shellcheck # SKIP not installed"
+fi
+echo "1..$count"

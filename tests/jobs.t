@@ -1,0 +1,465 @@
+#!/usr/bin/env bash
+# The job scripts on a real Slurm: two nodes of Leonardo's shape on this machine, where two
+# users submit the scripts as they stand, built for the CPU. Prints TAP.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(dirname "$here")
+site=/run/leonardo
+count=0
+
+# ok STATUS NAME [FILE…]: one test; if it failed, the files are shown.
+ok() {
+    local status=$1 name=$2
+    shift 2
+    count=$((count + 1))
+    if [ "$status" = 0 ]; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name"
+        for file in "$@"; do
+            echo "# --- $file"
+            sed 's/^/# /' "$file" 2>&1
+        done
+    fi
+}
+
+# --- On this machine: bring the cluster up, and see that nothing of it stays -----------
+
+# state_of_machine: what the cluster must leave as it was.
+state_of_machine() {
+    cksum /etc/hosts /etc/passwd /etc/group
+    ip -brief link
+    ip netns list
+    find /run /etc/slurm -maxdepth 1 2>/dev/null | sort
+}
+
+# left_over PID: the processes of the cluster that tests/slurm/cluster started as PID.
+left_over() {
+    grep -ls " - tmpfs leonardo-$1 " /proc/[0-9]*/mountinfo
+}
+
+# interrupted SIGNAL: the cluster, killed while a job is under way, leaves nothing.
+interrupted() {
+    local marker cluster waited=0
+    marker=$(mktemp)
+    # shellcheck disable=SC2016
+    env --default-signal=INT timeout 60 env --default-signal=INT \
+        bash -c 'echo $$ >"$1"; exec "$2" bash -c "srun -A t -p boost_usr_prod \
+            -q boost_qos_dbg -N 2 sleep 50 & sleep 1; echo up >>\$0; wait" "$1"' \
+        bash "$marker" "$here/slurm/cluster" >/dev/null 2>&1 &
+    until grep -q up "$marker" || [ $waited = 200 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    cluster=$(head -n 1 "$marker")
+    [ -n "$(left_over "$cluster")" ]
+    ok $? "a cluster is up, to be ended by SIG$1"
+    kill -s "$1" "$cluster"
+    { wait $!; } 2>/dev/null
+    waited=0
+    while [ -n "$(left_over "$cluster")" ] && [ $waited -lt 50 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    [ -z "$(left_over "$cluster")" ]
+    ok $? "SIG$1 leaves no process of the cluster"
+    rm -f "$marker"
+}
+
+if [ "${1:-}" != --inside ]; then
+    if ! reason=$("$here/slurm/cluster" --check 2> >(sed 's/^/# /' >&2)); then
+        echo "1..0 # SKIP $reason"
+        exit 0
+    fi
+    before=$(state_of_machine)
+    counter=$(mktemp)
+    echo 0 >"$counter"
+    timeout -k 20 "${JOBS_TEST_SECONDS:-450}" "$here/slurm/cluster" \
+        "$here/jobs.t" --inside "$counter"
+    status=$?
+    count=$(cat "$counter")
+    [ $status = 0 ]
+    ok $? "the tests on the cluster ran to their end (exit code $status)"
+    for signal in INT TERM KILL; do
+        interrupted $signal
+    done
+    after=$(state_of_machine)
+    [ "$before" = "$after" ]
+    ok $? "network, namespaces, /etc and /run are as they were" \
+        <(diff <(echo "$before") <(echo "$after"))
+    rm -f "$counter"
+    echo "1..$count"
+    exit 0
+fi
+
+# --- On the login node -----------------------------------------------------------------
+
+end=$((SECONDS + 400)) # no wait goes on past this
+lessons=()
+for lesson in "$top"/[0-9][0-9]-*/; do
+    lessons+=("$(basename "$lesson")")
+done
+declare -A id # the job numbers, by the names of the cases
+
+# as USER FOLDER COMMAND…: in a login shell of that user. Open MPI's shared memory transport
+# now and then crashes in MPI_Init where many jobs start on few cores (open-mpi/ompi#7642),
+# so the ranks of a node talk through TCP here.
+as() {
+    local user=$1 folder=$2
+    shift 2
+    (cd "$folder" && exec setpriv --reuid "$user" --regid "$user" --clear-groups \
+        env -i HOME="$site/home/$user" USER="$user" PATH=/usr/local/bin:/usr/bin:/bin \
+        MODULEPATH="${modulepath:-$site/modules}" OMPI_MCA_mpi_yield_when_idle=1 \
+        OMPI_MCA_btl=tcp,self bash -lc '"$@"' bash "$@")
+}
+
+# What a user types once: here the account.
+settings=$site/leonardo-settings
+echo 'export SBATCH_ACCOUNT=tra26_nccl' >$settings
+
+# submit CASE [VARIABLE=VALUE…] ARGUMENTS OF SBATCH…: from a folder of the case's own, with
+# the CPU build unless a variable says otherwise (-O0 because 50 jobs build it).
+user=teacher
+submit() {
+    local case=$1 folder variables=(BACKEND=cpu CFLAGS=-O0)
+    shift
+    folder=$site/home/$user/$case
+    [ -d "$folder" ] || install -d -o "$user" -g "$user" "$folder"
+    while [[ ${1:-} == [A-Z]*=* ]]; do
+        variables+=("$1")
+        shift
+    done
+    # shellcheck disable=SC2016
+    id[$case]=$(as "$user" "$folder" env "${variables[@]}" bash -c 'source "$1"; shift; exec "$@"' \
+        bash "$settings" sbatch --parsable "$@" 2>"$site/refused-$case")
+}
+
+field() { # field CASE NAME: of scontrol's description of the job
+    scontrol show job "${id[$1]}" | grep -oE "(^| )$2=[^ ]*" | head -n 1 | cut -d = -f 2-
+}
+
+output_of() {
+    scontrol show job "${id[$1]}" | sed -n 's/^ *StdOut=//p'
+}
+
+# finish: until no job is queued, running or completing. A job that hangs is cancelled.
+finish() {
+    while [ -n "$(squeue -h -o %i)" ]; do
+        if [ $SECONDS -ge $end ]; then
+            squeue | sed 's/^/# gave up waiting for /'
+            scancel --state=PENDING --user=teacher,student
+            scancel --state=RUNNING --user=teacher,student
+            return 1
+        fi
+        squeue -h -t R -o '%i %M' | awk -F '[ :]' '$2 > 0 || $3 > 40 { print $1 }' |
+            while read -r job; do
+                echo "# job $job hangs, it is cancelled"
+                scancel "$job"
+            done
+        sleep 0.1
+    done
+}
+
+# ended CASE STATE EXIT_CODE: how a job ended, and that it left only its output behind.
+ended() {
+    local output folder state
+    output=$(output_of "$1")
+    state="$(field "$1" JobState) $(field "$1" ExitCode)"
+    [ "$state" = "$2 $3" ]
+    ok $? "$1: $2, exit code $3" <(echo "$state") "$output" "$site/refused-$1"
+    folder=$(scontrol show job "${id[$1]}" | sed -n 's/^ *WorkDir=//p')
+    [ -z "$(find "$folder" -mindepth 1 ! -name '*-[0-9]*.out' ! -path "$folder/.*")" ]
+    ok $? "$1: leaves only its output" <(find "$folder")
+}
+
+# says CASE REGEX: that some line of a job's output matches.
+says() {
+    grep -qE -- "$2" "$(output_of "$1")"
+    ok $? "$1: says '$2'" "$(output_of "$1")"
+}
+
+# ends_with CASE REGEX: that the last line of a job's output matches.
+ends_with() {
+    tail -n 1 "$(output_of "$1")" | grep -qE -- "$2"
+    ok $? "$1: ends with '$2'" "$(output_of "$1")"
+}
+
+# passed CASE RANKS: a job that went well.
+passed() {
+    ended "$1" COMPLETED 0:0
+    ends_with "$1" "^OK: $2 ranks, all [0-9]+ .* as expected$"
+}
+
+# sources: what a fresh clone holds, also where this is no clone.
+sources() {
+    git -c safe.directory='*' ls-files -z --cached --others --exclude-standard 2>/dev/null ||
+        find . -path ./.git -prune -o -path ./build -prune -o -type f -print0
+}
+
+# copy NAME: the course as a fresh clone has it.
+copy() {
+    mkdir "$site/$1"
+    (cd "$top" && sources | tar -c --null --files-from=- --ignore-failed-read) 2>/dev/null |
+        tar -x -C "$site/$1"
+}
+
+read_only() {
+    chmod -R a+rX,a-w "$site/$1"
+}
+
+# probe: a course whose allreduce tells its environment, and sleeps if it is told to.
+make_probe() {
+    copy probe
+    sed -i '/MPI_Init(&argc/a\
+        printf("probe: NCCL_DEBUG=%s GPUs=%s\\n", getenv("NCCL_DEBUG"),\
+               getenv("CUDA_VISIBLE_DEVICES"));\
+        fflush(stdout);\
+        extern unsigned sleep(unsigned);\
+        sleep(getenv("PROBE_SLEEP") ? (unsigned)atoi(getenv("PROBE_SLEEP")) : 0);' "$site/probe/02-nccl-allreduce/allreduce.c"
+    read_only probe
+}
+
+# strangers: the processes of the two users on the nodes, whatever Slurm thinks of them.
+strangers() {
+    local mine
+    mine=$(readlink /proc/$$/ns/pid)
+    ps -o pidns=,user=,args= -u teacher,student | awk -v mine="${mine//[^0-9]/}" '$1 != mine'
+}
+
+copy course
+read_only course
+course_before=$(cd $site/course && find . -printf '%p %m %s %T@\n' | sort | cksum)
+copy wrong
+sed -i 's/ncclFloat32, ncclSum/ncclFloat32, ncclMax/' $site/wrong/02-nccl-allreduce/allreduce.c
+read_only wrong
+copy broken
+echo 'this is not C' >>$site/broken/02-nccl-allreduce/allreduce.c
+read_only broken
+mkdir $site/empty
+make_probe
+jobs=$site/course/jobs
+
+# All jobs that want nothing special go into the queue at once, and Slurm packs them. The
+# first two find both nodes free and run at the same time.
+for case in twice again; do
+    submit $case PROBE_SLEEP=3 --chdir=$site/home/teacher/twice \
+        $site/probe/jobs/allreduce.slurm
+done
+submit all "$jobs/all.slurm"
+submit all-wrong $site/wrong/jobs/all.slurm
+for nodes in 1 2; do
+    for lesson in "${lessons[@]}"; do
+        program=$(basename "$top/$lesson"/*.c .c)
+        arguments=()
+        [ "$program" != bandwidth ] || arguments=(--max 65536)
+        for launch in mpirun srun; do
+            submit "$program-$launch-$nodes" LAUNCH=$launch --nodes=$nodes \
+                "$jobs/${program//_/-}.slurm" "${arguments[@]}"
+        done
+    done
+done
+for launch in mpirun srun; do
+    submit uneven-$launch LAUNCH=$launch --nodes=2 --ntasks=5 "$jobs/allreduce.slurm"
+    submit cyclic-$launch LAUNCH=$launch --nodes=2 --ntasks=5 --distribution=cyclic \
+        "$jobs/allreduce.slurm"
+    submit hidden-$launch LAUNCH=$launch --nodes=2 --gpus-per-task=1 "$jobs/hello.slurm"
+    submit probe-$launch LAUNCH=$launch NCCL_DEBUG=INFO --nodes=2 \
+        $site/probe/jobs/allreduce.slurm
+done
+submit hidden --nodes=2 --gpus-per-task=1 --gres=none $site/probe/jobs/allreduce.slurm
+submit count --nodes=2 "$jobs/allreduce.slurm" -n 1000
+submit two-gpus --nodes=2 --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
+submit wrong-mpirun LAUNCH=mpirun $site/wrong/jobs/allreduce.slurm
+submit wrong-srun LAUNCH=srun $site/wrong/jobs/allreduce.slurm
+user=student submit student "$jobs/broadcast.slurm"
+submit "a folder" "$jobs/allreduce.slurm"
+submit usage "$jobs/allreduce.slurm" -n 0
+submit no-gpu BACKEND=cuda --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
+submit no-gpu-cpu --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
+modulepath=/nowhere submit no-module "$jobs/allreduce.slurm"
+submit no-compiler OMPI_CC=no-such-compiler "$jobs/allreduce.slurm"
+submit no-mpicc MPICC=no-such-mpicc "$jobs/allreduce.slurm"
+submit no-build $site/broken/jobs/allreduce.slurm
+submit no-cuda BACKEND=cuda "$jobs/allreduce.slurm"
+submit no-launcher LAUNCH=ssh "$jobs/allreduce.slurm"
+submit stdin <"$jobs/allreduce.slurm"
+submit unwritable --chdir=$site/empty --output=$site/home/teacher/unwritable/%x-%j.out \
+    "$jobs/allreduce.slurm"
+cp "$jobs/allreduce.slurm" $site/home/teacher/moved.slurm
+submit moved $site/home/teacher/moved.slurm
+finish
+
+passed twice 4
+passed again 4
+[[ $(field again StartTime) < $(field twice EndTime) ]] &&
+    [[ $(field twice StartTime) < $(field again EndTime) ]]
+ok $? "two jobs in one folder, from one course, ran at the same time" \
+    <(scontrol show job "${id[twice]}") <(scontrol show job "${id[again]}")
+
+for lesson in "${lessons[@]}"; do
+    program=$(basename "$top/$lesson"/*.c .c)
+    for launch in mpirun srun; do
+        for nodes in 1 2; do
+            passed "$program-$launch-$nodes" $((4 * nodes))
+        done
+    done
+done
+says hello-mpirun-2 '^.*rank 7.*lrdn0002'
+says hello-srun-2 '^.*rank 7.*lrdn0002'
+
+# The same tables as on a laptop.
+copy laptop
+chown -R teacher: $site/laptop
+for lesson in "${lessons[@]}"; do
+    program=$(basename "$top/$lesson"/*.c .c)
+    case $program in hello | bandwidth) continue ;; esac
+    as teacher "$site/laptop/$lesson" make -s BACKEND=cpu >/dev/null 2>&1
+    as teacher "$site/laptop/$lesson" timeout 30 mpirun --oversubscribe -np 4 "./$program" \
+        >$site/laptop/output 2>&1
+    lines=$(wc -l <$site/laptop/output)
+    [ "$lines" -gt 2 ] && cmp -s $site/laptop/output \
+        <(tail -n "$lines" "$(output_of "$program-mpirun-1")")
+    ok $? "$program: the output file ends with what a laptop prints" $site/laptop/output \
+        "$(output_of "$program-mpirun-1")"
+done
+
+ended all COMPLETED 0:0
+says all '^lesson +ranks +verdict +seconds$'
+ended all-wrong FAILED 1:0
+for lesson in "${lessons[@]}"; do
+    says all "^$lesson +4  OK +[0-9]+$"
+    verdict=OK
+    [ "$lesson" != 02-nccl-allreduce ] || verdict=FAILED
+    says all-wrong "^$lesson +4  $verdict +[0-9]+$"
+done
+
+passed student 4
+passed "a folder" 4
+passed count 8
+passed two-gpus 4
+for launch in mpirun srun; do
+    passed uneven-$launch 5
+    ended cyclic-$launch FAILED 1:0
+    says cyclic-$launch 'ranks 0 and 4 on lrdn0001 are bound to the same GPU'
+    passed hidden-$launch 8
+    ended wrong-$launch FAILED 1:0
+    says wrong-$launch '^FAILED: rank 0, element 0 is 1, expected 4 \(and 15 more\)$'
+    ended probe-$launch COMPLETED 0:0
+    [ "$(grep -c '^probe: NCCL_DEBUG=INFO' "$(output_of probe-$launch)")" = 8 ]
+    ok $? "probe-$launch: NCCL_DEBUG reaches all ranks on both nodes" \
+        "$(output_of probe-$launch)"
+done
+ended hidden COMPLETED 0:0
+for gpu in 0 1 2 3; do
+    [ "$(grep -c "GPUs=$gpu\$" "$(output_of hidden)")" = 2 ]
+    ok $? "hidden: one rank a node sees GPU $gpu alone" "$(output_of hidden)"
+done
+ended usage FAILED 2:0
+says usage '^allreduce: -n 0 is less than 1$'
+ended no-gpu FAILED 1:0
+ends_with no-gpu '^ERROR: this job has no GPU \(partition lrd_all_serial\)'
+[ "$(wc -l <"$(output_of no-gpu)")" = 1 ]
+ok $? "no-gpu: says so before it builds" "$(output_of no-gpu)"
+passed no-gpu-cpu 4
+ended no-module FAILED 1:0
+ends_with no-module '^ERROR: module cuda/12.2 does not load'
+ended no-compiler FAILED 1:0
+ends_with no-compiler "^ERROR: no C compiler: 'mpicc --version' does not run"
+ended no-mpicc FAILED 1:0
+ends_with no-mpicc "^ERROR: no C compiler: 'no-such-mpicc --version' does not run"
+ended no-build FAILED 1:0
+says no-build 'allreduce.c:[0-9:]+ error:'
+ends_with no-build '^ERROR: the build of 02-nccl-allreduce failed'
+ended no-cuda FAILED 1:0
+says no-cuda 'BACKEND=cuda, but no CUDA Toolkit'
+ends_with no-cuda '^ERROR: the build of 02-nccl-allreduce failed'
+ended no-launcher FAILED 1:0
+ends_with no-launcher '^ERROR: LAUNCH=ssh is neither mpirun nor srun$'
+ended stdin FAILED 1:0
+ends_with stdin 'cannot find the course: submit by path, sbatch jobs/NAME.slurm$'
+ended unwritable FAILED 1:0
+ends_with unwritable "^ERROR: cannot write to $site/empty: submit from a folder of your own\$"
+ended moved FAILED 1:0
+ends_with moved '/leonardo.sh: No such file or directory$'
+
+# What Slurm itself refuses.
+submit refused SBATCH_PARTITION=lrd_all_serial "$jobs/allreduce.slurm"
+grep -q 'Requested node configuration is not available' $site/refused-refused
+ok $? "GPUs of a partition that has none: sbatch refuses" $site/refused-refused
+as teacher $site/home/teacher sbatch "$jobs/allreduce.slurm" >$site/refused 2>&1
+grep -q 'Invalid account' $site/refused
+ok $? "no account: sbatch refuses" $site/refused
+as teacher $site/home/teacher sbatch --test-only -A tra26_nccl "$jobs/allreduce.slurm" \
+    >$site/refused 2>&1
+ok $? "the account is taken from -A" $site/refused
+
+# By hand, in an salloc session.
+mkdir $site/home/teacher/by-hand && chown teacher: $site/home/teacher/by-hand
+# shellcheck disable=SC2016
+as teacher $site/home/teacher/by-hand env BACKEND=cpu timeout 60 salloc -A tra26_nccl \
+    -p boost_usr_prod -q boost_qos_dbg -N 2 --ntasks-per-node=4 --cpus-per-task=8 \
+    --gres=gpu:4 -t 5 bash -c 'source "$1/leonardo.sh" && load_modules &&
+        build 02-nccl-allreduce && launch allreduce -n 8 && LAUNCH=srun launch allreduce' \
+    bash "$jobs" >$site/by-hand 2>&1
+[ "$(grep -c '^OK: 8 ranks' $site/by-hand)" = 2 ] &&
+    [ -z "$(ls -A $site/home/teacher/by-hand)" ]
+ok $? "leonardo.sh works by hand in an salloc session" $site/by-hand
+
+# Jobs cancelled while they run, and while they build.
+wait_until() { # wait_until COMMAND…: for 15 seconds at most
+    local until=$((SECONDS + 15))
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $until ] || return 1
+        sleep 0.1
+    done
+}
+running() { [ "$(grep -c '^probe:' "$(output_of "$1")")" = "$2" ]; }
+building() { strangers | grep -q slow-compiler; }
+over() { [ -z "$(squeue -h -o %i)" ]; }
+cat >$site/slow-compiler <<'END'
+#!/bin/bash
+[ "$1" = --version ] || sleep 100
+END
+chmod +x $site/slow-compiler
+for case in cancel-mpirun cancel-srun cancel-build; do
+    case $case in
+    cancel-build) submit $case OMPI_CC=$site/slow-compiler "$jobs/allreduce.slurm" ;;
+    *) submit $case LAUNCH=${case#cancel-} PROBE_SLEEP=100 --nodes=2 \
+        $site/probe/jobs/allreduce.slurm ;;
+    esac
+    if [ $case = cancel-build ]; then wait_until building; else wait_until running $case 8; fi
+    ok $? "$case: is half way" "$(output_of $case)"
+    nodes=$(strangers | awk '{print $1}' | sort -u | wc -l)
+    as teacher $site scancel "${id[$case]}"
+    wait_until over
+    ok $? "$case: $nodes node(s) free again in time" <(squeue)
+    ended $case CANCELLED "$(field $case ExitCode)"
+    says $case 'CANCELLED'
+    says $case '^ERROR: cancelled, or out of time$'
+    left=$(strangers)
+    [ -z "$left" ]
+    ok $? "$case: no process left on either node" <(echo "$left")
+done
+
+# Another cluster: the same scripts, other names, one file.
+scontrol create PartitionName=accelerated Nodes=lrdn0001,lrdn0002 >/dev/null
+scontrol delete PartitionName=boost_usr_prod
+modulepath=$site/other-modules
+submit elsewhere-unprepared "$jobs/allreduce.slurm"
+grep -q 'invalid partition' $site/refused-elsewhere-unprepared
+ok $? "on another cluster, Leonardo's partition is refused" $site/refused-elsewhere-unprepared
+# shellcheck disable=SC2016
+sed -n '/^# mycluster.sh/,/^```/{/^```/d;p}' "$jobs/README.md" >$site/mycluster.sh
+settings=$site/mycluster.sh
+submit elsewhere-all "$jobs/all.slurm"
+submit elsewhere-two LAUNCH=srun --nodes=2 "$jobs/allreduce.slurm"
+finish
+ended elsewhere-all COMPLETED 0:0
+passed elsewhere-two 8
+says elsewhere-all '^00-nccl-hello-world +4  OK'
+
+course_after=$(cd $site/course && find . -printf '%p %m %s %T@\n' | sort | cksum)
+[ "$course_before" = "$course_after" ]
+ok $? "no job wrote into the course"
+echo "# the cluster's tests took $SECONDS s"
+echo "$count" >"$2"
