@@ -290,46 +290,53 @@ void check_group_race(struct op *op) {
         }
 }
 
-void check_race(struct op *op, struct stream *stream) {
-    if (library.check == CHECK_OFF)
-        return;
-    for (int s = 0; s < nstreams; s++) {
+/* The newest unseen operation of another stream that `op`, queued on `stream` next, would
+ * race with, and the ranges that they share; NULL: none. */
+static struct op *racing(struct op *op, struct stream *stream, struct range **mine,
+                         struct range **theirs) {
+    struct op *found = NULL;
+    for (int s = 0; s < nstreams && !found; s++) {
         if (!streams[s] || streams[s] == stream)
             continue;
-        for (struct op *other = streams[s]->first; other; other = other->next) {
-            if (ordered_before(streams[s], other->seq, stream))
-                continue;
+        for (struct op *other = streams[s]->first; other; other = other->next)
             for (int i = 0; i < op->nranges * other->nranges; i++) {
                 struct range *a = &op->ranges[i % op->nranges];
                 struct range *b = &other->ranges[i / op->nranges];
-                if (!conflict(a, b))
+                if (!conflict(a, b) || ordered_before(streams[s], other->seq, stream))
                     continue;
-                char mine[256], theirs[256], here[256], there[256], made[256];
-                struct memory *memory = memory_find(a->start);
-                bool host = stream->legacy;
-                struct text text = {0};
-                text_add(&text,
-                         "race: %s\n"
-                         "  rank %d on %s: %s at %s %s what\n"
-                         "  %s at %s %s, and nothing makes one wait for the other\n"
-                         "  the buffer: %zu bytes of %s memory made at %s\n",
-                         host ? "a buffer is used while a queued operation still uses it"
-                              : "two streams use one buffer with no event between",
-                         library.world, library.host, range_text(mine, op, a),
-                         range_site(here, op, a), does(a->write),
-                         range_text(theirs, other, b), range_site(there, other, b),
-                         does(b->write), memory->bytes, memory_kind_name(memory->kind),
-                         site_text(made, memory->site));
-                text_add(&text,
-                         host ? "  Hint: call cudaStreamSynchronize first; the default"
-                                " stream does not wait for a non-blocking one.\n"
-                              : "  Hint: cudaEventRecord on the one stream,"
-                                " cudaStreamWaitEvent on the other.\n");
-                report(&text, true);
-                return;
+                found = other;
+                *mine = a;
+                *theirs = b;
             }
-        }
     }
+    return found;
+}
+
+void check_race(struct op *op, struct stream *stream) {
+    struct range *a, *b;
+    struct op *other = library.check == CHECK_OFF ? NULL : racing(op, stream, &a, &b);
+    if (!other)
+        return;
+    char mine[256], theirs[256], here[256], there[256], made[256];
+    struct memory *memory = memory_find(a->start);
+    bool host = stream->legacy;
+    struct text text = {0};
+    text_add(&text,
+             "race: %s\n"
+             "  rank %d on %s: %s at %s %s what\n"
+             "  %s at %s %s, and nothing makes one wait for the other\n"
+             "  the buffer: %zu bytes of %s memory made at %s\n",
+             host ? "a buffer is used while a queued operation still uses it"
+                  : "two streams use one buffer with no event between",
+             library.world, library.host, range_text(mine, op, a),
+             range_site(here, op, a), does(a->write), range_text(theirs, other, b),
+             range_site(there, other, b), does(b->write), memory->bytes,
+             memory_kind_name(memory->kind), site_text(made, memory->site));
+    text_add(&text, host ? "  Hint: call cudaStreamSynchronize first; the default"
+                           " stream does not wait for a non-blocking one.\n"
+                         : "  Hint: cudaEventRecord on the one stream,"
+                           " cudaStreamWaitEvent on the other.\n");
+    report(&text, true);
 }
 
 void check_host_access(const char *name, void *site, const void *start, size_t bytes,
