@@ -183,7 +183,7 @@ sub check_program {
         print $out map { "#   $_\n" } @problems;
         print $out map { "#     $_\n" } split /\n/, $stderr if @problems || $verbose;
     }
-    unlink glob "$dir/$program->{name}-*";
+    unlink map { ($_, "$_.out", "$_.err") } grep { defined } values %built;
     close $out;
 }
 
@@ -224,7 +224,8 @@ while ($printed < @programs) {
     my $pid = waitpid -1, 0;
     $done{delete $running{$pid}} = 1 if defined $running{$pid};
     while ($done{$printed}) {
-        for (split /\n/, read_file("$dir/$programs[$printed]{name}.tap")) {
+        my $name = $programs[$printed]{name};
+        for (split /\n/, read_file("$dir/$name.tap") || "not ok $name: the test broke off") {
             if (s/^(not )?ok //) {
                 $number++;
                 $failed++ if $1;

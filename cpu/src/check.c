@@ -264,11 +264,7 @@ void check_group_race(struct op *op) {
     for (int i = 0; i < op->nranges; i++)
         for (int j = 0; j < i; j++) {
             struct range *a = &op->ranges[j], *b = &op->ranges[i];
-            // Of several collectives NCCL's manual does not say so; they go in order
-            // here.
-            bool pairs = point_to_point(a->call->facts.kind) ||
-                         point_to_point(b->call->facts.kind);
-            if (a->call == b->call || !pairs || !conflict(a, b))
+            if (a->call == b->call || !conflict(a, b))
                 continue;
             char one[256], other[256], here[256], there[256], made[256];
             struct memory *memory = memory_find(a->start);
@@ -279,8 +275,7 @@ void check_group_race(struct op *op) {
                 "  rank %d on %s: %s at %s %s what\n"
                 "  %s at %s %s\n"
                 "  the buffer: %zu bytes of %s memory made at %s\n"
-                "  Hint: the sends and receives of a group happen at the same time, in no"
-                " order.\n",
+                "  Hint: the calls of a group happen at the same time, in no order.\n",
                 library.world, library.host, range_text(one, op, a),
                 range_site(here, op, a), does(a->write), range_text(other, op, b),
                 range_site(there, op, b), does(b->write), memory->bytes,

@@ -517,54 +517,61 @@ static void report_standstill(void) {
 
 static void report_stuck(int first) {
     struct text text = {0};
-    // From one to who blocks it, until somebody comes twice or has ended.
+    // From one to who blocks it, until somebody comes twice: that is a cycle. It is none
+    // if somebody has ended, or waits for he does not know whom, or for a call of his
+    // own.
     bool *seen_before = must_alloc((size_t)library.nworld);
-    int p = first, next;
-    while (!seen_before[p] && !finished(known[p].state)) {
+    int p = first;
+    while (p >= 0 && !seen_before[p] && !finished(known[p].state)) {
         seen_before[p] = true;
-        next = blocker(p);
-        if (next < 0)
-            break;
-        p = next;
+        p = blocker(p);
     }
-    bool ended = finished(known[p].state);
+    bool cycle = p >= 0 && !finished(known[p].state) && blocker(p) != p;
     const struct call_record *about = stuck_call(first);
+    bool pair = about && point_to_point(about->facts.kind);
     char words[256];
-    if (about && point_to_point(about->facts.kind) && (ended || blocker(first) == first))
-        text_add(&text, "deadlock: %s that no %s meets, on communicator %d\n",
-                 about->facts.kind == CALL_SEND ? "a send" : "a receive",
+    if (cycle)
+        text_add(&text, "deadlock: ranks wait for one another\n");
+    else if (pair)
+        text_add(&text, "deadlock: a %s that no %s meets, on communicator %d\n",
+                 about->facts.kind == CALL_SEND ? "send" : "receive",
                  about->facts.kind == CALL_SEND ? "receive" : "send", about->comm_number);
-    else if (ended || blocker(first) == first || library.nworld == 1)
+    else if (about)
         text_add(&text,
                  "missing: %s, operation %llu on communicator %d, waits for ranks that"
                  " never come\n",
-                 about ? facts_text(words, &about->facts) : "a call",
-                 about ? (unsigned long long)about->facts.index : 0,
-                 about ? about->comm_number : 0);
+                 facts_text(words, &about->facts), (unsigned long long)about->facts.index,
+                 about->comm_number);
     else
-        text_add(&text, "deadlock: ranks wait for one another\n");
+        text_add(&text, "missing: %s waits for ranks that never come\n",
+                 known[first].state->waits[stuck_wait(first)].name);
     int told = 0;
     for (int q = 0; q < library.nworld && told < 32; q++)
         if (stuck_wait(q) >= 0 || finished(known[q].state)) {
             add_line(&text, q, about);
             told++;
         }
-    if (!ended && blocker(first) != first) {
+    if (cycle) {
         text_add(&text, "  The cycle: rank %d", p);
         int q = p;
         do {
             q = blocker(q);
             text_add(&text, " waits for rank %d%s", q, q == p ? "" : ", which");
-        } while (q != p && q >= 0);
+        } while (q != p);
         text_add(&text, ".\n");
     }
     text_add(
-        &text, "  Hint: %s\n        The real NCCL hangs here.\n",
-        about && point_to_point(about->facts.kind)
-            ? "each ncclSend needs an ncclRecv on the other side; those that must happen"
-              " together go\n        between ncclGroupStart and ncclGroupEnd."
-            : "all ranks of a communicator make the same calls, in the same order over"
-              " all communicators.");
+        &text, "  Hint: %s\n",
+        pair ? "each ncclSend needs an ncclRecv on the other side; those that must"
+               " happen together go\n"
+               "        between ncclGroupStart and ncclGroupEnd.\n"
+               "        The real NCCL hangs here."
+        : about
+            ? "all ranks of a communicator make the same calls, in the same order over"
+              " all communicators.\n"
+              "        The real NCCL hangs here."
+            : "all ranks of an MPI communicator make the same collective calls, in the"
+              " same order.");
     free(seen_before);
     report(&text, false);
 }

@@ -12,11 +12,17 @@ static void drive_all_devices(void) {
         streams[device] = new_stream();
         bufs[device] = device_ints(4, device);
     }
+    // Two groups: the calls of one run at the same time, and these share a buffer.
     MUST(ncclGroupStart());
     for (int device = nranks - 1; device >= 0; device--) {
         int *buf = bufs[device];
         MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comms[device],
                            streams[device]));
+    }
+    MUST(ncclGroupEnd());
+    MUST(ncclGroupStart());
+    for (int device = 0; device < nranks; device++) {
+        int *buf = bufs[device];
         MUST(ncclBroadcast(buf, buf, 4, ncclInt32, 1, comms[device], streams[device]));
     }
     MUST(ncclGroupEnd());

@@ -1,0 +1,355 @@
+#!/usr/bin/env bats
+# Lesson 05: the ring, plain and pipelined, and the one call of cuBLAS that it needs.
+
+load common
+
+ring=05-ring-allreduce/ring_allreduce
+
+setup_file() {
+    build_lessons
+}
+
+# build NAME: NAME.c of the test's own folder, for the CPU build.
+build() {
+    # shellcheck disable=SC2046 # the flags are words
+    mpicc -I"$top/common" "$BATS_TEST_TMPDIR/$1.c" $(make -s -C "$top" cpu-flags) \
+        -o "$BATS_TEST_TMPDIR/$1"
+}
+
+plural() {
+    [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
+}
+
+# sums N COUNT ARGUMENT…: the ring's and NCCL's elements are all right.
+sums() {
+    local n=$1 count=$2
+    shift 2
+    echo "$n ranks, -n $count $*"
+    ranks "$n" $ring -n "$count" "$@"
+    expect 0 "OK: $(plural "$n"), all $((2 * n * count)) elements as expected"
+    [ -z "$err" ]
+}
+
+@test "the whole output on 3 ranks, whose number does not divide 4" {
+    skip_unless_ranks 3
+    ranks 3 $ring -n 4
+    expect 0 "OK: 3 ranks, all 24 elements as expected"
+    diff - <(echo "$out") <<'END'
+Before ring all-reduce:
+       -------------------------
+GPU 0  | 1   | 2   | 3   | 4   |
+       -------------------------
+       -------------------------
+GPU 1  | 10  | 20  | 30  | 40  |
+       -------------------------
+       -------------------------
+GPU 2  | 100 | 200 | 300 | 400 |
+       -------------------------
+
+After step 1 of 4, added up:
+       -------------------------
+GPU 0  | 1   | 2   | 303 | 404 |
+       -------------------------
+       -------------------------
+GPU 1  | 11  | 20  | 30  | 40  |
+       -------------------------
+       -------------------------
+GPU 2  | 100 | 220 | 300 | 400 |
+       -------------------------
+
+After step 2 of 4, added up:
+       -------------------------
+GPU 0  | 1   | 222 | 303 | 404 |
+       -------------------------
+       -------------------------
+GPU 1  | 11  | 20  | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 2  | 111 | 220 | 300 | 400 |
+       -------------------------
+
+After step 3 of 4, passed on:
+       -------------------------
+GPU 0  | 111 | 222 | 303 | 404 |
+       -------------------------
+       -------------------------
+GPU 1  | 11  | 222 | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 2  | 111 | 220 | 333 | 444 |
+       -------------------------
+
+After step 4 of 4, passed on:
+       -------------------------
+GPU 0  | 111 | 222 | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 1  | 111 | 222 | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 2  | 111 | 222 | 333 | 444 |
+       -------------------------
+
+After ncclAllReduce:
+       -------------------------
+GPU 0  | 111 | 222 | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 1  | 111 | 222 | 333 | 444 |
+       -------------------------
+       -------------------------
+GPU 2  | 111 | 222 | 333 | 444 |
+       -------------------------
+
+OK: 3 ranks, all 24 elements as expected
+END
+}
+
+@test "by default one element for each rank; a ring of one has no steps" {
+    skip_unless_ranks 2
+    ranks 2 $ring
+    expect 0 "OK: 2 ranks, all 8 elements as expected"
+    [ "$(grep -c '^After step' <<<"$out")" -eq 2 ]
+    ranks 1 $ring
+    expect 0 "OK: 1 rank, all 2 elements as expected"
+    [ "$(grep -c '^After step' <<<"$out")" -eq 0 ]
+    [ "$(grep -A 2 '^After ring' <<<"$out" | tail -n 1)" = "GPU 0  | 1 |" ]
+}
+
+@test "plain: every number of ranks, counts that they do and do not divide" {
+    for n in $(rank_counts); do
+        sums "$n" 1
+        sums "$n" 1003
+    done
+}
+
+@test "pipelined: every number of ranks, pieces of none, one and many elements" {
+    for n in $(rank_counts); do
+        sums "$n" 5 --pipelined
+        sums "$n" 1003 --pieces 3
+    done
+    sums 1 1003 --pieces 16
+    skip_unless_ranks 3
+    sums 3 1003 --pieces 16
+}
+
+@test "pipelined: no steps are shown, but the buffers before and after" {
+    skip_unless_ranks 2
+    ranks 2 $ring -n 2 --pipelined
+    expect 0 "OK: 2 ranks, all 8 elements as expected"
+    [ "$(grep ':$' <<<"$out" | tr '\n' ' ')" = \
+        "Before ring all-reduce: After ring all-reduce: After ncclAllReduce: " ]
+    [ "$(grep -c '^GPU [01]  | 11 | 22 |$' <<<"$out")" -eq 4 ]
+}
+
+@test "64 ranks" {
+    on_gpus && skip "more ranks than GPUs"
+    sums 64 70
+    [ "$(grep -c '^After step' <<<"$out")" -eq 126 ]
+}
+
+@test "--time: bytes counted and by the formula, two times and their ratio, no tables" {
+    for n in $(rank_counts); do
+        form=--time
+        [ "$n" -ne 2 ] || form=--pipelined
+        sums "$n" 168 --time "$form"
+        formula=$((2 * (n - 1) * 168 * 4 / n))
+        grep -qx "a rank sends  *$formula bytes, counted; 2(N-1)/N x D = $formula" <<<"$out"
+        grep -qx "$(plural "$n"), D = 672 bytes" <<<"$out"
+        grep -qE "^ring, (plain|in 2 pieces) +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
+        grep -qE "^ncclAllReduce +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
+        if [ "$n" -gt 1 ]; then
+            grep -qE "^ratio +[0-9.]+ of ncclAllReduce's bandwidth$" <<<"$out"
+        fi
+        [ "$(grep -c '^GPU' <<<"$out")" -eq 0 ]
+    done
+}
+
+@test "--time: where ranks do not send the same" {
+    skip_unless_ranks 3
+    sums 3 5 --time
+    grep -q 'a rank sends *24 to 28 bytes, counted; 2(N-1)/N x D = 26.7$' <<<"$out"
+}
+
+# Without mpirun, which takes a second or two over every job that fails.
+misuse() {
+    local message=$1
+    shift
+    code=0
+    timeout 20 "$top/$ring" "$@" >out 2>err || code=$?
+    out=$(grep -v '^CPU build: ' out || true) err=$(cat err)
+    misused "$message"
+}
+
+misused() {
+    show
+    [ "$code" -eq 2 ]
+    [ -z "$out" ]
+    [ "$(grep -c '^ring_allreduce: ' <<<"$err")" -eq 1 ]
+    [ "$(head -n 1 <<<"$err")" = "ring_allreduce: $1" ]
+    [[ $(sed -n 2p <<<"$err") == "usage: ring_allreduce [-n COUNT] "* ]]
+}
+
+@test "wrong usage: one message, exit code 2" {
+    cd "$BATS_TEST_TMPDIR"
+    misuse "-n 0 is less than 1" -n 0
+    misuse "-n -3 is less than 1" -n -3
+    misuse "-n 4x is not a whole number" -n 4x
+    misuse "-n  is not a whole number" -n ''
+    misuse "-n 99999999999999999999 is too large" -n 99999999999999999999
+    misuse "-n needs a number" --time -n
+    misuse "--pieces 17 is more than 16" --pieces 17
+    misuse "--pieces 0 is less than 1" -n 7 --pieces 0
+    misuse "unknown argument 7" 7
+    skip_unless_ranks 2
+    ranks 2 $ring -n 5 --fast
+    misused "unknown option --fast"
+    grep -q -- '-n COUNT .*(default 2)$' <<<"$err"
+    ranks 2 $ring -h
+    [ "$code" -eq 0 ]
+    [ "$(grep -c '^usage: ' <<<"$out")" -eq 1 ]
+    [ -z "$err" ]
+}
+
+@test "too little memory" {
+    ranks 1 $ring -n 900000000000
+    show
+    [ "$code" -eq 1 ]
+    grep -q 'the buffers need 7.2e+03 GB of GPU memory' <<<"$err"
+    grep -q 'choose a smaller -n' <<<"$err"
+}
+
+# broken SED ARGUMENT…: the lesson with something changed, on 4 ranks.
+broken() {
+    on_gpus && skip "one build is enough"
+    sed "$1" "$top/$ring.c" >"$BATS_TEST_TMPDIR/broken.c"
+    shift
+    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$ring.c")" ]
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 4 broken "$@"
+    show
+    [ "$code" -eq 1 ]
+}
+
+@test "a piece that does not wait for its addition, or the addition for it: race" {
+    broken '/WaitEvent(r.stream/ s|^|//|' --pipelined
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+    grep -q 'cublasSaxpy at broken.c:' <<<"$err"
+    broken '/WaitEvent(r.adding/ s|^|//|' --pipelined
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+}
+
+@test "without the group: deadlock" {
+    broken '/ncclGroup/ s|^|//|'
+    grep -q '^NCCL CHECK: deadlock: ' <<<"$err"
+}
+
+@test "a wrong chunk: FAILED" {
+    broken 's/rank - step - 1/rank - step - 2/'
+    [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, element 0 is "*", expected 1111 (and "* ]]
+}
+
+@test "cuBLAS on the CPU build: strides, order in the stream, error codes" {
+    on_gpus && skip "of the CPU build"
+    cat >"$BATS_TEST_TMPDIR/axpy.c" <<'END'
+#include <cublas_v2.h>
+#include <stdio.h>
+#include <string.h>
+
+static float x[] = {1, 2, 3, 4}, y[] = {10, 20, 30, 40}, got[4];
+static float *device_x, *device_y;
+static cudaStream_t stream;
+
+static void start(void) {
+    cudaMemcpyAsync(device_x, x, sizeof x, cudaMemcpyHostToDevice, stream);
+    cudaMemcpyAsync(device_y, y, sizeof y, cudaMemcpyHostToDevice, stream);
+}
+static void result(const char *what) {
+    cudaMemcpyAsync(got, device_y, sizeof got, cudaMemcpyDeviceToHost, stream);
+    cudaStreamSynchronize(stream);
+    printf("%s: %g %g %g %g\n", what, got[0], got[1], got[2], got[3]);
+}
+int main(void) {
+    cublasHandle_t handle, other;
+    float alpha = 2;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMalloc((void **)&device_x, sizeof x);
+    cudaMalloc((void **)&device_y, sizeof y);
+    printf("%d\n", cublasCreate(NULL) == CUBLAS_STATUS_INVALID_VALUE);
+    printf("%d", cublasCreate(&handle));
+    printf(" %d\n", cublasSetStream(handle, stream));
+    start();
+    cublasSaxpy(handle, 4, &alpha, device_x, 1, device_y, 1);
+    alpha = 100; // it was read by the call
+    result("all");
+    alpha = 1;
+    start();
+    cublasSaxpy_64(handle, 2, &alpha, device_x, 2, device_y, 3);
+    result("strides 2 and 3");
+    start();
+    cublasSaxpy(handle, 4, &alpha, device_x, -1, device_y, 1);
+    result("backwards");
+    start();
+    printf("%d %d\n", cublasSaxpy(handle, 0, &alpha, NULL, 1, NULL, 1),
+           cublasSaxpy(handle, -1, &alpha, device_x, 1, device_y, 1));
+    result("nothing");
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cublasSaxpy(handle, 4, &alpha, device_x, 1, device_y, 1);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphLaunch(exec, stream);
+    cudaGraphLaunch(exec, stream);
+    result("twice, by a graph");
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cublasCreate(&other);
+    printf("%d", cublasDestroy(other));
+    printf(" %d\n", cublasDestroy(other));
+    printf("%s: %s\n", cublasGetStatusName(cublasSetStream(other, stream)),
+           cublasGetStatusString(CUBLAS_STATUS_NOT_INITIALIZED));
+    cublasDestroy(handle);
+    cudaFree(device_x);
+    cudaFree(device_y);
+    cudaStreamDestroy(stream);
+    return 0;
+}
+END
+    build axpy
+    run timeout 20 "$BATS_TEST_TMPDIR/axpy"
+    [ "$status" -eq 0 ]
+    diff - <(printf '%s\n' "${lines[@]:1}") <<'END'
+1
+0 0
+all: 12 24 36 48
+strides 2 and 3: 11 20 30 43
+backwards: 14 23 32 41
+0 0
+nothing: 10 20 30 40
+twice, by a graph: 12 24 36 48
+0 1
+CUBLAS_STATUS_NOT_INITIALIZED: the library was not initialized
+END
+}
+
+@test "cuBLAS on the CPU build: past the end, host memory: memory" {
+    on_gpus && skip "of the CPU build"
+    for what in 'device + 1' 'host'; do
+        cat >"$BATS_TEST_TMPDIR/memory.c" <<END
+#include <cublas_v2.h>
+int main(void) {
+    float *device, host[4], one = 1;
+    (void)host;
+    cublasHandle_t handle;
+    cudaMalloc((void **)&device, 4 * sizeof *device);
+    cublasCreate(&handle);
+    cublasSaxpy(handle, 4, &one, $what, 1, device, 1);
+}
+END
+        build memory
+        run timeout 20 "$BATS_TEST_TMPDIR/memory"
+        [ "$status" -eq 1 ]
+        [[ $output == *"NCCL CHECK: memory: "*"cublasSaxpy at memory.c:8"* ]]
+    done
+}
