@@ -487,7 +487,7 @@ static void start_moving(struct call *call) {
 }
 
 static bool finish_moving(struct call *call) {
-    int complete;
+    int complete = 0;
     const struct facts *f = &call->facts;
     if (!call->failed)
         call->failed = PMPI_Testall(call->nrequests, call->requests, &complete,

@@ -55,7 +55,8 @@ extern struct library {
 void lock_library(void);
 void unlock_library(void);
 double now(void);
-void *must_alloc(size_t bytes); // zeroed; never NULL
+void *must_alloc(size_t bytes);              // zeroed; never NULL
+void *must_grow(void *memory, size_t bytes); // realloc that never fails
 
 /* Locks for the rest of the scope of a public function. */
 static inline void unlock_scope(int *held) {

@@ -116,9 +116,7 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
     }
     if (used == capacity) {
         capacity = capacity ? 2 * capacity : 64;
-        table = realloc(table, capacity * sizeof *table);
-        if (!table)
-            abort();
+        table = must_grow(table, capacity * sizeof *table);
     }
     struct memory *memory = must_alloc(sizeof *memory);
     *memory = (struct memory){user, inner, bytes, mapped, kind, device, site, NULL};

@@ -626,9 +626,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     while (i < comm->nredops && comm->redops[i].live)
         i++;
     if (i == comm->nredops) {
-        comm->redops = realloc(comm->redops, (size_t)(i + 1) * sizeof *comm->redops);
-        if (!comm->redops)
-            abort();
+        comm->redops = must_grow(comm->redops, (size_t)(i + 1) * sizeof *comm->redops);
         comm->nredops++;
     }
     comm->redops[i] =

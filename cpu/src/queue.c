@@ -48,6 +48,15 @@ void *must_alloc(size_t bytes) {
     return memory;
 }
 
+void *must_grow(void *memory, size_t bytes) {
+    memory = realloc(memory, bytes);
+    if (!memory) {
+        fprintf(stderr, "CPU build: out of host memory\n");
+        abort();
+    }
+    return memory;
+}
+
 size_t threads_here(void) {
     size_t n = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -67,12 +76,10 @@ static int new_slot(void) {
             return s;
     if (nstreams == capacity) {
         int more = capacity ? 2 * capacity : 16;
-        streams = realloc(streams, (size_t)more * sizeof *streams);
-        done = realloc(done, (size_t)more * sizeof *done);
-        seen = realloc(seen, (size_t)more * sizeof *seen);
-        clocks = realloc(clocks, (size_t)more * sizeof *clocks);
-        if (!streams || !done || !seen || !clocks)
-            abort();
+        streams = must_grow(streams, (size_t)more * sizeof *streams);
+        done = must_grow(done, (size_t)more * sizeof *done);
+        seen = must_grow(seen, (size_t)more * sizeof *seen);
+        clocks = must_grow(clocks, (size_t)more * sizeof *clocks);
         for (int s = 0; s < more; s++) {
             uint64_t *wider = must_alloc((size_t)more * sizeof *wider);
             if (s < capacity) {
@@ -104,9 +111,7 @@ struct stream *stream_create(int device, bool blocking, void *site) {
 
 struct stream *legacy_stream(int device) {
     if (device >= nlegacy) {
-        legacy = realloc(legacy, (size_t)(device + 1) * sizeof *legacy);
-        if (!legacy)
-            abort();
+        legacy = must_grow(legacy, (size_t)(device + 1) * sizeof *legacy);
         while (nlegacy <= device)
             legacy[nlegacy++] = NULL;
     }
@@ -169,9 +174,7 @@ void op_range(struct op *op, const void *start, size_t bytes, bool write,
               const struct call *call) {
     if (bytes == 0 || !memory_find(start))
         return;
-    op->ranges = realloc(op->ranges, (size_t)(op->nranges + 1) * sizeof *op->ranges);
-    if (!op->ranges)
-        abort();
+    op->ranges = must_grow(op->ranges, (size_t)(op->nranges + 1) * sizeof *op->ranges);
     op->ranges[op->nranges++] =
         (struct range){(char *)(uintptr_t)start, bytes, write, call};
 }
@@ -179,10 +182,8 @@ void op_range(struct op *op, const void *start, size_t bytes, bool write,
 void op_depend(struct op *op, int slot, uint64_t seq) {
     if (done[slot] >= seq)
         return;
-    op->dependencies = realloc(op->dependencies, (size_t)(op->ndependencies + 1) *
-                                                     sizeof *op->dependencies);
-    if (!op->dependencies)
-        abort();
+    op->dependencies = must_grow(op->dependencies, (size_t)(op->ndependencies + 1) *
+                                                       sizeof *op->dependencies);
     op->dependencies[op->ndependencies++] = (struct dependency){slot, seq};
 }
 

@@ -147,9 +147,7 @@ void text_add(struct text *text, const char *format, ...) {
     size_t bytes = length < (int)sizeof line ? (size_t)length : sizeof line - 1;
     if (text->used + bytes + 1 > text->size) {
         text->size = 2 * (text->used + bytes + 1);
-        text->at = realloc(text->at, text->size);
-        if (!text->at)
-            abort();
+        text->at = must_grow(text->at, text->size);
     }
     memcpy(text->at + text->used, line, bytes + 1);
     text->used += bytes;
