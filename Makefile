@@ -51,6 +51,9 @@ test:
 ifeq ($(BACKEND),cuda)
 	$(PROVE) $(ON_GPUS)
 else
+	@$(MAKE) -s BACKEND=cpu all
+	@$(MAKE) -s cpu-flags >/dev/null
+	@$(MAKE) -s cpu-flags SANITIZE=1 >/dev/null
 	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
 	BACKEND=cpu $(PROVE) tests/jobs.t
 endif

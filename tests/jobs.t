@@ -324,7 +324,7 @@ ended all-wrong FAILED 1:0
 for lesson in "${lessons[@]}"; do
     verdict=OK
     [ "$lesson" != 02-nccl-allreduce ] || verdict=FAILED
-    says all-wrong "^$lesson +4  $verdict +[0-9]+$"
+    says all-wrong "^$lesson +4  $verdict +[0-9]+[.][0-9]$"
 done
 
 passed student 4
@@ -452,7 +452,7 @@ ended elsewhere-all COMPLETED 0:0
 passed elsewhere-two 8
 says elsewhere-all '^lesson +ranks +verdict +seconds$'
 for lesson in "${lessons[@]}"; do
-    says elsewhere-all "^$lesson +4  OK +[0-9]+$"
+    says elsewhere-all "^$lesson +4  OK +[0-9]+[.][0-9]$"
 done
 
 course_after=$(cd $site/course && find . -printf '%p %m %s %T@\n' | sort | cksum)

@@ -87,7 +87,7 @@ static const void *contribution(struct call *call) {
     if (f->kind == CALL_SPLIT)
         return call->split;
     if (call->device_scalar)
-        call->scalar = scalar_value(shadow(call->device_scalar), f->type);
+        memcpy(call->scalar, shadow(call->device_scalar), type_size(f->type));
     const void *from = shadow(call->sendbuff);
     if (!reduces(f->kind) || (carry_type(f->type) == f->type && f->redop != PRE_MUL_SUM))
         return from;
@@ -414,8 +414,8 @@ static void start_moving(struct call *call) {
     char *to = shadow(call->recvbuff);
     const char *from = contribution(call);
     const char *raw = shadow(call->sendbuff);
-    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type, f->redop);
-    MPI_Op op = mpi_op(f->redop);
+    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type);
+    MPI_Op op = mpi_op(f->redop, carry_type(type));
     int tag = (int)(f->seq & 0x7fff), n = comm->nranks, error = MPI_SUCCESS;
     int pairs = f->kind == CALL_ALL_TO_ALL ? 2 * (n - 1) : 1;
     MPI_Request *request = call->requests = must_alloc((size_t)pairs * sizeof *request);

@@ -1,15 +1,12 @@
 /*
- * check.c: the judge.
+ * check.c: what ranks announce and queue, against the rules.
  *
- * It compares what ranks have announced, watches which operations use which memory, and,
- * when ranks wait, finds out whether what they wait for can still come. It knows calls
- * by their description only (struct facts) and moves no data.
+ * It compares what ranks have announced, and which operations use which memory. It knows
+ * calls by their description (struct facts) and moves no data.
  *
  * The rules: NCCL User Guide, "Collective Operations" (every rank calls the same, in the
- * same order), "Group Calls", "Using NCCL with CUDA Graphs"; CUDA Runtime API, "Stream
- * synchronization behavior". The model for the search is wait-for graphs as MUST uses
- * them for MPI: who can go on marks those who wait only for him; who is never marked is
- * stuck.
+ * same order), "In-place Operations", "Group Calls"; CUDA Runtime API, "Stream
+ * synchronization behavior".
  */
 #include "internal.h"
 
@@ -26,8 +23,8 @@ bool facts_agree(const struct facts *a, const struct facts *b) {
 
 static const char *difference(const struct facts *a, const struct facts *b) {
     return a->kind != b->kind     ? "call different operations"
-           : a->count != b->count ? "give different counts"
            : a->type != b->type   ? "give different data types"
+           : a->count != b->count ? "give different counts"
            : a->redop != b->redop ? "give different reductions"
                                   : "give different roots";
 }

@@ -14,8 +14,8 @@
  *   host_mpi.c         the program's own MPI calls, watched while they wait
  *   number.c           data types and reductions
  *
- * check.c and judge.c move no data and call nothing of carry.c: they judge descriptions
- * of calls (struct facts), so that they could stand in front of any NCCL.
+ * check.c and judge.c move no data: they judge descriptions of calls (struct facts), so
+ * that they could stand in front of any NCCL.
  */
 #ifndef CPU_INTERNAL_H
 #define CPU_INTERNAL_H
@@ -190,8 +190,9 @@ void mark_clock_seen(const uint64_t *clock, int n);
 bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site);
 /* Asked and not there yet: of an operation, or (stream NULL) of MPI. */
 void poll_once(struct stream *stream, uint64_t seq, const char *name, void *site);
-void poll_over(void);   // this thread does something else now
-void forget_seen(void); // operations that the host has seen are let go
+void poll_over(void);                     // this thread does something else now
+extern const struct op *running_function; // the program's, in cudaLaunchHostFunc
+void forget_seen(void);                   // operations that the host has seen are let go
 size_t threads_here(void);
 
 /* What cudaStreamBeginCapture to cudaStreamEndCapture recorded, in order. */
@@ -249,7 +250,7 @@ struct call {
     struct ncclComm *comm;
     const void *sendbuff;
     void *recvbuff;
-    double scalar;             // of PRE_MUL_SUM
+    char scalar[8];            // of PRE_MUL_SUM, as it is in memory
     const void *device_scalar; // read when the call starts
     struct call *next, *next_waiting;
     struct op *op;
@@ -283,7 +284,7 @@ struct redop {
     bool live;
     ncclDataType_t type;
     bool on_device;
-    double value;
+    char value[8];
     const void *scalar;
 };
 
@@ -370,12 +371,12 @@ size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is n
 /* number.c */
 size_t type_size(int type);
 int carry_type(int type); // what is added up: float for the types narrower than that
-MPI_Datatype mpi_type(int type, int redop);
-MPI_Op mpi_op(int redop);
-void to_carry(void *out, const void *in, size_t n, int type, int redop, double scalar);
+MPI_Datatype mpi_type(int type);
+MPI_Op mpi_op(int redop, int carry);
+void to_carry(void *out, const void *in, size_t n, int type, int redop,
+              const void *scalar);
 void from_carry(void *out, const void *in, size_t n, int type, int redop, int nranks);
 void reduce_into(void *total, const void *more, size_t n, int carry, int redop);
-double scalar_value(const void *scalar, int type);
 
 /* wire.c */
 enum wire_type {

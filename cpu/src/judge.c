@@ -454,8 +454,10 @@ static void add_line(struct text *text, int p, const struct call_record *about) 
     }
     const struct call_record *call = stuck_call(p);
     if (call) {
-        text_add(text, " for %s at %s, operation %llu on communicator %d",
-                 facts_text(words, &call->facts), offset_text(there, call->facts.site),
+        if (call->facts.kind != CALL_SPLIT) // which is what it waits in
+            text_add(text, " for %s at %s", facts_text(words, &call->facts),
+                     offset_text(there, call->facts.site));
+        text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->facts.index, call->comm_number);
         int n = 0;
         for (int i = 0; i < call->nmissing; i++)

@@ -154,6 +154,9 @@ static struct op *operation_on(struct memory *memory, const char *start, size_t 
     for (int s = 0; s < nstreams; s++)
         for (struct op *op = streams[s] ? streams[s]->first : NULL; op; op = op->next)
             for (int r = 0; r < op->nranges; r++) {
+                // A function on a stream comes before what is queued there behind it.
+                if (running_function && running_function->stream == op->stream)
+                    continue;
                 struct range *range = &op->ranges[r];
                 if (range->start < start + bytes && start < range->start + range->bytes &&
                     range->start >= memory->user &&

@@ -155,7 +155,7 @@ struct call *call_copy(const struct call *from) {
     call->facts = from->facts;
     call->sendbuff = from->sendbuff;
     call->recvbuff = from->recvbuff;
-    call->scalar = from->scalar;
+    memcpy(call->scalar, from->scalar, sizeof call->scalar);
     call->device_scalar = from->device_scalar;
     return call;
 }
@@ -630,9 +630,9 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
         comm->nredops++;
     }
     comm->redops[i] =
-        (struct redop){true, type, residence == ncclScalarDevice, 0, scalar};
+        (struct redop){true, type, residence == ncclScalarDevice, {0}, scalar};
     if (!comm->redops[i].on_device)
-        comm->redops[i].value = scalar_value(scalar, type);
+        memcpy(comm->redops[i].value, scalar, type_size(type));
     *op = (ncclRedOp_t)(ncclNumOps + i);
     return ncclSuccess;
 }
@@ -666,7 +666,7 @@ static ncclResult_t check_op(struct call *call, const char *name, ncclRedOp_t op
         return nccl_error(ncclInvalidArgument, "%s: op was made for %s, the data is %s",
                           name, type_name(comm->redops[i].type), type_name(type));
     call->facts.redop = PRE_MUL_SUM;
-    call->scalar = comm->redops[i].value;
+    memcpy(call->scalar, comm->redops[i].value, sizeof call->scalar);
     if (comm->redops[i].on_device)
         call->device_scalar = comm->redops[i].scalar;
     return ncclSuccess;

@@ -75,23 +75,6 @@ static unsigned narrow(float value, struct format f) {
     return sign | (pattern > largest ? overflow : pattern);
 }
 
-double scalar_value(const void *scalar, int type) {
-    switch (type) {
-    case ncclInt8: return *(const int8_t *)scalar;
-    case ncclUint8: return *(const uint8_t *)scalar;
-    case ncclInt32: return *(const int32_t *)scalar;
-    case ncclUint32: return *(const uint32_t *)scalar;
-    case ncclInt64: return (double)*(const int64_t *)scalar;
-    case ncclUint64: return (double)*(const uint64_t *)scalar;
-    case ncclFloat32: return (double)*(const float *)scalar;
-    case ncclFloat64: return *(const double *)scalar;
-    default: break;
-    }
-    unsigned bits =
-        type_size(type) == 2 ? *(const uint16_t *)scalar : *(const uint8_t *)scalar;
-    return (double)widen(bits, format_of(type));
-}
-
 #define EACH_CARRY_TYPE(DO)  \
     DO(ncclInt8, int8_t)     \
     DO(ncclUint8, uint8_t)   \
@@ -103,16 +86,20 @@ double scalar_value(const void *scalar, int type) {
     DO(ncclFloat64, double)
 
 /* What one rank brings: widened, and multiplied where the reduction wants it. */
-void to_carry(void *out, const void *in, size_t n, int type, int redop, double scalar) {
+void to_carry(void *out, const void *in, size_t n, int type, int redop,
+              const void *scalar) {
     if (carry_type(type) != type) {
         struct format f = format_of(type);
         float *to = out;
         bool two = type_size(type) == 2;
         for (size_t i = 0; i < n; i++)
             to[i] = widen(two ? ((const uint16_t *)in)[i] : ((const uint8_t *)in)[i], f);
-        if (redop == PRE_MUL_SUM)
+        if (redop == PRE_MUL_SUM) {
+            float factor =
+                widen(two ? *(const uint16_t *)scalar : *(const uint8_t *)scalar, f);
             for (size_t i = 0; i < n; i++)
-                to[i] *= (float)scalar;
+                to[i] *= factor;
+        }
         return;
     }
     if (out != in)
@@ -120,10 +107,10 @@ void to_carry(void *out, const void *in, size_t n, int type, int redop, double s
     if (redop != PRE_MUL_SUM)
         return;
     switch (type) {
-#define MULTIPLY(id, ctype)                                                 \
-    case id:                                                                \
-        for (size_t i = 0; i < n; i++)                                      \
-            ((ctype *)out)[i] = (ctype)(((ctype *)out)[i] * (ctype)scalar); \
+#define MULTIPLY(id, ctype)                                                          \
+    case id:                                                                         \
+        for (size_t i = 0; i < n; i++)                                               \
+            ((ctype *)out)[i] = (ctype)(((ctype *)out)[i] * *(const ctype *)scalar); \
         break;
         EACH_CARRY_TYPE(MULTIPLY)
     default: break;
@@ -186,11 +173,9 @@ void reduce_into(void *total, const void *more, size_t n, int carry, int redop) 
     }
 }
 
-MPI_Datatype mpi_type(int type, int redop) {
+MPI_Datatype mpi_type(int type) {
     switch (type) {
-    // Sums wrap on a GPU. Those of MPI_INT8_T may saturate; unsigned ones have the same
-    // bits.
-    case ncclInt8: return redop == ncclMax || redop == ncclMin ? MPI_INT8_T : MPI_UINT8_T;
+    case ncclInt8: return MPI_INT8_T;
     case ncclUint8: return MPI_UINT8_T;
     case ncclInt32: return MPI_INT32_T;
     case ncclUint32: return MPI_UINT32_T;
@@ -205,11 +190,28 @@ MPI_Datatype mpi_type(int type, int redop) {
     }
 }
 
-MPI_Op mpi_op(int redop) {
+static void wrapping_sum(void *in, void *total, int *n, MPI_Datatype *type) {
+    (void)type;
+    reduce_into(total, in, (size_t)*n, ncclUint8, ncclSum);
+}
+
+static void wrapping_product(void *in, void *total, int *n, MPI_Datatype *type) {
+    (void)type;
+    reduce_into(total, in, (size_t)*n, ncclUint8, ncclProd);
+}
+
+MPI_Op mpi_op(int redop, int carry) {
+    static MPI_Op sum = MPI_OP_NULL, product = MPI_OP_NULL;
+    bool small = carry == ncclInt8 || carry == ncclUint8;
+    // On a GPU the sum of bytes wraps; Open MPI's own may saturate.
+    if (small && sum == MPI_OP_NULL) {
+        PMPI_Op_create(wrapping_sum, 1, &sum);
+        PMPI_Op_create(wrapping_product, 1, &product);
+    }
     switch (redop) {
-    case ncclProd: return MPI_PROD;
+    case ncclProd: return small ? product : MPI_PROD;
     case ncclMax: return MPI_MAX;
     case ncclMin: return MPI_MIN;
-    default: return MPI_SUM;
+    default: return small ? sum : MPI_SUM;
     }
 }

@@ -18,6 +18,7 @@ uint64_t *done, *seen;
 static uint64_t *
     *clocks; // clocks[s][t]: stream s comes after operation clocks[s][t] of t
 static int capacity;
+const struct op *running_function;
 static struct stream **legacy;
 static int nlegacy;
 
@@ -319,7 +320,9 @@ static bool op_advance(struct op *op) {
         if (op->seq - 1 > seen[op->stream->slot])
             seen[op->stream->slot] = op->seq - 1;
         forget_seen();
+        running_function = op;
         op->function(op->argument);
+        running_function = NULL;
         break;
     case OP_COMPUTE: op->function(op->staged); break;
     case OP_EVENT:
