@@ -166,8 +166,9 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
         hint = "\n  Hint: often the network: NCCL_DEBUG=INFO shows which interface NCCL "
                "took,"
                "\n        NCCL_SOCKET_IFNAME=name chooses another.";
-    lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call, file,
-                line, ncclGetErrorString(error), ncclGetLastError(NULL), hint);
+    lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call,
+                lesson_base(file), line, ncclGetErrorString(error),
+                ncclGetLastError(NULL), hint);
 }
 
 /* --- The command line ------------------------------------------------------------- */
