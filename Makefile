@@ -16,7 +16,7 @@ PROVE := prove --timer
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
 APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
-ON_GPUS := tests/lessons.bats tests/wrong-use.bats
+ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats
 
 .PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
 
@@ -28,6 +28,7 @@ help:
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
 	@echo 'make test-versions  builds against CUDA 12.2 to 13 and NCCL 2.18 to 2.28 (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
+	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make results        on a machine with GPUs: measure everything into results/'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make clean          remove all that was built'
@@ -45,7 +46,7 @@ demo:
 
 # The tests use bats and Perl's prove; what else they need stands here too.
 TEST_PACKAGES := gcc g++ make git perl libopenmpi-dev openmpi-bin bats binutils \
-    clang-format cppcheck shellcheck
+    clang-format cppcheck shellcheck gnuplot-nox
 test:
 	@common/install.sh $(TEST_PACKAGES)
 ifeq ($(BACKEND),cuda)
@@ -73,6 +74,9 @@ test-versions:
 benchmark: $(cpu_library)
 	@$(MPICC) $(CFLAGS) $(WARNINGS) cpu/benchmark.c $(cpu_compile) $(cpu_link) -o build/benchmark
 	@mpirun --oversubscribe -np 4 build/benchmark
+
+results:
+	@results/measure.sh
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'

@@ -45,13 +45,14 @@
     } while (0)
 
 /* For lessons that include cublas_v2.h. */
-#define CHECK_CUBLAS(call)                                                             \
-    do {                                                                               \
-        cublasStatus_t cublas_error = (call);                                          \
-        if (cublas_error != CUBLAS_STATUS_SUCCESS)                                     \
-            lesson_fail("%s failed at %s:%d\n  cuBLAS says: %s (%s)", #call, __FILE__, \
-                        __LINE__, cublasGetStatusString(cublas_error),                 \
-                        cublasGetStatusName(cublas_error));                            \
+#define CHECK_CUBLAS(call)                                                   \
+    do {                                                                     \
+        cublasStatus_t cublas_error = (call);                                \
+        if (cublas_error != CUBLAS_STATUS_SUCCESS)                           \
+            lesson_fail("%s failed at %s:%d\n  cuBLAS says: %s (%s)", #call, \
+                        lesson_base(__FILE__), __LINE__,                     \
+                        cublasGetStatusString(cublas_error),                 \
+                        cublasGetStatusName(cublas_error));                  \
     } while (0)
 
 /* Every function of this file may be called by any lesson, and no lesson calls all. */

@@ -16,6 +16,7 @@ MODULES=${MODULES-cuda/12.2 gcc/12.2.0 openmpi/4.1.6--gcc--12.2.0-cuda-12.2 \
 nccl/2.22.3-1--gcc--12.2.0-cuda-12.2-spack0.22}
 # Only srun can show each rank its own GPU alone, which is what --gpus-per-task asks for.
 LAUNCH=${LAUNCH:-$([ -n "${SLURM_GPUS_PER_TASK:-}" ] && echo srun || echo mpirun)}
+programs= # build's folder, where launch finds them
 
 fail() {
     echo "ERROR: $*" >&2

@@ -21,6 +21,8 @@ for lesson in [0-9][0-9]-*/; do
     test -z "$difference"
     ok $? "$script differs from allreduce.slurm in names and time only"
     [ -z "$difference" ] || echo "$difference"
+    grep -qE "^${lesson%/} +4  OK" jobs/README.md
+    ok $? "the summary in jobs/README.md shows ${lesson%/}"
 done
 
 ! grep -nE -- '^#SBATCH.*(-A|account)' jobs/*.slurm

@@ -144,15 +144,15 @@ static const struct {
     STATUS(CUBLAS_STATUS_SUCCESS, "success"),
     STATUS(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),
     STATUS(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed"),
-    STATUS(CUBLAS_STATUS_INVALID_VALUE, "an invalid value was used as an argument"),
+    STATUS(CUBLAS_STATUS_INVALID_VALUE,
+           "an unsupported value or parameter was passed to the function"),
     STATUS(CUBLAS_STATUS_ARCH_MISMATCH,
-           "an absent device architectural feature is required"),
+           "the function requires an architectural feature absent from the device"),
     STATUS(CUBLAS_STATUS_MAPPING_ERROR, "an access to GPU memory space failed"),
-    STATUS(CUBLAS_STATUS_EXECUTION_FAILED, "the GPU program failed to execute"),
+    STATUS(CUBLAS_STATUS_EXECUTION_FAILED, "the function failed to launch on the GPU"),
     STATUS(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed"),
-    STATUS(CUBLAS_STATUS_NOT_SUPPORTED, "the functionality is not supported"),
-    STATUS(CUBLAS_STATUS_LICENSE_ERROR,
-           "an error was detected when checking the license"),
+    STATUS(CUBLAS_STATUS_NOT_SUPPORTED, "the requested functionality is not supported"),
+    STATUS(CUBLAS_STATUS_LICENSE_ERROR, "the license check failed"),
 #undef STATUS
 };
 
@@ -160,12 +160,12 @@ const char *cublasGetStatusName(cublasStatus_t status) {
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status)
             return statuses[i].name;
-    return "unknown cuBLAS status";
+    return "unrecognized status";
 }
 
 const char *cublasGetStatusString(cublasStatus_t status) {
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status)
             return statuses[i].text;
-    return "unknown cuBLAS status";
+    return "unrecognized status";
 }

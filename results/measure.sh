@@ -1,0 +1,340 @@
+#!/usr/bin/env bash
+# Runs the whole course on this machine's GPUs and writes down what comes out:
+#
+#     make results                    into results/, under ten minutes on four GPUs
+#     results/measure.sh FOLDER       into another folder
+#
+#   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
+#   STAGES='timed checked write'    only some of it, into a folder that has the rest:
+#       timed     what the clock is for: nothing else runs on the machine meanwhile
+#       checked   the rest, at the same time
+#       write     plots and README.md, from the files; needs no GPU
+#   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+course=$(dirname "$here")
+out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
+stages=${STAGES:-timed checked write}
+[ "${BACKEND:-}" = cpu ] || BACKEND=cuda
+export BACKEND LC_ALL=C.UTF-8
+unset MAKEFLAGS MFLAGS MAKELEVEL
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$course"
+
+# --- What there is ------------------------------------------------------------------------
+
+mpirun=(mpirun)
+[ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if [ "$BACKEND" = cpu ]; then
+    [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
+    gpus=${CPU_DEVICES:-4} largest=64K ring_sizes=262144 runs=${RUNS:-3}
+    export OMPI_MCA_mpi_yield_when_idle=1
+    mpirun+=(--oversubscribe)
+else
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+    [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
+    largest=1G ring_sizes='262144 4194304 67108864 268435456' runs=${RUNS:-50}
+fi
+# Command lines are kept as they are typed in the course's folder.
+out=${out#"$course/"}
+# 1, 2, 4 and all GPUs, as far as there are so many.
+counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
+lessons=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//')
+tests_home=${NCCL_TESTS_HOME:-}
+cuda_home=${CUDA_HOME:-/usr/local/cuda}
+sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
+
+# --- Running something, and keeping what it said ---------------------------------------------
+
+say() {
+    printf '%(%H:%M:%S)T  %s\n' -1 "$*" >&2
+}
+
+# keep FILE SECONDS COMMAND…: the command line and its output, at the end of FILE; its exit
+# code if that is not 0. At most so many seconds. Returns 0.
+keep() {
+    local file=$1 limit=$2 code=0 began ended
+    shift 2
+    began=$(date +%s.%N)
+    printf '$ %s\n' "$*" >>"$file"
+    timeout --kill-after=10 "$limit" "$@" >>"$file" 2>&1 </dev/null || code=$?
+    ended=$(date +%s.%N)
+    [ "$code" -eq 0 ] || printf '[exit code %d]\n' "$code" >>"$file"
+    awk -v a="$began" -v b="$ended" 'BEGIN { printf "[%.1f s]\n\n", b - a }' >>"$file"
+    [ "$code" -eq 0 ] || { say "exit code $code: $*"; echo "$*" >>"$work/failed"; }
+}
+
+fresh() { # FILE…: in $out, empty
+    local file
+    for file in "$@"; do
+        : >"$out/$file"
+    done
+}
+
+# How a lesson is started where its defaults take minutes.
+arguments() {
+    case $1 in
+    *bandwidth) echo --max "${2:-64K}" --factor 8 ;;
+    esac
+}
+
+# --- The machine ------------------------------------------------------------------------------
+
+machine() {
+    fresh machine.txt
+    {
+        date -u '+date: %Y-%m-%d %H:%M UTC'
+        echo "course: $(git describe --always --dirty 2>/dev/null || echo unknown)"
+        echo "gpus: $gpus"
+        echo "cpus: $(nproc)"
+        awk '/MemTotal/ { printf "memory: %.0f GiB\n", $2 / 1048576 }' /proc/meminfo
+        sed -nE 's/^PRETTY_NAME="?([^"]*)"?/system: \1/p' /etc/os-release
+        echo "kernel: $(uname -r)"
+        echo "compiler: $(mpicc --version | head -n 1)"
+        echo "mpi: $(mpirun --version | head -n 1)"
+        "${mpirun[@]}" -np 1 00-nccl-hello-world/hello | sed -n 's/^NCCL /nccl: &/p'
+        env | sort | sed -n 's/^\(NCCL_[A-Z_]*=\)/environment: \1/p'
+        echo
+    } >>"$out/machine.txt"
+    if [ "$BACKEND" != cpu ]; then
+        keep "$out/machine.txt" 30 nvidia-smi
+        keep "$out/machine.txt" 30 nvidia-smi topo -m
+    fi
+    keep "$out/machine.txt" 30 lscpu
+}
+
+# --- What the clock is for --------------------------------------------------------------------
+
+# hello, from mpirun to the prompt: five runs as they are, then one of a copy that notes the
+# time after each call.
+hello_time() {
+    local run began code
+    fresh hello-time.txt
+    for run in 1 2 3 4 5 6; do
+        began=$(date +%s.%N)
+        timeout 60 "${mpirun[@]}" -np "$gpus" 00-nccl-hello-world/hello >/dev/null || return 0
+        [ "$run" -eq 1 ] || # the first one loads libraries from disk
+            awk -v a="$began" -v b="$(date +%s.%N)" -v n="$gpus" -v run="$((run - 1))" \
+                'BEGIN { printf "run %d: hello on %d ranks, mpirun to prompt %.2f s\n", run, n, b - a }' \
+                >>"$out/hello-time.txt"
+    done
+    mkdir -p "$work/hello/09-hello-time"
+    cp -r Makefile common cpu "$work/hello"
+    awk 'NR == 1 { print "#include <stdio.h>\n#include <time.h>"
+            print "static double stamp_at[99], stamp_last; static const char *stamp_of[99]; static int stamps;"
+            print "static double stamp_now(void) { struct timespec t; timespec_get(&t, TIME_UTC);"
+            print "    return (double)t.tv_sec + (double)t.tv_nsec / 1e9; }"
+            print "static void stamp(const char *of) { if (stamps < 99) {"
+            print "    stamp_of[stamps] = of; stamp_at[stamps++] = stamp_now(); } }" }
+        /return exit_code;/ {
+            print "    if (rank == 0) for (int i = 0; i < stamps; i++)"
+            print "        fprintf(stderr, \"stamp %.6f %s\\n\", stamp_at[i], stamp_of[i]);" }
+        match($0, /(MPI_|cuda|nccl)[A-Za-z_]+\(/) && /CHECK_.*\);$/ {
+            $0 = $0 " stamp(\"" substr($0, RSTART, RLENGTH - 1) "\");" }
+        /lesson_one_gpu_per_rank\(\);/ { $0 = $0 " stamp(\"lesson_one_gpu_per_rank\");" }
+        { print }
+        /^int main/ { print "    stamp(\"mpirun, until the program starts\");" }' \
+        00-nccl-hello-world/hello.c >"$work/hello/09-hello-time/hello.c"
+    printf 'PROGRAM := hello\ninclude ../common/build.mk\n' >"$work/hello/09-hello-time/Makefile"
+    make -s -C "$work/hello/09-hello-time" WARNINGS= >/dev/null
+    code=0
+    began=$(date +%s.%N)
+    timeout 60 "${mpirun[@]}" -np "$gpus" "$work/hello/09-hello-time/hello" \
+        >/dev/null 2>"$work/stamps" || code=$?
+    [ "$code" -eq 0 ] || return 0
+    {
+        printf '\nwhere it goes, on rank 0 of another run (calls above 10 ms):\n'
+        awk -v began="$began" -v ended="$(date +%s.%N)" '
+            function line(seconds, what) { printf "%8.3f s  %s\n", seconds, what }
+            BEGIN { last = began }
+            /^stamp / {
+                at = $2; sub(/^stamp [0-9.]+ /, "")
+                if (at - last >= 0.01) line(at - last, $0); else rest += at - last
+                last = at
+            }
+            END { line(rest, "all other calls"); line(ended - last, "from MPI_Finalize to the prompt")
+                line(ended - began, "together") }' "$work/stamps"
+    } >>"$out/hello-time.txt"
+}
+
+ring_time() {
+    local count form
+    fresh ring.txt
+    for count in $ring_sizes; do
+        for form in '' '--pieces 2' '--pieces 4' '--pieces 8'; do
+            # shellcheck disable=SC2086 # two words, or none
+            keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
+                -n "$count" --time $form
+        done
+    done
+}
+
+plot() { # NAME: NAME.csv to NAME.svg, where there is gnuplot
+    if command -v gnuplot >/dev/null; then
+        make -s plot CSV="$out/$1.csv" SVG="$out/$1.svg" || say "no plot of $1.csv"
+    fi
+}
+
+bandwidth() {
+    local n mode
+    for n in $counts; do
+        fresh "bandwidth-$n.txt"
+        # In the folder, so that the command line that is kept is one that anybody can type.
+        keep "$out/bandwidth-$n.txt" 150 "${mpirun[@]}" -np "$n" 06-bandwidth/bandwidth \
+            --max "$largest" --csv "$out/bandwidth-$n.csv"
+    done
+    # Small messages, launched in four ways.
+    fresh bandwidth-small.txt bandwidth-small.csv
+    for mode in '' --graph --register '--register --graph'; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/bandwidth-small.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
+            --op all_reduce,all_gather,reduce_scatter --max 64K --csv "$work/small.csv" $mode
+        if [ -s "$out/bandwidth-small.csv" ]; then
+            sed 1d "$work/small.csv" >>"$out/bandwidth-small.csv"
+        else
+            cp "$work/small.csv" "$out/bandwidth-small.csv"
+        fi
+    done
+}
+
+# NVIDIA's own figures, right after ours. Built with MPI: one process a GPU, like ours.
+nccl_tests() {
+    local name program
+    [ -n "$tests_home" ] || return 0
+    fresh nccl-tests.txt
+    for name in broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv; do
+        program=$tests_home/build/${name}_perf
+        [ -x "$program" ] || program=$tests_home/${name}_perf
+        [ -x "$program" ] || { say "no ${name}_perf in $tests_home"; continue; }
+        if ldd "$program" | grep -q libmpi; then
+            keep "$out/nccl-tests.txt" 90 "${mpirun[@]}" -np "$gpus" "$program" -b 8 -e 1G -f 2 -g 1
+        else
+            keep "$out/nccl-tests.txt" 90 "$program" -b 8 -e 1G -f 2 -g "$gpus"
+        fi
+    done
+}
+
+pytorch() {
+    { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
+        >/dev/null 2>&1 || return 0
+    fresh pytorch.txt
+    keep "$out/pytorch.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py
+}
+
+# --- What only has to be right ----------------------------------------------------------------
+
+every_lesson() {
+    local n lesson
+    fresh lessons.txt
+    for n in $counts; do
+        for lesson in $lessons; do
+            # shellcheck disable=SC2046 # words
+            keep "$out/lessons.txt" 60 "${mpirun[@]}" -np "$n" "$lesson" $(arguments "$lesson")
+        done
+    done
+}
+
+tests() {
+    fresh tests.txt
+    if [ "$BACKEND" = cpu ]; then
+        keep "$out/tests.txt" 500 prove --timer tests/wrong-use.bats
+    else
+        keep "$out/tests.txt" 500 make test BACKEND=cuda
+    fi
+}
+
+memcheck() { # LESSON
+    # shellcheck disable=SC2046 # words
+    keep "$work/memcheck-${1%/*}" 300 "${mpirun[@]}" -np "$gpus" \
+        "$sanitizer" --tool memcheck --error-exitcode 1 "$1" $(arguments "$1" 4K)
+}
+
+# repeat LESSON: so many runs in a row; one line.
+repeat() {
+    local lesson=$1 run failed=0 began said
+    said=$work/run-$(basename "$lesson")
+    began=$(date +%s)
+    for ((run = 1; run <= runs; run++)); do
+        # shellcheck disable=SC2046 # words
+        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$gpus" "$lesson" \
+            $(arguments "$lesson" 4K) >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
+            failed=$((failed + 1))
+            { echo "run $run of $lesson:"; cat "$said"; } >>"$work/failed-runs"
+        fi
+    done
+    [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $lesson" >>"$work/failed"
+    echo "mpirun -np $gpus $lesson $(arguments "$lesson" 4K): $runs runs in a row," \
+        "$failed failed or hung, $(($(date +%s) - began)) s" | sed 's/ :/:/' >"$work/row-${lesson%/*}"
+}
+
+# All at once: none of this is timed, and a machine that is busy finds more.
+checked() {
+    local lesson
+    every_lesson &
+    tests &
+    for lesson in $lessons; do
+        repeat "$lesson" &
+    done
+    wait
+    if [ -x "$sanitizer" ]; then
+        for lesson in $lessons; do
+            memcheck "$lesson" &
+        done
+        wait
+        cat "$work"/memcheck-* >"$out/memcheck.txt"
+    else
+        say 'no compute-sanitizer: memcheck.txt is left out'
+    fi
+    cat "$work"/row-* >"$out/repeat.txt"
+}
+
+# --- README.md --------------------------------------------------------------------------------
+
+# Tables from the files, in place of what follows the mark in README.md.
+write_readme() {
+    local mark='<!-- Everything below is written by measure.sh. -->' csv
+    for csv in "$out"/bandwidth-*.csv; do
+        [ ! -f "$csv" ] || plot "$(basename "$csv" .csv)"
+    done
+    [ "$out" -ef "$here" ] || cp "$here/README.md" "$out/README.md"
+    {
+        sed "/^$mark\$/q" "$out/README.md"
+        echo
+        "$here/tables.sh" "$out"
+    } >"$work/README.md"
+    cp "$work/README.md" "$out/README.md"
+}
+
+SECONDS=0
+if [ "$stages" != write ]; then
+    say "building (BACKEND=$BACKEND)"
+    make -s all >/dev/null
+fi
+for stage in $stages; do
+    case $stage in
+    timed)
+        say 'machine, hello' && machine && hello_time
+        say 'ring' && ring_time
+        say 'bandwidth' && bandwidth
+        say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
+        ;;
+    checked)
+        say "every lesson, the tests, $runs runs in a row, memcheck" && checked
+        ;;
+    write)
+        write_readme
+        ;;
+    *)
+        echo "$0: STAGES: $stage is none of timed, checked, write" >&2
+        exit 2
+        ;;
+    esac
+done
+say "done in $SECONDS s: $out"
+if [ -s "$work/failed" ]; then
+    say 'these failed:' && cat "$work/failed" >&2
+    [ ! -s "$work/failed-runs" ] || cat "$work/failed-runs" >&2
+    exit 1
+fi
