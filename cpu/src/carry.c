@@ -110,7 +110,10 @@ void call_release(struct call *call) {
     }
     free(call->heard);
     free(call->theirs);
-    free(call->payloads);
+    if (call->payloads && call->payloads == call->comm->scratch)
+        call->comm->scratch_lent = false;
+    else
+        free(call->payloads);
     free(call->contribution);
     free(call->result);
     free(call->requests);
@@ -406,6 +409,20 @@ static void finish_inline(struct call *call) {
 
 /* --- Large data: MPI moves it ----------------------------------------------------- */
 
+/* Room for what comes in: the communicator's own, where no other call has it, since fresh
+ * memory costs more than the data that it takes. */
+static char *borrow(struct ncclComm *comm, size_t bytes) {
+    if (comm->scratch_lent)
+        return must_alloc(bytes);
+    if (bytes > comm->scratch_bytes) {
+        free(comm->scratch);
+        comm->scratch = must_alloc(bytes);
+        comm->scratch_bytes = bytes;
+    }
+    comm->scratch_lent = true;
+    return comm->scratch;
+}
+
 /* Block p of `from` goes to rank p, block p of `to` comes from it. Pair by pair: Open
  * MPI's own non-blocking forms are half as fast for large blocks. */
 static int exchange(struct call *call, const char *from, char *to, MPI_Datatype what,
@@ -476,7 +493,7 @@ static void start_moving(struct call *call) {
             memcpy(to + skip, raw + skip, bytes);
         break;
     case CALL_REDUCE_SCATTER:
-        call->payloads = must_alloc(travel_bytes(call) * (size_t)n);
+        call->payloads = borrow(comm, travel_bytes(call) * (size_t)n);
         error = exchange(call, from, call->payloads, what, tag);
         break;
     case CALL_GATHER:

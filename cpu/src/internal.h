@@ -304,6 +304,9 @@ struct ncclComm {
     uint64_t started, moved, ended; // collectives, in order
     struct facts history[HISTORY];  // the newest of them
     struct early *early, *last_early;
+    char *scratch; // for one call at a time
+    size_t scratch_bytes;
+    bool scratch_lent;
     struct redop *redops;
     int nredops;
     uint64_t splits;

@@ -468,6 +468,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
         check_unfinished("ncclCommDestroy", CALLER, comm);
         flush(comm, "ncclCommDestroy", CALLER);
     }
+    if (!comm->scratch_lent) {
+        free(comm->scratch);
+        comm->scratch = NULL;
+        comm->scratch_bytes = 0;
+    }
     comm->destroyed = true;
     comm->end_site = CALLER;
     return ncclSuccess;
