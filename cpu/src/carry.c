@@ -11,7 +11,7 @@
  */
 #include "internal.h"
 
-enum { INLINE_BYTES = 1024 };
+enum { INLINE_BYTES = 1024, LARGE_BLOCK = 1 << 20 };
 
 static bool reduces(int kind) {
     return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE || kind == CALL_REDUCE_SCATTER;
@@ -423,8 +423,8 @@ static char *borrow(struct ncclComm *comm, size_t bytes) {
     return comm->scratch;
 }
 
-/* Block p of `from` goes to rank p, block p of `to` comes from it. Pair by pair: Open
- * MPI's own non-blocking forms are half as fast for large blocks. */
+/* Block p of `from` goes to rank p, block p of `to` comes from it, all at once. Open
+ * MPI's own non-blocking forms are slower, but for an all-to-all of large blocks. */
 static int exchange(struct call *call, const char *from, char *to, MPI_Datatype what,
                     int tag) {
     struct ncclComm *comm = call->comm;
@@ -488,6 +488,11 @@ static void start_moving(struct call *call) {
                                 count, what, comm->mpi, request);
         break;
     case CALL_ALL_TO_ALL:
+        if (bytes >= LARGE_BLOCK) {
+            error = PMPI_Ialltoall(raw == to ? MPI_IN_PLACE : raw, count, what, to, count,
+                                   what, comm->mpi, request);
+            break;
+        }
         error = exchange(call, raw, to, what, tag);
         if (raw != to)
             memcpy(to + skip, raw + skip, bytes);
