@@ -107,7 +107,7 @@ LESSON_FUNCTION const char *measure_options(int argc, char **argv,
                                             const struct measure_option *options) {
     // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
+    const char *program = lesson_base(argv[0]);
     char problem[256] = "";
     for (const struct measure_option *o = options; o->name; o++)
         if (o->number)

@@ -93,9 +93,7 @@ static const void *contribution(struct call *call) {
         return from;
     size_t n =
         f->count * (f->kind == CALL_REDUCE_SCATTER ? (size_t)call->comm->nranks : 1);
-    call->contribution = malloc(n * type_size(carry_type(f->type)) + 1);
-    if (!call->contribution)
-        abort();
+    call->contribution = must_grow(NULL, n * type_size(carry_type(f->type)) + 1);
     to_carry(call->contribution, from, n, f->type, f->redop, call->scalar);
     return call->contribution;
 }
@@ -137,9 +135,7 @@ static bool partners(const struct facts *a, const struct facts *b) {
 static void *reduce_here(struct call **calls, int n, size_t first, size_t count) {
     int type = carry_type(calls[0]->facts.type);
     size_t bytes = count * type_size(type), skip = first * type_size(type);
-    char *total = malloc(bytes + 1);
-    if (!total)
-        abort();
+    char *total = must_grow(NULL, bytes + 1);
     memcpy(total, (const char *)contribution(calls[0]) + skip, bytes);
     for (int r = 1; r < n; r++)
         reduce_into(total, (const char *)contribution(calls[r]) + skip, count, type,
@@ -182,9 +178,7 @@ static void carry_here(struct call **calls, int n) {
             size_t out = call_recv_bytes(calls[r]);
             if (out == 0)
                 continue;
-            char *to = results[r] = malloc(out);
-            if (!to)
-                abort();
+            char *to = results[r] = must_grow(NULL, out);
             for (int p = 0; p < n; p++) {
                 size_t offset;
                 if (brings(calls[p], r, &offset) &&
@@ -455,18 +449,16 @@ static void start_moving(struct call *call) {
     MPI_Op op = mpi_op(f->redop, carry_type(type));
     int tag = (int)(f->seq & 0x7fff), n = comm->nranks, error = MPI_SUCCESS;
     bool each = f->kind == CALL_ALL_TO_ALL || f->kind == CALL_REDUCE_SCATTER;
-    int pairs = each ? 2 * (n - 1) : 1;
-    MPI_Request *request = call->requests = must_alloc((size_t)pairs * sizeof *request);
-    for (call->nrequests = 0; call->nrequests < pairs; call->nrequests++)
+    int most = each && n > 1 ? 2 * (n - 1) : 1;
+    MPI_Request *request = call->requests = must_alloc((size_t)most * sizeof *request);
+    for (call->nrequests = 0; call->nrequests < most; call->nrequests++)
         request[call->nrequests] = MPI_REQUEST_NULL;
     call->state = CALL_MOVING;
     bool widened = carry_type(type) != type;
     size_t result_bytes = f->count * type_size(carry_type(type));
     if (reduces(f->kind) && call_recv_bytes(call) && widened &&
         f->kind != CALL_REDUCE_SCATTER) {
-        call->result = malloc(result_bytes + 1);
-        if (!call->result)
-            abort();
+        call->result = must_grow(NULL, result_bytes + 1);
     }
     void *result = call->result ? call->result : to;
     const void *ours = from == result ? MPI_IN_PLACE : from;

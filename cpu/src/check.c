@@ -421,8 +421,6 @@ void check_group_open(const char *name, void *site, struct stream *stream) {
     report(&text, true);
 }
 
-size_t events_left(void **site); // cuda.c
-
 static void add_left(struct text *text, const char *what, size_t n, void *site) {
     char where[256];
     if (n > 0)

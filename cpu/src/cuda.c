@@ -8,9 +8,6 @@
 static __thread cudaError_t last_error = cudaSuccess;
 static __thread int current_device;
 
-cudaError_t cuda_error(cudaError_t error); // for memory.c too
-
-/* Remembers an error for cudaGetLastError, and returns it. */
 cudaError_t cuda_error(cudaError_t error) {
     if (error != cudaSuccess && error != cudaErrorNotReady)
         last_error = error;
@@ -755,9 +752,6 @@ cudaError_t cudaEventCreate(cudaEvent_t *out) {
     return error;
 }
 
-size_t events_left(void **site); // check.c
-
-/* How many events there are, and where the newest was made. */
 size_t events_left(void **site) {
     size_t n = 0;
     for (struct CUevent_st *event = events; event; event = event->next, n++)

@@ -87,7 +87,10 @@ const struct memory *memory_freed(const void *address);
 void *shadow(const void *address);
 cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void *site);
 void memory_destroy(struct memory *memory, void *site);
-void memory_guard(struct memory *memory); // protection after in_use or its ranges changed
+void memory_guard(
+    struct memory *memory); // its protection, after an operation came or went
+cudaError_t cuda_error(cudaError_t error); // remembers it for cudaGetLastError
+size_t events_left(void **site); // how many there are, and where the newest was made
 const char *memory_kind_name(enum memory_kind kind);
 size_t memory_count(void);
 struct memory *memory_at(size_t i);
@@ -325,7 +328,6 @@ struct ncclComm *comm_create(uint64_t id, int rank, int nranks, const int *world
                              int device, const char *maker, void *site);
 ncclResult_t nccl_error(ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void nccl_error_text(const char *text);
 
 /* setup.c */
 struct init { // a call of ncclCommInitRank that has not returned

@@ -304,8 +304,6 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
 
 /* --- The calls -------------------------------------------------------------------- */
 
-cudaError_t cuda_error(cudaError_t error); // cuda.c: remembers it
-
 cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     PUBLIC_CALL;
     return cuda_error(!pointer ? cudaErrorInvalidValue

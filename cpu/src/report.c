@@ -153,16 +153,12 @@ void text_add(struct text *text, const char *format, ...) {
     text->used += bytes;
 }
 
-static void say(struct text *text) {
+void report_note(struct text *text) {
     fflush(stdout);
     fprintf(stderr, "NCCL CHECK: %s", text->at);
     fflush(stderr);
     free(text->at);
     *text = (struct text){0};
-}
-
-void report_note(struct text *text) {
-    say(text);
 }
 
 /* Whether this is the first rank of the job on its host that has something to report: it
@@ -186,7 +182,7 @@ void report(struct text *text, bool may_go_on) {
         return;
     }
     if (library.check == CHECK_WARN && may_go_on) {
-        say(text);
+        report_note(text);
         return;
     }
     // An error that several ranks find is told by one, which ends the others: the first
@@ -201,7 +197,7 @@ void report(struct text *text, bool may_go_on) {
         }
     }
     library.over = true;
-    say(text);
+    report_note(text);
     if (library.mpi)
         PMPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
