@@ -1,8 +1,10 @@
 # One front door. `make help` lists the targets.
 include common/build.mk
 
-# More ranks than cores must share them politely; containers often run as root.
+# More ranks than cores must share them politely, and programs that run at the same time must
+# not all be bound to the first of them; containers often run as root.
 export OMPI_MCA_mpi_yield_when_idle = 1
+export OMPI_MCA_hwloc_base_binding_policy = none
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
@@ -45,13 +47,16 @@ demo:
 	@$(foreach lesson,$(LESSONS:.c=),$(call demo_run,$(lesson) $(demo_$(notdir $(lesson)))))
 
 # The tests use bats and Perl's prove; what else they need stands here too.
-TEST_PACKAGES := gcc g++ make git perl libopenmpi-dev openmpi-bin bats binutils \
-    clang-format cppcheck shellcheck gnuplot-nox
+GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
+TEST_PACKAGES := $(GPU_TEST_PACKAGES) g++ git binutils clang-format cppcheck shellcheck \
+    gnuplot-nox
 test:
-	@common/install.sh $(TEST_PACKAGES)
 ifeq ($(BACKEND),cuda)
-	$(PROVE) $(ON_GPUS)
+	@common/install.sh $(GPU_TEST_PACKAGES)
+	@$(MAKE) -s all
+	$(PROVE) -j$(words $(ON_GPUS)) $(ON_GPUS)
 else
+	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s BACKEND=cpu all
 	@$(MAKE) -s cpu-flags >/dev/null
 	@$(MAKE) -s cpu-flags SANITIZE=1 >/dev/null

@@ -7,14 +7,14 @@
 #include <cublas_v2.h>
 
 /* One step: what came in with the last one goes out, and what comes in is returned. */
-static struct chunk exchange(struct ring *r, int step, int piece, int pieces) {
-    const struct chunk out = ring_chunk(r, r->rank - step, piece, pieces);
-    const struct chunk in = ring_chunk(r, r->rank - step - 1, piece, pieces);
+static struct chunk exchange(struct ring *r, struct lane l, int step, int piece) {
+    const struct chunk out = ring_chunk(r, r->rank - step, piece);
+    const struct chunk in = ring_chunk(r, r->rank - step - 1, piece);
     const float *from = step == 0 ? out.mine : out.sum;
     // Without the group each rank waits in its send for a receive that no rank reaches.
     CHECK_NCCL(ncclGroupStart());
-    CHECK_NCCL(ncclSend(from, out.count, ncclFloat32, r->next, r->comm, r->stream));
-    CHECK_NCCL(ncclRecv(in.sum, in.count, ncclFloat32, r->previous, r->comm, r->stream));
+    CHECK_NCCL(ncclSend(from, out.count, ncclFloat32, r->next, l.comm, l.stream));
+    CHECK_NCCL(ncclRecv(in.sum, in.count, ncclFloat32, r->previous, l.comm, l.stream));
     CHECK_NCCL(ncclGroupEnd());
     r->sent += out.count * sizeof(float);
     return in;
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&r.comm, nranks, id, rank));
 
-    // cuBLAS adds on the GPU; pipelined, in its own stream, which gives way to NCCL's.
+    // cuBLAS adds on the GPU; pipelined, in a stream of its own that gives way to NCCL's.
     CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
     ring_pipe(&r);
     cublasHandle_t blas;
@@ -49,35 +49,36 @@ int main(int argc, char **argv) {
 
     // Rank 0 brings 1, 2, 3, …, rank 1 10, 20, 30, …: a sum's digits say who is in it.
     float *host = ring_before(&r), *result = host + r.count;
-    CHECK_CUDA(cudaMalloc((void **)&r.mine, r.bytes));
-    CHECK_CUDA(cudaMalloc((void **)&r.sum, r.bytes));
+    ring_malloc(&r);
     CHECK_CUDA(cudaMemcpyAsync(r.mine, host, r.bytes, cudaMemcpyHostToDevice, r.stream));
     CHECK_CUDA(cudaMemcpyAsync(r.sum, host, r.bytes, cudaMemcpyHostToDevice, r.stream));
 
     // Plain: the first round adds its own to what came in, the second only passes it on.
     const float one = 1;
-    while (!r.pieces && measure_again(&r.ring, r.stream))
+    while (!r.pipelined && measure_again(&r.ring, r.stream))
         for (int step = 0; step < 2 * (nranks - 1); step++) {
-            const struct chunk in = exchange(&r, step, 0, 1);
+            const struct chunk in = exchange(&r, r.lanes[0], step, 0);
             if (step < nranks - 1)
                 CHECK_CUBLAS(cublasSaxpy_64(blas, in.count, &one, in.mine, 1, in.sum, 1));
             ring_show(&r, step);
         }
-    // Pipelined: while the second stream adds one piece of a chunk, the next one travels.
-    while (r.pieces && measure_again(&r.ring, r.stream))
-        for (int step = 0; step < 2 * (nranks - 1); step++) {
-            const int pieces = step < nranks ? r.pieces : 1;
-            for (int piece = 0; piece < pieces; piece++) {
-                CHECK_CUDA(cudaStreamWaitEvent(r.stream, r.added[piece], 0));
-                const struct chunk in = exchange(&r, step, piece, pieces);
+    // Pipelined: while one piece of a chunk is added, others travel in two lanes.
+    while (r.pipelined && measure_again(&r.ring, r.stream)) {
+        ring_fork(&r);
+        for (int step = 0; step < 2 * (nranks - 1); step++)
+            for (int piece = 0; piece < r.pieces; piece++) {
+                const struct lane l = r.lanes[piece % RING_LANES];
+                CHECK_CUDA(cudaStreamWaitEvent(l.stream, r.added[piece], 0));
+                const struct chunk in = exchange(&r, l, step, piece);
                 if (step >= nranks - 1)
                     continue;
-                CHECK_CUDA(cudaEventRecord(r.received, r.stream));
-                CHECK_CUDA(cudaStreamWaitEvent(r.adding, r.received, 0));
+                CHECK_CUDA(cudaEventRecord(l.received, l.stream));
+                CHECK_CUDA(cudaStreamWaitEvent(r.adding, l.received, 0));
                 CHECK_CUBLAS(cublasSaxpy_64(blas, in.count, &one, in.mine, 1, in.sum, 1));
                 CHECK_CUDA(cudaEventRecord(r.added[piece], r.adding));
             }
-        }
+        ring_join(&r);
+    }
     CHECK_CUDA(cudaMemcpy(result, r.sum, r.bytes, cudaMemcpyDeviceToHost));
 
     // NCCL's own, on the same numbers, is the judge of the result and of the time.
@@ -88,8 +89,7 @@ int main(int argc, char **argv) {
     const int exit_code = ring_verdict(&r, result, host);
 
     // In reverse order: nothing may go while something made later still uses it.
-    CHECK_CUDA(cudaFree(r.sum));
-    CHECK_CUDA(cudaFree(r.mine));
+    ring_free(&r);
     free(host);
     CHECK_CUBLAS(cublasDestroy(blas));
     ring_pipe_destroy(&r);

@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+/* User buffer registration, since NCCL 2.19. */
+#define MEASURE_CAN_REGISTER (NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1))
+
 /* --- The command line ------------------------------------------------------------- */
 
 /* One option of a lesson: exactly one of flag, number, text and names is not null. */
@@ -147,12 +150,13 @@ LESSON_FUNCTION const char *measure_options(int argc, char **argv,
  * one is the batch's, divided. It is the slowest rank's, because a collective is over
  * when it is over everywhere. What counts is the median of the batches. */
 enum {
-    MEASURE_REPEAT = 20,  // operations in a batch, at most
-    MEASURE_BATCHES = 50, // batches, at most
-    MEASURE_ENOUGH = 5,   // and at least
+    MEASURE_REPEAT = 20,   // operations in a batch, at most
+    MEASURE_BATCHES = 200, // batches, at most
+    MEASURE_ENOUGH = 5,    // and at least
     MEASURE_LISTED = 64,
 };
 static const double measure_batch_seconds = 0.02; // no operation is added beyond these
+static const double measure_least_seconds = 0.01; // a median has at least so many in it
 static const double measure_total_seconds = 0.03; // no batch is added beyond these
 static const double measure_stable = 0.02; // half of the batches lie this close together
 
@@ -218,8 +222,9 @@ LESSON_FUNCTION bool measure_settled(struct measure *m, double seconds) {
     double high = measure_quantile(m->batches, m->nbatches, 0.75);
     m->seconds = measure_quantile(m->batches, m->nbatches, 0.5);
     return m->nbatches == MEASURE_BATCHES ||
-           (m->nbatches >= MEASURE_ENOUGH && (high - low <= measure_stable * m->seconds ||
-                                              m->spent > measure_total_seconds));
+           (m->nbatches >= MEASURE_ENOUGH && m->spent > measure_least_seconds &&
+            (high - low <= measure_stable * m->seconds ||
+             m->spent > measure_total_seconds));
 }
 
 /* A captured batch: launched as a whole, as often as its median needs. */
@@ -330,19 +335,29 @@ LESSON_FUNCTION struct measure_law measure_fit(const double *sizes, const double
 
 /* --- 05-ring-allreduce ------------------------------------------------------------ */
 
-enum { RING_PIECES = 16 };
+enum { RING_PIECES = 16, RING_LANES = 2 };
+
+/* One of the ways round the ring. A communicator's operations wait for one another; those
+ * of two go on at the same time. */
+struct lane {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    cudaEvent_t received, done;
+    void *registered[2];
+};
 
 struct ring {
     int rank, nranks, next, previous;
     size_t count, bytes; // of a rank's buffer
     float *mine, *sum;   // on the GPU: what this rank brings, and what becomes the sum
     ncclComm_t comm;
-    cudaStream_t stream; // sends and receives
-    cudaStream_t adding; // adds; the same one unless pipelined
-    cudaEvent_t received, added[RING_PIECES];
-    int pieces;  // of a chunk; 0: plain
+    cudaStream_t stream;
+    struct lane lanes[RING_LANES]; // plain: the first one, with comm and stream
+    cudaStream_t adding;           // plain: stream
+    cudaEvent_t begin, added[RING_PIECES];
+    bool timed, pipelined;
+    int pieces;  // of a chunk; plain: 1
     size_t sent; // bytes, counted by the lesson
-    bool timed;
     struct measure ring, nccl;
 };
 
@@ -352,33 +367,32 @@ struct chunk {
     size_t count;
 };
 
-/* Piece `piece` of `pieces` of chunk number `index`, counted round the ring: -1 is the
- * last. Chunks differ by one element at most, and may be empty. */
-LESSON_FUNCTION struct chunk ring_chunk(const struct ring *r, int index, int piece,
-                                        int pieces) {
-    const size_t n = (size_t)r->nranks * (size_t)pieces;
+/* A piece of chunk number `index`, counted round the ring: -1 is the last. Chunks differ
+ * by one element at most, and may be empty; so may pieces. */
+LESSON_FUNCTION struct chunk ring_chunk(const struct ring *r, int index, int piece) {
+    const size_t n = (size_t)r->nranks * (size_t)r->pieces;
     const size_t part =
-        (size_t)((index + 2 * r->nranks) % r->nranks) * (size_t)pieces + (size_t)piece;
+        (size_t)((index + 2 * r->nranks) % r->nranks) * (size_t)r->pieces + (size_t)piece;
     const size_t from = r->count * part / n, to = r->count * (part + 1) / n;
     return (struct chunk){r->mine + from, r->sum + from, to - from};
 }
 
 LESSON_FUNCTION struct ring ring_options(int argc, char **argv, int rank, int nranks) {
     struct ring r = {.rank = rank, .nranks = nranks};
-    bool pipelined = false;
     size_t pieces = 0;
     const struct measure_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = &r.count,
          .usual = (size_t)nranks, .least = 1},
         {"--time", NULL, "no tables, but times, and the bytes that a rank sends",
          .flag = &r.timed},
-        {"--pipelined", NULL, "adds one half of a chunk while the other half travels",
-         .flag = &pipelined},
-        {"--pieces", "P", "pipelined, in P pieces a chunk instead of 2",
+        {"--pipelined", NULL, "adds one piece of a chunk while others travel",
+         .flag = &r.pipelined},
+        {"--pieces", "P", "pipelined, in P pieces a chunk instead of 4",
          .number = &pieces, .least = 1, .most = RING_PIECES},
         {0}};
     measure_options(argc, argv, options);
-    r.pieces = pieces ? (int)pieces : pipelined ? 2 : 0;
+    r.pipelined |= pieces > 0;
+    r.pieces = pieces ? (int)pieces : r.pipelined ? 4 : 1;
     r.bytes = r.count * sizeof(float);
     r.next = (rank + 1) % nranks;
     r.previous = (rank + nranks - 1) % nranks;
@@ -386,23 +400,93 @@ LESSON_FUNCTION struct ring ring_options(int argc, char **argv, int rank, int nr
     return r;
 }
 
-/* The second stream and the events, if pipelined. */
+/* The lanes; if pipelined, with a communicator and a stream each, a stream that adds, and
+ * the events. */
 LESSON_FUNCTION void ring_pipe(struct ring *r) {
-    r->adding = r->stream;
-    if (!r->pieces)
+    r->lanes[0].comm = r->comm;
+    r->lanes[0].stream = r->adding = r->stream;
+    if (!r->pipelined)
         return;
+    // An operation holds up to maxCTAs multiprocessors until it is done. Those of all
+    // lanes must find room at the same time, or they could wait for each other's for
+    // ever: "Using multiple NCCL communicators concurrently" in NCCL's manual.
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.maxCTAs = 32;
+    for (struct lane *lane = r->lanes; lane < r->lanes + RING_LANES; lane++) {
+        CHECK_NCCL(ncclCommSplit(r->comm, 0, r->rank, &lane->comm, &config));
+        CHECK_CUDA(
+            cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
+    }
     CHECK_CUDA(cudaStreamCreateWithFlags(&r->adding, cudaStreamNonBlocking));
-    CHECK_CUDA(cudaEventCreateWithFlags(&r->received, cudaEventDisableTiming));
+    CHECK_CUDA(cudaEventCreateWithFlags(&r->begin, cudaEventDisableTiming));
     for (int p = 0; p < r->pieces; p++)
         CHECK_CUDA(cudaEventCreateWithFlags(&r->added[p], cudaEventDisableTiming));
 }
 
 LESSON_FUNCTION void ring_pipe_destroy(struct ring *r) {
+    if (!r->pipelined)
+        return;
     for (int p = 0; p < r->pieces; p++)
         CHECK_CUDA(cudaEventDestroy(r->added[p]));
-    if (r->pieces) {
-        CHECK_CUDA(cudaEventDestroy(r->received));
-        CHECK_CUDA(cudaStreamDestroy(r->adding));
+    CHECK_CUDA(cudaEventDestroy(r->begin));
+    CHECK_CUDA(cudaStreamDestroy(r->adding));
+    for (struct lane *lane = r->lanes; lane < r->lanes + RING_LANES; lane++) {
+        CHECK_CUDA(cudaEventDestroy(lane->done));
+        CHECK_CUDA(cudaEventDestroy(lane->received));
+        CHECK_CUDA(cudaStreamDestroy(lane->stream));
+        CHECK_NCCL(ncclCommDestroy(lane->comm));
+    }
+}
+
+/* The lanes begin when r->stream has come this far. */
+LESSON_FUNCTION void ring_fork(struct ring *r) {
+    CHECK_CUDA(cudaEventRecord(r->begin, r->stream));
+    for (int i = 0; i < RING_LANES; i++)
+        CHECK_CUDA(cudaStreamWaitEvent(r->lanes[i].stream, r->begin, 0));
+}
+
+/* r->stream goes on when the lanes have come this far. */
+LESSON_FUNCTION void ring_join(struct ring *r) {
+    for (int i = 0; i < RING_LANES; i++) {
+        CHECK_CUDA(cudaEventRecord(r->lanes[i].done, r->lanes[i].stream));
+        CHECK_CUDA(cudaStreamWaitEvent(r->stream, r->lanes[i].done, 0));
+    }
+}
+
+/* GPU memory for r->mine and r->sum. If pipelined it is NCCL's own and registered in
+ * every lane, so that a message goes straight from one buffer into the other: "User
+ * Buffer Registration" in NCCL's manual. */
+LESSON_FUNCTION void ring_malloc(struct ring *r) {
+    float **buffers[2] = {&r->mine, &r->sum};
+    for (int b = 0; b < 2; b++) {
+#if MEASURE_CAN_REGISTER
+        if (r->pipelined) {
+            CHECK_NCCL(ncclMemAlloc((void **)buffers[b], r->bytes));
+            for (int i = 0; i < RING_LANES; i++)
+                CHECK_NCCL(ncclCommRegister(r->lanes[i].comm, *buffers[b], r->bytes,
+                                            &r->lanes[i].registered[b]));
+            continue;
+        }
+#endif
+        CHECK_CUDA(cudaMalloc((void **)buffers[b], r->bytes));
+    }
+}
+
+LESSON_FUNCTION void ring_free(struct ring *r) {
+    float *buffers[2] = {r->mine, r->sum};
+    for (int b = 1; b >= 0; b--) {
+#if MEASURE_CAN_REGISTER
+        if (r->pipelined) {
+            for (int i = 0; i < RING_LANES; i++)
+                CHECK_NCCL(
+                    ncclCommDeregister(r->lanes[i].comm, r->lanes[i].registered[b]));
+            CHECK_NCCL(ncclMemFree(buffers[b]));
+            continue;
+        }
+#endif
+        CHECK_CUDA(cudaFree(buffers[b]));
     }
 }
 
@@ -457,7 +541,7 @@ LESSON_FUNCTION int ring_verdict(const struct ring *r, const float *ring,
         lesson_expect(i, (double)ring[i], (double)nccl[i]);
         lesson_expect(i, (double)nccl[i], ones * (double)(1 + i % 9));
     }
-    if (!r->timed && (r->pieces || r->nranks == 1))
+    if (!r->timed && (r->pipelined || r->nranks == 1))
         lesson_table("After ring all-reduce:", ring, r->count, ncclFloat32);
     if (!r->timed) {
         lesson_table("After ncclAllReduce:", nccl, r->count, ncclFloat32);
@@ -467,7 +551,7 @@ LESSON_FUNCTION int ring_verdict(const struct ring *r, const float *ring,
     CHECK_MPI(MPI_Allreduce(&sent, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
     if (r->rank == 0) {
         char name[64] = "ring, plain";
-        if (r->pieces)
+        if (r->pipelined)
             snprintf(name, sizeof name, "ring, in %d piece%s", r->pieces,
                      r->pieces == 1 ? "" : "s");
         printf("%d rank%s, D = %zu bytes\n%-18s %.0f", r->nranks,
@@ -515,6 +599,7 @@ struct bandwidth {
     struct {
         void *buffer, *handle;
     } registrations[2];
+    float *host; // as large as a buffer: what is filled in and what is checked
 };
 
 /* The CPU build carries bytes much slower: its default ends sooner. */
@@ -524,7 +609,6 @@ enum { BANDWIDTH_MAX = 64 << 10 };
 enum { BANDWIDTH_MAX = 1 << 30 };
 #endif
 
-#define BANDWIDTH_CAN_REGISTER (NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1))
 #define BANDWIDTH_CAN_WINDOW (NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 3))
 
 LESSON_FUNCTION struct bandwidth bandwidth_options(int argc, char **argv, int rank,
@@ -551,7 +635,7 @@ LESSON_FUNCTION struct bandwidth bandwidth_options(int argc, char **argv, int ra
     const char *program = measure_options(argc, argv, options);
     if (b.min > b.max)
         measure_misused(program, "--min is larger than --max", options);
-    if (b.registered && !BANDWIDTH_CAN_REGISTER)
+    if (b.registered && !MEASURE_CAN_REGISTER)
         measure_misused(program, "--register needs NCCL 2.19 or newer", options);
     bool any = false;
     for (int i = 0; names[i]; i++)
@@ -594,7 +678,7 @@ LESSON_FUNCTION float *bandwidth_buffer(struct bandwidth *b, ncclComm_t comm) {
     }
     void *buffer;
     int which = b->registrations[0].buffer != NULL;
-#if BANDWIDTH_CAN_REGISTER
+#if MEASURE_CAN_REGISTER
     if (b->registered) {
         CHECK_NCCL(ncclMemAlloc(&buffer, b->room));
 #if BANDWIDTH_CAN_WINDOW
@@ -617,8 +701,10 @@ LESSON_FUNCTION float *bandwidth_buffer(struct bandwidth *b, ncclComm_t comm) {
 }
 
 LESSON_FUNCTION void bandwidth_free(struct bandwidth *b, ncclComm_t comm, float *buffer) {
+    free(b->host);
+    b->host = NULL;
     (void)b, (void)comm; // without registering neither is needed
-#if BANDWIDTH_CAN_REGISTER
+#if MEASURE_CAN_REGISTER
     if (b->registered) {
         void *handle = b->registrations[b->registrations[1].buffer == buffer].handle;
 #if BANDWIDTH_CAN_WINDOW
@@ -640,14 +726,13 @@ LESSON_FUNCTION float bandwidth_value(int rank, size_t i) {
 }
 
 /* Fills the buffer with what this rank brings. */
-LESSON_FUNCTION void bandwidth_fill(const struct bandwidth *b, float *buffer,
+LESSON_FUNCTION void bandwidth_fill(struct bandwidth *b, float *buffer,
                                     cudaStream_t stream) {
-    float *host = lesson_malloc(b->room);
-    for (size_t i = 0; i < b->room / sizeof *host; i++)
-        host[i] = bandwidth_value(b->rank, i);
-    CHECK_CUDA(cudaMemcpyAsync(buffer, host, b->room, cudaMemcpyHostToDevice, stream));
+    b->host = lesson_malloc(b->room);
+    for (size_t i = 0; i < b->room / sizeof *b->host; i++)
+        b->host[i] = bandwidth_value(b->rank, i);
+    CHECK_CUDA(cudaMemcpyAsync(buffer, b->host, b->room, cudaMemcpyHostToDevice, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
-    free(host);
 }
 
 /* The next size of this operation, into b->bytes and b->count; false after the last one,
@@ -702,9 +787,8 @@ LESSON_FUNCTION size_t bandwidth_part(const struct bandwidth *b) {
 LESSON_FUNCTION void bandwidth_check(const struct bandwidth *b, const float *recvbuf,
                                      cudaStream_t stream) {
     const char *name = b->operation->name;
-    float *host = lesson_malloc(b->bytes);
     CHECK_CUDA(cudaStreamSynchronize(stream));
-    CHECK_CUDA(cudaMemcpy(host, recvbuf, b->bytes, cudaMemcpyDeviceToHost));
+    CHECK_CUDA(cudaMemcpy(b->host, recvbuf, b->bytes, cudaMemcpyDeviceToHost));
     size_t part = b->count / (size_t)b->nranks, mine = (size_t)b->rank * part;
     size_t length = b->count, first = 0;
     bool sum = strstr(name, "reduce") != NULL, gather = strcmp(name, "all_gather") == 0;
@@ -726,9 +810,8 @@ LESSON_FUNCTION void bandwidth_check(const struct bandwidth *b, const float *rec
                 bandwidth_value((int)(i / part), (all_to_all ? mine : 0) + i % part);
         else
             expected = bandwidth_value(from, i);
-        lesson_expect(i, (double)host[i], (double)expected);
+        lesson_expect(i, (double)b->host[i], (double)expected);
     }
-    free(host);
 }
 
 /* Prints the row of this size, and writes it to the CSV file. Bandwidths in bytes per
@@ -757,11 +840,12 @@ LESSON_FUNCTION void bandwidth_law(struct bandwidth *b, int op) {
     if (b->rank != 0 || !b->chosen[op] || b->nrows < 2)
         return;
     struct measure_law law = measure_fit(b->sizes, b->seconds, b->nrows);
+    const int decimals = law.beta < 1e9 ? 4 : law.beta < 1e11 ? 1 : 0;
     if (law.fits)
-        printf("  T = %.2f µs + n / %.3g GB/s, off by %.0f %% (rms), at most %.0f %% (at"
+        printf("  T = %.2f µs + n / %.*f GB/s, off by %.0f %% (rms), at most %.0f %% (at"
                " %.0f B);\n  from n = %.0f B on, bandwidth costs more than latency\n\n",
-               law.alpha * 1e6, law.beta / 1e9, law.rms * 100, law.worst * 100, law.at,
-               law.alpha * law.beta);
+               law.alpha * 1e6, decimals, law.beta / 1e9, law.rms * 100, law.worst * 100,
+               law.at, law.alpha * law.beta);
     else
         printf("  T = %.2f µs: these sizes show no bandwidth\n\n", law.alpha * 1e6);
     fflush(stdout);

@@ -45,8 +45,9 @@ def seconds(operation, tensor, part, repeat=10, batches=10):
 
 def main():
     rank = int(os.environ["RANK"])
-    torch.cuda.set_device(rank % torch.cuda.device_count())
-    dist.init_process_group(backend="nccl")
+    device = torch.device("cuda", rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    dist.init_process_group(backend="nccl", device_id=device)
     nranks = dist.get_world_size()
     if rank == 0:
         print(f"PyTorch {torch.__version__}, NCCL {torch.cuda.nccl.version()}, {nranks} ranks")

@@ -35,7 +35,7 @@ if [ "$BACKEND" = cpu ]; then
 else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
-    largest=1G ring_sizes='262144 4194304 67108864 268435456' runs=${RUNS:-50}
+    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-50}
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
@@ -161,9 +161,10 @@ hello_time() {
 
 ring_time() {
     local count form
+    [ "$gpus" -gt 1 ] || return 0 # a ring of one has no steps
     fresh ring.txt
     for count in $ring_sizes; do
-        for form in '' '--pieces 2' '--pieces 4' '--pieces 8'; do
+        for form in '' '--pieces 1' '--pieces 2' --pipelined '--pieces 8'; do
             # shellcheck disable=SC2086 # two words, or none
             keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
                 -n "$count" --time $form
@@ -236,19 +237,21 @@ every_lesson() {
     done
 }
 
-tests() {
-    fresh tests.txt
+tests() { # GPUS
     if [ "$BACKEND" = cpu ]; then
-        keep "$out/tests.txt" 500 prove --timer tests/wrong-use.bats
+        keep "$work/tests-$1" 500 prove --timer tests/wrong-use.bats
     else
-        keep "$out/tests.txt" 500 make test BACKEND=cuda
+        keep "$work/tests-$1" 500 \
+            env CUDA_VISIBLE_DEVICES="$(seq -s, 0 $(($1 - 1)))" make test BACKEND=cuda
     fi
 }
 
+# What is looked for is a wrong access. Calls that fail are the lessons' own to report, and
+# NCCL makes some that it expects to: it asks for kernels that the GPU at hand does not have.
 memcheck() { # LESSON
     # shellcheck disable=SC2046 # words
-    keep "$work/memcheck-${1%/*}" 300 "${mpirun[@]}" -np "$gpus" \
-        "$sanitizer" --tool memcheck --error-exitcode 1 "$1" $(arguments "$1" 4K)
+    keep "$work/memcheck-${1%/*}" 300 "${mpirun[@]}" -np "$gpus" "$sanitizer" \
+        --tool memcheck --report-api-errors no --error-exitcode 1 "$1" $(arguments "$1" 4K)
 }
 
 # repeat LESSON: so many runs in a row; one line.
@@ -271,9 +274,13 @@ repeat() {
 
 # All at once: none of this is timed, and a machine that is busy finds more.
 checked() {
-    local lesson
+    local lesson n
+    # Else mpirun binds the ranks of each to the same few processors.
+    export OMPI_MCA_hwloc_base_binding_policy=none
     every_lesson &
-    tests &
+    for n in $counts; do
+        tests "$n" &
+    done
     for lesson in $lessons; do
         repeat "$lesson" &
     done
@@ -287,6 +294,7 @@ checked() {
     else
         say 'no compute-sanitizer: memcheck.txt is left out'
     fi
+    cat "$work"/tests-* >"$out/tests.txt"
     cat "$work"/row-* >"$out/repeat.txt"
 }
 

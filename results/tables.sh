@@ -85,7 +85,8 @@ fi
 if [ -f ring.txt ]; then
     echo "## Lesson 05: the ring beside ncclAllReduce"
     echo
-    echo "Both in the same run; \`--pieces 2\` is what \`--pipelined\` takes ([output](ring.txt))."
+    echo "Both in the same run ([output](ring.txt)). In 4 pieces is what \`--pipelined\` takes; all forms in"
+    echo "pieces have registered buffers."
     echo
     echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
     echo "| --- | --- | --- | --- | --- |"

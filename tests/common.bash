@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-export OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 lessons='01-nccl-broadcast/broadcast 02-nccl-allreduce/allreduce
 03-reduce-scatter-allgather/reduce_scatter_allgather 04-all-to-all/all_to_all'
@@ -15,13 +15,21 @@ on_gpus() {
     [ "${BACKEND:-auto}" = cuda ]
 }
 
+# How many GPUs a program sees.
+gpus() {
+    if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+        tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .
+    else
+        nvidia-smi -L | grep -c '^GPU'
+    fi
+}
+
 # Numbers of ranks to try: on GPUs, as many as there are.
 rank_counts() {
-    local n
+    local n most=8
+    on_gpus && most=$(gpus)
     for n in 1 2 3 4 7 8; do
-        if ! on_gpus || [ "$n" -le "$(nvidia-smi -L | grep -c GPU)" ]; then
-            echo "$n"
-        fi
+        [ "$n" -gt "$most" ] || echo "$n"
     done
 }
 

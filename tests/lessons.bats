@@ -20,9 +20,11 @@ plural() {
 }
 
 @test "every lesson, every number of ranks, -n 1 to 100000" {
+    local counts='1 5 17 1000 100000'
+    on_gpus && counts='1 17 100000' # where every run takes seconds
     for n in $(rank_counts); do
         for lesson in $lessons; do
-            for count in 1 5 17 1000 100000; do
+            for count in $counts; do
                 echo "$lesson: $n ranks, -n $count"
                 ranks "$n" "$lesson" -n "$count"
                 expect 0 "OK: $(plural "$n"), all $(elements "$lesson" "$n" "$count") elements as expected"
@@ -40,7 +42,7 @@ plural() {
         [[ $(head -n 1 <<<"$out") =~ ^NCCL\ 2\.[0-9]+\.[0-9]+,\ CUDA\ runtime\ 1[0-9]\.[0-9]+,\ driver ]]
         for ((r = 0; r < n; r++)); do
             line=$(sed -n "$((r + 2))p" <<<"$out")
-            [[ $line =~ ^rank\ $r\ of\ $n\ on\ [^:]+:\ GPU\ $r,\ .+,\ 0000:[0-9A-F]{2}:00\.0\;\ communicator:\ rank\ $r\ of\ $n,\ GPU\ $r$ ]]
+            [[ $line =~ ^rank\ $r\ of\ $n\ on\ [^:]+:\ GPU\ $r,\ .+,\ 0000:[0-9A-F]{2}:[0-9A-F]{2}\.0\;\ communicator:\ rank\ $r\ of\ $n,\ GPU\ $r$ ]]
         done
     done
 }

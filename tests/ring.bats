@@ -126,6 +126,7 @@ END
 @test "pipelined: every number of ranks, pieces of none, one and many elements" {
     for n in $(rank_counts); do
         sums "$n" 5 --pipelined
+        sums "$n" 1003 --pieces 1
         sums "$n" 1003 --pieces 3
     done
     sums 1 1003 --pieces 16
@@ -156,7 +157,7 @@ END
         formula=$((2 * (n - 1) * 168 * 4 / n))
         grep -qx "a rank sends  *$formula bytes, counted; 2(N-1)/N x D = $formula" <<<"$out"
         grep -qx "$(plural "$n"), D = 672 bytes" <<<"$out"
-        grep -qE "^ring, (plain|in 2 pieces) +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
+        grep -qE "^ring, (plain|in 4 pieces) +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
         grep -qE "^ncclAllReduce +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
         if [ "$n" -gt 1 ]; then
             grep -qE "^ratio +[0-9.]+ of ncclAllReduce's bandwidth$" <<<"$out"
@@ -232,10 +233,18 @@ broken() {
 }
 
 @test "a piece that does not wait for its addition, or the addition for it: race" {
-    broken '/WaitEvent(r.stream/ s|^|//|' --pipelined
+    broken '/WaitEvent(l.stream/ s|^|//|' --pipelined
     grep -q '^NCCL CHECK: race: ' <<<"$err"
     grep -q 'cublasSaxpy at broken.c:' <<<"$err"
     broken '/WaitEvent(r.adding/ s|^|//|' --pipelined
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+}
+
+@test "lanes that do not wait for the buffers, or are not waited for: race" {
+    broken '/ring_fork/ s|^|//|' --pipelined
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+    grep -q 'cudaMemcpyAsync at broken.c:' <<<"$err"
+    broken '/ring_join/ s|^|//|' --pipelined
     grep -q '^NCCL CHECK: race: ' <<<"$err"
 }
 
