@@ -221,6 +221,7 @@ pytorch() {
     { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
         >/dev/null 2>&1 || return 0
     fresh pytorch.txt
+    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
     keep "$out/pytorch.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py
 }
 
@@ -237,12 +238,12 @@ every_lesson() {
     done
 }
 
-tests() { # GPUS
+tests() {
+    fresh "tests-$gpus.txt"
     if [ "$BACKEND" = cpu ]; then
-        keep "$work/tests-$1" 500 prove --timer tests/wrong-use.bats
+        keep "$out/tests-$gpus.txt" 500 prove --timer tests/wrong-use.bats
     else
-        keep "$work/tests-$1" 500 \
-            env CUDA_VISIBLE_DEVICES="$(seq -s, 0 $(($1 - 1)))" make test BACKEND=cuda
+        keep "$out/tests-$gpus.txt" 500 make test BACKEND=cuda
     fi
 }
 
@@ -254,33 +255,32 @@ memcheck() { # LESSON
         --tool memcheck --report-api-errors no --error-exitcode 1 "$1" $(arguments "$1" 4K)
 }
 
-# repeat LESSON: so many runs in a row; one line.
+# repeat LESSON: so many runs in a row, on one GPU, on two and so on in turn; one line.
 repeat() {
-    local lesson=$1 run failed=0 began said
+    local lesson=$1 run n failed=0 began said
     said=$work/run-$(basename "$lesson")
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
+        n=$(((run - 1) % gpus + 1))
         # shellcheck disable=SC2046 # words
-        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$gpus" "$lesson" \
+        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$n" "$lesson" \
             $(arguments "$lesson" 4K) >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
             failed=$((failed + 1))
-            { echo "run $run of $lesson:"; cat "$said"; } >>"$work/failed-runs"
+            { echo "run $run of $lesson, $n ranks:"; cat "$said"; } >>"$work/failed-runs"
         fi
     done
     [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $lesson" >>"$work/failed"
-    echo "mpirun -np $gpus $lesson $(arguments "$lesson" 4K): $runs runs in a row," \
+    echo "mpirun -np N $lesson $(arguments "$lesson" 4K): $runs runs in a row, N from 1 to $gpus in turn," \
         "$failed failed or hung, $(($(date +%s) - began)) s" | sed 's/ :/:/' >"$work/row-${lesson%/*}"
 }
 
 # All at once: none of this is timed, and a machine that is busy finds more.
 checked() {
-    local lesson n
+    local lesson
     # Else mpirun binds the ranks of each to the same few processors.
     export OMPI_MCA_hwloc_base_binding_policy=none
     every_lesson &
-    for n in $counts; do
-        tests "$n" &
-    done
+    tests &
     for lesson in $lessons; do
         repeat "$lesson" &
     done
@@ -294,7 +294,6 @@ checked() {
     else
         say 'no compute-sanitizer: memcheck.txt is left out'
     fi
-    cat "$work"/tests-* >"$out/tests.txt"
     cat "$work"/row-* >"$out/repeat.txt"
 }
 

@@ -18,6 +18,12 @@ commands() { # FILE PATTERN
         $0 ~ pattern { found = $0 }' "$1"
 }
 
+# For awk: a size in bytes as one says it.
+# shellcheck disable=SC2016 # awk's
+size_of='function size_of(n) {
+    return n % 1073741824 == 0 ? n / 1073741824 " GiB" : n % 1048576 == 0 ? n / 1048576 " MiB" : \
+        n % 1024 == 0 ? n / 1024 " KiB" : n " B" }'
+
 if [ -f machine.txt ]; then
     echo "## The machine"
     echo
@@ -39,15 +45,14 @@ fi
 if [ -f lessons.txt ]; then
     echo "## Every lesson"
     echo
-    echo "Verdict, and seconds from \`mpirun\` to the prompt on a busy machine. The outputs are in"
-    echo "[lessons.txt](lessons.txt)."
+    echo "Their verdicts; the whole outputs are in [lessons.txt](lessons.txt)."
     echo
     commands lessons.txt '^(OK|FAILED):' | awk -F'\t' '
         { match($1, /-np [0-9]+/); n = substr($1, RSTART + 4, RLENGTH - 4)
           match($1, /[0-9][0-9]-[a-z0-9_\/-]*/); lesson = substr($1, RSTART, RLENGTH); sub(/\/.*/, "", lesson)
           if (!(n in column)) { column[n] = ++columns; head = head " " n " GPU" (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
           if (!(lesson in row)) { row[lesson] = ++rows; name[rows] = lesson }
-          cell[row[lesson], column[n]] = ($3 == 0 && $2 ~ /^OK/ ? "OK" : "**exit code " $3 "**") ", " $4 " s" }
+          cell[row[lesson], column[n]] = $3 == 0 && $2 ~ /^OK/ ? "OK" : "**exit code " $3 "**" }
         END { print "| lesson |" head; print "| --- |" rule
           for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
             for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
@@ -55,20 +60,24 @@ if [ -f lessons.txt ]; then
     echo
 fi
 
-if [ -f tests.txt ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
+tests=$(compgen -G 'tests-[0-9]*.txt' | sort -t- -k2 -n || true)
+if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
     echo "## Right, again and again"
     echo
     echo "| | |"
     echo "| --- | --- |"
-    if [ -f tests.txt ]; then
-        commands tests.txt '^(Result|Files)' | awk -F'\t' '{ print "| `" $1 "` ([output](tests.txt)) | " ($3 == 0 ? "passes" : "**fails**") ", " $4 " s |" }'
-    fi
+    for file in $tests; do
+        commands "$file" '^Files=' | awk -F'\t' -v file="$file" '
+            { n = file; gsub(/[^0-9]/, "", n); match($2, /Tests=[0-9]+/)
+              print "| `" $1 "`, " n " GPU" (n > 1 ? "s" : "") " ([output](" file ")) | " \
+                  substr($2, RSTART + 6, RLENGTH - 6) " tests, " ($3 == 0 ? "all pass" : "**some fail**") ", " $4 " s |" }'
+    done
     if [ -f memcheck.txt ]; then
         commands memcheck.txt 'ERROR SUMMARY' | awk -F'\t' '{ n++; if ($3 != 0) bad = bad " `" $1 "`" }
             END { print "| `compute-sanitizer --tool memcheck`, " n " lessons ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
     fi
     if [ -f repeat.txt ]; then
-        sed -E "s/^(mpirun .*): ([0-9]+ runs in a row), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt
+        sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt
     fi
     echo
 fi
@@ -90,10 +99,10 @@ if [ -f ring.txt ]; then
     echo
     echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
     echo "| --- | --- | --- | --- | --- |"
-    awk '/^[0-9]+ ranks?, D = / { size = $5 }
+    awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
         /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
         /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
-        /^ratio / { printf "| %.0f MiB | %s | %s | %s | %s |\n", size / 1048576, form, ring, nccl, $2 }' ring.txt
+        /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' ring.txt
     echo
 fi
 
@@ -109,9 +118,9 @@ if [ -n "$tables" ]; then
         [ ! -f "$name.svg" ] || printf '![Time and bus bandwidth against size](%s.svg)\n\n' "$name"
         echo "| operation | smallest | largest | T = α + n/β |"
         echo "| --- | --- | --- | --- |"
-        awk '$2 ~ /^[0-9]+$/ && $3 ~ /^[0-9.]+$/ {
-                if ($1 != name) { name = $1; first = $2 " B: " $3 " µs" }
-                last = $2 " B: " $5 " GB/s busbw" }
+        awk -v n="$n" "$size_of"'$2 ~ /^[0-9]+$/ && $3 ~ /^[0-9.]+$/ {
+                if ($1 != name) { name = $1; first = size_of($2) ": " $3 " µs" }
+                last = size_of($2) ": " (n > 1 ? $5 " GB/s busbw" : $4 " GB/s algbw") }
             /^  T = / { law = $0; sub(/^  T = /, "", law); sub(/;$/, "", law)
                 print "| " name " | " first " | " last " | " law " |" }' "$table"
     done
@@ -126,11 +135,11 @@ if [ -f bandwidth-small.csv ]; then
     echo
     echo "| operation | size | plain | graph | register | both |"
     echo "| --- | --- | --- | --- | --- | --- |"
-    awk -F, 'NR > 1 { key = $1 FS $4; if (!(key in seen)) { seen[key] = ++keys; order[keys] = key }
+    awk -F, "$size_of"'NR > 1 { key = $1 FS $4; if (!(key in seen)) { seen[key] = ++keys; order[keys] = key }
             time[key, $2] = sprintf("%.1f", $5) }
         END { for (i = 1; i <= keys; i++) { split(order[i], part, FS)
             if (part[2] != 8 && part[2] != 16 && part[2] != 1024 && part[2] != 65536) continue
-            print "| " part[1] " | " part[2] " B | " time[order[i], "plain"] " | " time[order[i], "graph"] " | " \
+            print "| " part[1] " | " size_of(part[2]) " | " time[order[i], "plain"] " | " time[order[i], "graph"] " | " \
                 time[order[i], "register"] " | " time[order[i], "register+graph"] " |" } }' bandwidth-small.csv
     echo
 fi
@@ -144,22 +153,29 @@ if [ -f nccl-tests.txt ]; then
     echo
     echo "| operation | size | our time | their time | ratio | our busbw | their busbw | ratio |"
     echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$gpus.csv" '
+    awk -v csv="bandwidth-$gpus.csv" "$size_of"'
         BEGIN { ours["alltoall"] = "all_to_all"; ours["sendrecv"] = "send_recv"
             while ((getline line < csv) > 0) { split(line, c, ","); time[c[1], c[4]] = c[5]; bus[c[1], c[4]] = c[7] } }
         /^\$ / { match($0, /[a-z_]+_perf/); name = substr($0, RSTART, RLENGTH - 5); if (name in ours) name = ours[name]; next }
         $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ && (name, $1) in time && ($1 <= 16 || $1 == 65536 || $1 >= 67108864) {
-            printf "| %s | %d B | %.1f µs | %.1f µs | %.2f | %.1f GB/s | %.1f GB/s | %s |\n", name, $1,
-                time[name, $1], $6, time[name, $1] / $6, bus[name, $1], $8,
-                ($8 > 0 ? sprintf("%.3f", bus[name, $1] / $8) : "") }' nccl-tests.txt
+            printf "| %s | %s | %.1f µs | %.1f µs | %.2f |", name, size_of($1), time[name, $1], $6, time[name, $1] / $6
+            if ($1 < 1048576) print " | | |"
+            else printf " %.1f GB/s | %.1f GB/s | %.3f |\n", bus[name, $1], $8, bus[name, $1] / $8 }' nccl-tests.txt
     echo
 fi
 
 if [ -f pytorch.txt ]; then
     echo "## Beside PyTorch"
     echo
-    echo '```'
-    grep -v '^$' pytorch.txt
-    echo '```'
+    echo "Three ways to the same sum; $(sed -n '/^PyTorch/p' pytorch.txt) ([output](pytorch.txt)):"
+    echo
+    awk "$size_of"'
+        $3 == "B" && $5 == "us" { if (!($2 in column)) { column[$2] = ++columns; head = head " " size_of($2) " |"; rule = rule " --- |" }
+            if (!($1 in row)) { row[$1] = ++rows; name[rows] = $1 }
+            cell[row[$1], column[$2]] = $4 >= 1000 ? sprintf("%.2f ms", $4 / 1000) : $4 " µs" }
+        END { print "| |" head; print "| --- |" rule
+            for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
+                for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
+                print line } }' pytorch.txt
     echo
 fi
