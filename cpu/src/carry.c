@@ -11,7 +11,7 @@
  */
 #include "internal.h"
 
-enum { INLINE_BYTES = 1024, LARGE_BLOCK = 1 << 20 };
+enum { INLINE_BYTES = 1024 };
 
 static bool reduces(int kind) {
     return kind == CALL_ALL_REDUCE || kind == CALL_REDUCE || kind == CALL_REDUCE_SCATTER;
@@ -401,6 +401,30 @@ static void finish_inline(struct call *call) {
     call->state = CALL_DONE;
 }
 
+/* The ranks' parts of this rank's block, in call->payloads but for its own: added up a
+ * piece at a time, so that what is added to stays in the cache. */
+static void finish_reduce_scatter(struct call *call) {
+    const struct facts *f = &call->facts;
+    int type = carry_type(f->type);
+    size_t bytes = travel_bytes(call), piece = 16384 / type_size(type);
+    char *to = shadow(call->recvbuff);
+    const char *own = (const char *)contribution(call) + bytes * (size_t)f->rank;
+    // Nobody else needs our contribution now, if it is not the user's buffer.
+    char *sum = call->contribution ? (char *)call->contribution : to;
+    for (size_t first = 0; first < f->count; first += piece) {
+        size_t count = f->count - first < piece ? f->count - first : piece;
+        size_t at = first * type_size(type);
+        if (sum + at != own + at)
+            memmove(sum + at, own + at, count * type_size(type));
+        for (int r = 0; r < call->comm->nranks; r++)
+            if (r != f->rank)
+                reduce_into(sum + at, call->payloads + bytes * (size_t)r + at, count,
+                            type, f->redop);
+    }
+    from_carry(to, sum, f->count, f->type, f->redop, call->comm->nranks);
+    call->state = CALL_DONE;
+}
+
 /* --- Large data: MPI moves it ----------------------------------------------------- */
 
 /* Room for what comes in: the communicator's own, where no other call has it, since fresh
@@ -418,7 +442,7 @@ static char *borrow(struct ncclComm *comm, size_t bytes) {
 }
 
 /* Block p of `from` goes to rank p, block p of `to` comes from it, all at once. Open
- * MPI's own non-blocking forms are slower, but for an all-to-all of large blocks. */
+ * MPI's own non-blocking forms are slower. */
 static int exchange(struct call *call, const char *from, char *to, MPI_Datatype what,
                     int tag) {
     struct ncclComm *comm = call->comm;
@@ -480,11 +504,6 @@ static void start_moving(struct call *call) {
                                 count, what, comm->mpi, request);
         break;
     case CALL_ALL_TO_ALL:
-        if (bytes >= LARGE_BLOCK) {
-            error = PMPI_Ialltoall(raw == to ? MPI_IN_PLACE : raw, count, what, to, count,
-                                   what, comm->mpi, request);
-            break;
-        }
         error = exchange(call, raw, to, what, tag);
         if (raw != to)
             memcpy(to + skip, raw + skip, bytes);
@@ -523,7 +542,7 @@ static bool finish_moving(struct call *call) {
     if (call->failed || !complete || call->missing > 0 || call->differ != 0)
         return false;
     if (f->kind == CALL_REDUCE_SCATTER) {
-        finish_inline(call); // every rank's part is here, as if it had come so
+        finish_reduce_scatter(call);
         return true;
     }
     void *to = shadow(call->recvbuff);

@@ -152,8 +152,8 @@ void reduce_into(void *total, const void *more, size_t n, int carry, int redop) 
     switch (carry) {
 #define REDUCE(id, ctype)                         \
     case id: {                                    \
-        ctype *a = total;                         \
-        const ctype *b = more;                    \
+        ctype *restrict a = total;                \
+        const ctype *restrict b = more;           \
         if (redop == ncclProd)                    \
             for (size_t i = 0; i < n; i++)        \
                 a[i] = (ctype)(a[i] * b[i]);      \
