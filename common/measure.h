@@ -163,6 +163,7 @@ static const double measure_stable = 0.02; // half of the batches lie this close
 struct measure {
     bool once;      // one operation, no clock
     bool graph;     // the batch becomes a CUDA graph
+    double warm;    // seconds of operations before those that count, at least
     double seconds; // of one operation, when measure_again has returned false
     int repeat;     // operations in this batch
     int turn;       // how many of them are queued
@@ -247,7 +248,8 @@ LESSON_FUNCTION void measure_launches(struct measure *m, cudaStream_t stream) {
  *     while (measure_again(&m, stream))
  *         queue one operation
  * When it returns false, the operations are done and m.seconds is the time of one. The
- * first ones are not counted: they make connections, and say how many fit a batch. */
+ * first ones are not counted: they make connections, say how many fit a batch, and bring
+ * what has idled up to speed. */
 LESSON_FUNCTION bool measure_again(struct measure *m, cudaStream_t stream) {
     if (m->now == MEASURE_IDLE) {
         m->nbatches = m->queued = 0;
@@ -269,6 +271,10 @@ LESSON_FUNCTION bool measure_again(struct measure *m, cudaStream_t stream) {
     if (m->once || (m->now == MEASURE_TIMED && measure_settled(m, seconds))) {
         m->now = MEASURE_IDLE;
         return false;
+    }
+    if (m->now == MEASURE_SECOND && m->spent < m->warm) {
+        measure_start(m);
+        return true;
     }
     if (m->now != MEASURE_TIMED) {
         double fit = measure_batch_seconds / (seconds > 0 ? seconds : 1e-9);
@@ -602,11 +608,14 @@ struct bandwidth {
     float *host; // as large as a buffer: what is filled in and what is checked
 };
 
-/* The CPU build carries bytes much slower: its default ends sooner. */
+/* The CPU build carries bytes much slower: its default ends sooner. GPUs that have idled,
+ * because the last result was checked, need a moment. */
 #ifdef CUDA_RUNTIME_H_CPU
 enum { BANDWIDTH_MAX = 64 << 10 };
+static const double bandwidth_warm = 0;
 #else
 enum { BANDWIDTH_MAX = 1 << 30 };
+static const double bandwidth_warm = 0.3;
 #endif
 
 #define BANDWIDTH_CAN_WINDOW (NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 3))
@@ -743,6 +752,7 @@ LESSON_FUNCTION bool bandwidth_size(struct bandwidth *b, const struct operation 
         return false;
     if (b->operation != &all[op]) {
         b->operation = &all[op];
+        b->time.warm = bandwidth_warm;
         b->asked = 0;
         b->nrows = 0;
         if (!b->headed && b->rank == 0)
@@ -818,6 +828,7 @@ LESSON_FUNCTION void bandwidth_check(const struct bandwidth *b, const float *rec
  * second. */
 LESSON_FUNCTION void bandwidth_row(struct bandwidth *b, double algbw, double busbw) {
     const char *modes[] = {"plain", "graph", "register", "register+graph"};
+    b->time.warm = 0;
     if (b->nrows < MEASURE_LISTED) {
         b->sizes[b->nrows] = (double)b->bytes;
         b->seconds[b->nrows++] = b->time.seconds;

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Runs the whole course on this machine's GPUs and writes down what comes out:
 #
-#     make results                    into results/, under ten minutes on four GPUs
+#     make results                    into results/, about ten minutes on four GPUs
 #     results/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
-#       checked   the rest, at the same time
+#       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
 #       write     plots and README.md, from the files; needs no GPU
+#   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
 set -euo pipefail
 
@@ -34,6 +35,7 @@ if [ "$BACKEND" = cpu ]; then
     mpirun+=(--oversubscribe)
 else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+    [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-50}
 fi
@@ -275,26 +277,32 @@ repeat() {
 }
 
 # All at once: none of this is timed, and a machine that is busy finds more.
-checked() {
-    local lesson
+checked() { # PART…
+    local lesson part
     # Else mpirun binds the ranks of each to the same few processors.
-    export OMPI_MCA_hwloc_base_binding_policy=none
-    every_lesson &
-    tests &
-    for lesson in $lessons; do
-        repeat "$lesson" &
+    export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+    for part in "$@"; do
+        case $part in
+        lessons) every_lesson & ;;
+        tests) tests & ;;
+        repeat)
+            for lesson in $lessons; do
+                repeat "$lesson" &
+            done
+            ;;
+        memcheck)
+            wait # for the others: it takes the whole machine
+            [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck.txt is left out'; continue; }
+            for lesson in $lessons; do
+                memcheck "$lesson" &
+            done
+            wait
+            cat "$work"/memcheck-* >"$out/memcheck.txt"
+            ;;
+        esac
     done
     wait
-    if [ -x "$sanitizer" ]; then
-        for lesson in $lessons; do
-            memcheck "$lesson" &
-        done
-        wait
-        cat "$work"/memcheck-* >"$out/memcheck.txt"
-    else
-        say 'no compute-sanitizer: memcheck.txt is left out'
-    fi
-    cat "$work"/row-* >"$out/repeat.txt"
+    ! compgen -G "$work/row-*" >/dev/null || cat "$work"/row-* >"$out/repeat.txt"
 }
 
 # --- README.md --------------------------------------------------------------------------------
@@ -328,13 +336,17 @@ for stage in $stages; do
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
         ;;
     checked)
-        say "every lesson, the tests, $runs runs in a row, memcheck" && checked
+        say "every lesson, the tests, $runs runs in a row, memcheck"
+        checked lessons tests repeat memcheck
+        ;;
+    lessons | tests | repeat | memcheck)
+        say "$stage" && checked "$stage"
         ;;
     write)
         write_readme
         ;;
     *)
-        echo "$0: STAGES: $stage is none of timed, checked, write" >&2
+        echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), write" >&2
         exit 2
         ;;
     esac

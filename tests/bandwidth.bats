@@ -10,10 +10,6 @@ setup_file() {
     build_lessons
 }
 
-plural() {
-    [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
-}
-
 # expected_rows N SIZE…: operation and size of each row.
 expected_rows() {
     local n=$1 operation size grain
@@ -128,38 +124,19 @@ reduce_scatter 1024" ]
     done
 }
 
-# Without mpirun, which takes a second or two over every job that fails.
-misuse() {
-    local message=$1
-    shift
-    code=0
-    timeout 20 "$top/$bandwidth" "$@" >out 2>err || code=$?
-    out=$(grep -v '^CPU build: ' out || true) err=$(cat err)
-    misused "$message"
-}
-
-misused() {
-    show
-    [ "$code" -eq 2 ]
-    [ -z "$out" ]
-    [ "$(grep -c '^bandwidth: ' <<<"$err")" -eq 1 ]
-    [ "$(head -n 1 <<<"$err")" = "bandwidth: $1" ]
-    [[ $(sed -n 2p <<<"$err") == "usage: bandwidth [--op NAMES] "* ]]
-}
-
 @test "wrong usage: one message, exit code 2" {
     cd "$BATS_TEST_TMPDIR"
-    misuse "--op sum is none of its values" --op reduce,sum
-    misuse "--op  is none of its values" --op reduce,
-    misuse "--op needs a value" --op
-    misuse "--min is larger than --max" --min 1K --max 512
-    misuse "--min 3 is less than 4" --min 3
-    misuse "--max 8KB is not a whole number" --max 8KB
-    misuse "--max 9999999999G is too large" --max 9999999999G
-    misuse "--factor 1 is less than 2" --factor 1
+    misuse $bandwidth "--op sum is none of its values" --op reduce,sum
+    misuse $bandwidth "--op  is none of its values" --op reduce,
+    misuse $bandwidth "--op needs a value" --op
+    misuse $bandwidth "--min is larger than --max" --min 1K --max 512
+    misuse $bandwidth "--min 3 is less than 4" --min 3
+    misuse $bandwidth "--max 8KB is not a whole number" --max 8KB
+    misuse $bandwidth "--max 9999999999G is too large" --max 9999999999G
+    misuse $bandwidth "--factor 1 is less than 2" --factor 1
     skip_unless_ranks 2
     ranks 2 $bandwidth -n 4
-    misused "unknown option -n"
+    misused $bandwidth "unknown option -n"
     ranks 2 $bandwidth -h
     [ "$code" -eq 0 ]
     [ "$(grep -c '^usage: ' <<<"$out")" -eq 1 ]
@@ -231,6 +208,39 @@ no bandwidth: 0 alpha 10 beta inf rms 0.00 worst 0.00
 one size: 0 alpha 0 beta 0 rms 0.00 worst 0.00
 steeper than a line: alpha 0, slope above 0: 1
 medians 3 2.5 7, quarters 2 4
+END
+}
+
+@test "the clock: what idled gets the time that it is given, before anything counts" {
+    on_gpus && skip "of both builds"
+    cat >"$BATS_TEST_TMPDIR/warm.c" <<'END'
+#include "measure.h"
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    cudaStream_t stream;
+    CHECK_CUDA(cudaStreamCreate(&stream));
+    for (int warm = 0; warm < 2; warm++) {
+        struct measure m = {.warm = warm ? 0.7 : 0};
+        double begun = MPI_Wtime();
+        while (measure_again(&m, stream)) { // an operation of 1 ms, of 3 in the beginning
+            double now = MPI_Wtime(), end = now + (now < begun + 0.5 ? 3e-3 : 1e-3);
+            while (MPI_Wtime() < end)
+                continue;
+        }
+        printf("warm %g: %.0f ms\n", m.warm, m.seconds * 1e3);
+    }
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    MPI_Finalize();
+}
+END
+    # shellcheck disable=SC2046 # the flags are words
+    mpicc -I"$top/common" "$BATS_TEST_TMPDIR/warm.c" $(make -s -C "$top" cpu-flags) \
+        -o "$BATS_TEST_TMPDIR/warm"
+    top=$BATS_TEST_TMPDIR ranks 1 warm
+    diff - <(echo "$out") <<'END'
+warm 0: 3 ms
+warm 0.7: 1 ms
 END
 }
 

@@ -55,6 +55,33 @@ without_mpirun() {
         grep -v '^\[.*\] \|^Primary job\|mpirun detected' || true
 }
 
+plural() { # N: as the verdict says it
+    [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
+}
+
+# misuse PROGRAM MESSAGE ARGUMENT…: without mpirun, which takes a second or two over every job
+# that fails.
+misuse() {
+    local program=$1 message=$2
+    shift 2
+    code=0
+    timeout 20 "$top/$program" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
+    out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
+    err=$(cat "$BATS_TEST_TMPDIR/err")
+    misused "$program" "$message"
+}
+
+# misused PROGRAM MESSAGE: said once, then the usage line; exit code 2.
+misused() {
+    local name=${1##*/}
+    show
+    [ "$code" -eq 2 ]
+    [ -z "$out" ]
+    [ "$(grep -c "^$name: " <<<"$err")" -eq 1 ]
+    [ "$(head -n 1 <<<"$err")" = "$name: $2" ]
+    [[ $(sed -n 2p <<<"$err") == "usage: $name "* ]]
+}
+
 # show: for bats, which prints it when a test fails.
 show() {
     printf 'exit code %s\n--- stdout\n%s\n--- stderr\n%s\n' "$code" "$out" "$err"

@@ -15,10 +15,6 @@ elements() { # of all ranks together that a lesson checks with -n COUNT on N ran
     esac
 }
 
-plural() {
-    [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
-}
-
 @test "every lesson, every number of ranks, -n 1 to 100000" {
     local counts='1 5 17 1000 100000'
     on_gpus && counts='1 17 100000' # where every run takes seconds

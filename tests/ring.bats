@@ -16,10 +16,6 @@ build() {
         -o "$BATS_TEST_TMPDIR/$1"
 }
 
-plural() {
-    [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
-}
-
 # sums N COUNT ARGUMENT…: the ring's and NCCL's elements are all right.
 sums() {
     local n=$1 count=$2
@@ -172,39 +168,20 @@ END
     grep -q 'a rank sends *24 to 28 bytes, counted; 2(N-1)/N x D = 26.7$' <<<"$out"
 }
 
-# Without mpirun, which takes a second or two over every job that fails.
-misuse() {
-    local message=$1
-    shift
-    code=0
-    timeout 20 "$top/$ring" "$@" >out 2>err || code=$?
-    out=$(grep -v '^CPU build: ' out || true) err=$(cat err)
-    misused "$message"
-}
-
-misused() {
-    show
-    [ "$code" -eq 2 ]
-    [ -z "$out" ]
-    [ "$(grep -c '^ring_allreduce: ' <<<"$err")" -eq 1 ]
-    [ "$(head -n 1 <<<"$err")" = "ring_allreduce: $1" ]
-    [[ $(sed -n 2p <<<"$err") == "usage: ring_allreduce [-n COUNT] "* ]]
-}
-
 @test "wrong usage: one message, exit code 2" {
     cd "$BATS_TEST_TMPDIR"
-    misuse "-n 0 is less than 1" -n 0
-    misuse "-n -3 is less than 1" -n -3
-    misuse "-n 4x is not a whole number" -n 4x
-    misuse "-n  is not a whole number" -n ''
-    misuse "-n 99999999999999999999 is too large" -n 99999999999999999999
-    misuse "-n needs a number" --time -n
-    misuse "--pieces 17 is more than 16" --pieces 17
-    misuse "--pieces 0 is less than 1" -n 7 --pieces 0
-    misuse "unknown argument 7" 7
+    misuse $ring "-n 0 is less than 1" -n 0
+    misuse $ring "-n -3 is less than 1" -n -3
+    misuse $ring "-n 4x is not a whole number" -n 4x
+    misuse $ring "-n  is not a whole number" -n ''
+    misuse $ring "-n 99999999999999999999 is too large" -n 99999999999999999999
+    misuse $ring "-n needs a number" --time -n
+    misuse $ring "--pieces 17 is more than 16" --pieces 17
+    misuse $ring "--pieces 0 is less than 1" -n 7 --pieces 0
+    misuse $ring "unknown argument 7" 7
     skip_unless_ranks 2
     ranks 2 $ring -n 5 --fast
-    misused "unknown option --fast"
+    misused $ring "unknown option --fast"
     grep -q -- '-n COUNT .*(default 2)$' <<<"$err"
     ranks 2 $ring -h
     [ "$code" -eq 0 ]

@@ -17,15 +17,10 @@ setup() {
 
 # usage_error LESSON MESSAGE ARGUMENT…
 usage_error() {
-    local lesson=$1 message=$2 name=${1#*/}
+    local lesson=$1 message=$2
     shift 2
     ranks "$some_ranks" "$lesson" "$@"
-    show
-    [ "$code" -eq 2 ]
-    [ -z "$out" ]
-    [ "$(grep -c "^$name: " <<<"$err")" -eq 1 ]
-    [ "$(head -n 1 <<<"$err")" = "$name: $message" ]
-    [[ $(sed -n 2p <<<"$err") == "usage: $name "* ]]
+    misused "$lesson" "$message"
 }
 
 @test "counts that are none" {
