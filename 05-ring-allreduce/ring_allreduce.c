@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
                 CHECK_CUBLAS(cublasSaxpy_64(blas, in.count, &one, in.mine, 1, in.sum, 1));
             ring_show(&r, step);
         }
-    // Pipelined: while one piece of a chunk is added, others travel in two lanes.
+    // Pipelined: while one piece of a chunk is added, others travel, each in its lane.
     while (r.pipelined && measure_again(&r.ring, r.stream)) {
         ring_fork(&r);
         for (int step = 0; step < 2 * (nranks - 1); step++)

@@ -341,10 +341,10 @@ LESSON_FUNCTION struct measure_law measure_fit(const double *sizes, const double
 
 /* --- 05-ring-allreduce ------------------------------------------------------------ */
 
-enum { RING_PIECES = 16, RING_LANES = 2 };
+enum { RING_PIECES = 16, RING_LANES = 4 };
 
 /* One of the ways round the ring. A communicator's operations wait for one another; those
- * of two go on at the same time. */
+ * of several go on at the same time. */
 struct lane {
     ncclComm_t comm;
     cudaStream_t stream;
@@ -374,12 +374,15 @@ struct chunk {
 };
 
 /* A piece of chunk number `index`, counted round the ring: -1 is the last. Chunks differ
- * by one element at most, and may be empty; so may pieces. */
+ * by one element at most, and may be empty; so may pieces. Large ones begin at multiples
+ * of 128 bytes, because NCCL and cuBLAS are slower anywhere else; they differ by that. */
 LESSON_FUNCTION struct chunk ring_chunk(const struct ring *r, int index, int piece) {
     const size_t n = (size_t)r->nranks * (size_t)r->pieces;
     const size_t part =
         (size_t)((index + 2 * r->nranks) % r->nranks) * (size_t)r->pieces + (size_t)piece;
-    const size_t from = r->count * part / n, to = r->count * (part + 1) / n;
+    const size_t grain = r->count / n < 1024 ? 1 : 128 / sizeof(float);
+    const size_t grains = r->count / grain, from = grains * part / n * grain;
+    const size_t to = part + 1 == n ? r->count : grains * (part + 1) / n * grain;
     return (struct chunk){r->mine + from, r->sum + from, to - from};
 }
 
@@ -417,7 +420,7 @@ LESSON_FUNCTION void ring_pipe(struct ring *r) {
     // lanes must find room at the same time, or they could wait for each other's for
     // ever: "Using multiple NCCL communicators concurrently" in NCCL's manual.
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.maxCTAs = 32;
+    config.maxCTAs = 24;
     for (struct lane *lane = r->lanes; lane < r->lanes + RING_LANES; lane++) {
         CHECK_NCCL(ncclCommSplit(r->comm, 0, r->rank, &lane->comm, &config));
         CHECK_CUDA(

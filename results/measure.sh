@@ -5,6 +5,7 @@
 #     results/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
+#   RUNS=50             of every lesson in a row, instead of 10
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
@@ -37,13 +38,14 @@ else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
-    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-50}
+    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-10}
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
-lessons=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//')
+# The lessons, with both forms of lesson 05.
+forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//; s/^.*ring_allreduce$/&\n& --pipelined/')
 tests_home=${NCCL_TESTS_HOME:-}
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
@@ -75,10 +77,11 @@ fresh() { # FILE…: in $out, empty
     done
 }
 
-# How a lesson is started where its defaults take minutes.
+# How a form of a lesson is started where its defaults take minutes.
 arguments() {
     case $1 in
-    *bandwidth) echo --max "${2:-64K}" --factor 8 ;;
+    *bandwidth) echo "$1 --max ${2:-64K} --factor 8" ;;
+    *) echo "$1" ;;
     esac
 }
 
@@ -97,7 +100,7 @@ machine() {
         echo "compiler: $(mpicc --version | head -n 1)"
         echo "mpi: $(mpirun --version | head -n 1)"
         "${mpirun[@]}" -np 1 00-nccl-hello-world/hello | sed -n 's/^NCCL /nccl: &/p'
-        env | sort | sed -n 's/^\(NCCL_[A-Z_]*=\)/environment: \1/p'
+        env | sort | grep -v '^NCCL_TESTS_HOME' | sed -n 's/^\(NCCL_[A-Z_]*=\)/environment: \1/p'
         echo
     } >>"$out/machine.txt"
     if [ "$BACKEND" != cpu ]; then
@@ -202,20 +205,31 @@ bandwidth() {
     done
 }
 
-# NVIDIA's own figures, right after ours. Built with MPI: one process a GPU, like ours.
+# NVIDIA's own figures, right after ours; those of small messages, which vary, twice more, in
+# turn with ours. -a 3 is the slowest rank's time, as in lesson 06.
 nccl_tests() {
-    local name program
+    local round
     [ -n "$tests_home" ] || return 0
     fresh nccl-tests.txt
+    nccl_tests_run -e 1G
+    for round in 2 3; do
+        say "nccl-tests, small messages, round $round"
+        keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth --max 64K
+        nccl_tests_run -e 64K -n 1000
+    done
+}
+
+nccl_tests_run() { # ARGUMENT…
+    local name program start
     for name in broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv; do
         program=$tests_home/build/${name}_perf
         [ -x "$program" ] || program=$tests_home/${name}_perf
         [ -x "$program" ] || { say "no ${name}_perf in $tests_home"; continue; }
-        if ldd "$program" | grep -q libmpi; then
-            keep "$out/nccl-tests.txt" 90 "${mpirun[@]}" -np "$gpus" "$program" -b 8 -e 1G -f 2 -g 1
-        else
-            keep "$out/nccl-tests.txt" 90 "$program" -b 8 -e 1G -f 2 -g "$gpus"
-        fi
+        # Built with MPI: one process a GPU, like ours.
+        start=("$program" -g "$gpus")
+        ! ldd "$program" 2>/dev/null | grep -q libmpi ||
+            start=("${mpirun[@]}" -np "$gpus" "$program" -g 1)
+        keep "$out/nccl-tests.txt" 90 "${start[@]}" -b 8 -f 2 -a 3 "$@"
     done
 }
 
@@ -230,13 +244,13 @@ pytorch() {
 # --- What only has to be right ----------------------------------------------------------------
 
 every_lesson() {
-    local n lesson
+    local n form
     fresh lessons.txt
     for n in $counts; do
-        for lesson in $lessons; do
+        while read -r form; do
             # shellcheck disable=SC2046 # words
-            keep "$out/lessons.txt" 60 "${mpirun[@]}" -np "$n" "$lesson" $(arguments "$lesson")
-        done
+            keep "$out/lessons.txt" 60 "${mpirun[@]}" -np "$n" $(arguments "$form")
+        done <<<"$forms"
     done
 }
 
@@ -251,34 +265,33 @@ tests() {
 
 # What is looked for is a wrong access. Calls that fail are the lessons' own to report, and
 # NCCL makes some that it expects to: it asks for kernels that the GPU at hand does not have.
-memcheck() { # LESSON
+memcheck() { # FORM
     # shellcheck disable=SC2046 # words
-    keep "$work/memcheck-${1%/*}" 300 "${mpirun[@]}" -np "$gpus" "$sanitizer" \
-        --tool memcheck --report-api-errors no --error-exitcode 1 "$1" $(arguments "$1" 4K)
+    keep "$work/memcheck-${1//\//-}" 300 "${mpirun[@]}" -np "$gpus" "$sanitizer" \
+        --tool memcheck --report-api-errors no --error-exitcode 1 $(arguments "$1" 4K)
 }
 
-# repeat LESSON: so many runs in a row, on one GPU, on two and so on in turn; one line.
+# repeat FORM: so many runs in a row, on one GPU, on two and so on in turn; one line.
 repeat() {
-    local lesson=$1 run n failed=0 began said
-    said=$work/run-$(basename "$lesson")
+    local run n failed=0 began said=$work/said-${1//\//-}
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
         n=$(((run - 1) % gpus + 1))
         # shellcheck disable=SC2046 # words
-        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$n" "$lesson" \
-            $(arguments "$lesson" 4K) >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
+        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$n" $(arguments "$1" 4K) \
+            >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
             failed=$((failed + 1))
-            { echo "run $run of $lesson, $n ranks:"; cat "$said"; } >>"$work/failed-runs"
+            { echo "run $run of $1, $n ranks:"; cat "$said"; } >>"$work/failed-runs"
         fi
     done
-    [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $lesson" >>"$work/failed"
-    echo "mpirun -np N $lesson $(arguments "$lesson" 4K): $runs runs in a row, N from 1 to $gpus in turn," \
-        "$failed failed or hung, $(($(date +%s) - began)) s" | sed 's/ :/:/' >"$work/row-${lesson%/*}"
+    [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $1" >>"$work/failed"
+    echo "mpirun -np N $(arguments "$1" 4K): $runs runs in a row, N from 1 to $gpus in turn," \
+        "$failed failed or hung, $(($(date +%s) - began)) s" >"$work/row-${1//\//-}"
 }
 
 # All at once: none of this is timed, and a machine that is busy finds more.
 checked() { # PART…
-    local lesson part
+    local form part
     # Else mpirun binds the ranks of each to the same few processors.
     export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
     for part in "$@"; do
@@ -286,16 +299,16 @@ checked() { # PART…
         lessons) every_lesson & ;;
         tests) tests & ;;
         repeat)
-            for lesson in $lessons; do
-                repeat "$lesson" &
-            done
+            while read -r form; do
+                repeat "$form" &
+            done <<<"$forms"
             ;;
         memcheck)
             wait # for the others: it takes the whole machine
             [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck.txt is left out'; continue; }
-            for lesson in $lessons; do
-                memcheck "$lesson" &
-            done
+            while read -r form; do
+                memcheck "$form" &
+            done <<<"$forms"
             wait
             cat "$work"/memcheck-* >"$out/memcheck.txt"
             ;;

@@ -24,6 +24,13 @@ size_of='function size_of(n) {
     return n % 1073741824 == 0 ? n / 1073741824 " GiB" : n % 1048576 == 0 ? n / 1048576 " MiB" : \
         n % 1024 == 0 ? n / 1024 " KiB" : n " B" }'
 
+# And the operation that a command line of nccl-tests measures, as lesson 06 calls it.
+# shellcheck disable=SC2016 # awk's
+their_name='function their_name(command) {
+    if (!match(command, /[a-z_]+_perf/)) return ""
+    command = substr(command, RSTART, RLENGTH - 5)
+    return command == "alltoall" ? "all_to_all" : command == "sendrecv" ? "send_recv" : command }'
+
 if [ -f machine.txt ]; then
     echo "## The machine"
     echo
@@ -50,6 +57,7 @@ if [ -f lessons.txt ]; then
     commands lessons.txt '^(OK|FAILED):' | awk -F'\t' '
         { match($1, /-np [0-9]+/); n = substr($1, RSTART + 4, RLENGTH - 4)
           match($1, /[0-9][0-9]-[a-z0-9_\/-]*/); lesson = substr($1, RSTART, RLENGTH); sub(/\/.*/, "", lesson)
+          if (match($1, / --pipelined/)) lesson = lesson " `--pipelined`"
           if (!(n in column)) { column[n] = ++columns; head = head " " n " GPU" (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
           if (!(lesson in row)) { row[lesson] = ++rows; name[rows] = lesson }
           cell[row[lesson], column[n]] = $3 == 0 && $2 ~ /^OK/ ? "OK" : "**exit code " $3 "**" }
@@ -74,7 +82,7 @@ if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
     done
     if [ -f memcheck.txt ]; then
         commands memcheck.txt 'ERROR SUMMARY' | awk -F'\t' '{ n++; if ($3 != 0) bad = bad " `" $1 "`" }
-            END { print "| `compute-sanitizer --tool memcheck`, " n " lessons ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
+            END { print "| `compute-sanitizer --tool memcheck`, all lessons, " n " command lines ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
     fi
     if [ -f repeat.txt ]; then
         sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt
@@ -148,19 +156,42 @@ if [ -f nccl-tests.txt ]; then
     gpus=$(fact gpus)
     echo "## Beside nccl-tests"
     echo
-    echo "Lesson 06 and nccl-tests (out of place), one after the other ([output](nccl-tests.txt)):"
-    echo "our time over theirs, and our bus bandwidth over theirs."
+    echo "Lesson 06 and nccl-tests (out of place, the slowest rank's time), one after the other"
+    echo "([output](nccl-tests.txt)). First large messages: our bus bandwidth, and ours over theirs."
     echo
-    echo "| operation | size | our time | their time | ratio | our busbw | their busbw | ratio |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$gpus.csv" "$size_of"'
-        BEGIN { ours["alltoall"] = "all_to_all"; ours["sendrecv"] = "send_recv"
-            while ((getline line < csv) > 0) { split(line, c, ","); time[c[1], c[4]] = c[5]; bus[c[1], c[4]] = c[7] } }
-        /^\$ / { match($0, /[a-z_]+_perf/); name = substr($0, RSTART, RLENGTH - 5); if (name in ours) name = ours[name]; next }
-        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ && (name, $1) in time && ($1 <= 16 || $1 == 65536 || $1 >= 67108864) {
-            printf "| %s | %s | %.1f µs | %.1f µs | %.2f |", name, size_of($1), time[name, $1], $6, time[name, $1] / $6
-            if ($1 < 1048576) print " | | |"
-            else printf " %.1f GB/s | %.1f GB/s | %.3f |\n", bus[name, $1], $8, bus[name, $1] / $8 }' nccl-tests.txt
+    echo "| operation | size | lesson 06 | nccl-tests | ratio |"
+    echo "| --- | --- | --- | --- | --- |"
+    awk -v csv="bandwidth-$gpus.csv" "$size_of$their_name"'
+        BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); bus[c[1], c[4]] = c[7] } }
+        /^\$ / { name = their_name($0) }
+        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ && (name, $1) in bus && $1 >= 67108864 {
+            printf "| %s | %s | %.1f GB/s | %.1f GB/s | %.3f |\n", name, size_of($1), bus[name, $1], $8, bus[name, $1] / $8 }' nccl-tests.txt
+    echo
+    echo "Then small ones. What they take is the host's time to launch them, and moves from run to run:"
+    echo "the medians of a few runs, which took turns, with the least and the most; ours over theirs."
+    echo
+    echo "| operation | size | lesson 06 | nccl-tests | ratio |"
+    echo "| --- | --- | --- | --- | --- |"
+    awk -v csv="bandwidth-$gpus.csv" "$size_of$their_name"'
+        function add(whose, name, size, time,   i, n) { # sorted
+            if (size != 8 && size != 16 && size != 65536) return
+            if (whose == "theirs" && !((name, size) in seen)) { seen[name, size] = 1; order[++rows] = name SUBSEP size }
+            n = ++runs[whose, name, size]
+            for (i = n; i > 1 && times[whose, name, size, i - 1] > time + 0; i--)
+                times[whose, name, size, i] = times[whose, name, size, i - 1]
+            times[whose, name, size, i] = time + 0 }
+        function median(whose, key,   n) { n = runs[whose, key]
+            return (times[whose, key, int((n + 1) / 2)] + times[whose, key, int((n + 2) / 2)]) / 2 }
+        function cell(whose, key,   n) { n = runs[whose, key]
+            return sprintf("%.1f µs (%.1f to %.1f)", median(whose, key), times[whose, key, 1], times[whose, key, n]) }
+        BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); add("ours", c[1], c[4], c[5]) } }
+        /^\$ / { name = their_name($0) }
+        $2 ~ /^[0-9]+$/ && $3 ~ /^[0-9.]+$/ && NF == 5 { add("ours", $1, $2, $3) }
+        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ { add("theirs", name, $1, $6) }
+        END { for (i = 1; i <= rows; i++) { key = order[i]; split(key, part, SUBSEP)
+            if (runs["ours", key])
+                printf "| %s | %s | %s | %s | %.2f |\n", part[1], size_of(part[2]), cell("ours", key), cell("theirs", key), \
+                    median("ours", key) / median("theirs", key) } }' nccl-tests.txt
     echo
 fi
 
