@@ -85,7 +85,7 @@ if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
             END { print "| `compute-sanitizer --tool memcheck`, all lessons, " n " command lines ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
     fi
     if [ -f repeat.txt ]; then
-        sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt
+        sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt | sort
     fi
     echo
 fi
@@ -167,14 +167,14 @@ if [ -f nccl-tests.txt ]; then
         $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ && (name, $1) in bus && $1 >= 67108864 {
             printf "| %s | %s | %.1f GB/s | %.1f GB/s | %.3f |\n", name, size_of($1), bus[name, $1], $8, bus[name, $1] / $8 }' nccl-tests.txt
     echo
-    echo "Then small ones. What they take is the host's time to launch them, and moves from run to run:"
+    echo "Then small ones, whose time is mostly the host's to launch them, and moves from run to run:"
     echo "the medians of a few runs, which took turns, with the least and the most; ours over theirs."
     echo
     echo "| operation | size | lesson 06 | nccl-tests | ratio |"
     echo "| --- | --- | --- | --- | --- |"
     awk -v csv="bandwidth-$gpus.csv" "$size_of$their_name"'
         function add(whose, name, size, time,   i, n) { # sorted
-            if (size != 8 && size != 16 && size != 65536) return
+            if (size != 8 && size != 16 && size != 1024 && size != 65536) return
             if (whose == "theirs" && !((name, size) in seen)) { seen[name, size] = 1; order[++rows] = name SUBSEP size }
             n = ++runs[whose, name, size]
             for (i = n; i > 1 && times[whose, name, size, i - 1] > time + 0; i--)
