@@ -130,6 +130,43 @@ END
     sums 3 1003 --pieces 16
 }
 
+@test "chunks and pieces: none is left out; large ones begin at multiples of 128 bytes" {
+    on_gpus && skip "of both builds"
+    cat >"$BATS_TEST_TMPDIR/chunks.c" <<'END'
+#include "measure.h"
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    const size_t counts[] = {1, 5, 1003, 99999, 1000003};
+    int bad = 0, large = 0;
+    for (int i = 0; i < 5; i++)
+        for (int nranks = 1; nranks <= 9; nranks++)
+            for (int pieces = 1; pieces <= 5; pieces++) {
+                struct ring r = {.nranks = nranks, .pieces = pieces, .count = counts[i]};
+                size_t at = 0;
+                for (int k = 0; k < nranks * pieces; k++) {
+                    struct chunk c = ring_chunk(&r, k / pieces - nranks, k % pieces);
+                    size_t from = (size_t)((char *)c.mine - (char *)r.mine);
+                    bad += from != at * sizeof(float);
+                    if (counts[i] / (size_t)(nranks * pieces) >= 1024) {
+                        large++;
+                        bad += from % 128 != 0;
+                    }
+                    at += c.count;
+                }
+                bad += at != counts[i];
+            }
+    printf("large: %d, bad: %d\n", large > 0, bad);
+    MPI_Finalize();
+}
+END
+    build chunks
+    top=$BATS_TEST_TMPDIR ranks 1 chunks
+    [ "$out" = "large: 1, bad: 0" ]
+    sums 3 100003
+    sums 7 100003 --pipelined
+}
+
 @test "pipelined: no steps are shown, but the buffers before and after" {
     skip_unless_ranks 2
     ranks 2 $ring -n 2 --pipelined
