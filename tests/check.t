@@ -21,38 +21,18 @@
 # Every run has 15 seconds. RANKS="2 3" runs fewer, JOBS=1 one at a time.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
-use POSIX ();
+use FindBin qw($Bin);
 use Time::HiRes qw(time);
+use lib $Bin;
+use Programs qw(cpu_flags in_parallel read_file run $mpicc);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
-my $tests   = dirname(abs_path($0));
-my @ranks   = split ' ', $ENV{RANKS} // '2 3 4 8';
-my $jobs    = $ENV{JOBS} // 3;
-my $limit   = 15;
-
-# What the programs may see of the caller's settings would change what they print.
-delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$|RANKS$|JOBS$)/ } keys %ENV};
-delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
-$ENV{OMPI_MCA_mpi_yield_when_idle}        = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT}              = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM}      = 1;
-$ENV{LC_ALL}                              = 'C';
-
-my $mpicc  = $ENV{MPICC} // 'mpicc';
-my $mpirun = $ENV{MPIRUN} // 'mpirun';
-$mpirun .= ' --oversubscribe' if `$mpirun --version 2>&1` =~ /Open MPI|OpenRTE/;
+my @ranks   = split ' ', delete $ENV{RANKS} // '2 3 4 8';
+my $jobs    = delete $ENV{JOBS} // 3;
 
 my %tags_of_header;
-
-sub read_file {
-    my ($name) = @_;
-    open my $in, '<', $name or return '';
-    local $/;
-    return <$in> // '';
-}
 
 # What the comments of one program say: its tests, and the lines its tags stand for.
 sub read_program {
@@ -151,9 +131,12 @@ sub pattern_text {
 }
 
 # Compiles and runs one program and writes its TAP lines, without numbers, to a file.
+my $flags = cpu_flags();
+my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+
 sub check_program {
-    my ($program, $flags, $dir) = @_;
-    open my $out, '>', "$dir/$program->{name}.tap" or die "$dir: $!\n";
+    my ($program, $file) = @_;
+    open my $out, '>', $file or die "$file: $!\n";
     my %built;
     for my $variant ($program->{wrong} ? ('wrong', 'fixed') : 'right') {
         my $binary = "$dir/$program->{name}-$variant";
@@ -171,11 +154,8 @@ sub check_program {
         my ($stderr, $seconds) = ('', 0);
         if ($binary) {
             my $begin = time;
-            system "timeout -k 2 $limit $mpirun -n $n '$binary' </dev/null "
-                . ">'$binary.out' 2>'$binary.err'";
-            my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+            (my $code, undef, $stderr) = run($binary, $n);
             $seconds = time - $begin;
-            $stderr = read_file("$binary.err");
             @problems = problems($program, $n, $variant, $code, $seconds, $stderr);
         }
         printf $out "%s %s: %s, %d ranks (%.1f s)\n", @problems ? 'not ok' : 'ok',
@@ -187,16 +167,8 @@ sub check_program {
     close $out;
 }
 
-my $top   = dirname($tests);
-my $flags = `make -s --no-print-directory -C '$top' cpu-flags`;
-if ($? != 0 || $flags !~ /-I/) {
-    print "1..1\nnot ok 1 - make cpu-flags\n";
-    exit 1;
-}
-chomp $flags;
-
-%tags_of_header = %{read_program("$tests/check/check.h")->{tag}};
-my @programs = map { read_program($_) } sort glob "'$tests'/check/wrong/*.c '$tests'/check/right/*.c";
+%tags_of_header = %{read_program("$Bin/check/check.h")->{tag}};
+my @programs = map { read_program($_) } sort glob "'$Bin'/check/wrong/*.c '$Bin'/check/right/*.c";
 if (@ARGV) {
     my %wanted = map { basename($_, '.c') => 1 } @ARGV;
     @programs = grep { $wanted{$_->{name}} } @programs;
@@ -205,36 +177,6 @@ if (@ARGV) {
 @programs = ((grep { $_->{sleeps} } @programs), (grep { !$_->{sleeps} } @programs));
 my $plan = 0;
 $plan += @{$_->{tests} // []} for @programs;
-$| = 1;
 print "1..$plan\n";
-
-# Each program is a process; their lines come out in the order of the programs.
-my $dir = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my (%running, %done);
-my ($started, $printed, $number, $failed) = (0, 0, 0, 0);
-while ($printed < @programs) {
-    while ($started < @programs && keys %running < $jobs) {
-        my $pid = fork // die "fork: $!\n";
-        if ($pid == 0) {
-            eval { check_program($programs[$started], $flags, $dir); 1 } or print "# $@";
-            POSIX::_exit(0);
-        }
-        $running{$pid} = $started++;
-    }
-    my $pid = waitpid -1, 0;
-    $done{delete $running{$pid}} = 1 if defined $running{$pid};
-    while ($done{$printed}) {
-        my $name = $programs[$printed]{name};
-        for (split /\n/, read_file("$dir/$name.tap") || "not ok $name: the test broke off") {
-            if (s/^(not )?ok //) {
-                $number++;
-                $failed++ if $1;
-                print $1 // '', "ok $number - $_\n";
-            } else {
-                print "$_\n";
-            }
-        }
-        $printed++;
-    }
-}
+my (undef, $failed) = in_parallel($jobs, $dir, 0, \&check_program, @programs);
 exit($failed ? 1 : 0);

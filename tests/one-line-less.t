@@ -10,35 +10,16 @@
 # runs one at a time.
 use strict;
 use warnings;
-use Cwd qw(abs_path);
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
-use POSIX ();
+use FindBin qw($Bin);
 use Time::HiRes qw(time);
+use lib $Bin;
+use Programs qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
-my $top     = dirname(dirname(abs_path($0)));
-my $jobs    = $ENV{JOBS} // 2;
-my @ranks   = split ' ', $ENV{RANKS} // '';
-my $limit   = 15;
-
-delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$|RANKS$|JOBS$)/ } keys %ENV};
-delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
-$ENV{OMPI_MCA_mpi_yield_when_idle}   = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
-$ENV{LC_ALL}                         = 'C';
-
-my $mpicc  = $ENV{MPICC} // 'mpicc';
-my $mpirun = $ENV{MPIRUN} // 'mpirun';
-$mpirun .= ' --oversubscribe' if `$mpirun --version 2>&1` =~ /Open MPI|OpenRTE/;
-
-sub read_file {
-    my ($name) = @_;
-    open my $in, '<', $name or return '';
-    local $/;
-    return <$in> // '';
-}
+my $jobs    = delete $ENV{JOBS} // 2;
+my @ranks   = split ' ', delete $ENV{RANKS} // '';
 
 # The statements of a program that call MPI, CUDA or NCCL: first line, last line, text. A
 # statement is a line, or as many as it takes to close its parentheses.
@@ -95,21 +76,8 @@ sub problem {
     return "exit code 0, and the last line is \"$verdict\", not \"$expected\"";
 }
 
-sub run {
-    my ($binary, $n) = @_;
-    system "timeout -k 2 $limit $mpirun -n $n '$binary' </dev/null "
-        . ">'$binary.out' 2>'$binary.err'";
-    my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
-    return ($code, read_file("$binary.out"), read_file("$binary.err"));
-}
-
 my $dir   = tempdir('one-line-less-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my $flags = `make -s --no-print-directory -C '$top' cpu-flags`;
-if ($? != 0 || $flags !~ /-I/) {
-    print "1..1\nnot ok 1 - make cpu-flags\n";
-    exit 1;
-}
-chomp $flags;
+my $flags = cpu_flags();
 
 sub compile {
     my ($source, $binary) = @_;
@@ -131,7 +99,7 @@ sub check_variant {
     close $out;
 
     open my $tap, '>', $file or die "$file: $!\n";
-    my $what = "$variant->{where} without $variant->{text}";
+    my $what = "$variant->{name} without $variant->{text}";
     my ($compiles, $warned) = compile($source, "$base/variant");
     if (!$compiles) {
         print $tap "ok $what # SKIP does not compile\n";
@@ -160,10 +128,10 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     my $lesson = basename(dirname $path) . '/' . basename $path;
     my @found = statements($source);
     for (@found) {
-        $_->{where} = "$lesson:" . ($_->{first} + 1);
+        $_->{name} = "$lesson:" . ($_->{first} + 1);
     }
     if (@ARGV) {
-        @found = grep { my $where = $_->{where}; grep { index($where, $_) >= 0 } @ARGV } @found;
+        @found = grep { my $where = $_->{name}; grep { index($where, $_) >= 0 } @ARGV } @found;
     }
     next if !@found;
     my $whole = "$dir/whole-" . basename($path, '.c');
@@ -191,32 +159,6 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     }
 }
 
-my (%running, %done);
-my ($started, $printed) = (0, 0);
-while ($printed < @variants) {
-    while ($started < @variants && keys %running < $jobs) {
-        my $pid = fork // die "fork: $!\n";
-        if ($pid == 0) {
-            eval { check_variant($variants[$started], "$dir/$started.tap"); 1 } or print "# $@";
-            POSIX::_exit(0);
-        }
-        $running{$pid} = $started++;
-    }
-    my $pid = waitpid -1, 0;
-    $done{delete $running{$pid}} = 1 if defined $running{$pid};
-    while ($done{$printed}) {
-        my $lines = read_file("$dir/$printed.tap");
-        for (split /\n/, $lines || "not ok $variants[$printed]{where}: the test broke off") {
-            if (s/^(not )?ok //) {
-                $number++;
-                $failed++ if $1;
-                print $1 // '', "ok $number - $_\n";
-            } else {
-                print "$_\n";
-            }
-        }
-        $printed++;
-    }
-}
+($number, my $broken) = in_parallel($jobs, $dir, $number, \&check_variant, @variants);
 print "1..$number\n";
-exit($failed ? 1 : 0);
+exit($failed + $broken ? 1 : 0);

@@ -1,0 +1,92 @@
+# What check.t and one-line-less.t share: programs built for the CPU build, run under a time
+# limit, several at once, and their TAP lines printed in order.
+package Programs;
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use Exporter qw(import);
+use File::Basename qw(dirname);
+use POSIX ();
+
+our @EXPORT_OK = qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
+
+$| = 1;
+
+our $limit = 15; # seconds a run
+our $top   = dirname(dirname(abs_path(__FILE__)));
+
+# What the programs may see of the caller's settings would change what they print.
+delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
+delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
+$ENV{OMPI_MCA_mpi_yield_when_idle}   = 1;
+$ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;
+$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
+$ENV{LC_ALL}                         = 'C';
+
+our $mpicc = $ENV{MPICC} // 'mpicc';
+my $mpirun = $ENV{MPIRUN} // 'mpirun';
+$mpirun .= ' --oversubscribe' if `$mpirun --version 2>&1` =~ /Open MPI|OpenRTE/;
+
+sub read_file {
+    my ($name) = @_;
+    open my $in, '<', $name or return '';
+    local $/;
+    return <$in> // '';
+}
+
+# The flags that build a program for the CPU build; ends the test if there are none.
+sub cpu_flags {
+    my $flags = `make -s --no-print-directory -C '$top' cpu-flags`;
+    if ($? != 0 || $flags !~ /-I/) {
+        print "1..1\nnot ok 1 - make cpu-flags\n";
+        exit 1;
+    }
+    chomp $flags;
+    return $flags;
+}
+
+# Runs a program on n ranks: exit code (124 and 137: stopped by the limit), stdout, stderr.
+sub run {
+    my ($binary, $n) = @_;
+    system "timeout -k 2 $limit $mpirun -n $n '$binary' </dev/null "
+        . ">'$binary.out' 2>'$binary.err'";
+    my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+    return ($code, read_file("$binary.out"), read_file("$binary.err"));
+}
+
+# Calls check(item, file) for each item in a process of its own, so many at a time. It writes
+# TAP lines without numbers to the file; they are printed in the order of the items, numbered
+# from the given number on. Returns the last number, and how many of the lines were "not ok".
+sub in_parallel {
+    my ($jobs, $dir, $number, $check, @items) = @_;
+    my (%running, %done);
+    my ($started, $printed, $failed) = (0, 0, 0);
+    while ($printed < @items) {
+        while ($started < @items && keys %running < $jobs) {
+            my $pid = fork // die "fork: $!\n";
+            if ($pid == 0) {
+                eval { $check->($items[$started], "$dir/$started.tap"); 1 } or print "# $@";
+                POSIX::_exit(0);
+            }
+            $running{$pid} = $started++;
+        }
+        my $pid = waitpid -1, 0;
+        $done{delete $running{$pid}} = 1 if defined $running{$pid};
+        while ($done{$printed}) {
+            my $lines = read_file("$dir/$printed.tap");
+            for (split /\n/, $lines || "not ok $items[$printed]{name}: the test broke off") {
+                if (s/^(not )?ok //) {
+                    $number++;
+                    $failed++ if $1;
+                    print $1 // '', "ok $number - $_\n";
+                } else {
+                    print "$_\n";
+                }
+            }
+            $printed++;
+        }
+    }
+    return ($number, $failed);
+}
+
+1;
