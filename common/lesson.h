@@ -323,8 +323,8 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     if (bytes > free_bytes)
         lesson_fail(
-            "the buffers need %.3g GB of GPU memory, and the GPU has %.3g GB free of "
-            "%.3g GB\n  Hint: choose a smaller -n.",
+            "the buffers need %.5g GB of GPU memory, and the GPU has %.5g GB free of "
+            "%.5g GB\n  Hint: choose a smaller -n.",
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
 }
 
@@ -347,7 +347,7 @@ LESSON_FUNCTION void *lesson_malloc(size_t bytes) {
     void *memory = (double)bytes < there ? malloc(bytes) : NULL;
     if (!memory)
         lesson_fail(
-            "the buffer needs %.3g GB of host memory, and there are %.3g GB for each "
+            "the buffer needs %.5g GB of host memory, and there are %.5g GB for each "
             "rank\n  Hint: choose a smaller -n.",
             (double)bytes / 1e9, there / 1e9);
     return memory;

@@ -230,7 +230,7 @@ END
     ranks 1 $ring -n 900000000000
     show
     [ "$code" -eq 1 ]
-    grep -q 'the buffers need 7.2e+03 GB of GPU memory' <<<"$err"
+    grep -q 'the buffers need 7200 GB of GPU memory' <<<"$err"
     grep -q 'choose a smaller -n' <<<"$err"
 }
 
