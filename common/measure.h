@@ -418,9 +418,15 @@ LESSON_FUNCTION void ring_pipe(struct ring *r) {
         return;
     // An operation holds up to maxCTAs multiprocessors until it is done. Those of all
     // lanes must find room at the same time, or they could wait for each other's for
-    // ever: "Using multiple NCCL communicators concurrently" in NCCL's manual.
+    // ever: "Using multiple NCCL communicators concurrently" in NCCL's manual. So each
+    // lane gets a part, as large on all ranks, and the additions get one.
+    int device, part;
+    CHECK_CUDA(cudaGetDevice(&device));
+    CHECK_CUDA(cudaDeviceGetAttribute(&part, cudaDevAttrMultiProcessorCount, device));
+    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &part, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    part /= RING_LANES + 1;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.maxCTAs = 24;
+    config.maxCTAs = part > 1 ? part : 1;
     for (struct lane *lane = r->lanes; lane < r->lanes + RING_LANES; lane++) {
         CHECK_NCCL(ncclCommSplit(r->comm, 0, r->rank, &lane->comm, &config));
         CHECK_CUDA(
