@@ -130,10 +130,10 @@ sub pattern_text {
     return $text;
 }
 
-# Compiles and runs one program and writes its TAP lines, without numbers, to a file.
 my $flags = cpu_flags();
 my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
+# Compiles and runs one program and writes its TAP lines, without numbers, to a file.
 sub check_program {
     my ($program, $file) = @_;
     open my $out, '>', $file or die "$file: $!\n";
