@@ -4,6 +4,7 @@
 load common
 
 bandwidth=06-bandwidth/bandwidth
+usage='[--op NAMES] ' # for misused
 operations='broadcast reduce all_reduce reduce_scatter all_gather all_to_all send_recv'
 
 setup_file() {
@@ -152,8 +153,7 @@ reduce_scatter 1024" ]
         's/recv + peer \* part/recv + (b->nranks - 1 - peer) * part/'; do
         sed "$change" "$top/$bandwidth.c" >broken.c
         [ "$(cat broken.c)" != "$(cat "$top/$bandwidth.c")" ]
-        # shellcheck disable=SC2046 # the flags are words
-        mpicc -I"$top/common" broken.c $(make -s -C "$top" cpu-flags) -o broken
+        build broken
         top=$BATS_TEST_TMPDIR ranks 3 broken --max 64
         show
         [ "$code" -eq 1 ]
@@ -195,9 +195,7 @@ int main(int argc, char **argv) {
     MPI_Finalize();
 }
 END
-    # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" "$BATS_TEST_TMPDIR/fit.c" $(make -s -C "$top" cpu-flags) \
-        -o "$BATS_TEST_TMPDIR/fit"
+    build fit
     top=$BATS_TEST_TMPDIR ranks 1 fit
     diff - <(echo "$out") <<'END'
 exact: 1 alpha 10 beta 200 rms 0.00 worst 0.00
@@ -234,9 +232,7 @@ int main(int argc, char **argv) {
     MPI_Finalize();
 }
 END
-    # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" "$BATS_TEST_TMPDIR/warm.c" $(make -s -C "$top" cpu-flags) \
-        -o "$BATS_TEST_TMPDIR/warm"
+    build warm
     top=$BATS_TEST_TMPDIR ranks 1 warm
     diff - <(echo "$out") <<'END'
 warm 0: 3 ms

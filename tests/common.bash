@@ -55,6 +55,14 @@ without_mpirun() {
         grep -v '^\[.*\] \|^Primary job\|mpirun detected' || true
 }
 
+# build NAME: NAME.c of the test's own folder, for the CPU build. A test then runs it with
+# top=$BATS_TEST_TMPDIR ranks N NAME.
+build() {
+    cd "$BATS_TEST_TMPDIR" || return
+    # shellcheck disable=SC2046 # the flags are words
+    mpicc -I"$top/common" "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
+}
+
 plural() { # N: as the verdict says it
     [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
 }
@@ -71,7 +79,8 @@ misuse() {
     misused "$program" "$message"
 }
 
-# misused PROGRAM MESSAGE: said once, then the usage line; exit code 2.
+# misused PROGRAM MESSAGE: said once, then the usage line, which begins with the program and
+# $usage, where a file has set it; exit code 2.
 misused() {
     local name=${1##*/}
     show
@@ -79,7 +88,7 @@ misused() {
     [ -z "$out" ]
     [ "$(grep -c "^$name: " <<<"$err")" -eq 1 ]
     [ "$(head -n 1 <<<"$err")" = "$name: $2" ]
-    [[ $(sed -n 2p <<<"$err") == "usage: $name "* ]]
+    [[ $(sed -n 2p <<<"$err") == "usage: $name ${usage:-}"* ]]
 }
 
 # show: for bats, which prints it when a test fails.

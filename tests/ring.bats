@@ -4,16 +4,10 @@
 load common
 
 ring=05-ring-allreduce/ring_allreduce
+usage='[-n COUNT] ' # for misused
 
 setup_file() {
     build_lessons
-}
-
-# build NAME: NAME.c of the test's own folder, for the CPU build.
-build() {
-    # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" "$BATS_TEST_TMPDIR/$1.c" $(make -s -C "$top" cpu-flags) \
-        -o "$BATS_TEST_TMPDIR/$1"
 }
 
 # sums N COUNT ARGUMENT…: the ring's and NCCL's elements are all right.

@@ -120,16 +120,14 @@ failure() {
     cd "$BATS_TEST_TMPDIR"
     sed 's/ncclInt32, 0, comm/ncclInt32, rank == 1 ? 77 : 0, comm/' \
         "$top/01-nccl-broadcast/broadcast.c" >broken.c
-    # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" broken.c $(make -s -C "$top" cpu-flags) -o broken
+    build broken
     top=$BATS_TEST_TMPDIR ranks 3 broken
     line=$(grep -n '? 77' broken.c | cut -d: -f1)
     failure "rank 1 on " "failed at broken.c:$line" "NCCL says: invalid argument" \
         "root 77, and the communicator has 3 ranks" "NCCL_DEBUG=WARN"
     sed 's/cudaSetDevice(rank % ndevices)/cudaSetDevice(rank + 9)/' \
         "$top/01-nccl-broadcast/broadcast.c" >broken.c
-    # shellcheck disable=SC2046
-    mpicc -I"$top/common" broken.c $(make -s -C "$top" cpu-flags) -o broken
+    build broken
     top=$BATS_TEST_TMPDIR ranks 3 broken
     failure "rank 0 on " "cudaSetDevice(rank + 9) failed at broken.c:" \
         "CUDA says: invalid device ordinal (cudaErrorInvalidDevice)"
@@ -140,8 +138,7 @@ failure() {
     cd "$BATS_TEST_TMPDIR"
     sed 's/host\[i\], 42)/host[i], rank == 2 \&\& i > 2 ? 43 : 42)/' \
         "$top/01-nccl-broadcast/broadcast.c" >broken.c
-    # shellcheck disable=SC2046
-    mpicc -I"$top/common" broken.c $(make -s -C "$top" cpu-flags) -o broken
+    build broken
     top=$BATS_TEST_TMPDIR ranks 3 broken -n 11
     expect 1 "FAILED: rank 2, element 3 is 42, expected 43 (and 7 more)"
     top=$BATS_TEST_TMPDIR ranks 3 broken
@@ -150,8 +147,7 @@ failure() {
     expect 0 "OK: 2 ranks, all 8 elements as expected"
     sed 's/lesson_letter((int)/lesson_letter(1 + (int)/' \
         "$top/04-all-to-all/all_to_all.c" >broken.c
-    # shellcheck disable=SC2046
-    mpicc -I"$top/common" broken.c $(make -s -C "$top" cpu-flags) -o broken
+    build broken
     top=$BATS_TEST_TMPDIR ranks 2 broken
     expect 1 "FAILED: rank 0, element 0 is A0, expected B0 (and 3 more)"
 }
