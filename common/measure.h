@@ -272,11 +272,8 @@ LESSON_FUNCTION bool measure_again(struct measure *m, cudaStream_t stream) {
         m->now = MEASURE_IDLE;
         return false;
     }
-    if (m->now == MEASURE_SECOND && m->spent < m->warm) {
-        measure_start(m);
-        return true;
-    }
-    if (m->now != MEASURE_TIMED) {
+    const bool warming = m->now == MEASURE_SECOND && m->spent < m->warm;
+    if (m->now != MEASURE_TIMED && !warming) {
         double fit = measure_batch_seconds / (seconds > 0 ? seconds : 1e-9);
         m->repeat = fit < 1 ? 1 : fit > MEASURE_REPEAT ? MEASURE_REPEAT : (int)fit;
         m->now = m->now == MEASURE_FIRST ? MEASURE_SECOND
@@ -761,7 +758,6 @@ LESSON_FUNCTION bool bandwidth_size(struct bandwidth *b, const struct operation 
         return false;
     if (b->operation != &all[op]) {
         b->operation = &all[op];
-        b->time.warm = bandwidth_warm;
         b->asked = 0;
         b->nrows = 0;
         if (!b->headed && b->rank == 0)
@@ -784,6 +780,7 @@ LESSON_FUNCTION bool bandwidth_size(struct bandwidth *b, const struct operation 
                    all[op].name, b->asked, b->nranks);
     } while (b->bytes == 0);
     b->count = b->bytes / sizeof(float);
+    b->time.warm = b->nrows == 0 ? bandwidth_warm : 0;
     if (b->asked > b->room) {
         if (b->rank == 0)
             printf("%-15s %11zu  left out, and all above: two such buffers do not fit the"
@@ -837,7 +834,6 @@ LESSON_FUNCTION void bandwidth_check(const struct bandwidth *b, const float *rec
  * second. */
 LESSON_FUNCTION void bandwidth_row(struct bandwidth *b, double algbw, double busbw) {
     const char *modes[] = {"plain", "graph", "register", "register+graph"};
-    b->time.warm = 0;
     if (b->nrows < MEASURE_LISTED) {
         b->sizes[b->nrows] = (double)b->bytes;
         b->seconds[b->nrows++] = b->time.seconds;

@@ -401,30 +401,6 @@ static void finish_inline(struct call *call) {
     call->state = CALL_DONE;
 }
 
-/* The ranks' parts of this rank's block, in call->payloads but for its own: added up a
- * piece at a time, so that what is added to stays in the cache. */
-static void finish_reduce_scatter(struct call *call) {
-    const struct facts *f = &call->facts;
-    int type = carry_type(f->type);
-    size_t bytes = travel_bytes(call), piece = 16384 / type_size(type);
-    char *to = shadow(call->recvbuff);
-    const char *own = (const char *)contribution(call) + bytes * (size_t)f->rank;
-    // Nobody else needs our contribution now, if it is not the user's buffer.
-    char *sum = call->contribution ? (char *)call->contribution : to;
-    for (size_t first = 0; first < f->count; first += piece) {
-        size_t count = f->count - first < piece ? f->count - first : piece;
-        size_t at = first * type_size(type);
-        if (sum + at != own + at)
-            memmove(sum + at, own + at, count * type_size(type));
-        for (int r = 0; r < call->comm->nranks; r++)
-            if (r != f->rank)
-                reduce_into(sum + at, call->payloads + bytes * (size_t)r + at, count,
-                            type, f->redop);
-    }
-    from_carry(to, sum, f->count, f->type, f->redop, call->comm->nranks);
-    call->state = CALL_DONE;
-}
-
 /* --- Large data: MPI moves it ----------------------------------------------------- */
 
 /* Room for what comes in: the communicator's own, where no other call has it, since fresh
@@ -530,6 +506,30 @@ static void start_moving(struct call *call) {
     default: break;
     }
     call->failed = error != MPI_SUCCESS;
+}
+
+/* The ranks' parts of this rank's block, in call->payloads but for its own: added up a
+ * piece at a time, so that what is added to stays in the cache. */
+static void finish_reduce_scatter(struct call *call) {
+    const struct facts *f = &call->facts;
+    int type = carry_type(f->type);
+    size_t bytes = travel_bytes(call), piece = 16384 / type_size(type);
+    char *to = shadow(call->recvbuff);
+    const char *own = (const char *)contribution(call) + bytes * (size_t)f->rank;
+    // Nobody else needs our contribution now, if it is not the user's buffer.
+    char *sum = call->contribution ? (char *)call->contribution : to;
+    for (size_t first = 0; first < f->count; first += piece) {
+        size_t count = f->count - first < piece ? f->count - first : piece;
+        size_t at = first * type_size(type);
+        if (sum + at != own + at)
+            memmove(sum + at, own + at, count * type_size(type));
+        for (int r = 0; r < call->comm->nranks; r++)
+            if (r != f->rank)
+                reduce_into(sum + at, call->payloads + bytes * (size_t)r + at, count,
+                            type, f->redop);
+    }
+    from_carry(to, sum, f->count, f->type, f->redop, call->comm->nranks);
+    call->state = CALL_DONE;
 }
 
 static bool finish_moving(struct call *call) {
