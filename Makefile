@@ -14,7 +14,7 @@ endif
 export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
 
 LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
-PROVE := prove --timer
+PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
 APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t

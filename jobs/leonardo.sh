@@ -71,9 +71,11 @@ launch() {
     shift
     case $LAUNCH in
     srun)
-        # srun does not take the cores per task from sbatch by itself.
-        srun --kill-on-bad-exit=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" \
-            "$program" "$@"
+        # srun does not take the cores per task from sbatch by itself. Without the ring
+        # (PMIxCollFence in mpi.conf's manual), a node may leave MPI_Init before the others are
+        # through, and its first message finds a rank that crashes on it.
+        SLURM_PMIX_FENCE=ring srun --kill-on-bad-exit=1 \
+            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "$program" "$@"
         ;;
     mpirun)
         [ -z "${SLURM_NTASKS:-}" ] || options+=(-np "$SLURM_NTASKS")

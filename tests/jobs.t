@@ -101,17 +101,15 @@ for lesson in "$top"/[0-9][0-9]-*/; do
 done
 declare -A id # the job numbers, by the names of the cases
 
-# as USER FOLDER COMMAND…: in a login shell of that user. Open MPI's shared memory transport
-# now and then crashes in MPI_Init where many jobs start on few cores (open-mpi/ompi#7642),
-# so the ranks of a node talk through TCP here.
+# as USER FOLDER COMMAND…: in a login shell of that user.
 as() {
     local user=$1 folder=$2
     shift 2
     (cd "$folder" && exec setpriv --reuid "$user" --regid "$user" --clear-groups \
         env -i HOME="$site/home/$user" USER="$user" PATH=/usr/local/bin:/usr/bin:/bin \
         MODULEPATH="${modulepath:-$site/modules}" OMPI_MCA_mpi_yield_when_idle=1 \
-        OMPI_MCA_btl=tcp,self CCACHE_DIR=$site/ccache CCACHE_UMASK=000 CCACHE_BASEDIR=/tmp \
-        CCACHE_NOHASHDIR=1 bash -lc '"$@"' bash "$@")
+        CCACHE_DIR=$site/ccache CCACHE_UMASK=000 CCACHE_BASEDIR=/tmp CCACHE_NOHASHDIR=1 \
+        bash -lc '"$@"' bash "$@")
 }
 
 # What a user types once: here the account.
@@ -208,7 +206,9 @@ read_only() {
     chmod -R a+rX,a-w "$site/$1"
 }
 
-# probe: a course whose allreduce tells its environment, and sleeps if it is told to.
+# probe: a course whose allreduce tells its environment, and sleeps if it is told to. Told so,
+# the ranks of the second node are late in MPI_Init: Open MPI waits there for all ranks to have
+# told their addresses, and calls usleep and opal_progress in turn.
 make_probe() {
     copy probe
     sed -i '/MPI_Init(&argc/a\
@@ -217,6 +217,23 @@ make_probe() {
         fflush(stdout);\
         extern unsigned sleep(unsigned);\
         sleep(getenv("PROBE_SLEEP") ? (unsigned)atoi(getenv("PROBE_SLEEP")) : 0);' "$site/probe/02-nccl-allreduce/allreduce.c"
+    cat >>"$site/probe/02-nccl-allreduce/allreduce.c" <<'END'
+#include <dlfcn.h>
+#include <poll.h>
+
+int usleep(unsigned microseconds);
+int usleep(unsigned microseconds)
+{
+    void (*progress)(void);
+    *(void **)&progress = dlsym(dlopen(NULL, RTLD_LAZY), "opal_progress");
+    if (getenv("PROBE_LATE") && atoi(getenv("SLURM_PROCID")) >= 4)
+        for (int i = 0; i < 30; i++) {
+            poll(NULL, 0, 10);
+            progress();
+        }
+    return poll(NULL, 0, (int)(microseconds / 1000 + 1));
+}
+END
     read_only probe
 }
 
@@ -265,6 +282,7 @@ for launch in mpirun srun; do
     submit probe-$launch LAUNCH=$launch NCCL_DEBUG=INFO --nodes=2 \
         $site/probe/jobs/allreduce.slurm
 done
+submit late LAUNCH=srun PROBE_LATE=yes --nodes=2 $site/probe/jobs/allreduce.slurm
 submit hidden --nodes=2 --gpus-per-task=1 --gres=none $site/probe/jobs/allreduce.slurm
 submit count --nodes=2 "$jobs/allreduce.slurm" -n 1000
 submit two-gpus --nodes=2 --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
@@ -345,6 +363,8 @@ for launch in mpirun srun; do
     ok $? "probe-$launch: NCCL_DEBUG reaches all ranks on both nodes" \
         "$(output_of probe-$launch)"
 done
+ended late COMPLETED 0:0
+says late '^OK: 8 ranks, all [0-9]+ .* as expected$'
 ended hidden COMPLETED 0:0
 for gpu in 0 1 2 3; do
     [ "$(grep -c "GPUs=$gpu\$" "$(output_of hidden)")" = 2 ]
