@@ -218,26 +218,26 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreate(&stream));
+    double seconds[2];
     for (int warm = 0; warm < 2; warm++) {
         struct measure m = {.warm = warm ? 0.7 : 0};
         double begun = MPI_Wtime();
-        while (measure_again(&m, stream)) { // an operation of 1 ms, of 3 in the beginning
-            double now = MPI_Wtime(), end = now + (now < begun + 0.5 ? 3e-3 : 1e-3);
+        while (measure_again(&m, stream)) { // an operation of 1 ms, of 30 in the beginning
+            double now = MPI_Wtime(), end = now + (now < begun + 0.5 ? 30e-3 : 1e-3);
             while (MPI_Wtime() < end)
                 continue;
         }
-        printf("warm %g: %.0f ms\n", m.warm, m.seconds * 1e3);
+        seconds[warm] = m.seconds;
     }
+    printf("%s\n", seconds[0] > 5 * seconds[1] ? "the beginning counts only without warm-up"
+                                               : "the beginning counts in both");
     CHECK_CUDA(cudaStreamDestroy(stream));
     MPI_Finalize();
 }
 END
     build warm
     top=$BATS_TEST_TMPDIR ranks 1 warm
-    diff - <(echo "$out") <<'END'
-warm 0: 3 ms
-warm 0.7: 1 ms
-END
+    [ "$out" = "the beginning counts only without warm-up" ]
 }
 
 @test "make plot: SVG with a line for each operation; says what is missing" {
