@@ -45,10 +45,12 @@ sub cpu_flags {
     return $flags;
 }
 
-# Runs a program on n ranks: exit code (124 and 137: stopped by the limit), stdout, stderr.
+# Runs a program on n ranks, with options or without them: exit code (124 and 137: stopped by
+# the limit), stdout, stderr.
 sub run {
-    my ($binary, $n) = @_;
-    system "timeout -k 2 $limit $mpirun -n $n '$binary' </dev/null "
+    my ($binary, $n, $options) = @_;
+    $options //= '';
+    system "timeout -k 2 $limit $mpirun -n $n '$binary' $options </dev/null "
         . ">'$binary.out' 2>'$binary.err'";
     my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
     return ($code, read_file("$binary.out"), read_file("$binary.err"));

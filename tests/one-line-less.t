@@ -20,6 +20,7 @@ use Programs qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $jobs    = delete $ENV{JOBS} // 2;
 my @ranks   = split ' ', delete $ENV{RANKS} // '';
+my %options = ('bandwidth.c' => '--factor 8'); # of all its sizes every third
 
 # The statements of a program that call MPI, CUDA or NCCL: first line, last line, text. A
 # statement is a line, or as many as it takes to close its parentheses.
@@ -108,7 +109,7 @@ sub check_variant {
     }
     for my $n (@{$variant->{ranks}}) {
         my $begin = time;
-        my ($code, $stdout, $stderr) = run("$base/variant", $n);
+        my ($code, $stdout, $stderr) = run("$base/variant", $n, $options{basename $source});
         my $problem = problem($code, $stdout, $stderr, $variant->{expected}{$n}, $warned);
         my $said = own_words($stderr);
         my $kind = $said =~ /NCCL CHECK: ([\w ]+)/ ? $1 : $code == 0 ? 'right'
@@ -144,7 +145,7 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
         next;
     }
     for my $n (@ranks ? @ranks : (2, 3)) {
-        my ($code, $stdout, $stderr) = run($whole, $n);
+        my ($code, $stdout, $stderr) = run($whole, $n, $options{basename $path});
         $expected{$n} = (split /\n/, $stdout)[-1] // '';
         my $bad = $code != 0 || $stderr ne '';
         $number++;
