@@ -214,30 +214,31 @@ END
     cat >"$BATS_TEST_TMPDIR/warm.c" <<'END'
 #include "measure.h"
 
+// A clock that only the operations move: a program may define MPI's functions itself.
+static double now;
+double MPI_Wtime(void) { return now; }
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreate(&stream));
-    double seconds[2];
     for (int warm = 0; warm < 2; warm++) {
         struct measure m = {.warm = warm ? 0.7 : 0};
-        double begun = MPI_Wtime();
-        while (measure_again(&m, stream)) { // an operation of 1 ms, of 30 in the beginning
-            double now = MPI_Wtime(), end = now + (now < begun + 0.5 ? 30e-3 : 1e-3);
-            while (MPI_Wtime() < end)
-                continue;
-        }
-        seconds[warm] = m.seconds;
+        double begun = now;
+        while (measure_again(&m, stream)) // an operation of 1 ms, of 3 in the beginning
+            now += now < begun + 0.5 ? 3e-3 : 1e-3;
+        printf("warm %g: %.0f ms\n", m.warm, m.seconds * 1e3);
     }
-    printf("%s\n", seconds[0] > 5 * seconds[1] ? "the beginning counts only without warm-up"
-                                               : "the beginning counts in both");
     CHECK_CUDA(cudaStreamDestroy(stream));
     MPI_Finalize();
 }
 END
     build warm
     top=$BATS_TEST_TMPDIR ranks 1 warm
-    [ "$out" = "the beginning counts only without warm-up" ]
+    diff - <(echo "$out") <<'END'
+warm 0: 3 ms
+warm 0.7: 1 ms
+END
 }
 
 @test "make plot: SVG with a line for each operation; says what is missing" {
