@@ -1,5 +1,6 @@
-# What check.t and one-line-less.t share: programs built for the CPU build, run under a time
-# limit, several at once, and their TAP lines printed in order.
+# What check.t, one-line-less.t and readme.t share: an environment without the caller's settings,
+# and the reading of files. And the first two: programs built for the CPU build, run under a
+# time limit, several at once, and their TAP lines printed in order.
 package Programs;
 use strict;
 use warnings;
@@ -27,9 +28,10 @@ our $mpicc = $ENV{MPICC} // 'mpicc';
 my $mpirun = $ENV{MPIRUN} // 'mpirun';
 $mpirun .= ' --oversubscribe' if `$mpirun --version 2>&1` =~ /Open MPI|OpenRTE/;
 
+# A file's bytes, or with a layer such as ':encoding(UTF-8)' its characters; '' if there is none.
 sub read_file {
-    my ($name) = @_;
-    open my $in, '<', $name or return '';
+    my ($name, $layer) = @_;
+    open my $in, '<' . ($layer // ''), $name or return '';
     local $/;
     return <$in> // '';
 }

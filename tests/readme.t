@@ -30,32 +30,29 @@ use strict;
 use warnings;
 use utf8;
 use open qw(:std :encoding(UTF-8));
-use Cwd qw(abs_path);
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
+use FindBin qw($Bin);
 use Time::HiRes qw(time);
+use lib $Bin;
+use Programs qw($top);
 
 our $limit  = 60; # seconds for one block
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
-my $top     = dirname(dirname(abs_path($0)));
 my $work    = tempdir('readme-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $copy    = "$work/course";
 
 # What the caller has set must not change what is printed. Commands are written as one types
-# them on a machine with cores enough; here there may be two, and the user may be root.
-delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_|MPICC$|CFLAGS$|WARNINGS$|SANITIZE$)/ } keys %ENV};
-delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES INSTALL)};
-$ENV{BACKEND}                          = 'cpu';
-$ENV{LC_ALL}                           = 'C.UTF-8';
+# them on a machine with cores enough; here there may be two.
+delete @ENV{grep { /^CUDA_/ } keys %ENV};
+delete @ENV{qw(MPICC CFLAGS WARNINGS SANITIZE MAKEOVERRIDES INSTALL)};
+$ENV{BACKEND}                           = 'cpu';
+$ENV{LC_ALL}                            = 'C.UTF-8';
 $ENV{OMPI_MCA_rmaps_base_oversubscribe} = 1;
-$ENV{OMPI_MCA_mpi_yield_when_idle}     = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT}           = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM}   = 1;
 
 # --- TAP -------------------------------------------------------------------------------
 
 my ($number, $failed) = (0, 0);
-$| = 1;
 
 sub ok {
     my ($name, @problems) = @_;
@@ -66,10 +63,7 @@ sub ok {
 }
 
 sub read_file {
-    my ($name) = @_;
-    open my $in, '<', $name or return '';
-    local $/;
-    return <$in> // '';
+    return Programs::read_file($_[0], ':encoding(UTF-8)');
 }
 
 # --- Reading a README --------------------------------------------------------------------
