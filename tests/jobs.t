@@ -206,9 +206,9 @@ read_only() {
     chmod -R a+rX,a-w "$site/$1"
 }
 
-# probe: a course whose allreduce tells its environment, and sleeps if it is told to. Told so,
-# the ranks of the second node are late in MPI_Init: Open MPI waits there for all ranks to have
-# told their addresses, and calls usleep and opal_progress in turn.
+# probe: a course whose allreduce tells its environment. With PROBE_SLEEP its ranks sleep so many
+# seconds; with PROBE_LATE those of the second node are late in MPI_Init, where Open MPI waits
+# until all ranks have told their addresses, and calls usleep and opal_progress in turn.
 make_probe() {
     copy probe
     sed -i '/MPI_Init(&argc/a\
@@ -224,13 +224,14 @@ make_probe() {
 int usleep(unsigned microseconds);
 int usleep(unsigned microseconds)
 {
-    void (*progress)(void);
-    *(void **)&progress = dlsym(dlopen(NULL, RTLD_LAZY), "opal_progress");
-    if (getenv("PROBE_LATE") && atoi(getenv("SLURM_PROCID")) >= 4)
+    if (getenv("PROBE_LATE") && atoi(getenv("SLURM_PROCID")) >= 4) {
+        void (*progress)(void);
+        *(void **)&progress = dlsym(dlopen(NULL, RTLD_LAZY), "opal_progress");
         for (int i = 0; i < 30; i++) {
             poll(NULL, 0, 10);
             progress();
         }
+    }
     return poll(NULL, 0, (int)(microseconds / 1000 + 1));
 }
 END
