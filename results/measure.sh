@@ -5,7 +5,7 @@
 #     results/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
-#   RUNS=50             of every lesson in a row, instead of 5
+#   RUNS=50             of every lesson in a row, instead of 4
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
@@ -38,7 +38,7 @@ else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
-    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-5}
+    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-4}
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
@@ -112,6 +112,17 @@ machine() {
 
 # --- What the clock is for --------------------------------------------------------------------
 
+# aside FILE.c: built like a lesson, but in a copy of the course: $work/course/FILE/FILE.
+aside() {
+    local name
+    name=$(basename "$1" .c)
+    mkdir -p "$work/course/$name"
+    cp -r Makefile common cpu "$work/course"
+    cp "$1" "$work/course/$name"
+    printf 'PROGRAM := %s\ninclude ../common/build.mk\n' "$name" >"$work/course/$name/Makefile"
+    make -s -C "$work/course/$name" WARNINGS= >/dev/null
+}
+
 # hello, from mpirun to the prompt: five runs as they are, then one of a copy that notes the
 # time after each call.
 hello_time() {
@@ -125,8 +136,6 @@ hello_time() {
                 'BEGIN { printf "run %d: hello on %d ranks, mpirun to prompt %.2f s\n", run, n, b - a }' \
                 >>"$out/hello-time.txt"
     done
-    mkdir -p "$work/hello/09-hello-time"
-    cp -r Makefile common cpu "$work/hello"
     awk 'NR == 1 { print "#include <stdio.h>\n#include <time.h>"
             print "static double stamp_at[99], stamp_last; static const char *stamp_of[99]; static int stamps;"
             print "static double stamp_now(void) { struct timespec t; timespec_get(&t, TIME_UTC);"
@@ -141,12 +150,11 @@ hello_time() {
         /lesson_one_gpu_per_rank\(\);/ { $0 = $0 " stamp(\"lesson_one_gpu_per_rank\");" }
         { print }
         /^int main/ { print "    stamp(\"mpirun, until the program starts\");" }' \
-        00-nccl-hello-world/hello.c >"$work/hello/09-hello-time/hello.c"
-    printf 'PROGRAM := hello\ninclude ../common/build.mk\n' >"$work/hello/09-hello-time/Makefile"
-    make -s -C "$work/hello/09-hello-time" WARNINGS= >/dev/null
+        00-nccl-hello-world/hello.c >"$work/hello.c"
+    aside "$work/hello.c"
     code=0
     began=$(date +%s.%N)
-    timeout 60 "${mpirun[@]}" -np "$gpus" "$work/hello/09-hello-time/hello" \
+    timeout 60 "${mpirun[@]}" -np "$gpus" "$work/course/hello/hello" \
         >/dev/null 2>"$work/stamps" || code=$?
     [ "$code" -eq 0 ] || return 0
     {
@@ -170,8 +178,8 @@ ring_time() {
     fresh ring.txt
     for count in $ring_sizes; do
         for form in '' '--pieces 1' '--pieces 2' --pipelined '--pieces 8'; do
-            # In small pieces it is the number of messages that costs, whatever else is done.
-            [[ $count -gt 1000000 || $form != '--pieces '* ]] || continue
+            # How much each step of the way gains is seen where bandwidth is all that counts.
+            [[ $count -gt 100000000 || $form != '--pieces '* ]] || continue
             # shellcheck disable=SC2086 # two words, or none
             keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
                 -n "$count" --time $form
@@ -207,23 +215,37 @@ bandwidth() {
     done
 }
 
-# NVIDIA's own figures, right after ours; those of small messages, which vary, twice more, in
-# turn with ours, and warmed up as long. -a 3 is the slowest rank's time, as in lesson 06.
+# Why the times of a large all-to-all differ from run to run.
+buffers() {
+    fresh buffers.txt
+    aside results/buffers.c
+    keep "$out/buffers.txt" 60 "${mpirun[@]}" -np "$gpus" "$work/course/buffers/buffers"
+    # Its folder is gone afterwards.
+    sed -i "s|$work/course/buffers/||" "$out/buffers.txt"
+}
+
+# NVIDIA's own figures, right after ours; those that vary (of small messages, and of a large
+# all-to-all) twice more, in turn with ours; small ones warmed up as long. -a 3 is the slowest
+# rank's time, as in lesson 06.
 nccl_tests() {
-    local round
+    local round all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv'
     [ -n "$tests_home" ] || return 0
     fresh nccl-tests.txt
-    nccl_tests_run -e 1G
+    nccl_tests_run "$all" -b 8 -e 1G
     for round in 2 3; do
-        say "nccl-tests, small messages, round $round"
+        say "nccl-tests, round $round"
         keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth --max 64K
-        nccl_tests_run -e 64K -w 20000 -n 1000
+        nccl_tests_run "$all" -b 8 -e 64K -w 20000 -n 1000
+        keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
+            --op all_to_all --min 64M
+        nccl_tests_run alltoall -b 64M -e 1G
     done
 }
 
-nccl_tests_run() { # ARGUMENT…
-    local name program start
-    for name in broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv; do
+nccl_tests_run() { # NAMES ARGUMENT…
+    local name program start names=$1
+    shift
+    for name in $names; do
         program=$tests_home/build/${name}_perf
         [ -x "$program" ] || program=$tests_home/${name}_perf
         [ -x "$program" ] || { say "no ${name}_perf in $tests_home"; continue; }
@@ -231,7 +253,7 @@ nccl_tests_run() { # ARGUMENT…
         start=("$program" -g "$gpus")
         ! ldd "$program" 2>/dev/null | grep -q libmpi ||
             start=("${mpirun[@]}" -np "$gpus" "$program" -g 1)
-        keep "$out/nccl-tests.txt" 90 "${start[@]}" -b 8 -f 2 -a 3 "$@"
+        keep "$out/nccl-tests.txt" 90 "${start[@]}" -f 2 -a 3 "$@"
     done
 }
 
@@ -348,7 +370,7 @@ for stage in $stages; do
     timed)
         say 'machine, hello' && machine && hello_time
         say 'ring' && ring_time
-        say 'bandwidth' && bandwidth
+        say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
         ;;
     checked)

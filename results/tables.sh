@@ -152,47 +152,68 @@ if [ -f bandwidth-small.csv ]; then
     echo
 fi
 
+if [ -f buffers.txt ]; then
+    echo "### All-to-all: the same on other buffers"
+    echo
+    echo "Pairs of buffers of the same size, allocated one after the other in one program"
+    echo "([buffers.c](buffers.c), [output](buffers.txt)); each pair twice, in two rounds. Time in µs:"
+    echo
+    awk "$size_of"'/ B, µs: / {
+            size = $3
+            sub(/.*µs: */, "")
+            n = split($0, time, / +/)
+            if (!heads++) {
+                for (i = 1; i <= n; i++) { head = head " pair " i " |"; rule = rule " --- |" }
+                print "| |" head; print "| --- |" rule }
+            line = "| " size_of(size) (seen[size]++ ? ", again" : "") " |"
+            for (i = 1; i <= n; i++) line = line " " time[i] " |"
+            print line }' buffers.txt
+    echo
+fi
+
+# What lesson 06 and nccl-tests got, of all runs: the median, with the least and the most. ours
+# and theirs are the columns of the two, csv that of our CSV file; kept says which sizes.
+beside_nccl_tests() { # UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
+    echo "| operation | size | lesson 06 | nccl-tests | ratio |"
+    echo "| --- | --- | --- | --- | --- |"
+    awk -v csv="bandwidth-$(fact gpus).csv" -v unit="$1" -v decimals="$2" -v digits="$3" \
+        -v ours="$4" -v theirs="$5" -v column="$6" "$size_of$their_name"'
+        function kept(size) { return '"$7"' }
+        function add(whose, name, size, value,   i, n) { # sorted
+            if (!kept(size + 0)) return
+            if (whose == "theirs" && !((name, size) in seen)) { seen[name, size] = 1; order[++rows] = name SUBSEP size }
+            n = ++runs[whose, name, size]
+            for (i = n; i > 1 && values[whose, name, size, i - 1] > value + 0; i--)
+                values[whose, name, size, i] = values[whose, name, size, i - 1]
+            values[whose, name, size, i] = value + 0 }
+        function median(whose, key,   n) { n = runs[whose, key]
+            return (values[whose, key, int((n + 1) / 2)] + values[whose, key, int((n + 2) / 2)]) / 2 }
+        function cell(whose, key,   n, text) { n = runs[whose, key]
+            text = sprintf("%.*f %s", decimals, median(whose, key), unit)
+            if (n > 1) text = text sprintf(" (%.*f to %.*f)", decimals, values[whose, key, 1], decimals, values[whose, key, n])
+            return text }
+        BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); add("ours", c[1], c[4], c[column]) } }
+        /^\$ / { name = their_name($0) }
+        $2 ~ /^[0-9]+$/ && $3 ~ /^[0-9.]+$/ && NF == 5 { add("ours", $1, $2, $ours) }
+        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ { add("theirs", name, $1, $theirs) }
+        END { for (i = 1; i <= rows; i++) { key = order[i]; split(key, part, SUBSEP)
+            if (runs["ours", key])
+                printf "| %s | %s | %s | %s | %.*f |\n", part[1], size_of(part[2]), cell("ours", key), \
+                    cell("theirs", key), digits, median("ours", key) / median("theirs", key) } }' nccl-tests.txt
+    echo
+}
+
 if [ -f nccl-tests.txt ]; then
-    gpus=$(fact gpus)
     echo "## Beside nccl-tests"
     echo
     echo "Lesson 06 and nccl-tests (out of place, the slowest rank's time), one after the other"
-    echo "([output](nccl-tests.txt)). First large messages: our bus bandwidth, and ours over theirs."
+    echo "([output](nccl-tests.txt)). First large messages: our bus bandwidth, and ours over theirs. Where"
+    echo "there are several runs, which took turns, it is their median, with the least and the most."
     echo
-    echo "| operation | size | lesson 06 | nccl-tests | ratio |"
-    echo "| --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$gpus.csv" "$size_of$their_name"'
-        BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); bus[c[1], c[4]] = c[7] } }
-        /^\$ / { name = their_name($0) }
-        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ && (name, $1) in bus && $1 >= 67108864 {
-            printf "| %s | %s | %.1f GB/s | %.1f GB/s | %.3f |\n", name, size_of($1), bus[name, $1], $8, bus[name, $1] / $8 }' nccl-tests.txt
+    beside_nccl_tests GB/s 1 3 5 8 7 'size >= 67108864'
+    echo "Then the time of small ones, which is mostly the host's to launch them, and moves from run to run."
     echo
-    echo "Then small ones, whose time is mostly the host's to launch them, and moves from run to run:"
-    echo "the medians of a few runs, which took turns, with the least and the most; ours over theirs."
-    echo
-    echo "| operation | size | lesson 06 | nccl-tests | ratio |"
-    echo "| --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$gpus.csv" "$size_of$their_name"'
-        function add(whose, name, size, time,   i, n) { # sorted
-            if (size != 8 && size != 16 && size != 1024 && size != 65536) return
-            if (whose == "theirs" && !((name, size) in seen)) { seen[name, size] = 1; order[++rows] = name SUBSEP size }
-            n = ++runs[whose, name, size]
-            for (i = n; i > 1 && times[whose, name, size, i - 1] > time + 0; i--)
-                times[whose, name, size, i] = times[whose, name, size, i - 1]
-            times[whose, name, size, i] = time + 0 }
-        function median(whose, key,   n) { n = runs[whose, key]
-            return (times[whose, key, int((n + 1) / 2)] + times[whose, key, int((n + 2) / 2)]) / 2 }
-        function cell(whose, key,   n) { n = runs[whose, key]
-            return sprintf("%.1f µs (%.1f to %.1f)", median(whose, key), times[whose, key, 1], times[whose, key, n]) }
-        BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); add("ours", c[1], c[4], c[5]) } }
-        /^\$ / { name = their_name($0) }
-        $2 ~ /^[0-9]+$/ && $3 ~ /^[0-9.]+$/ && NF == 5 { add("ours", $1, $2, $3) }
-        $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ { add("theirs", name, $1, $6) }
-        END { for (i = 1; i <= rows; i++) { key = order[i]; split(key, part, SUBSEP)
-            if (runs["ours", key])
-                printf "| %s | %s | %s | %s | %.2f |\n", part[1], size_of(part[2]), cell("ours", key), cell("theirs", key), \
-                    median("ours", key) / median("theirs", key) } }' nccl-tests.txt
-    echo
+    beside_nccl_tests µs 1 2 3 6 5 'size == 8 || size == 16 || size == 1024 || size == 65536'
 fi
 
 if [ -f pytorch.txt ]; then

@@ -1,0 +1,74 @@
+/*
+ * What an all-to-all's time depends on: the memory that its buffers happen to get.
+ *
+ *     mpirun -np 4 buffers
+ *
+ * Pairs of buffers, all of one size, allocated one after the other. On each pair in turn
+ * the same all-to-all is timed, and then on each once more. measure.sh builds and runs
+ * it.
+ */
+#include "measure.h"
+
+enum { PAIRS = 6, LARGEST = BANDWIDTH_MAX / 2 };
+
+int main(int argc, char **argv) {
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    int rank, nranks, ndevices;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    ncclUniqueId id;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    if (rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+
+    float *send[PAIRS], *recv[PAIRS];
+    for (int pair = 0; pair < PAIRS; pair++) {
+        CHECK_CUDA(cudaMalloc((void **)&send[pair], LARGEST));
+        CHECK_CUDA(cudaMalloc((void **)&recv[pair], LARGEST));
+        CHECK_CUDA(cudaMemsetAsync(send[pair], 1, LARGEST, stream));
+    }
+
+    struct measure time = {.warm = bandwidth_warm};
+    for (size_t bytes = LARGEST / 8; bytes <= LARGEST; bytes *= 2) {
+        const size_t part = bytes / sizeof(float) / (size_t)nranks;
+        for (int turn = 0; turn < 2; turn++) {
+            if (rank == 0)
+                printf("%s %9zu B, µs:", turn == 0 ? "each pair, " : "once more, ",
+                       bytes);
+            for (int pair = 0; pair < PAIRS; pair++) {
+                while (measure_again(&time, stream)) {
+                    CHECK_NCCL(ncclGroupStart());
+                    for (int peer = 0; peer < nranks; peer++) {
+                        CHECK_NCCL(ncclSend(send[pair] + peer * part, part, ncclFloat,
+                                            peer, comm, stream));
+                        CHECK_NCCL(ncclRecv(recv[pair] + peer * part, part, ncclFloat,
+                                            peer, comm, stream));
+                    }
+                    CHECK_NCCL(ncclGroupEnd());
+                }
+                time.warm = 0;
+                if (rank == 0)
+                    printf(" %8.1f", time.seconds * 1e6);
+            }
+            if (rank == 0)
+                printf("\n");
+        }
+    }
+
+    for (int pair = 0; pair < PAIRS; pair++) {
+        CHECK_CUDA(cudaFree(recv[pair]));
+        CHECK_CUDA(cudaFree(send[pair]));
+    }
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_NCCL(ncclCommDestroy(comm));
+    CHECK_MPI(MPI_Finalize());
+    return 0;
+}
