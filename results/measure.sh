@@ -5,7 +5,7 @@
 #     results/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
-#   RUNS=50             of every lesson in a row, instead of 4
+#   RUNS=50             of every lesson in a row, instead of 2 (takes ten minutes more)
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
@@ -18,6 +18,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 stages=${STAGES:-timed checked write}
+for stage in $stages; do
+    [[ " timed checked lessons tests repeat memcheck write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), write" >&2; exit 2; }
+done
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
 export BACKEND LC_ALL=C.UTF-8
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -31,14 +35,14 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
-    gpus=${CPU_DEVICES:-4} largest=64K ring_sizes=262144 runs=${RUNS:-3}
+    gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
 else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
-    largest=1G ring_sizes='262144 16777216 268435456' runs=${RUNS:-4}
+    large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
@@ -123,12 +127,12 @@ aside() {
     make -s -C "$work/course/$name" WARNINGS= >/dev/null
 }
 
-# hello, from mpirun to the prompt: five runs as they are, then one of a copy that notes the
+# hello, from mpirun to the prompt: three runs as they are, then one of a copy that notes the
 # time after each call.
 hello_time() {
     local run began code
     fresh hello-time.txt
-    for run in 1 2 3 4 5 6; do
+    for run in 1 2 3 4; do
         began=$(date +%s.%N)
         timeout 60 "${mpirun[@]}" -np "$gpus" 00-nccl-hello-world/hello >/dev/null || return 0
         [ "$run" -eq 1 ] || # the first one loads libraries from disk
@@ -178,8 +182,8 @@ ring_time() {
     fresh ring.txt
     for count in $ring_sizes; do
         for form in '' '--pieces 1' '--pieces 2' --pipelined '--pieces 8'; do
-            # How much each step of the way gains is seen where bandwidth is all that counts.
-            [[ $count -gt 100000000 || $form != '--pieces '* ]] || continue
+            # In small pieces it is the number of messages that costs, whatever else is done.
+            [[ $count -gt 1000000 || $form != '--pieces '* ]] || continue
             # shellcheck disable=SC2086 # two words, or none
             keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
                 -n "$count" --time $form
@@ -215,34 +219,41 @@ bandwidth() {
     done
 }
 
-# Why the times of a large all-to-all differ from run to run.
+# Why the times of a large all-to-all differ: several starts of a program that has several
+# pairs of buffers.
 buffers() {
+    local start
     fresh buffers.txt
     aside results/buffers.c
-    keep "$out/buffers.txt" 60 "${mpirun[@]}" -np "$gpus" "$work/course/buffers/buffers"
-    # Its folder is gone afterwards.
-    sed -i "s|$work/course/buffers/||" "$out/buffers.txt"
+    for start in 1 2 3; do
+        say "buffers, start $start"
+        keep "$out/buffers.txt" 60 "${mpirun[@]}" -np "$gpus" "$work/course/buffers/buffers"
+    done
+    sed -i "s|$work/course/buffers/||" "$out/buffers.txt" # gone when this ends
 }
 
-# NVIDIA's own figures, right after ours; those that vary (of small messages, and of a large
-# all-to-all) twice more, in turn with ours; small ones warmed up as long. -a 3 is the slowest
-# rank's time, as in lesson 06.
+# NVIDIA's own figures, right after ours of bandwidth-N.txt; those that vary from run to run (of
+# small messages, and of a large all-to-all) twice more, in turn with ours, and small ones
+# warmed up as long. -a 3 is the slowest rank's time, as in lesson 06.
 nccl_tests() {
     local round all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv'
     [ -n "$tests_home" ] || return 0
     fresh nccl-tests.txt
-    nccl_tests_run "$all" -b 8 -e 1G
+    theirs "$all" -b 8 -e "$largest"
     for round in 2 3; do
         say "nccl-tests, round $round"
-        keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth --max 64K
-        nccl_tests_run "$all" -b 8 -e 64K -w 20000 -n 1000
-        keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
-            --op all_to_all --min 64M
-        nccl_tests_run alltoall -b 64M -e 1G
+        ours --max 64K
+        theirs "$all" -b 8 -e 64K -w 20000 -n 1000
+        ours --op all_to_all --min "$large"
+        theirs alltoall -b "$large" -e "$largest"
     done
 }
 
-nccl_tests_run() { # NAMES ARGUMENT…
+ours() { # ARGUMENT…
+    keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
+}
+
+theirs() { # NAMES ARGUMENT…
     local name program start names=$1
     shift
     for name in $names; do
@@ -295,13 +306,13 @@ memcheck() { # FORM
         --tool memcheck --report-api-errors no --error-exitcode 1 $(arguments "$1" 4K)
 }
 
-# repeat FORM: so many runs in a row, on one GPU, on two and so on in turn; one line more in
-# repeat.txt.
+# repeat FORM: so many runs in a row, on all GPUs, on one less and so on in turn; one line more
+# in repeat.txt.
 repeat() {
     local run n failed=0 began said=$work/said-${1//\//-}
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
-        n=$(((run - 1) % gpus + 1))
+        n=$((gpus - (run - 1) % gpus))
         # shellcheck disable=SC2046 # words
         if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$n" $(arguments "$1" 4K) \
             >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
@@ -310,7 +321,7 @@ repeat() {
         fi
     done
     [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $1" >>"$work/failed"
-    echo "mpirun -np N $(arguments "$1" 4K): $runs runs in a row, N from 1 to $gpus in turn," \
+    echo "mpirun -np N $(arguments "$1" 4K): $runs runs in a row, N from $gpus to 1 in turn," \
         "$failed failed or hung, $(($(date +%s) - began)) s" >>"$out/repeat.txt"
 }
 
@@ -382,10 +393,6 @@ for stage in $stages; do
         ;;
     write)
         write_readme
-        ;;
-    *)
-        echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), write" >&2
-        exit 2
         ;;
     esac
 done

@@ -153,32 +153,40 @@ if [ -f bandwidth-small.csv ]; then
 fi
 
 if [ -f buffers.txt ]; then
-    echo "### All-to-all: the same on other buffers"
+    echo "### A large all-to-all: one start of a program and the next"
     echo
-    echo "Pairs of buffers of the same size, allocated one after the other in one program"
-    echo "([buffers.c](buffers.c), [output](buffers.txt)); each pair twice, in two rounds. Time in µs:"
+    echo "Each start allocates pairs of buffers and times an all-to-all on each pair, twice"
+    echo "([buffers.c](buffers.c), [output](buffers.txt)). Time in µs, the least and the most:"
     echo
-    awk "$size_of"'/ B, µs: / {
+    awk "$size_of"'
+        /^\$ / { starts++; head = head " start " starts " |"; rule = rule " --- |" }
+        / B, µs: / {
             size = $3
+            if (!(size in row)) { row[size] = ++rows; name[rows] = size_of(size) }
             sub(/.*µs: */, "")
             n = split($0, time, / +/)
-            if (!heads++) {
-                for (i = 1; i <= n; i++) { head = head " pair " i " |"; rule = rule " --- |" }
-                print "| |" head; print "| --- |" rule }
-            line = "| " size_of(size) (seen[size]++ ? ", again" : "") " |"
-            for (i = 1; i <= n; i++) line = line " " time[i] " |"
-            print line }' buffers.txt
+            for (i = 1; i <= n; i++) {
+                if (!((size, starts) in least) || time[i] < least[size, starts]) least[size, starts] = time[i] + 0
+                if (time[i] > most[size, starts]) most[size, starts] = time[i] + 0 } }
+        END { print "| |" head; print "| --- |" rule
+            for (size in row) for (start = 1; start <= starts; start++)
+                if ((size, start) in least)
+                    cell[row[size], start] = sprintf("%.0f to %.0f", least[size, start], most[size, start])
+            for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
+                for (start = 1; start <= starts; start++) line = line " " cell[r, start] " |"
+                print line } }' buffers.txt
     echo
 fi
 
-# What lesson 06 and nccl-tests got, of all runs: the median, with the least and the most. ours
-# and theirs are the columns of the two, csv that of our CSV file; kept says which sizes.
-beside_nccl_tests() { # UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
+# What lesson 06 and nccl-tests got, of all runs: WHICH is median or least, and stands beside the
+# least and the most. OURS and THEIRS are the columns of the two, CSV that of our CSV file; KEPT
+# says which sizes.
+beside_nccl_tests() { # WHICH UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
     echo "| operation | size | lesson 06 | nccl-tests | ratio |"
     echo "| --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$(fact gpus).csv" -v unit="$1" -v decimals="$2" -v digits="$3" \
-        -v ours="$4" -v theirs="$5" -v column="$6" "$size_of$their_name"'
-        function kept(size) { return '"$7"' }
+    awk -v csv="bandwidth-$(fact gpus).csv" -v which="$1" -v unit="$2" -v decimals="$3" -v digits="$4" \
+        -v ours="$5" -v theirs="$6" -v column="$7" "$size_of$their_name"'
+        function kept(size) { return '"$8"' }
         function add(whose, name, size, value,   i, n) { # sorted
             if (!kept(size + 0)) return
             if (whose == "theirs" && !((name, size) in seen)) { seen[name, size] = 1; order[++rows] = name SUBSEP size }
@@ -186,11 +194,12 @@ beside_nccl_tests() { # UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
             for (i = n; i > 1 && values[whose, name, size, i - 1] > value + 0; i--)
                 values[whose, name, size, i] = values[whose, name, size, i - 1]
             values[whose, name, size, i] = value + 0 }
-        function median(whose, key,   n) { n = runs[whose, key]
+        function one(whose, key,   n) { n = which == "least" ? 1 : runs[whose, key]
             return (values[whose, key, int((n + 1) / 2)] + values[whose, key, int((n + 2) / 2)]) / 2 }
         function cell(whose, key,   n, text) { n = runs[whose, key]
-            text = sprintf("%.*f %s", decimals, median(whose, key), unit)
-            if (n > 1) text = text sprintf(" (%.*f to %.*f)", decimals, values[whose, key, 1], decimals, values[whose, key, n])
+            text = sprintf("%.*f %s", decimals, one(whose, key), unit)
+            if (n > 1 && which == "least") text = text sprintf(" (to %.*f)", decimals, values[whose, key, n])
+            else if (n > 1) text = text sprintf(" (%.*f to %.*f)", decimals, values[whose, key, 1], decimals, values[whose, key, n])
             return text }
         BEGIN { while ((getline line < csv) > 0) { split(line, c, ","); add("ours", c[1], c[4], c[column]) } }
         /^\$ / { name = their_name($0) }
@@ -199,7 +208,7 @@ beside_nccl_tests() { # UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
         END { for (i = 1; i <= rows; i++) { key = order[i]; split(key, part, SUBSEP)
             if (runs["ours", key])
                 printf "| %s | %s | %s | %s | %.*f |\n", part[1], size_of(part[2]), cell("ours", key), \
-                    cell("theirs", key), digits, median("ours", key) / median("theirs", key) } }' nccl-tests.txt
+                    cell("theirs", key), digits, one("ours", key) / one("theirs", key) } }' nccl-tests.txt
     echo
 }
 
@@ -210,10 +219,11 @@ if [ -f nccl-tests.txt ]; then
     echo "([output](nccl-tests.txt)). First large messages: our bus bandwidth, and ours over theirs. Where"
     echo "there are several runs, which took turns, it is their median, with the least and the most."
     echo
-    beside_nccl_tests GB/s 1 3 5 8 7 'size >= 67108864'
-    echo "Then the time of small ones, which is mostly the host's to launch them, and moves from run to run."
+    beside_nccl_tests median GB/s 1 3 5 8 7 'size >= 67108864'
+    echo "Then the time of small ones: the least of several runs, which took turns, with the most. It is mostly"
+    echo "the host's to launch them, and what else the host does only adds to it."
     echo
-    beside_nccl_tests µs 1 2 3 6 5 'size == 8 || size == 16 || size == 1024 || size == 65536'
+    beside_nccl_tests least µs 1 2 3 6 5 'size == 8 || size == 16 || size == 1024 || size == 65536'
 fi
 
 if [ -f pytorch.txt ]; then

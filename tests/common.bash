@@ -33,6 +33,12 @@ rank_counts() {
     done
 }
 
+# Whether N ranks are tried with everything. On GPUs, where every run takes seconds, only as
+# many as there are.
+thorough() {
+    ! on_gpus || [ "$1" -eq "$(rank_counts | tail -n 1)" ]
+}
+
 skip_unless_ranks() {
     rank_counts | grep -qx "$1" || skip "fewer than $1 GPUs"
 }

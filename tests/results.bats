@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# make results, rehearsed without GPUs, and the tables that stand in results/README.md.
+
+load common
+
+setup_file() {
+    build_lessons
+}
+
+setup() {
+    cd "$BATS_TEST_TMPDIR" || return
+    # A machine without GPUs, whatever this one has.
+    mkdir bin
+    printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
+    chmod +x bin/nvidia-smi
+    PATH=$PWD/bin:$PATH
+    export BACKEND=cpu CPU_DEVICES=2
+    unset CUDA_VISIBLE_DEVICES NCCL_TESTS_HOME STAGES RUNS
+}
+
+@test "without a GPU, or for the CPU build: results/ is left as it is" {
+    # shellcheck disable=SC2154 # set in common.bash
+    before=$(cat "$top"/results/* | cksum)
+    run timeout 20 env -u BACKEND "$top/results/measure.sh"
+    [ "$status" -eq 1 ]
+    [[ $output == *"no GPU here, so there is nothing to measure" ]]
+    run timeout 20 make -C "$top" results
+    [ "$status" -eq 2 ]
+    [[ $output == *"BACKEND=cpu needs a folder of its own"* ]]
+    STAGES='timed everything' run timeout 20 "$top/results/measure.sh" elsewhere
+    [ "$status" -eq 2 ]
+    [[ $output == *"everything is none of timed, checked"* ]]
+    [ "$before" = "$(cat "$top"/results/* | cksum)" ]
+}
+
+@test "the tables in results/README.md are those of the files beside it" {
+    diff <(sed '1,/^<!-- Everything below/d' "$top/results/README.md") \
+        <(echo && "$top/results/tables.sh" "$top/results")
+}
+
+# A stand-in for nccl-tests, one that answers and one that fails.
+nccl_tests() {
+    mkdir -p nccl-tests/build
+    cat >nccl-tests/build/all_reduce_perf <<'END'
+#!/bin/sh
+echo '#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong'
+echo '           8             2     float     sum      -     5.00    0.00    0.00      0     5.00    0.00    0.00      0'
+END
+    printf '#!/bin/sh\necho no GPU here\nexit 3\n' >nccl-tests/build/broadcast_perf
+    chmod +x nccl-tests/build/*
+}
+
+@test "a rehearsal: every file, with command lines; what fails is named, the rest goes on" {
+    nccl_tests
+    export NCCL_TESTS_HOME=$PWD/nccl-tests
+    RUNS=1 STAGES='timed lessons repeat write' run timeout 200 "$top/results/measure.sh" out
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"these failed:"*"nccl-tests/build/broadcast_perf -g 2 -f 2 -a 3 -b 8 -e 64K"* ]]
+    cd out
+    for file in machine lessons repeat hello-time ring bandwidth-1 bandwidth-2 bandwidth-small \
+        buffers nccl-tests; do
+        [ -s $file.txt ]
+    done
+    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq 16 ]
+    [ "$(grep -c '^OK: ' lessons.txt)" -eq 16 ]
+    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 16 ]
+    grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
+    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq 8 ]
+    [ "$(grep -c 'B, µs: ' buffers.txt)" -eq 24 ]
+    for name in bandwidth-1 bandwidth-2 bandwidth-small; do
+        grep -q '^<svg' $name.svg
+    done
+
+    grep -qxF "| 05-ring-allreduce \`--pipelined\` | OK | OK |" README.md
+    grep -qE '^\| 1 MiB \| in 4 pieces \| [0-9.]+ ms \| [0-9.]+ ms, .* busbw \| [0-9.]+ \|$' README.md
+    grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs \+ n' README.md
+    grep -qE '^\| 32 KiB \|( [0-9]+ to [0-9]+ \|){3}$' README.md
+    grep -qE '^\| all_reduce \| 64 KiB \|( [0-9.]+ \|){4}$' README.md
+    # Three runs of each; the least of ours, beside theirs.
+    ours=$({ grep '^all_reduce,plain,2,8,' bandwidth-2.csv | cut -d, -f5
+        awk '$1 == "all_reduce" && $2 == 8 { print $3 }' nccl-tests.txt; } | sort -n | head -n 1)
+    row=$(grep -E '^\| all_reduce \| 8 B \| [0-9.]+ µs \(to' README.md)
+    [[ $row == *" | 5.0 µs (to 5.0) | $(awk "BEGIN { printf \"%.2f\", $ours / 5 }") |" ]]
+}
+
+@test "a run that fails: counted, shown, exit code 1" {
+    cp -r "$top"/{Makefile,common,cpu,results,0*} .
+    sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
+    RUNS=2 STAGES=repeat run timeout 100 results/measure.sh out
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
+    [[ $output == *"run 1 of 01-nccl-broadcast/broadcast, 2 ranks:"* ]]
+    grep -q '^mpirun -np N 01-nccl-broadcast/broadcast: 2 runs .* 2 failed or hung' out/repeat.txt
+    [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq 7 ]
+}
