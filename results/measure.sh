@@ -5,7 +5,7 @@
 #     results/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
-#   RUNS=50             of every lesson in a row, instead of 2 (takes ten minutes more)
+#   RUNS=50             of every lesson in a row, instead of 2 (with STAGES=repeat: ten minutes)
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
