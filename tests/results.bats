@@ -53,7 +53,7 @@ END
 @test "a rehearsal: every file, with command lines; what fails is named, the rest goes on" {
     nccl_tests
     export NCCL_TESTS_HOME=$PWD/nccl-tests
-    RUNS=1 STAGES='timed lessons repeat write' run timeout 200 "$top/results/measure.sh" out
+    RUNS=1 STAGES='timed lessons repeat write' run timeout 300 "$top/results/measure.sh" out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"these failed:"*"nccl-tests/build/broadcast_perf -g 2 -f 2 -a 3 -b 8 -e 64K"* ]]
@@ -87,7 +87,7 @@ END
 @test "a run that fails: counted, shown, exit code 1" {
     cp -r "$top"/{Makefile,common,cpu,results,0*} .
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
-    RUNS=2 STAGES=repeat run timeout 100 results/measure.sh out
+    RUNS=2 STAGES=repeat run timeout 200 results/measure.sh out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
