@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
                     }
                     CHECK_NCCL(ncclGroupEnd());
                 }
-                time.warm = 0;
+                time.warm = 0; // from now on the GPU is awake
                 if (rank == 0)
                     printf(" %8.1f", time.seconds * 1e6);
             }

@@ -115,8 +115,10 @@ END
 
 @test "pipelined: every number of ranks, pieces of none, one and many elements" {
     for n in $(rank_counts); do
-        ! thorough "$n" || sums "$n" 5 --pipelined
-        ! thorough "$n" || sums "$n" 1003 --pieces 1
+        if thorough "$n"; then
+            sums "$n" 5 --pipelined
+            sums "$n" 1003 --pieces 1
+        fi
         sums "$n" 1003 --pieces 3
     done
     sums 1 1003 --pieces 16
