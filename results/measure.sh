@@ -16,12 +16,12 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
-out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
     [[ " timed checked lessons tests repeat memcheck write " == *" $stage "* ]] ||
         { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), write" >&2; exit 2; }
 done
+out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
 export BACKEND LC_ALL=C.UTF-8
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -30,6 +30,7 @@ setup() {
     STAGES='timed everything' run timeout 20 "$top/results/measure.sh" elsewhere
     [ "$status" -eq 2 ]
     [[ $output == *"everything is none of timed, checked"* ]]
+    [ ! -e elsewhere ]
     [ "$before" = "$(cat "$top"/results/* | cksum)" ]
 }
 
