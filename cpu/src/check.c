@@ -185,6 +185,31 @@ bool check_nccl_buffer(struct call *call, const char *which, const void *start,
     return true;
 }
 
+void check_host_buffers(const char *name, void *site, const void *const *buffers, int n) {
+    lock_library();
+    for (int i = 0; i < n && library.check != CHECK_OFF; i++) {
+        const struct memory *memory = memory_find(buffers[i]);
+        if (!memory || memory->kind != MEMORY_DEVICE)
+            continue;
+        char where[256], made[256];
+        struct text text = {0};
+        text_add(
+            &text,
+            "memory: a buffer of %s is device memory\n"
+            "  rank %d on %s: %s at %s\n"
+            "  the buffer: %zu bytes of device memory made at %s\n"
+            "  Hint: copy with cudaMemcpy to memory of the host, or let NCCL send it."
+            " Only an MPI that was\n"
+            "        built for CUDA takes this address; with any other it is a"
+            " segmentation fault.\n",
+            name, library.world, library.host, name, site_text(where, site),
+            memory->bytes, site_text(made, memory->site));
+        report(&text, true);
+        break;
+    }
+    unlock_library();
+}
+
 /* In place is what NCCL calls it; any other overlap makes garbage. */
 bool check_overlap(struct call *call) {
     const struct facts *f = &call->facts;
@@ -421,6 +446,22 @@ void check_group_open(const char *name, void *site, struct stream *stream) {
     report(&text, true);
 }
 
+/* The one rule of this library's own. */
+void check_too_late(const char *name, void *site) {
+    char where[256];
+    struct text text = {0};
+    text_add(&text,
+             "setup: %s comes after MPI_Finalize\n"
+             "  rank %d on %s: %s at %s\n"
+             "  Hint: here MPI carries what NCCL sends, so MPI_Finalize comes last. The"
+             " real NCCL goes on\n"
+             "        without MPI.\n",
+             name, library.world, library.host, name, site_text(where, site));
+    library.over = false;
+    report(&text, false);
+    abort(); // not reached
+}
+
 static void add_left(struct text *text, const char *what, size_t n, void *site) {
     char where[256];
     if (n > 0)
@@ -474,7 +515,8 @@ void check_left_behind(void) {
         if (!*at)
             continue;
         if (text.used == 0)
-            text_add(&text, "left behind: the program ends and has not released\n");
+            text_add(&text, "left behind: %s and has not released\n",
+                     library.mpi ? "the program calls MPI_Finalize" : "the program ends");
         int *same = must_alloc((size_t)library.nworld * sizeof *same), n = 0;
         for (int q = r; q < library.nworld; q++)
             if (q == r || strcmp(at, all + (size_t)q * LINE) == 0) {

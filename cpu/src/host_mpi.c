@@ -171,28 +171,37 @@ static int complete(int result, MPI_Request *request, MPI_Status *status, MPI_Co
 #define COLLECTIVELY(name, start) \
     BY_REQUEST(name, comm, PEER_ALL, MPI_STATUS_IGNORE, start)
 
+/* The buffers that an MPI call was given, before anything is done with them. */
+#define GIVEN(...)                               \
+    const void *const buffers[] = {__VA_ARGS__}; \
+    check_host_buffers(__func__, CALLER, buffers, (int)(sizeof buffers / sizeof *buffers))
+
 int MPI_Barrier(MPI_Comm comm) {
     COLLECTIVELY("MPI_Barrier", PMPI_Ibarrier(comm, &request));
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    GIVEN(buffer);
     COLLECTIVELY("MPI_Bcast", PMPI_Ibcast(buffer, count, type, root, comm, &request));
 }
 
 int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                int root, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Reduce",
                  PMPI_Ireduce(send, recv, count, type, op, root, comm, &request));
 }
 
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Allreduce",
                  PMPI_Iallreduce(send, recv, count, type, op, comm, &request));
 }
 
 int MPI_Gather(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Gather", PMPI_Igather(send, sendcount, sendtype, recv, recvcount,
                                             recvtype, root, comm, &request));
 }
@@ -200,18 +209,21 @@ int MPI_Gather(const void *send, int sendcount, MPI_Datatype sendtype, void *rec
 int MPI_Gatherv(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                 const int *recvcounts, const int *displs, MPI_Datatype recvtype, int root,
                 MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Gatherv", PMPI_Igatherv(send, sendcount, sendtype, recv, recvcounts,
                                               displs, recvtype, root, comm, &request));
 }
 
 int MPI_Scatter(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Scatter", PMPI_Iscatter(send, sendcount, sendtype, recv, recvcount,
                                               recvtype, root, comm, &request));
 }
 
 int MPI_Allgather(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Allgather", PMPI_Iallgather(send, sendcount, sendtype, recv,
                                                   recvcount, recvtype, comm, &request));
 }
@@ -219,6 +231,7 @@ int MPI_Allgather(const void *send, int sendcount, MPI_Datatype sendtype, void *
 int MPI_Allgatherv(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                    const int *recvcounts, const int *displs, MPI_Datatype recvtype,
                    MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Allgatherv",
                  PMPI_Iallgatherv(send, sendcount, sendtype, recv, recvcounts, displs,
                                   recvtype, comm, &request));
@@ -226,12 +239,14 @@ int MPI_Allgatherv(const void *send, int sendcount, MPI_Datatype sendtype, void 
 
 int MPI_Alltoall(const void *send, int sendcount, MPI_Datatype sendtype, void *recv,
                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Alltoall", PMPI_Ialltoall(send, sendcount, sendtype, recv,
                                                 recvcount, recvtype, comm, &request));
 }
 
 int MPI_Reduce_scatter_block(const void *send, void *recv, int recvcount,
                              MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY(
         "MPI_Reduce_scatter_block",
         PMPI_Ireduce_scatter_block(send, recv, recvcount, type, op, comm, &request));
@@ -239,11 +254,13 @@ int MPI_Reduce_scatter_block(const void *send, void *recv, int recvcount,
 
 int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
              MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Scan", PMPI_Iscan(send, recv, count, type, op, comm, &request));
 }
 
 int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm) {
+    GIVEN(send, recv);
     COLLECTIVELY("MPI_Exscan", PMPI_Iexscan(send, recv, count, type, op, comm, &request));
 }
 
@@ -279,25 +296,44 @@ static int peer_of(int rank) {
 
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag,
              MPI_Comm comm) {
+    GIVEN(buffer);
     BY_REQUEST("MPI_Send", comm, peer_of(to), MPI_STATUS_IGNORE,
                PMPI_Isend(buffer, count, type, to, tag, comm, &request));
 }
 
 int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
               MPI_Comm comm) {
+    GIVEN(buffer);
     BY_REQUEST("MPI_Ssend", comm, peer_of(to), MPI_STATUS_IGNORE,
                PMPI_Issend(buffer, count, type, to, tag, comm, &request));
 }
 
 int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
              MPI_Status *status) {
+    GIVEN(buffer);
     BY_REQUEST("MPI_Recv", comm, peer_of(from), status,
                PMPI_Irecv(buffer, count, type, from, tag, comm, &request));
+}
+
+/* These do not wait: only their buffers are looked at. */
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
+              MPI_Comm comm, MPI_Request *request) {
+    PUBLIC_CALL;
+    GIVEN(buffer);
+    return PMPI_Isend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag,
+              MPI_Comm comm, MPI_Request *request) {
+    PUBLIC_CALL;
+    GIVEN(buffer);
+    return PMPI_Irecv(buffer, count, type, from, tag, comm, request);
 }
 
 int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int to,
                  int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                  int from, int recvtag, MPI_Comm comm, MPI_Status *status) {
+    GIVEN(sendbuf, recvbuf);
     PUBLIC_CALL;
     MPI_Request send, recv;
     int result = PMPI_Irecv(recvbuf, recvcount, recvtype, from, recvtag, comm, &recv);

@@ -49,6 +49,8 @@ extern struct library {
     MPI_Comm nursery;  // communicators are made from this one: it carries nothing else
     char host[64];
     uint64_t job;      // a number that all processes of the job share
+    char failure[96];  // what the last call of NCCL that failed said,
+    void *failed_at;   // and where it was called
     uint64_t activity; // grows with everything that this process gets done
 } library;
 
@@ -58,13 +60,22 @@ double now(void);
 void *must_alloc(size_t bytes);              // zeroed; never NULL
 void *must_grow(void *memory, size_t bytes); // realloc that never fails
 
-/* Locks for the rest of the scope of a public function. */
-static inline void unlock_scope(int *held) {
-    (void)held;
+/* Where the program called the public function that this thread is in. */
+extern __thread void *called_from;
+
+/* Locks for the rest of the scope of a public function; one may call another. */
+static inline void *enter(void *site) {
+    lock_library();
+    void *before = called_from;
+    if (!before)
+        called_from = site;
+    return before;
+}
+static inline void leave(void **before) {
+    called_from = *before;
     unlock_library();
 }
-#define PUBLIC_CALL \
-    __attribute__((cleanup(unlock_scope), unused)) int library_held = (lock_library(), 1)
+#define PUBLIC_CALL __attribute__((cleanup(leave), unused)) void *entered = enter(CALLER)
 
 /* --- Memory ----------------------------------------------------------------------- */
 
@@ -413,6 +424,8 @@ void check_group_race(struct op *op); // between the calls of one group
 /* The host itself is about to do `what` ("frees") with these bytes. */
 void check_host_access(const char *name, void *site, const void *start, size_t bytes,
                        const char *what);
+/* What an MPI call was given: MPI takes memory of the host. */
+void check_host_buffers(const char *name, void *site, const void *const *buffers, int n);
 /* True if the access is past the end of its allocation; reported. */
 bool check_range(const char *name, void *site, const void *start, size_t bytes);
 bool check_nccl_buffer(struct call *call, const char *which, const void *start,
@@ -420,6 +433,7 @@ bool check_nccl_buffer(struct call *call, const char *which, const void *start,
 /* Operations that the host does not know to be done; of `comm`, or of all if NULL. */
 void check_unfinished(const char *name, void *site, struct ncclComm *comm);
 void check_left_behind(void);
+_Noreturn void check_too_late(const char *name, void *site); // after MPI_Finalize
 /* A group that holds calls for `stream` (NULL: any, or none) and was not ended. */
 void check_group_open(const char *name, void *site, struct stream *stream);
 

@@ -48,6 +48,8 @@ struct comm_record {
 struct state {
     uint64_t activity;
     char host[32];
+    char failure[96]; // of its last call of NCCL that failed
+    int64_t failed_at;
     int32_t nwaits, nops, ncalls, ncomms;
     int32_t threads; // of the program that do not wait
     struct wait_record waits[MAX_WAITS];
@@ -123,6 +125,8 @@ static void describe_self(struct state *state) {
     memset(state, 0, sizeof *state);
     state->activity = library.activity;
     memcpy(state->host, library.host, sizeof state->host - 1);
+    memcpy(state->failure, library.failure, sizeof state->failure);
+    state->failed_at = site_offset(library.failed_at);
     list.n = 0;
     for (int s = 0; s < nstreams; s++)
         for (const struct op *op = streams[s] ? streams[s]->head : NULL;
@@ -475,29 +479,33 @@ static void add_line(struct text *text, int p, const struct call_record *about) 
         text_add(text, ", after %llu operation%s on the communicator",
                  (unsigned long long)calls, calls == 1 ? "" : "s");
     }
+    if (state->failure[0])
+        text_add(text, "; got an error at %s: %s", offset_text(here, state->failed_at),
+                 state->failure);
     text_add(text, "\n");
 }
 
 static void report_join(void) {
     struct text text = {0};
-    uint64_t ids[2] = {0, 0};
+    const struct wait_record *first = NULL;
+    bool differ = false;
     for (int p = 0; p < library.nworld; p++)
         for (int w = 0; known[p].state && w < known[p].state->nwaits; w++) {
-            uint64_t id = known[p].state->waits[w].join;
-            if (id && !ids[0])
-                ids[0] = id;
-            else if (id && id != ids[0])
-                ids[1] = id;
+            const struct wait_record *wait = &known[p].state->waits[w];
+            if (wait->kind != WAIT_JOIN)
+                continue;
+            differ |= first && wait->join != first->join;
+            first = first ? first : wait;
         }
-    text_add(&text, ids[1] ? "setup: the ranks do not give the same unique id to"
+    text_add(&text, differ ? "setup: the ranks do not give the same unique id to"
                              " ncclCommInitRank\n"
                            : "setup: ncclCommInitRank waits for ranks that never come\n");
     for (int p = 0; p < library.nworld; p++)
         add_line(&text, p, NULL);
     text_add(&text,
-             ids[1] ? "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings what"
-                      " it got to all the others.\n"
-                      "        The real NCCL hangs here.\n"
+             differ ? "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings all"
+                      " of it, sizeof(ncclUniqueId)\n"
+                      "        bytes, to the others. The real NCCL hangs here.\n"
                     : "  Hint: each of the nranks ranks calls ncclCommInitRank once."
                       " The real NCCL hangs here.\n");
     report(&text, false);

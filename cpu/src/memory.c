@@ -220,6 +220,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
 #else
     (void)context;
 #endif
+    // In a call to this library or to MPI, it is the call that touched it.
+    void *line = called_from && !running_function ? called_from : program_frame(fault);
     char where[256], made[256], other[256], words[256];
     struct text text = {0};
     if (memory && memory->kind == MEMORY_DEVICE && library.check != CHECK_OFF) {
@@ -229,7 +231,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
             "  rank %d on %s: at %s, byte %zu of %zu bytes of cudaMalloc at %s\n"
             "  Hint: only the GPU can use this address; copy with cudaMemcpy.\n"
             "        On a real GPU the program ends here with a segmentation fault.\n",
-            verb, library.world, library.host, site_text(where, program_frame(fault)),
+            verb, library.world, library.host, site_text(where, line),
             (size_t)(address - memory->user), memory->bytes,
             site_text(made, memory->site));
         report(&text, false);
@@ -246,8 +248,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                 "  Hint: call cudaStreamSynchronize first: until then nothing is known"
                 " of the operation.\n",
                 verb, memory_kind_name(memory->kind), library.world, library.host,
-                site_text(where, program_frame(fault)), (size_t)(address - memory->user),
-                memory->bytes, site_text(made, memory->site), range_text(words, op, used),
+                site_text(where, line), (size_t)(address - memory->user), memory->bytes,
+                site_text(made, memory->site), range_text(words, op, used),
                 range_site(other, op, used), used->write ? "writes" : "reads");
             report(&text, true);
         }
@@ -262,8 +264,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
             "memory: the host %s %s memory that was freed before\n"
             "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s, freed at %s\n",
             verb, memory_kind_name(gone->kind), library.world, library.host,
-            site_text(where, program_frame(fault)), (size_t)(address - gone->user),
-            gone->bytes, site_text(made, gone->site), site_text(other, gone->end_site));
+            site_text(where, line), (size_t)(address - gone->user), gone->bytes,
+            site_text(made, gone->site), site_text(other, gone->end_site));
         report(&text, false);
     }
     // Not ours: as it would have been without us.

@@ -15,6 +15,8 @@ ncclResult_t nccl_error(ncclResult_t result, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
+    snprintf(library.failure, sizeof library.failure, "%.95s", last_error);
+    library.failed_at = called_from;
     return result;
 }
 
@@ -694,6 +696,8 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
     ncclResult_t result = check_comm(name, comm, site);
     if (result != ncclSuccess)
         return in_group(result);
+    if (library.over && !library.mpi && !comm->clique)
+        check_too_late(name, site);
     struct stream *stream = stream_of(handle, comm->device);
     if (!stream)
         result = nccl_error(ncclInvalidArgument, "%s: stream is not a stream", name);

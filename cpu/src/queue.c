@@ -24,6 +24,7 @@ static int nlegacy;
 
 /* --- Lock, time, memory ----------------------------------------------------------- */
 
+__thread void *called_from;
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 void lock_library(void) {

@@ -187,14 +187,12 @@ void report(struct text *text, bool may_go_on) {
     }
     // An error that several ranks find is told by one, which ends the others: the first
     // on its host, and the hosts in turn.
-    if (library.mpi) {
-        int turn = ranks_on_host > 0 ? library.world / ranks_on_host : 0;
-        struct timespec pause = {turn < 5 ? turn : 5, 0};
+    int turn = ranks_on_host > 0 ? library.world / ranks_on_host : 0;
+    struct timespec pause = {turn < 5 ? turn : 5, 0};
+    nanosleep(&pause, NULL);
+    if (!speak_first()) {
+        pause.tv_sec = 10;
         nanosleep(&pause, NULL);
-        if (!speak_first()) {
-            pause.tv_sec = 10;
-            nanosleep(&pause, NULL);
-        }
     }
     library.over = true;
     report_note(text);
