@@ -1,0 +1,24 @@
+// MPI sends from pinned memory before the copy into it is done. On a GPU this is the old
+// value, or the new one by luck.
+// expect: NCCL CHECK: race: the host reads pinned memory that a queued operation still
+//     uses
+// expect: rank @any on @host: at @allreduce, byte 0 of 16 bytes made at @pinned
+// expect: queued: cudaMemcpyAsync at @copy, which writes it
+#include "../check.h"
+
+int main(void) {
+    start();
+    int *buf = device_ints(4, 1), *mine, sum[4];
+    MUST(cudaMallocHost((void **)&mine, sizeof sum)); // @pinned
+    MUST(cudaMemcpyAsync(mine, buf, sizeof sum, cudaMemcpyDeviceToHost, stream)); // @copy
+#ifdef FIXED
+    MUST(cudaStreamSynchronize(stream));
+#endif
+    MPI_Allreduce(mine, sum, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD); // @allreduce
+    MUST(cudaStreamSynchronize(stream));
+    EXPECT(sum[3], nranks);
+    MUST(cudaFreeHost(mine));
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
