@@ -98,14 +98,27 @@ static const void *contribution(struct call *call) {
     return call->contribution;
 }
 
+/* The announced calls that this one is listed with. */
+static struct call **list_of(struct call *call) {
+    return call->comm->clique ? &call->comm->clique->waiting : &call->comm->running;
+}
+
+static void list(struct call *call) {
+    call->next_waiting = *list_of(call);
+    *list_of(call) = call;
+}
+
+static void unlist(struct call *call) {
+    struct call **at = list_of(call);
+    while (*at && *at != call)
+        at = &(*at)->next_waiting;
+    if (*at)
+        *at = call->next_waiting;
+}
+
 void call_release(struct call *call) {
-    if (call->comm && call->comm->clique) {
-        struct call **at = &call->comm->clique->waiting;
-        while (*at && *at != call)
-            at = &(*at)->next_waiting;
-        if (*at)
-            *at = call->next_waiting;
-    }
+    if (call->comm)
+        unlist(call);
     free(call->heard);
     free(call->theirs);
     if (call->payloads && call->payloads == call->comm->scratch)
@@ -262,11 +275,10 @@ void call_announce(struct call *call) {
         comm->started = f->seq;
         comm->history[f->seq % HISTORY] = *f;
     }
-    if (comm->clique) {
-        call->next_waiting = comm->clique->waiting;
-        comm->clique->waiting = call;
+    if (!pair || comm->clique)
+        list(call);
+    if (comm->clique)
         return;
-    }
     bool with_data = travels_inline(call);
     if (library.check == CHECK_OFF && !with_data)
         return; // nobody listens
@@ -294,9 +306,13 @@ void call_announce(struct call *call) {
 
 void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
                 size_t bytes) {
-    // With a root, a rank can be done before it has heard from all who call with it.
+    // With a root, a rank can be done before it has heard from all who call with it. In
+    // a group, later ones can be done before.
     const struct facts *mine = &comm->history[facts->seq % HISTORY];
-    if (!point_to_point(facts->kind) && facts->seq <= comm->ended) {
+    bool over = !point_to_point(facts->kind) && facts->seq <= comm->started;
+    for (struct call *call = comm->running; call; call = call->next_waiting)
+        over &= call->facts.seq != facts->seq;
+    if (over) {
         if (library.check != CHECK_OFF && mine->seq == facts->seq &&
             !facts_agree(mine, facts)) {
             struct facts *all = must_alloc((size_t)comm->nranks * sizeof *all);
@@ -554,6 +570,13 @@ static bool finish_moving(struct call *call) {
     return true;
 }
 
+/* Whether MPI carries it by a collective of its own. If the ranks do not agree, that
+ * fails in ways that cannot be caught, and may take memory with it. */
+static bool by_collective(int kind) {
+    return !point_to_point(kind) && kind != CALL_ALL_TO_ALL &&
+           kind != CALL_REDUCE_SCATTER;
+}
+
 bool call_advance(struct call *call) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
@@ -584,7 +607,9 @@ bool call_advance(struct call *call) {
     }
     if (call->state == CALL_ANNOUNCED) {
         bool small = travels_inline(call);
-        if ((small && call->missing > 0) || (!pair && comm->moved + 1 != f->seq))
+        bool agreed = call->missing == 0 && call->differ == 0;
+        if ((!agreed && (small || by_collective(f->kind))) ||
+            (!pair && comm->moved + 1 != f->seq))
             return further;
         if (!pair)
             comm->moved = f->seq;
@@ -596,7 +621,7 @@ bool call_advance(struct call *call) {
     }
     if (call->state == CALL_MOVING)
         further |= finish_moving(call);
-    if (call->state == CALL_DONE && !pair && f->seq > comm->ended)
-        comm->ended = f->seq;
+    if (call->state == CALL_DONE && !pair)
+        unlist(call);
     return further;
 }

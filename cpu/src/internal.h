@@ -310,13 +310,14 @@ struct ncclComm {
     void *site, *end_site;
     const char *maker;
     bool destroyed, aborted, finalized;
-    MPI_Comm mpi;                   // MPI_COMM_NULL: all its ranks are in this process
-    struct clique *clique;          // those ranks
-    struct stream *own;             // for calls that the program gives no stream
-    uint64_t calls, collectives;    // made so far
-    uint64_t *sends, *receives;     // made so far, per peer
-    uint64_t started, moved, ended; // collectives, in order
-    struct facts history[HISTORY];  // the newest of them
+    MPI_Comm mpi;                  // MPI_COMM_NULL: all its ranks are in this process
+    struct clique *clique;         // those ranks
+    struct stream *own;            // for calls that the program gives no stream
+    uint64_t calls, collectives;   // made so far
+    uint64_t *sends, *receives;    // made so far, per peer
+    uint64_t started, moved;       // collectives, in order
+    struct facts history[HISTORY]; // the newest of them
+    struct call *running;          // those that are announced and not done
     struct early *early, *last_early;
     char *scratch; // for one call at a time
     size_t scratch_bytes;
