@@ -2,12 +2,11 @@
  * carry.c: how the data of a call gets where it belongs.
  *
  * Every rank announces a call to the ranks it works with when the call has come to the
- * head of its stream. Small data comes with the announcement; larger data goes through
- * the MPI collective of the same meaning, at the same time. The call is done when the
- * data is there and all have announced the same. Ranks that all live in this process are
- * served by plain copies.
- * NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking Collective
- * Operations".
+ * head of its stream. Small data comes with the announcement; larger data goes in
+ * messages of its own, at the same time. The call is done when the data is there and all
+ * have announced the same. Ranks that all live in this process are served by plain
+ * copies. NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking
+ * Communication".
  */
 #include "internal.h"
 
@@ -433,119 +432,142 @@ static char *borrow(struct ncclComm *comm, size_t bytes) {
     return comm->scratch;
 }
 
-/* Block p of `from` goes to rank p, block p of `to` comes from it, all at once. Open
- * MPI's own non-blocking forms are slower. */
-static int exchange(struct call *call, const char *from, char *to, MPI_Datatype what,
-                    int tag) {
+/* Where rank r's part of an all-reduce begins: as many parts as ranks, each added up by
+ * one of them. */
+static size_t part_begin(const struct call *call, int r) {
+    return call->facts.count * (size_t)r / (size_t)call->comm->nranks;
+}
+
+static size_t part_count(const struct call *call, int r) {
+    return part_begin(call, r + 1) - part_begin(call, r);
+}
+
+struct traffic { // between this rank and another: addresses, and how many elements
+    const char *out;
+    char *in;
+    size_t nout, nin;
+};
+
+static struct traffic traffic_with(struct call *call, int peer) {
+    const struct facts *f = &call->facts;
+    size_t n = f->count, bytes = travel_bytes(call), theirs = bytes * (size_t)peer;
+    const char *from = contribution(call);
+    char *to = shadow(call->recvbuff);
+    size_t if_root = f->rank == f->root ? n : 0, if_theirs = peer == f->root ? n : 0;
+    switch (f->kind) {
+    case CALL_BROADCAST: return (struct traffic){from, to, if_root, if_theirs};
+    case CALL_SCATTER: return (struct traffic){from + theirs, to, if_root, if_theirs};
+    case CALL_GATHER: return (struct traffic){from, to + theirs, if_theirs, if_root};
+    case CALL_ALL_GATHER: return (struct traffic){from, to + theirs, n, n};
+    case CALL_ALL_TO_ALL: return (struct traffic){from + theirs, to + theirs, n, n};
+    case CALL_REDUCE_SCATTER:
+        return (struct traffic){from + theirs, call->payloads + theirs, n, n};
+    case CALL_SEND: return (struct traffic){from, NULL, if_theirs, 0};
+    case CALL_RECV: return (struct traffic){NULL, to, 0, if_theirs};
+    default: break;
+    }
+    // An all-reduce: first the parts, to be added up, then the sums.
+    size_t one = bytes / n, mine = part_count(call, f->rank),
+           its = part_count(call, peer);
+    if (!call->summed)
+        return (struct traffic){from + part_begin(call, peer) * one,
+                                call->payloads + (size_t)peer * mine * one, its, mine};
+    char *sums = call->result ? call->result : to;
+    return (struct traffic){sums + part_begin(call, f->rank) * one,
+                            sums + part_begin(call, peer) * one, mine, its};
+}
+
+/* Everything that goes to the others and comes from them, all at once. Messages, and not
+ * MPI's non-blocking collectives: where the ranks do not agree, a message is cut off,
+ * while a collective may take memory with it. They are quicker as well. */
+static int exchange(struct call *call, MPI_Datatype what) {
     struct ncclComm *comm = call->comm;
-    int n = comm->nranks, rank = comm->rank, count = (int)call->facts.count;
-    int error = MPI_SUCCESS;
-    size_t bytes = travel_bytes(call);
-    MPI_Request *request = call->requests;
-    for (int step = 1; step < n && error == MPI_SUCCESS; step++) {
+    const struct facts *f = &call->facts;
+    int n = comm->nranks, rank = comm->rank, error = MPI_SUCCESS;
+    bool pair = point_to_point(f->kind);
+    int tag = (int)(f->seq & 0x3fff) * 2 + pair;
+    call->nrequests = 0;
+    for (int step = pair ? 0 : 1; step < n && error == MPI_SUCCESS; step++) {
         int before = (rank + n - step) % n, after = (rank + step) % n;
-        error = PMPI_Irecv(to + (size_t)before * bytes, count, what, before, tag,
-                           comm->mpi, request++);
-        if (error == MPI_SUCCESS)
-            error = PMPI_Isend(from + (size_t)after * bytes, count, what, after, tag,
-                               comm->mpi, request++);
+        struct traffic in = traffic_with(call, before), out = traffic_with(call, after);
+        if (in.nin)
+            error = PMPI_Irecv(in.in, (int)in.nin, what, before, tag, comm->mpi,
+                               &call->requests[call->nrequests++]);
+        if (out.nout && error == MPI_SUCCESS)
+            error = PMPI_Isend(out.out, (int)out.nout, what, after, tag, comm->mpi,
+                               &call->requests[call->nrequests++]);
     }
     return error;
+}
+
+/* This rank's own block, from sendbuff to recvbuff. */
+static void copy_own(struct call *call) {
+    const struct facts *f = &call->facts;
+    bool root = f->rank == f->root;
+    size_t bytes = raw_bytes(call), skip = bytes * (size_t)f->rank;
+    const char *from = shadow(call->sendbuff);
+    char *to = shadow(call->recvbuff);
+    switch (f->kind) {
+    case CALL_BROADCAST: from = root ? from : to; break;
+    case CALL_ALL_GATHER: to += skip; break;
+    case CALL_ALL_TO_ALL: from += skip, to += skip; break;
+    case CALL_GATHER: to = root ? to + skip : NULL; break;
+    case CALL_SCATTER: from = root ? from + skip : to; break;
+    default: return;
+    }
+    if (to && from != to)
+        memcpy(to, from, bytes);
+}
+
+static MPI_Datatype travel_type(const struct call *call) {
+    int type = call->facts.type;
+    return mpi_type(reduces(call->facts.kind) ? carry_type(type) : type);
 }
 
 static void start_moving(struct call *call) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
-    int count = (int)f->count, type = f->type, root = f->root;
-    size_t bytes = raw_bytes(call), skip = bytes * (size_t)f->rank;
-    char *to = shadow(call->recvbuff);
-    const char *from = contribution(call);
-    const char *raw = shadow(call->sendbuff);
-    MPI_Datatype what = mpi_type(reduces(f->kind) ? carry_type(type) : type);
-    MPI_Op op = mpi_op(f->redop, carry_type(type));
-    int tag = (int)(f->seq & 0x7fff), n = comm->nranks, error = MPI_SUCCESS;
-    bool each = f->kind == CALL_ALL_TO_ALL || f->kind == CALL_REDUCE_SCATTER;
-    int most = each && n > 1 ? 2 * (n - 1) : 1;
-    MPI_Request *request = call->requests = must_alloc((size_t)most * sizeof *request);
-    for (call->nrequests = 0; call->nrequests < most; call->nrequests++)
-        request[call->nrequests] = MPI_REQUEST_NULL;
+    size_t bytes = travel_bytes(call), n = (size_t)comm->nranks;
+    bool widened = carry_type(f->type) != f->type;
     call->state = CALL_MOVING;
-    bool widened = carry_type(type) != type;
-    size_t result_bytes = f->count * type_size(carry_type(type));
-    if (reduces(f->kind) && call_recv_bytes(call) && widened &&
-        f->kind != CALL_REDUCE_SCATTER) {
-        call->result = must_grow(NULL, result_bytes + 1);
+    call->requests = must_alloc(2 * n * sizeof *call->requests);
+    if (f->kind == CALL_REDUCE_SCATTER)
+        call->payloads = borrow(comm, bytes * n);
+    else if (f->kind == CALL_ALL_REDUCE)
+        call->payloads = borrow(comm, part_count(call, f->rank) * (bytes / f->count) * n);
+    if ((f->kind == CALL_ALL_REDUCE || f->kind == CALL_REDUCE) && widened &&
+        call_recv_bytes(call))
+        call->result = must_grow(NULL, bytes);
+    if (f->kind != CALL_REDUCE) {
+        copy_own(call);
+        call->failed = exchange(call, travel_type(call)) != MPI_SUCCESS;
+        return;
     }
-    void *result = call->result ? call->result : to;
-    const void *ours = from == result ? MPI_IN_PLACE : from;
-    switch (f->kind) {
-    case CALL_BROADCAST:
-        if (f->rank == root && raw != to)
-            memcpy(to, raw, bytes);
-        error = PMPI_Ibcast(to, count, what, root, comm->mpi, request);
-        break;
-    case CALL_ALL_REDUCE:
-        error = PMPI_Iallreduce(ours, result, count, what, op, comm->mpi, request);
-        break;
-    case CALL_REDUCE:
-        error = PMPI_Ireduce(f->rank == root ? ours : from, result, count, what, op, root,
-                             comm->mpi, request);
-        break;
-    case CALL_ALL_GATHER:
-        error = PMPI_Iallgather(raw == to + skip ? MPI_IN_PLACE : raw, count, what, to,
-                                count, what, comm->mpi, request);
-        break;
-    case CALL_ALL_TO_ALL:
-        error = exchange(call, raw, to, what, tag);
-        if (raw != to)
-            memcpy(to + skip, raw + skip, bytes);
-        break;
-    case CALL_REDUCE_SCATTER:
-        call->payloads = borrow(comm, travel_bytes(call) * (size_t)n);
-        error = exchange(call, from, call->payloads, what, tag);
-        break;
-    case CALL_GATHER:
-        error = PMPI_Igather(f->rank == root && raw == to + skip ? MPI_IN_PLACE : raw,
-                             count, what, to, count, what, root, comm->mpi, request);
-        break;
-    case CALL_SCATTER:
-        error = PMPI_Iscatter(raw, count, what,
-                              f->rank == root && to == raw + skip ? MPI_IN_PLACE : to,
-                              count, what, root, comm->mpi, request);
-        break;
-    case CALL_SEND:
-        error = PMPI_Isend(raw, count, what, f->root, tag, comm->mpi, request);
-        break;
-    case CALL_RECV:
-        error = PMPI_Irecv(to, count, what, f->root, tag, comm->mpi, request);
-        break;
-    default: break;
-    }
-    call->failed = error != MPI_SUCCESS;
+    const void *from = contribution(call);
+    void *result = call->result ? call->result : shadow(call->recvbuff);
+    call->nrequests = 1;
+    call->failed =
+        PMPI_Ireduce(f->rank == f->root && from == result ? MPI_IN_PLACE : from, result,
+                     (int)f->count, travel_type(call),
+                     mpi_op(f->redop, carry_type(f->type)), f->root, comm->mpi,
+                     call->requests) != MPI_SUCCESS;
 }
 
-/* The ranks' parts of this rank's block, in call->payloads but for its own: added up a
- * piece at a time, so that what is added to stays in the cache. */
-static void finish_reduce_scatter(struct call *call) {
+/* Adds up `count` elements: this rank's own, and the others' in call->payloads, `count`
+ * of each rank. A piece at a time, so that what is added to stays in the cache. */
+static void add_up(const struct call *call, char *sum, const char *own, size_t count) {
     const struct facts *f = &call->facts;
     int type = carry_type(f->type);
-    size_t bytes = travel_bytes(call), piece = 16384 / type_size(type);
-    char *to = shadow(call->recvbuff);
-    const char *own = (const char *)contribution(call) + bytes * (size_t)f->rank;
-    // Nobody else needs our contribution now, if it is not the user's buffer.
-    char *sum = call->contribution ? (char *)call->contribution : to;
-    for (size_t first = 0; first < f->count; first += piece) {
-        size_t count = f->count - first < piece ? f->count - first : piece;
-        size_t at = first * type_size(type);
+    size_t one = type_size(type), piece = 16384 / one;
+    for (size_t first = 0; first < count; first += piece) {
+        size_t n = count - first < piece ? count - first : piece, at = first * one;
         if (sum + at != own + at)
-            memmove(sum + at, own + at, count * type_size(type));
+            memmove(sum + at, own + at, n * one);
         for (int r = 0; r < call->comm->nranks; r++)
             if (r != f->rank)
-                reduce_into(sum + at, call->payloads + bytes * (size_t)r + at, count,
+                reduce_into(sum + at, call->payloads + (size_t)r * count * one + at, n,
                             type, f->redop);
     }
-    from_carry(to, sum, f->count, f->type, f->redop, call->comm->nranks);
-    call->state = CALL_DONE;
 }
 
 static bool finish_moving(struct call *call) {
@@ -557,24 +579,25 @@ static bool finish_moving(struct call *call) {
     // What failed is explained by the announcements that are still to come.
     if (call->failed || !complete || call->missing > 0 || call->differ != 0)
         return false;
-    if (f->kind == CALL_REDUCE_SCATTER) {
-        finish_reduce_scatter(call);
+    char *to = shadow(call->recvbuff), *result = call->result ? call->result : to;
+    const char *own = contribution(call);
+    if (f->kind == CALL_ALL_REDUCE && !call->summed) {
+        size_t skip = part_begin(call, f->rank) * type_size(carry_type(f->type));
+        add_up(call, result + skip, own + skip, part_count(call, f->rank));
+        call->summed = true;
+        call->failed = exchange(call, travel_type(call)) != MPI_SUCCESS;
         return true;
     }
-    void *to = shadow(call->recvbuff);
+    if (f->kind == CALL_REDUCE_SCATTER) {
+        // Nobody else needs our contribution now, if it is not the user's buffer.
+        result = call->contribution ? call->contribution : to;
+        add_up(call, result, own + travel_bytes(call) * (size_t)f->rank, f->count);
+    }
     if (reduces(f->kind) && call_recv_bytes(call) &&
-        (call->result || f->redop == ncclAvg))
-        from_carry(to, call->result ? call->result : to, f->count, f->type, f->redop,
-                   call->comm->nranks);
+        (result != to || f->redop == ncclAvg))
+        from_carry(to, result, f->count, f->type, f->redop, call->comm->nranks);
     call->state = CALL_DONE;
     return true;
-}
-
-/* Whether MPI carries it by a collective of its own. If the ranks do not agree, that
- * fails in ways that cannot be caught, and may take memory with it. */
-static bool by_collective(int kind) {
-    return !point_to_point(kind) && kind != CALL_ALL_TO_ALL &&
-           kind != CALL_REDUCE_SCATTER;
 }
 
 bool call_advance(struct call *call) {
@@ -608,7 +631,8 @@ bool call_advance(struct call *call) {
     if (call->state == CALL_ANNOUNCED) {
         bool small = travels_inline(call);
         bool agreed = call->missing == 0 && call->differ == 0;
-        if ((!agreed && (small || by_collective(f->kind))) ||
+        // MPI's own reduction takes no ranks that do not agree.
+        if ((!agreed && (small || f->kind == CALL_REDUCE)) ||
             (!pair && comm->moved + 1 != f->seq))
             return further;
         if (!pair)

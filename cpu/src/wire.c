@@ -123,10 +123,11 @@ void wire_send_state(const void *data, size_t bytes) {
     wire_send(0, WIRE_STATE, data, bytes, NULL, 0);
 }
 
+/* One message at a time: a look that finds nothing lets other processes have the core,
+ * and this rank may have all that it needs. */
 bool wire_poll(void) {
     static __thread char *buffer;
     static __thread size_t capacity;
-    bool any = false;
     if (!library.mpi)
         return false;
     if (under_way)
@@ -138,7 +139,7 @@ bool wire_poll(void) {
         PMPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, library.control, &there, &message,
                      &status);
         if (!there)
-            return any;
+            return false;
         PMPI_Get_count(&status, MPI_BYTE, &bytes);
         if ((size_t)bytes > capacity) {
             capacity = (size_t)bytes + 4096;
@@ -148,8 +149,8 @@ bool wire_poll(void) {
         PMPI_Mrecv(buffer, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
         receive(status.MPI_TAG, status.MPI_SOURCE, buffer, (size_t)bytes);
         if (status.MPI_TAG != WIRE_STATE) {
-            any = true;
             library.activity++;
+            return true;
         }
     }
 }
