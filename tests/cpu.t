@@ -18,7 +18,7 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrac
 sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
-over_mpi=(collectives p2p comms streams arguments early)
+over_mpi=(collectives p2p comms streams arguments early random)
 alone=(initall threads)
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
@@ -150,6 +150,21 @@ if wanted one_device && [ -x one_device ]; then
     refused '2 ranks that see the same device' "${mpirun[@]}" \
         -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms
     refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
+fi
+
+# One rank of a random program makes a mistake: one report, and the job ends.
+mistakes=(- 'leaves a call out' 'gives another count' 'names another root' 'makes another call'
+    'takes another communicator')
+if wanted random && [ -x random ] && [ -z "$sanitize" ]; then
+    for mistake in 1 2 3 4 5; do
+        for program in 1 2 3 4 5 6 7 8; do
+            np=$((2 + program % 4)) code=0
+            timeout --kill-after=5 30 "${mpirun[@]}" -np "$np" ./random "$program" "$mistake" \
+                >stdout 2>stderr || code=$?
+            is "exit code $code, $(grep -c 'NCCL CHECK' stderr) reports" 'exit code 1, 1 reports' \
+                "random program $program, $np ranks, one ${mistakes[mistake]}"
+        done
+    done
 fi
 
 # --- The environment says how many devices there are -------------------------------------

@@ -423,7 +423,7 @@ static void finish_inline(struct call *call) {
 static char *borrow(struct ncclComm *comm, size_t bytes) {
     if (comm->scratch_lent)
         return must_alloc(bytes);
-    if (bytes > comm->scratch_bytes) {
+    if (bytes > comm->scratch_bytes || !comm->scratch) {
         free(comm->scratch);
         comm->scratch = must_alloc(bytes);
         comm->scratch_bytes = bytes;
@@ -477,27 +477,30 @@ static struct traffic traffic_with(struct call *call, int peer) {
                             sums + part_begin(call, peer) * one, mine, its};
 }
 
-/* Everything that goes to the others and comes from them, all at once. Messages, and not
- * MPI's non-blocking collectives: where the ranks do not agree, a message is cut off,
- * while a collective may take memory with it. They are quicker as well. */
-static int exchange(struct call *call, MPI_Datatype what) {
+/* What goes to the others, or comes from them, all at once. Messages, and not MPI's
+ * non-blocking collectives, which are slower and need ranks that agree. */
+static void post(struct call *call, bool receives) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
-    int n = comm->nranks, rank = comm->rank, error = MPI_SUCCESS;
+    int n = comm->nranks, error = MPI_SUCCESS;
     bool pair = point_to_point(f->kind);
     int tag = (int)(f->seq & 0x3fff) * 2 + pair;
-    call->nrequests = 0;
+    int type = reduces(f->kind) ? carry_type(f->type) : f->type;
     for (int step = pair ? 0 : 1; step < n && error == MPI_SUCCESS; step++) {
-        int before = (rank + n - step) % n, after = (rank + step) % n;
-        struct traffic in = traffic_with(call, before), out = traffic_with(call, after);
-        if (in.nin)
-            error = PMPI_Irecv(in.in, (int)in.nin, what, before, tag, comm->mpi,
-                               &call->requests[call->nrequests++]);
-        if (out.nout && error == MPI_SUCCESS)
-            error = PMPI_Isend(out.out, (int)out.nout, what, after, tag, comm->mpi,
-                               &call->requests[call->nrequests++]);
+        int peer = (f->rank + (receives ? n - step : step)) % n;
+        struct traffic traffic = traffic_with(call, peer);
+        MPI_Request *request = &call->requests[call->nrequests];
+        if (receives && traffic.nin)
+            error = PMPI_Irecv(traffic.in, (int)traffic.nin, mpi_type(type), peer, tag,
+                               comm->mpi, request);
+        else if (!receives && traffic.nout)
+            error = PMPI_Isend(traffic.out, (int)traffic.nout, mpi_type(type), peer, tag,
+                               comm->mpi, request);
+        else
+            continue;
+        call->nrequests++;
     }
-    return error;
+    call->failed |= error != MPI_SUCCESS;
 }
 
 /* This rank's own block, from sendbuff to recvbuff. */
@@ -519,11 +522,6 @@ static void copy_own(struct call *call) {
         memcpy(to, from, bytes);
 }
 
-static MPI_Datatype travel_type(const struct call *call) {
-    int type = call->facts.type;
-    return mpi_type(reduces(call->facts.kind) ? carry_type(type) : type);
-}
-
 static void start_moving(struct call *call) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
@@ -540,7 +538,7 @@ static void start_moving(struct call *call) {
         call->result = must_grow(NULL, bytes);
     if (f->kind != CALL_REDUCE) {
         copy_own(call);
-        call->failed = exchange(call, travel_type(call)) != MPI_SUCCESS;
+        post(call, false);
         return;
     }
     const void *from = contribution(call);
@@ -548,7 +546,7 @@ static void start_moving(struct call *call) {
     call->nrequests = 1;
     call->failed =
         PMPI_Ireduce(f->rank == f->root && from == result ? MPI_IN_PLACE : from, result,
-                     (int)f->count, travel_type(call),
+                     (int)f->count, mpi_type(carry_type(f->type)),
                      mpi_op(f->redop, carry_type(f->type)), f->root, comm->mpi,
                      call->requests) != MPI_SUCCESS;
 }
@@ -573,11 +571,19 @@ static void add_up(const struct call *call, char *sum, const char *own, size_t c
 static bool finish_moving(struct call *call) {
     int complete = 0;
     const struct facts *f = &call->facts;
+    // Not before the ranks agree: Open MPI writes past the end of a buffer that is too
+    // short for what comes.
+    if (!call->receiving) {
+        if (call->missing > 0 || call->differ != 0)
+            return false;
+        call->receiving = true;
+        if (f->kind != CALL_REDUCE)
+            post(call, true);
+    }
     if (!call->failed)
         call->failed = PMPI_Testall(call->nrequests, call->requests, &complete,
                                     MPI_STATUSES_IGNORE) != MPI_SUCCESS;
-    // What failed is explained by the announcements that are still to come.
-    if (call->failed || !complete || call->missing > 0 || call->differ != 0)
+    if (call->failed || !complete)
         return false;
     char *to = shadow(call->recvbuff), *result = call->result ? call->result : to;
     const char *own = contribution(call);
@@ -585,7 +591,9 @@ static bool finish_moving(struct call *call) {
         size_t skip = part_begin(call, f->rank) * type_size(carry_type(f->type));
         add_up(call, result + skip, own + skip, part_count(call, f->rank));
         call->summed = true;
-        call->failed = exchange(call, travel_type(call)) != MPI_SUCCESS;
+        call->nrequests = 0;
+        post(call, true);
+        post(call, false);
         return true;
     }
     if (f->kind == CALL_REDUCE_SCATTER) {
@@ -631,7 +639,7 @@ bool call_advance(struct call *call) {
     if (call->state == CALL_ANNOUNCED) {
         bool small = travels_inline(call);
         bool agreed = call->missing == 0 && call->differ == 0;
-        // MPI's own reduction takes no ranks that do not agree.
+        // MPI's own reduction is for ranks that agree.
         if ((!agreed && (small || f->kind == CALL_REDUCE)) ||
             (!pair && comm->moved + 1 != f->seq))
             return further;

@@ -279,6 +279,7 @@ struct call {
     MPI_Request *requests; // of MPI, while it moves the data
     int nrequests;
     bool failed;        // MPI could not: the ranks do not agree
+    bool receiving;     // from the others, who have announced the same
     bool summed;        // an all-reduce: this rank's part of the sums is made
     void *contribution; // what this rank brings, where that is not sendbuff itself
     void *result;       // where MPI puts the result, where that is not recvbuff itself
