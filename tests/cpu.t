@@ -89,7 +89,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $flags -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda one_device devices)
+programs=("${over_mpi[@]}" "${alone[@]}" cuda one_device devices races)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -164,6 +164,19 @@ if wanted random && [ -x random ] && [ -z "$sanitize" ]; then
             is "exit code $code, $(grep -c 'NCCL CHECK' stderr) reports" 'exit code 1, 1 reports' \
                 "random program $program, $np ranks, one ${mistakes[mistake]}"
         done
+    done
+fi
+
+# Which operations of random programs race: what the program works out, and what is reported.
+if wanted races && [ -x races ] && [ -z "$sanitize" ]; then
+    for first in 1 11 21; do
+        code=0
+        NCCL_CPU_CHECK=warn timeout --kill-after=5 60 ./races "$first" "$((first + 9))" \
+            >stdout 2>stderr || code=$?
+        is "exit code $code, $(awk '/^expected: / { wrong += said != expected; expected = $2; said = "none" }
+                /^NCCL CHECK: race/ { said = "race" }
+                END { print wrong + (said != expected) }' stderr) disagree" 'exit code 0, 0 disagree' \
+            "600 operations of random programs, some of which race, from $first"
     done
 fi
 

@@ -1,0 +1,138 @@
+/*
+ * Random operations on random streams, with events and waits strewn in: which of them
+ * race is worked out here, by listing for each operation all that come before it, and
+ * said before it is queued. cpu.t compares with what is reported.
+ *
+ *     NCCL_CPU_CHECK=warn races FIRST LAST      programs FIRST to LAST; on stderr
+ *         expected: race | expected: none       before each operation
+ *
+ * CUDA Runtime API, "Stream synchronization behavior", "Event Management".
+ */
+#define TAP_ALONE
+#include "tap.h"
+
+#include <stdint.h>
+
+enum { LEGACY, BLOCKING, FREE, STREAMS = 4, EVENTS = 3, BUFFERS = 3, BYTES = 100 };
+enum { MOST = 60 }; // operations, one bit each in a set
+
+typedef uint64_t set;
+
+static struct use { // of memory by one operation
+    int buffer, from, to;
+    bool write;
+} uses[MOST][2];
+static int nops;
+static set before_next[STREAMS]; // what comes before the stream's next operation
+static set recorded[EVENTS];     // what an event stands for
+static set seen;                 // what the host knows to be done
+
+static uint64_t seed;
+static int below(int n) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+static set comes_before(int stream) {
+    set all = before_next[stream] | seen;
+    all |= stream == LEGACY ? before_next[BLOCKING] : 0;
+    return all | (stream == BLOCKING ? before_next[LEGACY] : 0);
+}
+
+/* Appends an operation to a stream; its two uses may be empty. */
+static void append(int stream, struct use first, struct use second) {
+    set before = comes_before(stream);
+    struct use mine[2] = {first, second};
+    bool race = false;
+    for (int k = 0; k < nops; k++) {
+        for (int i = 0; i < 4 && !(before >> k & 1); i++) {
+            const struct use *a = &mine[i % 2], *b = &uses[k][i / 2];
+            race |= (a->write || b->write) && a->buffer == b->buffer && a->from < b->to &&
+                    b->from < a->to;
+        }
+    }
+    fprintf(stderr, "expected: %s\n", race ? "race" : "none");
+    memcpy(uses[nops], mine, sizeof mine);
+    before_next[stream] = before | (set)1 << nops++;
+}
+
+static struct use part(bool write) {
+    int from = below(BYTES - 20);
+    return (struct use){below(BUFFERS), from, from + 20, write};
+}
+
+static void one_program(char **buffers) {
+    const struct use none = {-1, 0, 0, false};
+    cudaStream_t streams[STREAMS] = {cudaStreamLegacy};
+    cudaEvent_t events[EVENTS];
+    char host[BYTES];
+    CUDA(cudaStreamCreate(&streams[BLOCKING]));
+    for (int s = FREE; s < STREAMS; s++) {
+        CUDA(cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking));
+    }
+    for (int e = 0; e < EVENTS; e++) {
+        CUDA(cudaEventCreate(&events[e]));
+        recorded[e] = 0;
+    }
+    memset(before_next, 0, sizeof before_next);
+    seen = 0;
+    for (nops = 0; nops < MOST;) {
+        int s = below(STREAMS), e = below(EVENTS), what = below(10);
+        struct use to = part(true), from = part(false);
+        if (what < 3) {
+            append(s, to, none);
+            CUDA(cudaMemsetAsync(buffers[to.buffer] + to.from, 0, 20, streams[s]));
+        } else if (what < 5 && to.buffer != from.buffer) {
+            append(s, to, from);
+            CUDA(cudaMemcpyAsync(buffers[to.buffer] + to.from,
+                                 buffers[from.buffer] + from.from, 20,
+                                 cudaMemcpyDeviceToDevice, streams[s]));
+        } else if (what == 5) {
+            append(s, none, none);
+            CUDA(cudaEventRecord(events[e], streams[s]));
+            recorded[e] = before_next[s];
+        } else if (what < 8 && recorded[e]) { // nothing to wait for, no operation
+            append(s, none, none);
+            CUDA(cudaStreamWaitEvent(streams[s], events[e], 0));
+            before_next[s] |= recorded[e];
+        } else if (what == 8) {
+            append(LEGACY, from, none);
+            CUDA(cudaMemcpy(host, buffers[from.buffer] + from.from, 20,
+                            cudaMemcpyDeviceToHost));
+            seen |= before_next[LEGACY];
+        } else if (below(2)) {
+            CUDA(cudaStreamSynchronize(streams[s]));
+            seen |= before_next[s];
+        } else {
+            CUDA(cudaEventSynchronize(events[e]));
+            seen |= recorded[e];
+        }
+    }
+    CUDA(cudaDeviceSynchronize());
+    for (int e = 0; e < EVENTS; e++) {
+        CUDA(cudaEventDestroy(events[e]));
+    }
+    for (int s = BLOCKING; s < STREAMS; s++) {
+        CUDA(cudaStreamDestroy(streams[s]));
+    }
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    char *buffers[BUFFERS];
+    for (int b = 0; b < BUFFERS; b++) {
+        CUDA(cudaMalloc((void **)&buffers[b], BYTES));
+    }
+    for (int program = atoi(argv[1]); program <= atoi(argv[2]); program++) {
+        seed = (uint64_t)program;
+        for (int i = 0; i < 10; i++) {
+            below(2);
+        }
+        one_program(buffers);
+    }
+    for (int b = 0; b < BUFFERS; b++) {
+        CUDA(cudaFree(buffers[b]));
+    }
+    point("all calls");
+    return finish();
+}
