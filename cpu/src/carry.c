@@ -5,8 +5,9 @@
  * head of its stream. Small data comes with the announcement; larger data goes in
  * messages of its own, at the same time. The call is done when the data is there and all
  * have announced the same. Ranks that all live in this process are served by plain
- * copies. NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking
- * Communication".
+ * copies.
+ *
+ * NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking Communication".
  */
 #include "internal.h"
 
@@ -69,7 +70,8 @@ static bool brings(const struct call *call, int peer, size_t *offset) {
     switch (f->kind) {
     case CALL_BROADCAST: return f->rank == f->root;
     case CALL_REDUCE:
-    case CALL_GATHER: return peer == f->root;
+    case CALL_GATHER:
+    case CALL_SEND: return peer == f->root;
     case CALL_REDUCE_SCATTER:
     case CALL_ALL_TO_ALL: *offset = bytes * (size_t)peer; return true;
     case CALL_SCATTER: *offset = bytes * (size_t)peer; return f->rank == f->root;
@@ -309,8 +311,8 @@ void call_heard(struct ncclComm *comm, const struct facts *facts, const char *pa
     // a group, later ones can be done before.
     const struct facts *mine = &comm->history[facts->seq % HISTORY];
     bool over = !point_to_point(facts->kind) && facts->seq <= comm->started;
-    for (struct call *call = comm->running; call; call = call->next_waiting)
-        over &= call->facts.seq != facts->seq;
+    for (struct call *call = comm->running; over && call; call = call->next_waiting)
+        over = call->facts.seq != facts->seq;
     if (over) {
         if (library.check != CHECK_OFF && mine->seq == facts->seq &&
             !facts_agree(mine, facts)) {
@@ -450,31 +452,32 @@ struct traffic { // between this rank and another: addresses, and how many eleme
 
 static struct traffic traffic_with(struct call *call, int peer) {
     const struct facts *f = &call->facts;
-    size_t n = f->count, bytes = travel_bytes(call), theirs = bytes * (size_t)peer;
     const char *from = contribution(call);
-    char *to = shadow(call->recvbuff);
-    size_t if_root = f->rank == f->root ? n : 0, if_theirs = peer == f->root ? n : 0;
+    char *to = shadow(call->recvbuff), *sums = call->result ? call->result : to;
+    size_t n = f->count, bytes = travel_bytes(call), theirs = bytes * (size_t)peer;
+    size_t offset, nout = brings(call, peer, &offset) ? n : 0;
+    const char *out = from + offset;
     switch (f->kind) {
-    case CALL_BROADCAST: return (struct traffic){from, to, if_root, if_theirs};
-    case CALL_SCATTER: return (struct traffic){from + theirs, to, if_root, if_theirs};
-    case CALL_GATHER: return (struct traffic){from, to + theirs, if_theirs, if_root};
-    case CALL_ALL_GATHER: return (struct traffic){from, to + theirs, n, n};
-    case CALL_ALL_TO_ALL: return (struct traffic){from + theirs, to + theirs, n, n};
+    case CALL_BROADCAST:
+    case CALL_SCATTER:
+    case CALL_RECV: return (struct traffic){out, to, nout, peer == f->root ? n : 0};
+    case CALL_GATHER:
+        return (struct traffic){out, to + theirs, nout, f->rank == f->root ? n : 0};
+    case CALL_ALL_GATHER:
+    case CALL_ALL_TO_ALL: return (struct traffic){out, to + theirs, nout, n};
     case CALL_REDUCE_SCATTER:
-        return (struct traffic){from + theirs, call->payloads + theirs, n, n};
-    case CALL_SEND: return (struct traffic){from, NULL, if_theirs, 0};
-    case CALL_RECV: return (struct traffic){NULL, to, 0, if_theirs};
+        return (struct traffic){out, call->payloads + theirs, nout, n};
+    case CALL_SEND: return (struct traffic){out, NULL, nout, 0};
     default: break;
     }
     // An all-reduce: first the parts, to be added up, then the sums.
-    size_t one = bytes / n, mine = part_count(call, f->rank),
-           its = part_count(call, peer);
+    size_t one = bytes / n, mine = part_count(call, f->rank);
+    size_t its = part_count(call, peer), its_begin = part_begin(call, peer) * one;
     if (!call->summed)
-        return (struct traffic){from + part_begin(call, peer) * one,
+        return (struct traffic){from + its_begin,
                                 call->payloads + (size_t)peer * mine * one, its, mine};
-    char *sums = call->result ? call->result : to;
-    return (struct traffic){sums + part_begin(call, f->rank) * one,
-                            sums + part_begin(call, peer) * one, mine, its};
+    return (struct traffic){sums + part_begin(call, f->rank) * one, sums + its_begin,
+                            mine, its};
 }
 
 /* What goes to the others, or comes from them, all at once. Messages, and not MPI's
@@ -506,20 +509,11 @@ static void post(struct call *call, bool receives) {
 /* This rank's own block, from sendbuff to recvbuff. */
 static void copy_own(struct call *call) {
     const struct facts *f = &call->facts;
-    bool root = f->rank == f->root;
-    size_t bytes = raw_bytes(call), skip = bytes * (size_t)f->rank;
-    const char *from = shadow(call->sendbuff);
-    char *to = shadow(call->recvbuff);
-    switch (f->kind) {
-    case CALL_BROADCAST: from = root ? from : to; break;
-    case CALL_ALL_GATHER: to += skip; break;
-    case CALL_ALL_TO_ALL: from += skip, to += skip; break;
-    case CALL_GATHER: to = root ? to + skip : NULL; break;
-    case CALL_SCATTER: from = root ? from + skip : to; break;
-    default: return;
-    }
-    if (to && from != to)
-        memcpy(to, from, bytes);
+    if (reduces(f->kind) || point_to_point(f->kind))
+        return;
+    struct traffic own = traffic_with(call, f->rank);
+    if (own.nout && own.nin && own.out != own.in)
+        memcpy(own.in, own.out, travel_bytes(call));
 }
 
 static void start_moving(struct call *call) {
