@@ -9,9 +9,8 @@
  * CUDA Runtime API, "Stream synchronization behavior", "Event Management".
  */
 #define TAP_ALONE
+#include "chance.h"
 #include "tap.h"
-
-#include <stdint.h>
 
 enum { LEGACY, BLOCKING, FREE, STREAMS = 4, EVENTS = 3, BUFFERS = 3, BYTES = 100 };
 enum { MOST = 60 }; // operations, one bit each in a set
@@ -26,12 +25,6 @@ static int nops;
 static set before_next[STREAMS]; // what comes before the stream's next operation
 static set recorded[EVENTS];     // what an event stands for
 static set seen;                 // what the host knows to be done
-
-static uint64_t seed;
-static int below(int n) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (int)((seed >> 33) % (uint64_t)n);
-}
 
 static set comes_before(int stream) {
     set all = before_next[stream] | seen;
@@ -124,10 +117,7 @@ int main(int argc, char **argv) {
         CUDA(cudaMalloc((void **)&buffers[b], BYTES));
     }
     for (int program = atoi(argv[1]); program <= atoi(argv[2]); program++) {
-        seed = (uint64_t)program;
-        for (int i = 0; i < 10; i++) {
-            below(2);
-        }
+        begin_chance(program);
         one_program(buffers);
     }
     for (int b = 0; b < BUFFERS; b++) {

@@ -6,9 +6,8 @@
  *     random                  many programs, their results checked
  *     random SEED MISTAKE     one, in which one rank makes a mistake; ends with a report
  */
+#include "chance.h"
 #include "ints.h"
-
-#include <stdint.h>
 
 enum kind {
     ALL_REDUCE,
@@ -37,18 +36,8 @@ static cudaStream_t streams[STREAMS];
 static struct operation ops[MOST_OPS];
 static int nops;
 
-/* The same numbers on all ranks. */
-static uint64_t seed;
-static int below(int n) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (int)((seed >> 33) % (uint64_t)n);
-}
-
 static void make_program(int number) {
-    seed = (uint64_t)number;
-    for (int i = 0; i < 10; i++) {
-        below(2);
-    }
+    begin_chance(number);
     bool open = false, groups = below(2), large = below(2);
     nops = 5 + below(MOST_OPS - 5);
     for (int k = 0; k < nops; k++) {
@@ -100,52 +89,56 @@ static void place(const struct operation *op, int *me, int *n) {
     ncclCommCount(comms[op->comm], n);
 }
 
+static void call(const struct operation *op, int me, int n) {
+    int *send = op->send, *recv = op->recv, root = op->root % n;
+    size_t count = op->count;
+    ncclComm_t comm = comms[op->comm];
+    cudaStream_t stream = streams[op->stream];
+    switch (op->kind) {
+    case ALL_REDUCE:
+        NCCL(ncclAllReduce(send, recv, count, ncclInt32, ncclSum, comm, stream));
+        break;
+    case BROADCAST:
+        NCCL(ncclBroadcast(send, recv, count, ncclInt32, root, comm, stream));
+        break;
+    case REDUCE:
+        NCCL(ncclReduce(send, recv, count, ncclInt32, ncclMax, root, comm, stream));
+        break;
+    case ALL_GATHER:
+        NCCL(ncclAllGather(send, recv, count, ncclInt32, comm, stream));
+        break;
+    case REDUCE_SCATTER:
+        NCCL(ncclReduceScatter(send, recv, count, ncclInt32, ncclSum, comm, stream));
+        break;
+    case ALL_TO_ALL:
+        NCCL(ncclAlltoAll(send, recv, count, ncclInt32, comm, stream));
+        break;
+    default:
+        NCCL(ncclGroupStart());
+        NCCL(ncclSend(send, count, ncclInt32, (me + 1) % n, comm, stream));
+        NCCL(ncclRecv(recv, count, ncclInt32, (me + n - 1) % n, comm, stream));
+        NCCL(ncclGroupEnd());
+    }
+}
+
 static void queue(struct operation *op, int tag) {
     int me, n;
     place(op, &me, &n);
-    ncclComm_t comm = comms[op->comm];
-    cudaStream_t stream = streams[op->stream];
-    size_t count = op->count, room = count * (size_t)n;
+    size_t room = op->count * (size_t)n;
     op->send = new_ints(room);
     op->recv = op->in_place ? op->send : new_ints(room);
     set_message(op->send, room, me, tag);
     if (op->opens) {
         NCCL(ncclGroupStart());
     }
-    int *send = op->send, *recv = op->recv, root = op->root % n;
-    int next = (me + 1) % n, previous = (me + n - 1) % n;
-    for (int once = !op->left_out; once; once = 0) {
-        switch (op->kind) {
-        case ALL_REDUCE:
-            NCCL(ncclAllReduce(send, recv, count, ncclInt32, ncclSum, comm, stream));
-            break;
-        case BROADCAST:
-            NCCL(ncclBroadcast(send, recv, count, ncclInt32, root, comm, stream));
-            break;
-        case REDUCE:
-            NCCL(ncclReduce(send, recv, count, ncclInt32, ncclMax, root, comm, stream));
-            break;
-        case ALL_GATHER:
-            NCCL(ncclAllGather(send, recv, count, ncclInt32, comm, stream));
-            break;
-        case REDUCE_SCATTER:
-            NCCL(ncclReduceScatter(send, recv, count, ncclInt32, ncclSum, comm, stream));
-            break;
-        case ALL_TO_ALL:
-            NCCL(ncclAlltoAll(send, recv, count, ncclInt32, comm, stream));
-            break;
-        default:
-            NCCL(ncclGroupStart());
-            NCCL(ncclSend(send, count, ncclInt32, next, comm, stream));
-            NCCL(ncclRecv(recv, count, ncclInt32, previous, comm, stream));
-            NCCL(ncclGroupEnd());
-        }
+    if (!op->left_out) {
+        call(op, me, n);
     }
     if (op->closes) {
         NCCL(ncclGroupEnd());
     }
     if (op->wait) {
-        CUDA(cudaStreamSynchronize(stream));
+        CUDA(cudaStreamSynchronize(streams[op->stream]));
     }
     if (op->barrier) {
         MPI_Barrier(MPI_COMM_WORLD);
