@@ -38,6 +38,13 @@ static void mpi_broadcast(size_t bytes) {
 static void nccl_broadcast(size_t bytes) {
     ncclBroadcast(recv, recv, bytes / 4, ncclFloat32, 0, comm, stream);
 }
+static void mpi_reduce(size_t bytes) {
+    PMPI_Reduce(host_send, host_recv, (int)(bytes / 4), MPI_FLOAT, MPI_SUM, 0,
+                MPI_COMM_WORLD);
+}
+static void nccl_reduce(size_t bytes) {
+    ncclReduce(send, recv, bytes / 4, ncclFloat32, ncclSum, 0, comm, stream);
+}
 static void mpi_all_gather(size_t bytes) {
     int count = (int)(bytes / (size_t)nranks);
     PMPI_Allgather(host_send, count, MPI_BYTE, host_recv, count, MPI_BYTE,
@@ -67,6 +74,7 @@ static void nccl_all_to_all(size_t bytes) {
 static const struct operation operations[] = {
     {"all-reduce", mpi_all_reduce, nccl_all_reduce},
     {"broadcast", mpi_broadcast, nccl_broadcast},
+    {"reduce", mpi_reduce, nccl_reduce},
     {"all-gather", mpi_all_gather, nccl_all_gather},
     {"reduce-scatter", mpi_reduce_scatter, nccl_reduce_scatter},
     {"all-to-all", mpi_all_to_all, nccl_all_to_all},
@@ -156,7 +164,7 @@ int main(int argc, char **argv) {
                     : bytes < (1 << 20)  ? 600
                     : bytes < (8 << 20)  ? 300
                     : bytes < (64 << 20) ? 60
-                                         : 18;
+                                         : 30;
             measure(&operations[o], bytes, n, (enum way[]){PLAIN_MPI, CHECKED}, t);
             measure(&operations[o], bytes, n, (enum way[]){CHECKED, UNCHECKED}, checks);
             if (rank == 0) {

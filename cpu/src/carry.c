@@ -258,13 +258,14 @@ static bool advance_here(struct call *call) {
 
 /* --- Announcements ---------------------------------------------------------------- */
 
-/* Whether the two ranks tell each other of the call: all pairs, but with a root only
- * those that it belongs to. */
-static bool talk(const struct facts *f, int a, int b) {
-    return f->kind == CALL_SEND || f->kind == CALL_RECV ||
-           (f->kind != CALL_BROADCAST && f->kind != CALL_REDUCE &&
-            f->kind != CALL_GATHER && f->kind != CALL_SCATTER) ||
-           a == f->root || b == f->root;
+bool call_talks(const struct call *call, int r) {
+    const struct facts *f = &call->facts;
+    if (point_to_point(f->kind) || r == f->rank)
+        return point_to_point(f->kind) && r == f->root;
+    // All who get data from one another: with a root, that is the root and each of the
+    // others. But a large reduce is added up by all, in parts.
+    bool rooted = f->root >= 0 && (f->kind != CALL_REDUCE || travels_inline(call));
+    return !rooted || f->rank == f->root || r == f->root;
 }
 
 void call_announce(struct call *call) {
@@ -291,9 +292,9 @@ void call_announce(struct call *call) {
     call->missing = 0;
     if (with_data)
         call->payloads = must_alloc(bytes * (size_t)comm->nranks);
-    for (int step = pair ? 0 : 1; step < (pair ? 1 : comm->nranks); step++) {
-        int peer = pair ? f->root : (f->rank + step) % comm->nranks;
-        if (!talk(f, f->rank, peer))
+    for (int step = 0; step < comm->nranks; step++) {
+        int peer = (f->rank + step) % comm->nranks;
+        if (!call_talks(call, peer))
             continue;
         call->missing++;
         bool data = with_data && bytes && brings(call, peer, &offset);
@@ -353,7 +354,7 @@ static bool listen(struct call *call) {
             early = next;
             continue;
         }
-        if (talk(f, f->rank, theirs->rank) && !call->heard[theirs->rank])
+        if (call_talks(call, theirs->rank) && !call->heard[theirs->rank])
             call->missing--;
         call->heard[theirs->rank] = true;
         if (library.check != CHECK_OFF && !facts_agree(f, theirs)) {
@@ -434,8 +435,12 @@ static char *borrow(struct ncclComm *comm, size_t bytes) {
     return comm->scratch;
 }
 
-/* Where rank r's part of an all-reduce begins: as many parts as ranks, each added up by
- * one of them. */
+/* An all-reduce and a reduce have as many parts as ranks, each added up by one of them,
+ * which then sends the sums to those who get them. */
+static bool in_parts(const struct call *call) {
+    return call->facts.kind == CALL_ALL_REDUCE || call->facts.kind == CALL_REDUCE;
+}
+
 static size_t part_begin(const struct call *call, int r) {
     return call->facts.count * (size_t)r / (size_t)call->comm->nranks;
 }
@@ -470,14 +475,16 @@ static struct traffic traffic_with(struct call *call, int peer) {
     case CALL_SEND: return (struct traffic){out, NULL, nout, 0};
     default: break;
     }
-    // An all-reduce: first the parts, to be added up, then the sums.
+    // An all-reduce or a reduce: first the parts, to be added up, then the sums.
     size_t one = bytes / n, mine = part_count(call, f->rank);
     size_t its = part_count(call, peer), its_begin = part_begin(call, peer) * one;
     if (!call->summed)
         return (struct traffic){from + its_begin,
                                 call->payloads + (size_t)peer * mine * one, its, mine};
+    bool everyone = f->kind == CALL_ALL_REDUCE;
     return (struct traffic){sums + part_begin(call, f->rank) * one, sums + its_begin,
-                            mine, its};
+                            everyone || peer == f->root ? mine : 0,
+                            everyone || f->rank == f->root ? its : 0};
 }
 
 /* What goes to the others, or comes from them, all at once. Messages, and not MPI's
@@ -520,29 +527,16 @@ static void start_moving(struct call *call) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
     size_t bytes = travel_bytes(call), n = (size_t)comm->nranks;
-    bool widened = carry_type(f->type) != f->type;
     call->state = CALL_MOVING;
     call->requests = must_alloc(2 * n * sizeof *call->requests);
     if (f->kind == CALL_REDUCE_SCATTER)
         call->payloads = borrow(comm, bytes * n);
-    else if (f->kind == CALL_ALL_REDUCE)
+    if (in_parts(call))
         call->payloads = borrow(comm, part_count(call, f->rank) * (bytes / f->count) * n);
-    if ((f->kind == CALL_ALL_REDUCE || f->kind == CALL_REDUCE) && widened &&
-        call_recv_bytes(call))
+    if (in_parts(call) && (carry_type(f->type) != f->type || !call_recv_bytes(call)))
         call->result = must_grow(NULL, bytes);
-    if (f->kind != CALL_REDUCE) {
-        copy_own(call);
-        post(call, false);
-        return;
-    }
-    const void *from = contribution(call);
-    void *result = call->result ? call->result : shadow(call->recvbuff);
-    call->nrequests = 1;
-    call->failed =
-        PMPI_Ireduce(f->rank == f->root && from == result ? MPI_IN_PLACE : from, result,
-                     (int)f->count, mpi_type(carry_type(f->type)),
-                     mpi_op(f->redop, carry_type(f->type)), f->root, comm->mpi,
-                     call->requests) != MPI_SUCCESS;
+    copy_own(call);
+    post(call, false);
 }
 
 /* Adds up `count` elements: this rank's own, and the others' in call->payloads, `count`
@@ -571,8 +565,7 @@ static bool finish_moving(struct call *call) {
         if (call->missing > 0 || call->differ != 0)
             return false;
         call->receiving = true;
-        if (f->kind != CALL_REDUCE)
-            post(call, true);
+        post(call, true);
     }
     if (!call->failed)
         call->failed = PMPI_Testall(call->nrequests, call->requests, &complete,
@@ -581,7 +574,7 @@ static bool finish_moving(struct call *call) {
         return false;
     char *to = shadow(call->recvbuff), *result = call->result ? call->result : to;
     const char *own = contribution(call);
-    if (f->kind == CALL_ALL_REDUCE && !call->summed) {
+    if (in_parts(call) && !call->summed) {
         size_t skip = part_begin(call, f->rank) * type_size(carry_type(f->type));
         add_up(call, result + skip, own + skip, part_count(call, f->rank));
         call->summed = true;
@@ -633,9 +626,7 @@ bool call_advance(struct call *call) {
     if (call->state == CALL_ANNOUNCED) {
         bool small = travels_inline(call);
         bool agreed = call->missing == 0 && call->differ == 0;
-        // MPI's own reduction is for ranks that agree.
-        if ((!agreed && (small || f->kind == CALL_REDUCE)) ||
-            (!pair && comm->moved + 1 != f->seq))
+        if ((small && !agreed) || (!pair && comm->moved + 1 != f->seq))
             return further;
         if (!pair)
             comm->moved = f->seq;

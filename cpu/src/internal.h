@@ -280,7 +280,7 @@ struct call {
     int nrequests;
     bool failed;        // MPI could not: the ranks do not agree
     bool receiving;     // from the others, who have announced the same
-    bool summed;        // an all-reduce: this rank's part of the sums is made
+    bool summed;        // (all-)reduce: this rank's part of the sums is made
     void *contribution; // what this rank brings, where that is not sendbuff itself
     void *result;       // where MPI puts the result, where that is not recvbuff itself
     int split[2];       // CALL_SPLIT: color and key
@@ -384,6 +384,8 @@ bool call_advance(struct call *call); // true if it got further
 void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
                 size_t bytes);
 void call_release(struct call *call);
+/* Whether this rank and rank r tell each other of the call. */
+bool call_talks(const struct call *call, int r);
 size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
 size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is not used
 
@@ -391,7 +393,6 @@ size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is n
 size_t type_size(int type);
 int carry_type(int type); // what is added up: float for the types narrower than that
 MPI_Datatype mpi_type(int type);
-MPI_Op mpi_op(int redop, int carry);
 void to_carry(void *out, const void *in, size_t n, int type, int redop,
               const void *scalar);
 void from_carry(void *out, const void *in, size_t n, int type, int redop, int nranks);

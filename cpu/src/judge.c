@@ -104,8 +104,6 @@ static void describe_call(struct call_record *record, const struct call *call, i
     record->state = call->state;
     record->comm_number = comm->number;
     for (int r = 0; r < comm->nranks && record->nmissing < MAX_PEERS; r++) {
-        bool rooted = f->root >= 0 && f->rank != f->root; // hears the root only
-        bool needed = point_to_point(f->kind) || rooted ? r == f->root : r != f->rank;
         bool heard = call->heard &&
                      (point_to_point(f->kind) ? call->missing == 0 : call->heard[r]);
         if (comm->clique) // announced means waiting in the clique
@@ -113,7 +111,7 @@ static void describe_call(struct call_record *record, const struct call *call, i
                 heard |= o->state == CALL_ANNOUNCED && o->facts.rank == r &&
                          !point_to_point(f->kind) && !point_to_point(o->facts.kind) &&
                          o->facts.seq == f->seq;
-        if (!needed || heard)
+        if (!call_talks(call, r) || heard)
             continue;
         record->missing[record->nmissing] = r;
         record->missing_world[record->nmissing++] = comm->world[r];

@@ -189,29 +189,3 @@ MPI_Datatype mpi_type(int type) {
     default: return MPI_UINT8_T;
     }
 }
-
-static void wrapping_sum(void *in, void *total, int *n, MPI_Datatype *type) {
-    (void)type;
-    reduce_into(total, in, (size_t)*n, ncclUint8, ncclSum);
-}
-
-static void wrapping_product(void *in, void *total, int *n, MPI_Datatype *type) {
-    (void)type;
-    reduce_into(total, in, (size_t)*n, ncclUint8, ncclProd);
-}
-
-MPI_Op mpi_op(int redop, int carry) {
-    static MPI_Op sum = MPI_OP_NULL, product = MPI_OP_NULL;
-    bool small = carry == ncclInt8 || carry == ncclUint8;
-    // On a GPU the sum of bytes wraps; Open MPI's own may saturate.
-    if (small && sum == MPI_OP_NULL) {
-        PMPI_Op_create(wrapping_sum, 1, &sum);
-        PMPI_Op_create(wrapping_product, 1, &product);
-    }
-    switch (redop) {
-    case ncclProd: return small ? product : MPI_PROD;
-    case ncclMax: return MPI_MAX;
-    case ncclMin: return MPI_MIN;
-    default: return small ? sum : MPI_SUM;
-    }
-}

@@ -1,0 +1,28 @@
+// A reduce that one rank leaves out, of a buffer too large to travel with the
+// announcement: the others add it up in parts, so all of them wait, not the root alone.
+// expect: NCCL CHECK: missing: ncclReduce(count 1000, ncclInt32, ncclSum, root 0),
+//     operation 1 on communicator 1, waits for ranks that never come
+// expect 3+: rank @last on @host: waits in cudaStreamSynchronize at @sync for
+//     ncclReduce(count 1000, ncclInt32, ncclSum, root 0) at @reduce, operation 1 on
+//     communicator 1; rank 1 is not there
+// expect: rank 1 on @host: is in MPI_Finalize at @finalize, after 0 operations on the
+//     communicator
+#include "../check.h"
+
+int main(void) {
+    start();
+    int *buf = device_ints(1000, 1);
+#ifndef FIXED
+    if (rank != 1)
+#endif
+    {
+        MUST(ncclReduce(buf, buf, 1000, ncclInt32, ncclSum, 0, comm, stream)); // @reduce
+    }
+    MUST(cudaStreamSynchronize(stream)); // @sync
+    if (rank == 0) {
+        EXPECT_INTS(buf, 1000, nranks);
+    }
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
