@@ -398,9 +398,11 @@ cudaError_t cudaMallocManaged(void **devPtr, size_t size,
 /* Writes the bytes of the current device that are free, and those it has. */
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 
-/* Copies `count` bytes and returns when they are there, except that a copy within device
- * memory may still be on its way. It is queued on the default stream, so it waits for the
- * blocking streams. A kind that is none: cudaErrorInvalidMemcpyDirection. */
+/* Copies `count` bytes and returns when they are there, with two exceptions: a copy
+ * within device memory may still be on its way, and so may one from pageable host memory
+ * to the device, of which `src` may be reused. It is queued on the default stream, so it
+ * waits for the blocking streams. A kind that is none: cudaErrorInvalidMemcpyDirection.
+ * CUDA Runtime API, "API synchronization behavior". */
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count,
                        enum cudaMemcpyKind kind);
 

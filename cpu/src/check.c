@@ -349,10 +349,21 @@ void check_race(struct op *op, struct stream *stream) {
              range_site(here, op, a), does(a->write), range_text(theirs, other, b),
              range_site(there, other, b), does(b->write), memory->bytes,
              memory_kind_name(memory->kind), site_text(made, memory->site));
-    text_add(&text, host ? "  Hint: call cudaStreamSynchronize first; the default"
-                           " stream does not wait for a non-blocking one.\n"
-                         : "  Hint: cudaEventRecord on the one stream,"
-                           " cudaStreamWaitEvent on the other.\n");
+    if (host)
+        text_add(&text, "  Hint: call cudaStreamSynchronize first; the default"
+                        " stream does not wait for a non-blocking one.\n");
+    else if (other->stream->legacy)
+        text_add(
+            &text,
+            "  Hint: %s can return before the data is there, and a non-blocking stream"
+            " does not wait\n"
+            "        for the default stream: give the copy the same stream"
+            " (cudaMemcpyAsync, cudaMemsetAsync),\n"
+            "        or call cudaStreamSynchronize(0) after it.\n",
+            other->name);
+    else
+        text_add(&text, "  Hint: cudaEventRecord on the one stream,"
+                        " cudaStreamWaitEvent on the other.\n");
     report(&text, true);
 }
 

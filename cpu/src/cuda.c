@@ -500,8 +500,14 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
             wait_for(other, other->queued, name, site);
         }
     }
+    // From there to the device, the copy begins when the stream is done with all before
+    // it, and the data need not have arrived when the call returns.
+    bool early = !source && target && target->kind == MEMORY_DEVICE;
+    if (wait && early)
+        wait_for(stream, stream->queued, name, site);
     op_enqueue(op, stream);
-    if (!capturing && (!target || (wait && (!on_device(source) || !on_device(target)))))
+    if (!capturing && !early &&
+        (!target || (wait && (!on_device(source) || !on_device(target)))))
         wait_for(stream, stream->queued, name, site);
     return cudaSuccess;
 }

@@ -62,6 +62,7 @@ static inline int *device_ints(int n, int value) {
     int *device;
     MUST(cudaMalloc((void **)&device, (size_t)n * sizeof(int)));
     MUST(cudaMemcpy(device, host, (size_t)n * sizeof(int), cudaMemcpyHostToDevice));
+    MUST(cudaStreamSynchronize(0)); // until the data is there
     free(host);
     return device;
 }

@@ -25,6 +25,7 @@ static inline void set_ints(int *device, size_t n, int value) {
         host[i] = value;
     }
     CUDA(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(0)); // until the data is there
     free(host);
 }
 
@@ -35,6 +36,7 @@ static inline void set_message(int *device, size_t n, int r, int tag) {
         host[i] = value_of(r, tag, i);
     }
     CUDA(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(0)); // until the data is there
     free(host);
 }
 

@@ -17,7 +17,8 @@ int main(void) {
         values[i] = rank; // @write
     }
 #ifdef FIXED
-    MUST(cudaMemcpy(buf, values, 1024 * sizeof(int), cudaMemcpyHostToDevice));
+    const size_t bytes = 1024 * sizeof(int);
+    MUST(cudaMemcpyAsync(buf, values, bytes, cudaMemcpyHostToDevice, stream));
     free(values);
 #endif
     MUST(ncclAllReduce(buf, buf, 1024, ncclInt32, ncclSum, comm, stream));
