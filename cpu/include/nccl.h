@@ -178,11 +178,14 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 
-/* Waits for all work that was queued with `comm`, so that ncclCommDestroy needs not wait;
+/* Waits for all work that was queued with `comm`, the first half of ncclCommDestroy;
  * all ranks call it. */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 
-/* Gives the communicator up; finalizes it first where that was not done. */
+/* Gives the communicator up; finalizes it first where that was not done. Returns when all
+ * its ranks on this host have given it up too: finalized, destroyed or aborted it (inside
+ * a group at once). NCCL User Guide, "Communicator Creation and Management Functions":
+ * an intra-node collective call. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 
 /* Gives the communicator up and drops what is still queued with it; may be called by one

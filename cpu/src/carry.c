@@ -306,8 +306,27 @@ void call_announce(struct call *call) {
     }
 }
 
+void comm_leave(struct ncclComm *comm) {
+    const struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE};
+    if (comm->left[comm->rank] || comm->clique || !library.mpi)
+        return;
+    for (int r = 0; r < comm->nranks; r++)
+        wire_send(comm->world[r], WIRE_CALL, &leave, sizeof leave, NULL, 0);
+}
+
+int comm_remains(const struct ncclComm *comm, int from) {
+    for (int r = from; r < comm->nranks && !comm->clique && library.mpi; r++)
+        if (!comm->left[r] && on_this_host(comm->world[r]))
+            return r;
+    return -1;
+}
+
 void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
                 size_t bytes) {
+    if (facts->kind == CALL_LEAVE) {
+        comm->left[facts->rank] = true;
+        return;
+    }
     // With a root, a rank can be done before it has heard from all who call with it. In
     // a group, later ones can be done before.
     const struct facts *mine = &comm->history[facts->seq % HISTORY];

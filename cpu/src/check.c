@@ -46,11 +46,6 @@ static void add_call(struct text *text, const struct facts *f) {
     text_add(text, "%s at %s\n", facts_text(words, f), offset_text(where, f->site));
 }
 
-static void add_ranks(struct text *text, const int *ranks, int n) {
-    for (int i = 0; i < n; i++)
-        text_add(text, "%s%d", i == 0 ? "" : ", ", ranks[i]);
-}
-
 void check_mismatch(const struct facts *all, const bool *have, int n) {
     struct text text = {0};
     int first = 0, other = -1, *same = must_alloc((size_t)n * sizeof *same);

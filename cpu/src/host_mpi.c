@@ -13,6 +13,7 @@
 
 struct library library = {.check = CHECK_ON, .timeout = 5, .nworld = 1};
 int ranks_on_host;
+static int *first_on_host; // of each rank's host, the first rank
 size_t threads_at_start = 1;
 
 static void at_exit(int status, void *unused);
@@ -102,10 +103,18 @@ static int start_mpi(int *argc, char ***argv, int required, int *provided) {
     PMPI_Comm_size(MPI_COMM_WORLD, &library.nworld);
     PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     PMPI_Comm_size(host, &ranks_on_host);
+    int first = library.world;
+    PMPI_Bcast(&first, 1, MPI_INT, 0, host);
+    first_on_host = must_alloc((size_t)library.nworld * sizeof *first_on_host);
+    PMPI_Allgather(&first, 1, MPI_INT, first_on_host, 1, MPI_INT, MPI_COMM_WORLD);
     PMPI_Comm_free(&host);
     library.mpi = true;
     threads_at_start = threads_here();
     return result;
+}
+
+bool on_this_host(int world) {
+    return first_on_host[world] == first_on_host[library.world];
 }
 
 int MPI_Init(int *argc, char ***argv) {

@@ -230,7 +230,8 @@ enum collective {
     CALL_SPLIT,
     CALL_SEND,
     CALL_RECV,
-    NUM_CALL_KINDS
+    NUM_CALL_KINDS,
+    CALL_LEAVE // a rank has given the communicator up
 };
 
 /* What a rank says of a call: all that the judge knows. */
@@ -312,6 +313,7 @@ struct ncclComm {
     void *site, *end_site;
     const char *maker;
     bool destroyed, aborted, finalized;
+    bool *left;                    // which ranks have finalized, destroyed or aborted it
     MPI_Comm mpi;                  // MPI_COMM_NULL: all its ranks are in this process
     struct clique *clique;         // those ranks
     struct stream *own;            // for calls that the program gives no stream
@@ -386,6 +388,10 @@ void call_heard(struct ncclComm *comm, const struct facts *facts, const char *pa
 void call_release(struct call *call);
 /* Whether this rank and rank r tell each other of the call. */
 bool call_talks(const struct call *call, int r);
+/* Tells the other ranks that this one has given `comm` up. */
+void comm_leave(struct ncclComm *comm);
+/* A rank on this host that has not; -1: none. At least `from`. */
+int comm_remains(const struct ncclComm *comm, int from);
 size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
 size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is not used
 
@@ -414,6 +420,7 @@ void wire_adopt(struct ncclComm *comm); // what came for it before it was known 
 
 /* host_mpi.c */
 extern int ranks_on_host;       // 0: not known
+bool on_this_host(int world);   // a rank of MPI_COMM_WORLD
 extern size_t threads_at_start; // that are not the program's
 
 /* check.c */
@@ -447,6 +454,7 @@ enum wait_kind {
     WAIT_NOTHING,
     WAIT_OP,       // operation `seq` of `stream`
     WAIT_JOIN,     // ncclCommInitRank
+    WAIT_LEAVE,    // ncclCommDestroy, for the ranks of `comm` on this host
     WAIT_HOST_MPI, // an MPI call of the program
     WAIT_FINALIZE, // MPI_Finalize: no call comes after it
     WAIT_EXIT,     // the program has ended without MPI_Finalize
@@ -466,6 +474,7 @@ struct wait {
     uint64_t activity;
     struct wait *outer;
     struct init *init; // WAIT_JOIN
+    struct ncclComm *comm;
 };
 enum { PEER_ALL = -1, PEER_UNKNOWN = -2 };
 void wait_begin(struct wait *wait, enum wait_kind kind, const char *name, void *site);
@@ -493,6 +502,7 @@ struct text {
 };
 void text_add(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void add_ranks(struct text *text, const int *ranks, int n); // "0, 1, 4"
 /* Prints a report and ends the job; returns only in CHECK_WARN and if `may_go_on`. What
  * several ranks find is printed once. */
 void report(struct text *text, bool may_go_on);

@@ -24,7 +24,9 @@ struct wait_record {
     int64_t site;
     uint64_t join;
     int32_t join_rank, join_nranks;
-    int32_t peers[MAX_PEERS], npeers; // of an MPI call, in the world; negative: not known
+    int32_t comm_number; // of ncclCommDestroy
+    // In the world: of an MPI call, negative if not known; of ncclCommDestroy.
+    int32_t peers[MAX_PEERS], npeers;
 };
 
 struct op_record {
@@ -67,6 +69,13 @@ static void add_wait_peers(struct wait_record *record, const struct wait *wait) 
     MPI_Group group, world;
     int n, ranks[MAX_PEERS], peers[MAX_PEERS];
     record->npeers = wait->kind == WAIT_POLL && !wait->stream ? ASKS_MPI : -1;
+    if (wait->kind == WAIT_LEAVE) {
+        record->comm_number = wait->comm->number;
+        record->npeers = 0;
+        for (int r = 0; (r = comm_remains(wait->comm, r)) >= 0; r++)
+            if (record->npeers < MAX_PEERS)
+                record->peers[record->npeers++] = wait->comm->world[r];
+    }
     if (wait->kind != WAIT_HOST_MPI || wait->peer == PEER_UNKNOWN)
         return;
     PMPI_Comm_group(wait->mpi, &group);
@@ -311,6 +320,13 @@ static bool another_can(int p) {
     return false;
 }
 
+/* Whether process q may yet do what a wait of process p, for q among others, needs. */
+static bool peer_can(int p, const struct wait_record *wait, int q) {
+    const struct state *state = known[q].state;
+    return q == p || !state || can_call(q) ||
+           (wait->kind == WAIT_HOST_MPI && waits_in(state, WAIT_HOST_MPI));
+}
+
 static bool wait_can(int p, const struct wait_record *wait) {
     switch (wait->kind) {
     case WAIT_OP: return wait->op < 0 || marks[p].end[wait->op];
@@ -324,12 +340,11 @@ static bool wait_can(int p, const struct wait_record *wait) {
     case WAIT_HOST_MPI:
         if (wait->npeers < 0)
             return quiet < library.timeout || another_can(p);
-        for (int i = 0; i < wait->npeers; i++) {
-            int q = wait->peers[i];
-            if (q != p && known[q].state && !waits_in(known[q].state, WAIT_HOST_MPI) &&
-                !can_call(q))
+        // fall through
+    case WAIT_LEAVE:
+        for (int i = 0; i < wait->npeers; i++)
+            if (!peer_can(p, wait, wait->peers[i]))
                 return false;
-        }
         return true;
     default: return true;
     }
@@ -418,12 +433,9 @@ static int blocker(int p) {
             return call->missing_world[i];
     int w = stuck_wait(p);
     const struct wait_record *wait = w < 0 ? NULL : &known[p].state->waits[w];
-    for (int i = 0; wait && i < wait->npeers; i++) {
-        int q = wait->peers[i];
-        if (q != p && known[q].state && !waits_in(known[q].state, WAIT_HOST_MPI) &&
-            !can_call(q))
-            return q;
-    }
+    for (int i = 0; wait && i < wait->npeers; i++)
+        if (!peer_can(p, wait, wait->peers[i]))
+            return wait->peers[i];
     return -1;
 }
 
@@ -473,6 +485,11 @@ static void add_line(struct text *text, int p, const struct call_record *about) 
                 first = 0;
             }
         text_add(text, " %s not there", n == 1 ? "is" : "are");
+    } else if (!about && wait->kind == WAIT_LEAVE) {
+        text_add(text, ", of communicator %d; rank%s ", wait->comm_number,
+                 wait->npeers == 1 ? "" : "s");
+        add_ranks(text, wait->peers, wait->npeers);
+        text_add(text, " %s not there", wait->npeers == 1 ? "is" : "are");
     } else if (about) {
         text_add(text, ", after %llu operation%s on the communicator",
                  (unsigned long long)calls, calls == 1 ? "" : "s");
@@ -523,19 +540,27 @@ static void report_standstill(void) {
     report(&text, false);
 }
 
+static bool leaving(int p) {
+    int w = stuck_wait(p);
+    return w >= 0 && known[p].state->waits[w].kind == WAIT_LEAVE;
+}
+
 static void report_stuck(int first) {
     struct text text = {0};
     // From one to who blocks it, until somebody comes twice: that is a cycle. It is none
     // if somebody has ended, or waits for he does not know whom, or for a call of his
-    // own.
-    bool *seen_before = must_alloc((size_t)library.nworld);
+    // own; nor if one has given its communicators up, and the other has a call left.
+    const struct call_record *about = stuck_call(first);
+    bool *seen_before = must_alloc((size_t)library.nworld), cycle = true, leave = false;
     int p = first;
-    while (p >= 0 && !seen_before[p] && !finished(known[p].state)) {
+    while (cycle && !seen_before[p]) {
         seen_before[p] = true;
         p = blocker(p);
+        cycle = p >= 0 && !finished(known[p].state) && !(about && leaving(p));
     }
-    bool cycle = p >= 0 && !finished(known[p].state) && blocker(p) != p;
-    const struct call_record *about = stuck_call(first);
+    cycle = cycle && blocker(p) != p;
+    for (int q = 0; q < library.nworld; q++)
+        leave |= !about && leaving(q);
     bool pair = about && point_to_point(about->facts.kind);
     char words[256];
     if (cycle)
@@ -578,6 +603,11 @@ static void report_stuck(int first) {
             ? "all ranks of a communicator make the same calls, in the same order over"
               " all communicators.\n"
               "        The real NCCL hangs here."
+        : leave
+            ? "ncclCommDestroy waits for all ranks of the same node: all call it, and"
+              " several\n"
+              "        communicators are destroyed in the same order. The real NCCL hangs"
+              " here."
             : "all ranks of an MPI communicator make the same collective calls, in the"
               " same order.");
     free(seen_before);

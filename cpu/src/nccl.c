@@ -72,6 +72,7 @@ struct ncclComm *comm_create(uint64_t id, int rank, int nranks, const int *world
     comm->mpi = MPI_COMM_NULL;
     comm->world = must_alloc((size_t)nranks * sizeof *comm->world);
     memcpy(comm->world, world, (size_t)nranks * sizeof *world);
+    comm->left = must_alloc((size_t)nranks * sizeof *comm->left);
     comm->sends = must_alloc((size_t)nranks * sizeof *comm->sends);
     comm->receives = must_alloc((size_t)nranks * sizeof *comm->receives);
     comm->next = communicators;
@@ -457,6 +458,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     if (comm->finalized)
         return nccl_error(ncclInvalidArgument, "ncclCommFinalize: called before");
     flush(comm, "ncclCommFinalize", CALLER);
+    comm_leave(comm);
     comm->finalized = true;
     return ncclSuccess;
 }
@@ -469,6 +471,17 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (!comm->finalized) {
         check_unfinished("ncclCommDestroy", CALLER, comm);
         flush(comm, "ncclCommDestroy", CALLER);
+    }
+    comm_leave(comm);
+    if (group.depth == 0 && comm_remains(comm, 0) >= 0) {
+        struct wait wait = {.comm = comm};
+        wait_begin(&wait, WAIT_LEAVE, "ncclCommDestroy", CALLER);
+        while (comm_remains(comm, 0) >= 0) {
+            bool news = wire_poll();
+            news |= advance();
+            wait_tick(&wait, news);
+        }
+        wait_end(&wait);
     }
     if (!comm->scratch_lent) {
         free(comm->scratch);
@@ -488,6 +501,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->aborted = true;
     advance();
     flush(comm, "ncclCommAbort", CALLER);
+    comm_leave(comm);
     comm->destroyed = true;
     comm->end_site = CALLER;
     return ncclSuccess;

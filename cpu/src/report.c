@@ -153,6 +153,11 @@ void text_add(struct text *text, const char *format, ...) {
     text->used += bytes;
 }
 
+void add_ranks(struct text *text, const int *ranks, int n) {
+    for (int i = 0; i < n; i++)
+        text_add(text, "%s%d", i == 0 ? "" : ", ", ranks[i]);
+}
+
 void report_note(struct text *text) {
     fflush(stdout);
     fprintf(stderr, "NCCL CHECK: %s", text->at);

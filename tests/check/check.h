@@ -115,8 +115,8 @@ static inline void start(void) {
 
 static inline void finish(void) {
     MUST(cudaStreamDestroy(stream));
-    MUST(ncclCommDestroy(comm));
-    MPI_Finalize(); // @finalize
+    MUST(ncclCommDestroy(comm)); // @finish
+    MPI_Finalize();
 }
 
 #endif

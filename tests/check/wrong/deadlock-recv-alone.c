@@ -1,9 +1,9 @@
 // Every rank passes its data to the rank before it, and the last one has forgotten its
 // send. The real NCCL waits for ever.
 // expect: NCCL CHECK: deadlock: a receive that no send meets, on communicator 1
-// expect: rank ... on @host: waits in cudaStreamSynchronize at @sync for ncclRecv(count
-//     4, ncclInt32, from rank @last) at @recv
-// expect: rank @last on @host: is in MPI_Finalize at @finalize
+// expect: rank ... on @host: waits in cudaStreamSynchronize at @sync for
+//     ncclRecv(count 4, ncclInt32, from rank @last) at @recv
+// expect: rank @last on @host: waits in ncclCommDestroy at @finish
 #include "../check.h"
 
 int main(void) {

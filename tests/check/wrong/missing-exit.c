@@ -1,5 +1,5 @@
 // Rank 1 finds nothing to do and leaves with exit(0), without MPI_Finalize. The real NCCL
-// waits for ever on the others.
+// waits on the others, until mpirun ends them.
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
 //     communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for

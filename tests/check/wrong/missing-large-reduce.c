@@ -5,8 +5,8 @@
 // expect 3+: rank @last on @host: waits in cudaStreamSynchronize at @sync for
 //     ncclReduce(count 1000, ncclInt32, ncclSum, root 0) at @reduce, operation 1 on
 //     communicator 1; rank 1 is not there
-// expect: rank 1 on @host: is in MPI_Finalize at @finalize, after 0 operations on the
-//     communicator
+// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations
+//     on the communicator
 #include "../check.h"
 
 int main(void) {
