@@ -9,6 +9,8 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
+#       programs  not among them: what becomes of tests/check's right and wrong programs; on two
+#                 GPUs, three minutes
 #       write     plots and README.md, from the files; needs no GPU
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
@@ -18,8 +20,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed checked lessons tests repeat memcheck write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), write" >&2; exit 2; }
+    [[ " timed checked lessons tests repeat memcheck programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -354,6 +356,54 @@ checked() { # PART…
     wait
 }
 
+# The programs with which the checks of the CPU build are tested, two ranks each. The right ones
+# and the repaired ones must pass; what the wrong ones do is for the record.
+programs() {
+    local file
+    export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+    fresh programs.txt
+    cp tests/check/check.h "$work"
+    for file in tests/check/{right,wrong}/*.c; do
+        # What managed memory does is up to the driver; and three ranks need three GPUs.
+        ! grep -qE 'cudaMallocManaged|^// ranks: 3' "$file" || continue
+        if [[ $file == */right/* ]]; then
+            program right "$file" &
+        else
+            program wrong "$file" &
+            program repaired "$file" &
+        fi
+        while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n || true; done
+    done
+    wait
+    LC_ALL=C sort -o "$out/programs.txt" "$out/programs.txt"
+}
+
+# program KIND FILE.c: builds and runs it; one line more in programs.txt: how it ended.
+program() {
+    local name limit=15 code=0 end
+    name=$1-$(basename "$2" .c)
+    [ "$1" = wrong ] || limit=40
+    {
+        echo '#define _DEFAULT_SOURCE // for usleep'
+        [ "$1" != repaired ] || echo '#define FIXED'
+        cat "$2"
+    } >"$work/$name.c"
+    aside "$work/$name.c" 2>/dev/null
+    timeout --kill-after=5 "$limit" "${mpirun[@]}" -np 2 "$work/$name/$name" \
+        >"$work/$name.out" 2>&1 </dev/null || code=$?
+    # 2 and 3 are what check.h makes of wrong data and of a call that fails.
+    case $code in
+    0) end='exit code 0' ;;
+    2) end='wrong data' ;;
+    3) end="error: $(grep -om1 'returned .*' "$work/$name.out")" ;;
+    124 | 137) end="runs after $limit s" ;;
+    134 | 139) end='crash' ;;
+    *) end="exit code $code" ;;
+    esac
+    echo "$1 $(basename "$2" .c): $end" >>"$out/programs.txt"
+    [ "$1" = wrong ] || [ "$code" -eq 0 ] || echo "$1 $2: $end" >>"$work/failed"
+}
+
 # --- README.md --------------------------------------------------------------------------------
 
 # Tables from the files, in place of what follows the mark in README.md.
@@ -390,6 +440,9 @@ for stage in $stages; do
         ;;
     lessons | tests | repeat | memcheck)
         say "$stage" && checked "$stage"
+        ;;
+    programs)
+        say 'the programs of tests/check' && programs
         ;;
     write)
         write_readme

@@ -90,6 +90,33 @@ if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
     echo
 fi
 
+if [ -f programs.txt ]; then
+    echo "## What becomes of a wrong program"
+    echo
+    awk '{ kind = $1; name = $2; sub(/:$/, "", name); sub(/^[^:]*: /, "") }
+        kind != "wrong" { good[kind]++; if ($0 != "exit code 0") bad = bad " `" kind " " name "`"; next }
+        { class = name; sub(/-.*/, "", class); n[class]++; all++
+          end = /^runs/ ? "runs" : /^error/ ? "error" : /^exit code [^0]/ ? "ended" : $0
+          count[class, end]++; sum[end]++ }
+        function row(class, title, total,   line) {
+            line = "| " title " | " total " |"
+            for (e = 1; e <= 6; e++) line = line " " (class == "" ? sum[ends[e]] : count[class, ends[e]]) " |"
+            print line }
+        END {
+            split("runs|exit code 0|wrong data|error|crash|ended", ends, "|")
+            print "The programs with which the checks of the CPU build are tested (`tests/check`), on two GPUs with the"
+            print "real NCCL ([output](programs.txt)). Of the " good["right"] " right ones and the " good["repaired"] " repaired ones, " \
+                (bad ? "these fail:" bad : "all pass") "."
+            print "Of the " all " wrong ones, all of which the CPU build names:"
+            print ""
+            print "| kind | programs | hang | exit code 0, no word | wrong data, seen by a test of its own | a call returns an error | segmentation fault | ended by mpirun |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |"
+            for (k = split("mismatch missing deadlock race memory setup left", order, " "); ++i <= k;)
+                if (n[order[i]]) row(order[i], order[i], n[order[i]])
+            row("", "all", all) }' programs.txt
+    echo
+fi
+
 if [ -f hello-time.txt ]; then
     echo "## From mpirun to the prompt"
     echo

@@ -85,6 +85,40 @@ END
     [[ $row == *" | 5.0 µs (to 5.0) | $(awk "BEGIN { printf \"%.2f\", $ours / 5 }") |" ]]
 }
 
+@test "the programs of tests/check: how each ends; a right one that does not pass is named" {
+    cp -r "$top"/{Makefile,common,cpu,results,0*} .
+    mkdir -p tests/check/right tests/check/wrong
+    cp "$top/tests/check/check.h" tests/check
+    cp "$top"/tests/check/right/{in-place,managed-after-sync}.c tests/check/right
+    cp "$top/tests/check/wrong/mismatch-type.c" tests/check/wrong
+    main() { # FILE STATEMENT
+        printf '#include "../check.h"\nint main(void) {\n    start();\n%s\n    finish();\n    return 0;\n}\n' \
+            "$2" >"tests/check/$1.c"
+    }
+    main right/fails 'EXPECT(1, 2);'
+    main wrong/memory-crashes 'raise(SIGSEGV);'
+    sed -i '1i #include <signal.h>' tests/check/wrong/memory-crashes.c
+    main wrong/missing-hangs '
+#ifndef FIXED
+    sleep(30);
+#endif'
+    main wrong/setup-error 'MUST(cudaSetDevice(99));'
+    export NCCL_CPU_CHECK=off # as the real NCCL would: no reports
+    STAGES='programs write' run timeout 200 results/measure.sh out
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"right tests/check/right/fails.c: wrong data"* ]]
+    cat out/programs.txt
+    for line in 'right in-place: exit code 0' 'right fails: wrong data' 'wrong memory-crashes: crash' \
+        'wrong missing-hangs: runs after 15 s' 'repaired missing-hangs: exit code 0'; do
+        grep -qx "$line" out/programs.txt
+    done
+    grep -qx 'wrong setup-error: error: returned 101 .*' out/programs.txt
+    [ "$(wc -l <out/programs.txt)" -eq 10 ]
+    grep -qF "Of the 2 right ones and the 4 repaired ones, these fail: \`repaired memory-crashes\` \`repaired setup-error\` \`right fails\`." out/README.md
+    grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/README.md
+}
+
 @test "a run that fails: counted, shown, exit code 1" {
     cp -r "$top"/{Makefile,common,cpu,results,0*} .
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
