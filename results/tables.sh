@@ -105,11 +105,11 @@ if [ -f programs.txt ]; then
         END {
             split("runs|exit code 0|wrong data|error|crash|ended", ends, "|")
             print "The programs with which the checks of the CPU build are tested (`tests/check`), on two GPUs with the"
-            print "real NCCL ([output](programs.txt)). Of the " good["right"] " right ones and the " good["repaired"] " repaired ones, " \
-                (bad ? "these fail:" bad : "all pass") "."
-            print "Of the " all " wrong ones, all of which the CPU build names:"
+            print "real NCCL ([output](programs.txt)). The " good["right"] " right ones and the " good["repaired"] \
+                " repaired ones all pass" (bad ? ", but for" bad : "") "."
+            print "The CPU build names all of the " all " wrong ones; here they end like this:"
             print ""
-            print "| kind | programs | hang | exit code 0, no word | wrong data, seen by a test of its own | a call returns an error | segmentation fault | ended by mpirun |"
+            print "| kind | programs | hang | exit code 0, no word | wrong data, which only its own check sees | a call returns an error | segmentation fault | ended by mpirun |"
             print "| --- | --- | --- | --- | --- | --- | --- | --- |"
             for (k = split("mismatch missing deadlock race memory setup left", order, " "); ++i <= k;)
                 if (n[order[i]]) row(order[i], order[i], n[order[i]])
