@@ -358,9 +358,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPr
  * no peer of itself. */
 cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice);
 
-/* Lets the current device use the memory of `peerDevice`; `flags` is 0. No peer:
- * cudaErrorInvalidDevice; already so: cudaErrorPeerAccessAlreadyEnabled; flags not 0:
- * cudaErrorInvalidValue. */
+/* Lets the current device use the memory of `peerDevice`; `flags` is 0. No such device:
+ * cudaErrorInvalidDevice; the current one: cudaErrorPeerAccessUnsupported; already so:
+ * cudaErrorPeerAccessAlreadyEnabled; flags not 0: cudaErrorInvalidValue. */
 cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
 
 /* Takes that back. Not enabled: cudaErrorPeerAccessNotEnabled. */

@@ -409,8 +409,10 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
     PUBLIC_CALL;
     if (flags != 0)
         return cuda_error(cudaErrorInvalidValue);
-    if (check_device(peer) != cudaSuccess || peer == current_device)
+    if (check_device(peer) != cudaSuccess)
         return cuda_error(cudaErrorInvalidDevice);
+    if (peer == current_device) // the manual has InvalidDevice, an H200 answers this
+        return cuda_error(cudaErrorPeerAccessUnsupported);
     if (peers[current_device][peer])
         return cuda_error(cudaErrorPeerAccessAlreadyEnabled);
     peers[current_device][peer] = 1;

@@ -250,6 +250,9 @@ static void configured(void) {
         state = ncclInProgress;
         for (int i = 0; i < 5000 && state == ncclInProgress; i++) {
             NCCL(ncclCommGetAsyncError(c, &state));
+            if (state == ncclInProgress) {
+                usleep(1000);
+            }
         }
         settle();
         expect_ints(a, 10, nranks, "configured communicator");

@@ -404,7 +404,7 @@ static void peers(void) {
     expect(can == 0 || can == 1, "can access: %d", can);
     CUDA_IS(cudaErrorInvalidDevice, cudaDeviceCanAccessPeer(&can, 0, devices));
     CUDA_IS(cudaErrorInvalidDevice, cudaDeviceCanAccessPeer(&can, -1, 0));
-    CUDA_IS(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(0, 0));
+    CUDA_IS(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(0, 0));
     CUDA_IS(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(devices, 0));
     CUDA(cudaDeviceCanAccessPeer(&can, 0, last));
     if (can) {
