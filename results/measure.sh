@@ -336,6 +336,7 @@ checked() { # PART…
         case $part in
         lessons) every_lesson & ;;
         tests) tests & ;;
+        programs) programs & ;;
         repeat)
             fresh repeat.txt
             while read -r form; do
@@ -360,7 +361,6 @@ checked() { # PART…
 # and the repaired ones must pass; what the wrong ones do is for the record.
 programs() {
     local file
-    export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
     fresh programs.txt
     cp tests/check/check.h "$work"
     for file in tests/check/{right,wrong}/*.c; do
@@ -438,11 +438,8 @@ for stage in $stages; do
         say "every lesson, the tests, $runs runs in a row, memcheck"
         checked lessons tests repeat memcheck
         ;;
-    lessons | tests | repeat | memcheck)
+    lessons | tests | repeat | memcheck | programs)
         say "$stage" && checked "$stage"
-        ;;
-    programs)
-        say 'the programs of tests/check' && programs
         ;;
     write)
         write_readme

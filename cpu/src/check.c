@@ -75,7 +75,7 @@ void check_mismatch(const struct facts *all, const bool *have, int n) {
                 same[nsame++] = all[q].together ? q : all[q].world;
             }
         if (nsame) {
-            text_add(&text, "  rank%s ", nsame == 1 ? "" : "s");
+            text_add(&text, "  ");
             add_ranks(&text, same, nsame);
             text_add(&text, ": the same as rank %d\n",
                      all[r].together ? r : all[r].world);
@@ -87,7 +87,7 @@ void check_mismatch(const struct facts *all, const bool *have, int n) {
             same[nabsent++] = r;
     // Of an operation with a root, only the root hears from all.
     if (nabsent && all[first].root < 0) {
-        text_add(&text, "  rank%s ", nabsent == 1 ? "" : "s");
+        text_add(&text, "  ");
         add_ranks(&text, same, nabsent);
         text_add(&text, " of the communicator: not there yet\n");
     }
@@ -530,7 +530,7 @@ void check_left_behind(void) {
                 if (q > r)
                     all[(size_t)q * LINE] = '\0';
             }
-        text_add(&text, "  rank%s ", n == 1 ? "" : "s");
+        text_add(&text, "  ");
         add_ranks(&text, same, n);
         free(same);
         text_add(&text, ": %s\n", at);

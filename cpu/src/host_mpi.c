@@ -56,8 +56,7 @@ static bool wait_for_all(enum wait_kind kind, const char *name, void *site) {
     PMPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, library.control, &request);
     wait_begin(&wait, kind, name, site);
     for (;;) {
-        bool news = wire_poll();
-        news |= advance();
+        bool news = progress();
         PMPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
         if (all_here)
             break;
@@ -160,8 +159,7 @@ static int complete(int result, MPI_Request *request, MPI_Status *status, MPI_Co
     struct wait wait = {.mpi = comm, .peer = peer};
     wait_begin(&wait, WAIT_HOST_MPI, name, site);
     for (;;) {
-        bool news = wire_poll();
-        news |= advance();
+        bool news = progress();
         result = PMPI_Test(request, &there, status);
         if (there || result != MPI_SUCCESS)
             break;
@@ -384,8 +382,7 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
             return result;                              \
         wait_begin(&wait, WAIT_HOST_MPI, name, CALLER); \
         while (!there && result == MPI_SUCCESS) {       \
-            bool news = wire_poll();                    \
-            news |= advance();                          \
+            bool news = progress();                     \
             result = look;                              \
             if (there || result != MPI_SUCCESS)         \
                 break;                                  \
@@ -397,8 +394,7 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 
 /* Asking is not waiting; but who asks for ever waits. */
 static int asked(int result, const int *there, const char *name, void *site) {
-    wire_poll();
-    advance();
+    progress();
     if (*there)
         poll_over();
     else

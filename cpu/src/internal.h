@@ -193,7 +193,8 @@ void op_enqueue(struct op *op, struct stream *stream);
 bool ordered_before(struct stream *stream, uint64_t seq, struct stream *after);
 uint64_t *clock_of(struct stream *stream); // nstreams entries
 void op_free(struct op *op);
-bool advance(void); // does what can be done now; true if anything was
+bool advance(void);  // does what can be done now; true if anything was
+bool progress(void); // the same, after a look at what has come from other ranks
 /* Waits for operation `seq` of `stream`. */
 void wait_until(struct stream *stream, uint64_t seq, const char *name, void *site);
 /* Waits for the newest one; after it the host has seen all that it came after. */
@@ -283,7 +284,7 @@ struct call {
     bool receiving;     // from the others, who have announced the same
     bool summed;        // (all-)reduce: this rank's part of the sums is made
     void *contribution; // what this rank brings, where that is not sendbuff itself
-    void *result;       // where MPI puts the result, where that is not recvbuff itself
+    void *result;       // where the sums are made, where that is not recvbuff itself
     int split[2];       // CALL_SPLIT: color and key
 };
 
@@ -390,7 +391,7 @@ void call_release(struct call *call);
 bool call_talks(const struct call *call, int r);
 /* Tells the other ranks that this one has given `comm` up. */
 void comm_leave(struct ncclComm *comm);
-/* A rank on this host that has not; -1: none. At least `from`. */
+/* The first rank on this host, from `from` on, that has not; -1: none. */
 int comm_remains(const struct ncclComm *comm, int from);
 size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
 size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is not used
@@ -473,8 +474,8 @@ struct wait {
     double told;   // when the judge was last told
     uint64_t activity;
     struct wait *outer;
-    struct init *init; // WAIT_JOIN
-    struct ncclComm *comm;
+    struct init *init;     // WAIT_JOIN
+    struct ncclComm *comm; // WAIT_LEAVE
 };
 enum { PEER_ALL = -1, PEER_UNKNOWN = -2 };
 void wait_begin(struct wait *wait, enum wait_kind kind, const char *name, void *site);
@@ -502,7 +503,7 @@ struct text {
 };
 void text_add(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void add_ranks(struct text *text, const int *ranks, int n); // "0, 1, 4"
+void add_ranks(struct text *text, const int *ranks, int n); // "ranks 0, 1, 4"
 /* Prints a report and ends the job; returns only in CHECK_WARN and if `may_go_on`. What
  * several ranks find is printed once. */
 void report(struct text *text, bool may_go_on);

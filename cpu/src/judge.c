@@ -439,6 +439,12 @@ static int blocker(int p) {
     return -1;
 }
 
+static void add_absent(struct text *text, const int *ranks, int n) {
+    text_add(text, "; ");
+    add_ranks(text, ranks, n);
+    text_add(text, " %s not there", n == 1 ? "is" : "are");
+}
+
 static void add_line(struct text *text, int p, const struct call_record *about) {
     const struct state *state = known[p].state;
     char words[256], here[256], there[256];
@@ -473,23 +479,15 @@ static void add_line(struct text *text, int p, const struct call_record *about) 
                      offset_text(there, call->facts.site));
         text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->facts.index, call->comm_number);
-        int n = 0;
+        int absent[MAX_PEERS], n = 0;
         for (int i = 0; i < call->nmissing; i++)
-            n += !comes(call, i);
-        text_add(text, "; rank%s ", n == 1 ? "" : "s");
-        for (int i = 0, first = 1; i < call->nmissing; i++)
-            if (!comes(call, i)) {
-                text_add(text, "%s%d", first ? "" : ", ",
-                         call->facts.together ? call->missing[i]
-                                              : call->missing_world[i]);
-                first = 0;
-            }
-        text_add(text, " %s not there", n == 1 ? "is" : "are");
+            if (!comes(call, i))
+                absent[n++] =
+                    call->facts.together ? call->missing[i] : call->missing_world[i];
+        add_absent(text, absent, n);
     } else if (!about && wait->kind == WAIT_LEAVE) {
-        text_add(text, ", of communicator %d; rank%s ", wait->comm_number,
-                 wait->npeers == 1 ? "" : "s");
-        add_ranks(text, wait->peers, wait->npeers);
-        text_add(text, " %s not there", wait->npeers == 1 ? "is" : "are");
+        text_add(text, ", of communicator %d", wait->comm_number);
+        add_absent(text, wait->peers, wait->npeers);
     } else if (about) {
         text_add(text, ", after %llu operation%s on the communicator",
                  (unsigned long long)calls, calls == 1 ? "" : "s");

@@ -476,11 +476,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (group.depth == 0 && comm_remains(comm, 0) >= 0) {
         struct wait wait = {.comm = comm};
         wait_begin(&wait, WAIT_LEAVE, "ncclCommDestroy", CALLER);
-        while (comm_remains(comm, 0) >= 0) {
-            bool news = wire_poll();
-            news |= advance();
-            wait_tick(&wait, news);
-        }
+        while (comm_remains(comm, 0) >= 0)
+            wait_tick(&wait, progress());
         wait_end(&wait);
     }
     if (!comm->scratch_lent) {

@@ -365,6 +365,11 @@ bool advance(void) {
     return any;
 }
 
+bool progress(void) {
+    bool news = wire_poll();
+    return advance() || news;
+}
+
 /* --- Waiting ---------------------------------------------------------------------- */
 
 void wait_until(struct stream *stream, uint64_t seq, const char *name, void *site) {
@@ -373,9 +378,7 @@ void wait_until(struct stream *stream, uint64_t seq, const char *name, void *sit
         struct wait wait = {.stream = stream, .seq = seq};
         wait_begin(&wait, WAIT_OP, name, site);
         while (advance(), done[slot] < seq) {
-            bool news = wire_poll();
-            if (advance())
-                news = true;
+            bool news = progress();
             if (done[slot] >= seq)
                 break;
             wait_tick(&wait, news);
@@ -408,8 +411,7 @@ void poll_once(struct stream *stream, uint64_t seq, const char *name, void *site
 }
 
 bool poll_for(struct stream *stream, uint64_t seq, const char *name, void *site) {
-    wire_poll();
-    advance();
+    progress();
     if (done[stream->slot] >= seq) {
         poll_over();
         return true;

@@ -155,7 +155,7 @@ void text_add(struct text *text, const char *format, ...) {
 
 void add_ranks(struct text *text, const int *ranks, int n) {
     for (int i = 0; i < n; i++)
-        text_add(text, "%s%d", i == 0 ? "" : ", ", ranks[i]);
+        text_add(text, "%s%d", i > 0 ? ", " : n == 1 ? "rank " : "ranks ", ranks[i]);
 }
 
 void report_note(struct text *text) {

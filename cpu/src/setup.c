@@ -245,8 +245,7 @@ ncclResult_t setup_join(struct init *inits) {
         struct wait wait = {.init = init};
         wait_begin(&wait, WAIT_JOIN, init->name, init->site);
         while (!init->answered) {
-            bool news = wire_poll();
-            news |= advance();
+            bool news = progress();
             if (init->answered)
                 break;
             wait_tick(&wait, news);

@@ -217,6 +217,18 @@ static void of_its_own(void) {
     point("ncclCommInitAll in each process, beside the communicator of all");
 }
 
+/* The communicator's state once it is known, or after five seconds. */
+static ncclResult_t state_in_time(ncclComm_t c) {
+    ncclResult_t state = ncclInProgress;
+    for (int i = 0; i < 5000 && state == ncclInProgress; i++) {
+        NCCL(ncclCommGetAsyncError(c, &state));
+        if (state == ncclInProgress) {
+            usleep(1000);
+        }
+    }
+    return state;
+}
+
 static void configured(void) {
     ncclUniqueId id;
     ncclComm_t c = NULL;
@@ -235,37 +247,19 @@ static void configured(void) {
         expect(result == ncclSuccess || (!blocking && result == ncclInProgress),
                "blocking %d: ncclCommInitRankConfig returned %s", blocking,
                nccl_name(result));
-        ncclResult_t state = ncclInProgress;
-        for (int i = 0; i < 5000 && state == ncclInProgress; i++) {
-            NCCL(ncclCommGetAsyncError(c, &state));
-            if (state == ncclInProgress) {
-                usleep(1000);
-            }
-        }
+        ncclResult_t state = state_in_time(c);
         expect(state == ncclSuccess, "blocking %d: state %s", blocking, nccl_name(state));
         set_ints(a, 10, 1);
         result = ncclAllReduce(a, a, 10, ncclInt32, ncclSum, c, stream);
         expect(result == ncclSuccess || (!blocking && result == ncclInProgress),
                "ncclAllReduce returned %s", nccl_name(result));
-        state = ncclInProgress;
-        for (int i = 0; i < 5000 && state == ncclInProgress; i++) {
-            NCCL(ncclCommGetAsyncError(c, &state));
-            if (state == ncclInProgress) {
-                usleep(1000);
-            }
-        }
+        state_in_time(c);
         settle();
         expect_ints(a, 10, nranks, "configured communicator");
         result = ncclCommFinalize(c);
         expect(result == ncclSuccess || (!blocking && result == ncclInProgress),
                "ncclCommFinalize returned %s", nccl_name(result));
-        state = ncclInProgress;
-        for (int i = 0; i < 5000 && state == ncclInProgress; i++) {
-            NCCL(ncclCommGetAsyncError(c, &state));
-            if (state == ncclInProgress) {
-                usleep(1000);
-            }
-        }
+        state = state_in_time(c);
         expect(state == ncclSuccess, "after ncclCommFinalize: %s", nccl_name(state));
         NCCL(ncclCommDestroy(c));
         point("a communicator with a configuration, blocking %d", blocking);

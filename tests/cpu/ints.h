@@ -18,15 +18,20 @@ static inline int *new_ints(size_t n) {
     return device;
 }
 
+/* Moves n ints of the host to device memory, and frees them there. */
+static inline void move_ints(int *device, int *host, size_t n) {
+    CUDA(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(0)); // until the data is there
+    free(host);
+}
+
 /* Puts a constant into all n elements. */
 static inline void set_ints(int *device, size_t n, int value) {
     int *host = malloc((n ? n : 1) * sizeof(int));
     for (size_t i = 0; i < n; i++) {
         host[i] = value;
     }
-    CUDA(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
-    CUDA(cudaStreamSynchronize(0)); // until the data is there
-    free(host);
+    move_ints(device, host, n);
 }
 
 /* Puts the message that rank r sends under the tag into device memory. */
@@ -35,9 +40,7 @@ static inline void set_message(int *device, size_t n, int r, int tag) {
     for (size_t i = 0; i < n; i++) {
         host[i] = value_of(r, tag, i);
     }
-    CUDA(cudaMemcpy(device, host, n * sizeof(int), cudaMemcpyHostToDevice));
-    CUDA(cudaStreamSynchronize(0)); // until the data is there
-    free(host);
+    move_ints(device, host, n);
 }
 
 static inline bool expect_message(const int *device, size_t n, int r, int tag,
