@@ -347,7 +347,7 @@ void check_race(struct op *op, struct stream *stream) {
     if (host)
         text_add(&text, "  Hint: call cudaStreamSynchronize first; the default"
                         " stream does not wait for a non-blocking one.\n");
-    else if (other->stream->legacy)
+    else if (other->stream->legacy && (other->kind == OP_COPY || other->kind == OP_SET))
         text_add(
             &text,
             "  Hint: %s can return before the data is there, and a non-blocking stream"
