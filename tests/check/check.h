@@ -94,6 +94,16 @@ static inline ncclComm_t new_comm(MPI_Comm ranks) {
     return made;
 }
 
+// Uses a communicator: the ranks' numbers are added up, and the sums are waited for and
+// checked.
+static inline void use_comm(ncclComm_t used) {
+    int *buf = device_ints(4, rank);
+    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, used, stream));
+    MUST(cudaStreamSynchronize(stream));
+    EXPECT_INTS(buf, 4, sum_of_ranks());
+    MUST(cudaFree(buf));
+}
+
 static inline void start_mpi(void) {
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -11,11 +11,8 @@
 int main(void) {
     start();
     ncclComm_t other = new_comm(MPI_COMM_WORLD);
-    int *buf = device_ints(4, rank);
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclMax, other, stream));
-    MUST(cudaStreamSynchronize(stream));
-    MUST(cudaFree(buf));
+    use_comm(comm);
+    use_comm(other);
     MUST(cudaStreamDestroy(stream));
 #ifdef FIXED
     const int swapped = 0;

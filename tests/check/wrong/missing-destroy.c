@@ -9,10 +9,7 @@
 
 int main(void) {
     start();
-    int *buf = device_ints(4, rank);
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
-    MUST(cudaStreamSynchronize(stream));
-    MUST(cudaFree(buf));
+    use_comm(comm);
     MUST(cudaStreamDestroy(stream));
 #ifndef FIXED
     if (rank == 1) {
