@@ -310,8 +310,10 @@ void comm_leave(struct ncclComm *comm) {
     const struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE};
     if (comm->left[comm->rank] || comm->clique || !library.mpi)
         return;
+    comm->left[comm->rank] = true;
     for (int r = 0; r < comm->nranks; r++)
-        wire_send(comm->world[r], WIRE_CALL, &leave, sizeof leave, NULL, 0);
+        if (r != comm->rank)
+            wire_send(comm->world[r], WIRE_CALL, &leave, sizeof leave, NULL, 0);
 }
 
 int comm_remains(const struct ncclComm *comm, int from) {
