@@ -375,13 +375,14 @@ programs() {
         while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n || true; done
     done
     wait
-    LC_ALL=C sort -o "$out/programs.txt" "$out/programs.txt"
+    sort -o "$out/programs.txt" "$out/programs.txt"
 }
 
 # program KIND FILE.c: builds and runs it; one line more in programs.txt: how it ended.
 program() {
-    local name limit=15 code=0 end
-    name=$1-$(basename "$2" .c)
+    local base name limit=15 code=0 end
+    base=$(basename "$2" .c)
+    name=$1-$base
     [ "$1" = wrong ] || limit=40
     {
         echo '#define _DEFAULT_SOURCE // for usleep'
@@ -400,7 +401,7 @@ program() {
     134 | 139) end='crash' ;;
     *) end="exit code $code" ;;
     esac
-    echo "$1 $(basename "$2" .c): $end" >>"$out/programs.txt"
+    echo "$1 $base: $end" >>"$out/programs.txt"
     [ "$1" = wrong ] || [ "$code" -eq 0 ] || echo "$1 $2: $end" >>"$work/failed"
 }
 
