@@ -1,10 +1,11 @@
 /*
  * order.h: which operation comes before which, from the calls alone.
  *
- * Every stream has a slot; its operations count from 1. A clock says how far it comes after each
- * slot. C_s is a stream's clock, H the host's (one for each thread), E_e an event's; joining is the
- * element-wise maximum. Two operations are in order if the later one's clock covers the earlier one.
- * CUDA Runtime API, "Stream synchronization behavior"; NCCL User Guide, "CUDA Stream Semantics".
+ * Every stream has a slot; its operations count from 1. A clock says how far it comes
+ * after each slot. C_s is a stream's clock, H the host's, E_e an event's; joining is the
+ * element-wise maximum. Two operations are in order if the later one's clock covers the
+ * earlier one. CUDA Runtime API, "Stream synchronization behavior"; NCCL User Guide,
+ * "CUDA Stream Semantics".
  */
 #ifndef ORDER_H
 #define ORDER_H
