@@ -3,28 +3,34 @@
  *
  *   judge.c    the events, handed to the parts; threads, groups
  *   order.c    clocks: what comes before what
- *   uses.c     memory, and who uses it: races, ranges, freed, left behind
  *   graph.c    captures and what a launch of them does
+ *   issue.c    operations and calls, put behind what comes before them
+ *   uses.c     memory, and who uses it: races, ranges, freed, left behind
+ *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
- *   calls.c    calls in words; what the ranks of a communicator must agree on; who
- * compares them waits.c    what this process waits for, described for rank 0 stuck.c on
- * rank 0: who can go on, and who never will
+ *   failed.c   calls that failed, and whether anybody looked
+ *   calls.c    calls in words; what the ranks of a communicator must agree on
+ *   waits.c    what this process waits for, described for rank 0
+ *   stuck.c    on rank 0: who can go on, and who never will
+ *   base.c     memory, arrays, a map
  *
- * Arrows point down this list's order: judge.c → graph → uses, calls, waits, stuck →
- * order, report.
+ * Arrows point down: judge → graph → issue → uses → history, calls, waits, stuck → order,
+ * report → base.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
 
 #include "base.h"
+#include "history.h"
 #include "judge.h"
 #include "order.h"
 
 struct thread { // one of the program's that has entered
     int number;
-    struct thread_wait *wait; // waits.c's; NULL: it computes
-    struct group *group;      // judge.c's; the open one
-    struct told *told;        // judge.c's; what it told of last, should that fail
+    struct thread_wait *wait;  // waits.c's; NULL: it computes
+    struct group *group;       // judge.c's; the open one
+    struct told *told;         // judge.c's; what it told of last, should that fail
+    struct function *function; // issue.c's; of the program, that runs in it on a stream
     struct thread *next;
 };
 
@@ -40,11 +46,14 @@ struct judge {
     struct clock known;
     struct order *order;
     struct uses *uses;
+    uint64_t groups; // so far
+    struct functions *functions;
     struct graphs *graphs;
     struct calls *calls;
     struct waits *waits;
     struct stuck *stuck;
     struct reports *reports;
+    struct failures *failures;
 };
 
 /* --- report.c --- */
@@ -61,6 +70,18 @@ const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
  */
 void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key);
 void note(struct judge *j, struct text *text); // says it, and goes on
+
+struct reports *reports_new(void);
+void reports_free(struct reports *reports);
+
+/* --- failed.c --- */
+struct failures *failures_new(void);
+void failures_free(struct failures *failures);
+void failed(struct judge *j, const char *text,
+            struct judge_at at); // a call of the thread that is in
+void failed_looked(struct judge *j);
+/* "  3 calls failed before, and nobody looked; the first: …", or nothing. */
+void add_unlooked(struct judge *j, struct text *text);
 
 /* --- calls.c --- */
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
@@ -105,6 +126,114 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]);
 void calls_seen(
     struct judge *j); // some thread's host clock has grown: forget what it covers
+
+/* --- uses.c --- */
+struct uses *uses_new(void);
+void uses_free(struct uses *uses);
+struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
+                             enum judge_memory_kind kind, int device, struct judge_at at);
+/* Belongs to a graph, which makes and frees it at each launch. */
+void uses_of_graph(struct allocation *allocation);
+/* A number that no other allocation has had; 0: the address is in none. */
+uint64_t uses_serial(struct judge *j, const void *address);
+bool uses_find(struct judge *j, const void *address, struct judge_memory *out);
+void uses_open(struct judge *j, const void *address);
+void uses_kernel(struct judge *j); // one was launched: it may have written anything
+/* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
+ */
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
+                struct judge_at at);
+bool uses_check_call(struct judge *j, const struct judge_call *call,
+                     const struct stream *stream);
+/* The ranges that a call uses, at most 3. */
+int uses_of_call(struct judge *j, const struct judge_call *call,
+                 struct judge_range out[3]);
+/* The operation `use` uses the range, behind all that `clock` covers: races. */
+void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
+              const struct clock *clock);
+void uses_undo(struct judge *j, const struct judge_range *range, struct use *use);
+/* Calls of one group, ranges[i] used by calls[of[i]], happen at the same time. */
+void uses_group(struct judge *j, const struct judge_range *ranges, const int *of, int n,
+                const struct judge_call *const *calls);
+/* By the host, or (`slot` >= 0) by the operation that is next there; forgets the
+ * allocation. */
+void uses_freed(struct judge *j, const void *start, struct use *use, struct judge_at at);
+bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
+               bool device_too, struct judge_at at);
+bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
+                 uint64_t site);
+void uses_each(struct judge *j, const void *start,
+               void (*each)(void *self, const void *start, size_t bytes, bool write),
+               void *self);
+/* A graph is launched whose operation (`use`) needs memory that was freed since. */
+void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
+                     struct judge_at launch);
+void uses_seen(struct judge *j); // the host knows more: forget what it covers
+void uses_left(struct judge *j, struct text *text);
+void add_left(struct judge *j, struct text *text, const char *what, size_t n,
+              uint64_t site);
+
+/* --- issue.c --- */
+/* A function of the program that is queued on a stream. */
+struct functions *functions_new(void);
+void functions_free(struct functions *functions);
+int function_new(struct judge *j, bool captured);
+void function_queued(struct judge *j, int function, int slot, struct judge_at at);
+void function_begins(struct judge *j, int function);
+void function_ends(struct judge *j, int function);
+const struct judge_at *
+function_runs(const struct judge *j); // in the thread that is in; NULL: none
+/* Whether it comes before that use of memory. */
+bool function_before(const struct function *function, const struct use *use);
+
+struct told { // what a thread told of last
+    bool join;
+    struct judge_at at;
+    struct told_use {
+        struct use *use;
+        struct judge_range range;
+    } * uses;
+    size_t nuses, uses_size;
+    int *comms; // of its calls
+    size_t ncomms, comms_size;
+};
+void told_clear(struct told *told);
+/* It has not happened. */
+void told_undo(struct judge *j, struct told *told);
+
+/* An operation is queued in a slot whose clock is ready; `use` says what is known of it,
+ * and is given away. */
+void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
+              struct use *use, struct told *told);
+struct issued_call {
+    struct judge_call call;
+    int slot; // -1: of no stream
+};
+/* Calls that happen together, each in its slot, whose clock is ready. */
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 bool captured, struct told *told);
+
+/* --- graph.c --- */
+struct graphs *graphs_new(void);
+void graphs_free(struct graphs *graphs);
+void graph_begins(struct judge *j, struct stream *stream, struct judge_at at);
+int graph_ends(struct judge *j, struct stream *stream, bool success);
+void graph_stream_gone(struct judge *j, struct stream *stream);
+/* Into the graph that `stream` is captured into. */
+void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
+              int n, bool makes, struct judge_at at);
+void graph_function(struct judge *j, struct stream *stream, int function,
+                    struct judge_at at);
+void graph_record(struct judge *j, struct stream *stream, struct event *event);
+/* True if the wait belongs to a graph, which the stream then belongs to. */
+bool graph_waits(struct judge *j, struct stream *stream, const struct event *event);
+/* Those of the calls that belong to a graph; leaves the others, and returns how many. */
+int graph_calls(struct judge *j, struct judge_call *calls, int n);
+int graph_instantiated(struct judge *j, int graph, struct judge_at at);
+void graph_launched(struct judge *j, int executable, struct stream *stream,
+                    struct judge_at at);
+void graph_gone(struct judge *j, int graph);
+void graph_executable_gone(struct judge *j, int executable);
 
 /* --- waits.c --- */
 struct host_function_state; // waits.c may define: functions of the program that run on a

@@ -37,8 +37,8 @@ struct judge_outside {
     /* Sends to rank `to` of the world (perhaps itself): in order, without waiting, for
      * judge_receive there. */
     void (*send)(void *self, int to, const void *data, size_t bytes);
-    /* Prints a report. With `end` the job is to end with exit code 1; the function may
-     * return, and says nothing more then. */
+    /* Prints a report ("race: …") behind the words "NCCL CHECK: ". With `end` the job is
+     * to end with exit code 1; the function may return, and says nothing more then. */
     void (*say)(void *self, const char *text, bool end);
     /* "broadcast.c:57" */
     void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE]);
@@ -142,6 +142,9 @@ struct judge_range {
     const void *start;
     size_t bytes;
     bool write;
+    // The call says that this is the device's: it is wrong if it was freed. Where it may
+    // be the host's (false), malloc may have given out again what cudaFree gave back.
+    bool device;
 };
 
 /* An operation is queued; ranges outside known memory are passed over, those that run
