@@ -86,18 +86,23 @@ void add_unlooked(struct judge *j, struct text *text);
 /* --- calls.c --- */
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
  * clock behind it (which covers it). Calls of one group on one stream have the same
- * position. */
+ * position; those of one group have the same number, on whatever streams: they begin
+ * together. */
 struct position {
-    int slot;
+    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
     uint64_t seq;
-    const struct clock *clock;
+    const struct clock *clock; // NULL without a stream
+    uint64_t group;            // 0: of none; never the same again
+    bool captured;             // a graph makes the call
 };
+void calls_free(struct judge *j);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index
 void calls_taken_back(struct judge *j,
                       int comm); // the newest of this thread, which failed
 void calls_joins(struct judge *j, const struct judge_join *join);
 void calls_join_failed(struct judge *j);
+void calls_id_made(struct judge *j, uint64_t id, struct judge_at at);
 int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
                     struct judge_at at);
 uint64_t calls_split_id(struct judge *j, int comm, int color);
@@ -236,8 +241,6 @@ void graph_gone(struct judge *j, int graph);
 void graph_executable_gone(struct judge *j, int executable);
 
 /* --- waits.c --- */
-struct host_function_state; // waits.c may define: functions of the program that run on a
-                            // stream
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
 void waits_begin_launch(struct judge *j, struct judge_at at);
@@ -249,8 +252,13 @@ void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-void waits_function(struct judge *j, int thread, bool begins,
-                    struct position at); // a host function
+/* A host function: queued (its number is the judge's), begun by the thread that is in,
+ * ended. */
+void waits_function_queued(struct judge *j, int function, struct position at);
+void waits_function_begins(struct judge *j, int function);
+void waits_function_ends(struct judge *j, int function);
+void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
+void waits_free(struct judge *j);
 bool waits_tell(
     struct judge *j); // rank 0 hears of waits that last; true if there are any
 
@@ -266,5 +274,6 @@ void waits_receive(struct judge *j, int from, const void *data,
                    size_t bytes); // MESSAGE_ANSWER
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
 void stuck_look(struct judge *j);
+void stuck_free(struct judge *j);
 
 #endif

@@ -208,6 +208,8 @@ struct judge_join {
     struct judge_at at;
 };
 void judge_joins(struct judge *j, const struct judge_join *join);
+/* ncclGetUniqueId has made this one, here. */
+void judge_id_made(struct judge *j, uint64_t id, struct judge_at at);
 /* It is there. `id` as above; for a split one that judge_split_id gave, for
  * ncclCommInitAll one that is this process's own. */
 int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
