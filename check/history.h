@@ -21,10 +21,10 @@ struct use {
     struct clock behind;    // its clock, while functions of the program are queued
     int slot;
     uint64_t seq;
+    uint64_t launch; // of the graph that it belongs to; 0: of none
     bool is_call;
-    bool makes;    // cudaMallocAsync: the memory is there behind it
-    bool in_graph; // captured, and launched with a graph
-    bool legacy;   // in a default stream
+    bool makes;  // cudaMallocAsync: the memory is there behind it
+    bool legacy; // in a default stream
 };
 struct use *use_new(struct judge_at at);
 void use_drop(struct use *use);

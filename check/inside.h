@@ -39,7 +39,9 @@ struct judge {
     struct judge_options options;
     int rank, nranks; // of the world
     char host[JUDGE_HOST];
-    bool over;                       // the job is ending: nothing is judged any more
+    bool over;         // the job is ending: nothing is judged any more
+    struct lock *lock; // judge.c's
+    struct map threads_by_number;
     struct thread *threads, *thread; // the one that is in; NULL: the front's helper
     // H: what the host knows to have happened. One for all threads: what one of them has
     // waited for it may have told the others, in ways that nobody here sees.
@@ -160,9 +162,8 @@ void uses_undo(struct judge *j, const struct judge_range *range, struct use *use
 /* Calls of one group, ranges[i] used by calls[of[i]], happen at the same time. */
 void uses_group(struct judge *j, const struct judge_range *ranges, const int *of, int n,
                 const struct judge_call *const *calls);
-/* By the host, or (`slot` >= 0) by the operation that is next there; forgets the
- * allocation. */
-void uses_freed(struct judge *j, const void *start, struct use *use, struct judge_at at);
+/* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
+void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
@@ -173,7 +174,6 @@ void uses_each(struct judge *j, const void *start,
 /* A graph is launched whose operation (`use`) needs memory that was freed since. */
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
-void uses_seen(struct judge *j); // the host knows more: forget what it covers
 void uses_left(struct judge *j, struct text *text);
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);
@@ -214,9 +214,10 @@ struct issued_call {
     struct judge_call call;
     int slot; // -1: of no stream
 };
-/* Calls that happen together, each in its slot, whose clock is ready. */
+/* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
+ * graph: its number, 0 of none. */
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 bool captured, struct told *told);
+                 uint64_t launch, struct told *told);
 
 /* --- graph.c --- */
 struct graphs *graphs_new(void);

@@ -242,7 +242,7 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
 }
 
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 bool captured, struct told *told) {
+                 uint64_t launch, struct told *told) {
     struct together t = {.slots = must_alloc((size_t)n * sizeof(int)),
                          .comms = must_alloc((size_t)n * sizeof(int)),
                          .seqs = must_alloc((size_t)n * sizeof(uint64_t)),
@@ -258,7 +258,8 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;
         int slot = calls[i].slot;
-        struct position position = {.slot = slot, .group = group, .captured = captured};
+        struct position position = {
+            .slot = slot, .group = group, .captured = launch != 0};
         struct use *use = use_new(call->at);
         struct judge_range ranges[3];
         if (slot >= 0) {
@@ -267,7 +268,7 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         }
         use->call = *call;
         use->is_call = true;
-        use->in_graph = captured;
+        use->launch = launch;
         use->slot = slot;
         use->seq = position.seq;
         use->index = calls_issued(j, call, position);

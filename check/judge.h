@@ -219,7 +219,8 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
 uint64_t judge_split_id(struct judge *j, int comm, int color);
 
 enum judge_end { JUDGE_FINALIZED, JUDGE_DESTROYED, JUDGE_ABORTED, JUDGE_REVOKED };
-/* Before the call: what is still queued on it is wrong for destroy and finalize. */
+/* Before the call: what is still queued on it is wrong for destroy. (To finalize
+ * completes it: NCCL User Guide, "Finalizing a communicator".) */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
 /* A use of a communicator that was destroyed or aborted; the front keeps such handles
  * known. */

@@ -591,7 +591,7 @@ static void report_race(struct judge *j, const struct allocation *a,
                                     starts(other->at.call, "cudaMemset"));
     text_add(&text, "race: %s\n",
              other->makes ? "memory is used on a stream that does not know of it yet"
-             : use->in_graph && other->in_graph
+             : use->launch && use->launch == other->launch
                  ? "two branches of a graph use one buffer with no event between"
              : use->legacy ? "a buffer is used while a queued operation still uses it"
                            : "two streams use one buffer with no event between");
@@ -780,7 +780,7 @@ static void report_host(struct judge *j, const char *verb, struct judge_at at,
     report(j, &text, true, pair_of(at.site, use->at.site));
 }
 
-void uses_freed(struct judge *j, const void *start, struct use *use, struct judge_at at) {
+void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at) {
     struct uses *uses = j->uses;
     size_t i = position_of(uses, address(start));
     struct allocation *a = i > 0 ? uses->table[i - 1] : NULL;
@@ -790,10 +790,10 @@ void uses_freed(struct judge *j, const void *start, struct use *use, struct judg
     // cudaFree waits for the default stream's own copies anyway.
     const struct use *other =
         history_beyond(&a->history, a->start, a->end, true,
-                       use ? order_clock(j->order, use->slot) : &j->known,
-                       use ? NULL : not_of_default_stream, j, &its_write);
+                       slot < 0 ? &j->known : order_clock(j->order, slot),
+                       slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, "frees", at, other, use != NULL);
+        report_host(j, "frees", at, other, slot >= 0);
     uses->freed[uses->nfreed++ % REMEMBERED] =
         (struct freed){a->start, a->end, a->kind, a->made, at};
     take_out(uses, i - 1);
