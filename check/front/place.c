@@ -1,10 +1,10 @@
 /*
  * place.c: the line that a call stands in.
  *
- * A call is known by the address that it returns to. As a number that means the same on all ranks it
- * is the number of the file it is in (the program is 0, the libraries follow in the order in which
- * they were loaded) and the offset in this file. addr2line, which comes with the compiler, reads the
- * line from the debug information.
+ * A call is known by the address that it returns to. As a number that means the same on
+ * all ranks it is the number of the file it is in (the program is 0, the libraries follow
+ * in the order in which they were loaded) and the offset in this file. addr2line, which
+ * comes with the compiler, reads the line from the debug information.
  */
 #define _GNU_SOURCE
 #include "front.h"
@@ -21,7 +21,8 @@
 enum { FILE_SHIFT = 48 };
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
-/* --- From an address to a number ----------------------------------------------------------- */
+/* --- From an address to a number
+ * ----------------------------------------------------------- */
 
 struct search {
     uintptr_t address;
@@ -36,8 +37,8 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && search->address >= start &&
             search->address < start + header->p_memsz) {
-            search->site =
-                search->number << FILE_SHIFT | ((search->address - info->dlpi_addr) & OFFSET_MASK);
+            search->site = search->number << FILE_SHIFT |
+                           ((search->address - info->dlpi_addr) & OFFSET_MASK);
             return 1;
         }
     }
@@ -62,7 +63,8 @@ uint64_t front_site(void *return_address) {
     return search.site;
 }
 
-/* --- From a number to a line --------------------------------------------------------------- */
+/* --- From a number to a line
+ * --------------------------------------------------------------- */
 
 struct name {
     uint64_t number;
@@ -85,7 +87,8 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
     char address[32];
     int ends[2];
     snprintf(address, sizeof address, "0x%llx", (unsigned long long)offset);
-    char *arguments[] = {"addr2line", "-C", "-f", "-i", "-e", (char *)path, address, NULL};
+    char *arguments[] = {"addr2line", "-C",         "-f",    "-i",
+                         "-e",        (char *)path, address, NULL};
     size_t n = 0, used = 0;
     while (environ[n])
         n++;
@@ -106,7 +109,8 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
     posix_spawn_file_actions_destroy(&actions);
     free(clean);
     close(ends[1]);
-    for (ssize_t got; error == 0 && (got = read(ends[0], out + used, size - 1 - used)) > 0;)
+    for (ssize_t got;
+         error == 0 && (got = read(ends[0], out + used, size - 1 - used)) > 0;)
         used += (size_t)got;
     out[used] = '\0';
     close(ends[0]);
@@ -115,17 +119,19 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
     return error == 0 && used > 0;
 }
 
-/* A header of CUDA, NCCL, MPI or the compiler, whose inline functions call for the program. */
+/* A header of CUDA, NCCL, MPI or the compiler, whose inline functions call for the
+ * program. */
 static bool is_theirs(const char *file) {
-    static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/cuda/", "/cuda-",
-                                          "/targets/", "/cpu/include/"};
+    static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/cuda/",
+                                          "/cuda-",        "/targets/", "/cpu/include/"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strstr(file, folders[i]))
             return true;
     return strstr(file, "cuda_runtime") != NULL;
 }
 
-/* Of pairs of lines, function and file:line, innermost first: the first that is the program's. */
+/* Of pairs of lines, function and file:line, innermost first: the first that is the
+ * program's. */
 static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     function[0] = place[0] = '\0';
     for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
@@ -161,7 +167,8 @@ static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
         snprintf(out, JUDGE_PLACE, "%s (%s%sbuilt without -g)", function,
                  library ? library + 1 : "", library ? ", " : "");
     else if (library)
-        snprintf(out, JUDGE_PLACE, "%.200s+0x%llx", library + 1, (unsigned long long)offset);
+        snprintf(out, JUDGE_PLACE, "%.200s+0x%llx", library + 1,
+                 (unsigned long long)offset);
     else
         snprintf(out, JUDGE_PLACE, "address 0x%llx", (unsigned long long)offset);
 }
