@@ -3,26 +3,34 @@
  *
  *   judge.c    the events, handed to the parts; threads, groups
  *   order.c    clocks: what comes before what
- *   uses.c     memory, and who uses it: races, ranges, freed, left behind
  *   graph.c    captures and what a launch of them does
+ *   issue.c    operations and calls, put behind what comes before them
+ *   uses.c     memory, and who uses it: races, ranges, freed, left behind
+ *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
- *   calls.c    calls in words; what the ranks of a communicator must agree on; who compares them
+ *   failed.c   calls that failed, and whether anybody looked
+ *   calls.c    calls in words; what the ranks of a communicator must agree on
  *   waits.c    what this process waits for, described for rank 0
  *   stuck.c    on rank 0: who can go on, and who never will
+ *   base.c     memory, arrays, a map
  *
- * Arrows point down this list's order: judge.c → graph → uses, calls, waits, stuck → order, report.
+ * Arrows point down: judge → graph → issue → uses → history, calls, waits, stuck → order,
+ * report → base.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
 
+#include "base.h"
+#include "history.h"
 #include "judge.h"
 #include "order.h"
 
 struct thread { // one of the program's that has entered
     int number;
-    struct clock host; // H: what it knows to have happened
-    struct thread_wait *wait; // waits.c's; NULL: it computes
-    struct group *group;      // judge.c's; the open one
+    struct thread_wait *wait;  // waits.c's; NULL: it computes
+    struct group *group;       // judge.c's; the open one
+    struct told *told;         // judge.c's; what it told of last, should that fail
+    struct function *function; // issue.c's; of the program, that runs in it on a stream
     struct thread *next;
 };
 
@@ -31,15 +39,23 @@ struct judge {
     struct judge_options options;
     int rank, nranks; // of the world
     char host[JUDGE_HOST];
-    bool over; // the job is ending: nothing is judged any more
+    bool over;         // the job is ending: nothing is judged any more
+    struct lock *lock; // judge.c's
+    struct map threads_by_number;
     struct thread *threads, *thread; // the one that is in; NULL: the front's helper
+    // H: what the host knows to have happened. One for all threads: what one of them has
+    // waited for it may have told the others, in ways that nobody here sees.
+    struct clock known;
     struct order *order;
     struct uses *uses;
+    uint64_t groups; // so far
+    struct functions *functions;
     struct graphs *graphs;
     struct calls *calls;
     struct waits *waits;
     struct stuck *stuck;
     struct reports *reports;
+    struct failures *failures;
 };
 
 /* --- report.c --- */
@@ -47,27 +63,50 @@ struct text {
     char *at;
     size_t used, size;
 };
-void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void add_ranks(struct text *text, const int *ranks, int n);  // "rank 1", "ranks 0, 1, 4"
+void text_add(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void add_ranks(struct text *text, const int *ranks, int n); // "rank 1", "ranks 0, 1, 4"
 const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
-/* Says the report and empties it; the job ends unless it `may_go_on` and checks only warn. What was
- * said before of the same places (`key`, 0: always new) is not said again. */
+/* Says the report and empties it; the job ends unless it `may_go_on` and checks only
+ * warn. What was said before of the same places (`key`, 0: always new) is not said again.
+ */
 void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key);
 void note(struct judge *j, struct text *text); // says it, and goes on
 
+struct reports *reports_new(void);
+void reports_free(struct reports *reports);
+
+/* --- failed.c --- */
+struct failures *failures_new(void);
+void failures_free(struct failures *failures);
+void failed(struct judge *j, const char *text,
+            struct judge_at at); // a call of the thread that is in
+void failed_looked(struct judge *j);
+/* "  3 calls failed before, and nobody looked; the first: …", or nothing. */
+void add_unlooked(struct judge *j, struct text *text);
+
 /* --- calls.c --- */
-/* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's clock behind
- * it (which covers it). Calls of one group on one stream have the same position. */
+/* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
+ * clock behind it (which covers it). Calls of one group on one stream have the same
+ * position; those of one group have the same number, on whatever streams: they begin
+ * together. */
 struct position {
-    int slot;
+    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
     uint64_t seq;
-    const struct clock *clock;
+    const struct clock *clock; // NULL without a stream
+    uint64_t group;            // 0: of none; never the same again
+    bool captured;             // a graph makes the call
 };
-uint64_t calls_issued(struct judge *j, const struct judge_call *call, struct position at); // its index
-void calls_taken_back(struct judge *j, int comm); // the newest of this thread, which failed
+void calls_free(struct judge *j);
+uint64_t calls_issued(struct judge *j, const struct judge_call *call,
+                      struct position at); // its index
+void calls_taken_back(struct judge *j,
+                      int comm); // the newest of this thread, which failed
 void calls_joins(struct judge *j, const struct judge_join *join);
 void calls_join_failed(struct judge *j);
-int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device, struct judge_at at);
+void calls_id_made(struct judge *j, uint64_t id, struct judge_at at);
+int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
+                    struct judge_at at);
 uint64_t calls_split_id(struct judge *j, int comm, int color);
 void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
 void calls_comm_used_after(struct judge *j, int comm, struct judge_at at);
@@ -79,34 +118,163 @@ struct comm_facts { // what others need to know of a communicator
     struct judge_at made, ended;
 };
 const struct comm_facts *calls_comm(struct judge *j, int comm);
-size_t call_send_bytes(struct judge *j, const struct judge_call *call); // of sendbuff; 0: not used
-size_t call_recv_bytes(struct judge *j, const struct judge_call *call); // of recvbuff; 0: not used
-const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call); // "ncclReduce(count 4, …)"
+size_t call_send_bytes(struct judge *j,
+                       const struct judge_call *call); // of sendbuff; 0: not used
+size_t call_recv_bytes(struct judge *j,
+                       const struct judge_call *call); // of recvbuff; 0: not used
+const char *call_words(char out[JUDGE_PLACE],
+                       const struct judge_call *call); // "ncclReduce(count 4, …)"
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
-void calls_failure(struct judge *j, const char *text, struct judge_at at); // the newest, for reports
-/* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the first four. */
-int calls_unfinished(struct judge *j, int comm, struct judge_call first[4], uint64_t index[4]);
-void calls_seen(struct judge *j); // some thread's host clock has grown: forget what it covers
+void calls_failure(struct judge *j, const char *text,
+                   struct judge_at at); // the newest, for reports
+/* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the
+ * first four. */
+int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
+                     uint64_t index[4]);
+void calls_seen(
+    struct judge *j); // some thread's host clock has grown: forget what it covers
+
+/* --- uses.c --- */
+struct uses *uses_new(void);
+void uses_free(struct uses *uses);
+struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
+                             enum judge_memory_kind kind, int device, struct judge_at at);
+/* Belongs to a graph, which makes and frees it at each launch. */
+void uses_of_graph(struct allocation *allocation);
+/* A number that no other allocation has had; 0: the address is in none. */
+uint64_t uses_serial(struct judge *j, const void *address);
+bool uses_find(struct judge *j, const void *address, struct judge_memory *out);
+void uses_open(struct judge *j, const void *address);
+void uses_kernel(struct judge *j); // one was launched: it may have written anything
+/* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
+ */
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
+                struct judge_at at);
+bool uses_check_call(struct judge *j, const struct judge_call *call,
+                     const struct stream *stream);
+/* The ranges that a call uses, at most 3. */
+int uses_of_call(struct judge *j, const struct judge_call *call,
+                 struct judge_range out[3]);
+/* The operation `use` uses the range, behind all that `clock` covers: races. */
+void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
+              const struct clock *clock);
+void uses_undo(struct judge *j, const struct judge_range *range, struct use *use);
+/* Calls of one group, ranges[i] used by calls[of[i]], happen at the same time. */
+void uses_group(struct judge *j, const struct judge_range *ranges, const int *of, int n,
+                const struct judge_call *const *calls);
+/* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
+void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
+bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
+               bool device_too, struct judge_at at);
+bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
+                 uint64_t site);
+void uses_each(struct judge *j, const void *start,
+               void (*each)(void *self, const void *start, size_t bytes, bool write),
+               void *self);
+/* A graph is launched whose operation (`use`) needs memory that was freed since. */
+void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
+                     struct judge_at launch);
+void uses_left(struct judge *j, struct text *text);
+void add_left(struct judge *j, struct text *text, const char *what, size_t n,
+              uint64_t site);
+
+/* --- issue.c --- */
+/* A function of the program that is queued on a stream. */
+struct functions *functions_new(void);
+void functions_free(struct functions *functions);
+int function_new(struct judge *j, bool captured);
+void function_queued(struct judge *j, int function, int slot, struct judge_at at);
+void function_begins(struct judge *j, int function);
+void function_ends(struct judge *j, int function);
+const struct judge_at *
+function_runs(const struct judge *j); // in the thread that is in; NULL: none
+/* Whether it comes before that use of memory. */
+bool function_before(const struct function *function, const struct use *use);
+
+struct told { // what a thread told of last
+    bool join;
+    struct judge_at at;
+    struct told_use {
+        struct use *use;
+        struct judge_range range;
+    } * uses;
+    size_t nuses, uses_size;
+    int *comms; // of its calls
+    size_t ncomms, comms_size;
+};
+void told_clear(struct told *told);
+/* It has not happened. */
+void told_undo(struct judge *j, struct told *told);
+
+/* An operation is queued in a slot whose clock is ready; `use` says what is known of it,
+ * and is given away. */
+void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
+              struct use *use, struct told *told);
+struct issued_call {
+    struct judge_call call;
+    int slot; // -1: of no stream
+};
+/* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
+ * graph: its number, 0 of none. */
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 uint64_t launch, struct told *told);
+
+/* --- graph.c --- */
+struct graphs *graphs_new(void);
+void graphs_free(struct graphs *graphs);
+void graph_begins(struct judge *j, struct stream *stream, struct judge_at at);
+int graph_ends(struct judge *j, struct stream *stream, bool success);
+void graph_stream_gone(struct judge *j, struct stream *stream);
+/* Into the graph that `stream` is captured into. */
+void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
+              int n, bool makes, struct judge_at at);
+void graph_function(struct judge *j, struct stream *stream, int function,
+                    struct judge_at at);
+void graph_record(struct judge *j, struct stream *stream, struct event *event);
+/* True if the wait belongs to a graph, which the stream then belongs to. */
+bool graph_waits(struct judge *j, struct stream *stream, const struct event *event);
+/* Those of the calls that belong to a graph; leaves the others, and returns how many. */
+int graph_calls(struct judge *j, struct judge_call *calls, int n);
+int graph_instantiated(struct judge *j, int graph, struct judge_at at);
+void graph_launched(struct judge *j, int executable, struct stream *stream,
+                    struct judge_at at);
+void graph_gone(struct judge *j, int graph);
+void graph_executable_gone(struct judge *j, int executable);
 
 /* --- waits.c --- */
-struct host_function_state; // waits.c may define: functions of the program that run on a stream
-void waits_begin_order(struct judge *j, const struct clock *what, bool poll, struct judge_at at);
+void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
+                       struct judge_at at);
 void waits_begin_launch(struct judge *j, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
-void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll, struct judge_at at);
+void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
+                     struct judge_at at);
 void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at);
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
-/* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no stream), to be
- * joined by judge.c where it has happened. */
+/* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
+ * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-void waits_function(struct judge *j, int thread, bool begins, struct position at); // a host function
-bool waits_tell(struct judge *j); // rank 0 hears of waits that last; true if there are any
+/* A host function: queued (its number is the judge's), begun by the thread that is in,
+ * ended. */
+void waits_function_queued(struct judge *j, int function, struct position at);
+void waits_function_begins(struct judge *j, int function);
+void waits_function_ends(struct judge *j, int function);
+void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
+void waits_free(struct judge *j);
+bool waits_tell(
+    struct judge *j); // rank 0 hears of waits that last; true if there are any
 
 /* --- messages between judges: the first byte says whose --- */
-enum { MESSAGE_CALLS = 'C', MESSAGE_JOIN = 'J', MESSAGE_STATE = 'S', MESSAGE_ANSWER = 'A' };
+enum {
+    MESSAGE_CALLS = 'C',
+    MESSAGE_JOIN = 'J',
+    MESSAGE_STATE = 'S',
+    MESSAGE_ANSWER = 'A'
+};
 void calls_receive(struct judge *j, int from, const void *data, size_t bytes);
-void waits_receive(struct judge *j, int from, const void *data, size_t bytes); // MESSAGE_ANSWER
+void waits_receive(struct judge *j, int from, const void *data,
+                   size_t bytes); // MESSAGE_ANSWER
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
 void stuck_look(struct judge *j);
+void stuck_free(struct judge *j);
 
 #endif

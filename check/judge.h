@@ -1,13 +1,15 @@
 /*
- * judge.h: what a program does with CUDA, NCCL and MPI, told as events; and what is wrong with it.
+ * judge.h: what a program does with CUDA, NCCL and MPI, told as events; and what is wrong
+ * with it.
  *
- * The judge knows calls and waits. It moves no data, and knows neither CUDA, MPI nor time: all
- * that it needs of the world is given to it (struct judge_outside). So it stands before the
- * stand-in and before the real libraries alike, and a test can play the events of eight ranks to
- * eight judges in one process.
+ * The judge knows calls and waits. It moves no data, and knows neither CUDA, MPI nor
+ * time: all that it needs of the world is given to it (struct judge_outside). So it
+ * stands before the stand-in and before the real libraries alike, and a test can play the
+ * events of eight ranks to eight judges in one process.
  *
- * Every event lies between judge_enter, which takes the judge's lock and says which thread acts,
- * and judge_leave. No function blocks. What is wrong is said through judge_outside.say.
+ * Every event lies between judge_enter, which takes the judge's lock and says which
+ * thread acts, and judge_leave. No function blocks. What is wrong is said through
+ * judge_outside.say.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -18,9 +20,9 @@
 
 struct judge;
 
-/* A call of the program: the function's name (a string that stays), and the line it stands in,
- * as a number that judge_outside.place can put into words and that means the same on all ranks;
- * 0: not known. */
+/* A call of the program: the function's name (a string that stays), and the line it
+ * stands in, as a number that judge_outside.place can put into words and that means the
+ * same on all ranks; 0: not known. */
 struct judge_at {
     const char *call;
     uint64_t site;
@@ -30,19 +32,19 @@ enum { JUDGE_PLACE = 256, JUDGE_HOST = 64 };
 
 /* What the judge is given. Called with the judge's lock held; none may call the judge. */
 struct judge_outside {
-    void *self; // the first argument of each
+    void *self;                // the first argument of each
     double (*now)(void *self); // seconds
     /* Sends to rank `to` of the world (perhaps itself): in order, without waiting, for
      * judge_receive there. */
     void (*send)(void *self, int to, const void *data, size_t bytes);
-    /* Prints a report. With `end` the job is to end with exit code 1; the function may return,
-     * and says nothing more then. */
+    /* Prints a report ("race: …") behind the words "NCCL CHECK: ". With `end` the job is
+     * to end with exit code 1; the function may return, and says nothing more then. */
     void (*say)(void *self, const char *text, bool end);
     /* "broadcast.c:57" */
     void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE]);
-    /* The ranks of the world that an MPI communicator (as given to judge_wait_mpi) has, at most
-     * `most` of them into `world`; with peer >= 0 only that rank of it. Returns how many; -1: not
-     * known. */
+    /* The ranks of the world that an MPI communicator (as given to judge_wait_mpi) has,
+     * at most `most` of them into `world`; with peer >= 0 only that rank of it. Returns
+     * how many; -1: not known. */
     int (*mpi_ranks)(void *self, const void *mpi_comm, int peer, int *world, int most);
 };
 
@@ -50,32 +52,35 @@ enum judge_mode { JUDGE_OFF, JUDGE_WARN, JUDGE_ON };
 
 struct judge_options {
     enum judge_mode mode; // JUDGE_WARN: after a report the program goes on where it can
-    double timeout;       // seconds without progress anywhere until a wait counts as endless,
-                          // where nothing else can decide (NCCL_CHECK_TIMEOUT)
-    bool kernels;         // operations may exist that nobody told of (real GPUs)
+    double timeout; // seconds without progress anywhere until a wait counts as endless,
+                    // where nothing else can decide (NCCL_CHECK_TIMEOUT)
+    bool kernels;   // operations may exist that nobody told of (real GPUs)
 };
 
-struct judge *judge_new(const struct judge_outside *outside, const struct judge_options *options);
+struct judge *judge_new(const struct judge_outside *outside,
+                        const struct judge_options *options);
 void judge_free(struct judge *j);
-/* MPI has started: this process's rank, how many there are, its machine. Until then it is alone. */
+/* MPI has started: this process's rank, how many there are, its machine. Until then it is
+ * alone. */
 void judge_world(struct judge *j, int rank, int nranks, const char *host);
 void judge_set(struct judge *j, const struct judge_options *options);
 
-/* `thread`: a number of the front's choice, 0 for the helper that is not the program's. A thread
- * that never enters is none of the judge's business; one that has entered computes until it
- * waits. */
+/* `thread`: a number of the front's choice, 0 for the helper that is not the program's. A
+ * thread that never enters is none of the judge's business; one that has entered computes
+ * until it waits. */
 void judge_enter(struct judge *j, int thread);
 void judge_leave(struct judge *j);
 void judge_thread_gone(struct judge *j, int thread);
 
-/* Ten times a second or more, by the front's helper thread: passes on what was recorded, tells rank
- * 0 of waits that last, and on rank 0 looks who can go on. True if something waits, so that the
- * next look should be soon. */
+/* Ten times a second or more, by the front's helper thread: passes on what was recorded,
+ * tells rank 0 of waits that last, and on rank 0 looks who can go on. True if something
+ * waits, so that the next look should be soon. */
 bool judge_look(struct judge *j);
 /* A message of another rank's judge (or of this one's). */
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes);
 
-/* --- Memory ------------------------------------------------------------------------------- */
+/* --- Memory
+ * ------------------------------------------------------------------------------- */
 
 enum judge_memory_kind {
     JUDGE_DEVICE,  // cudaMalloc, cudaMallocAsync, ncclMemAlloc
@@ -93,54 +98,64 @@ struct judge_memory {
 };
 
 /* `stream`: of cudaMallocAsync; -1: of none. */
-void judge_memory_made(struct judge *j, const void *start, size_t bytes, enum judge_memory_kind kind,
-                       int device, int stream, struct judge_at at);
-/* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in `stream`
- * (cudaFreeAsync). */
-void judge_memory_freed(struct judge *j, const void *start, int stream, struct judge_at at);
+void judge_memory_made(struct judge *j, const void *start, size_t bytes,
+                       enum judge_memory_kind kind, int device, int stream,
+                       struct judge_at at);
+/* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in
+ * `stream` (cudaFreeAsync). */
+void judge_memory_freed(struct judge *j, const void *start, int stream,
+                        struct judge_at at);
 /* What is known of the allocation that has `address`. */
 bool judge_memory_find(struct judge *j, const void *address, struct judge_memory *out);
-/* Bytes that something reads or writes which the judge does not see (an IPC handle was given
- * away, an MPI window, a kernel's argument): never "nobody wrote it". */
+/* Bytes that something reads or writes which the judge does not see (an IPC handle was
+ * given away, an MPI window, a kernel's argument): never "nobody wrote it". */
 void judge_memory_open(struct judge *j, const void *address);
 
-/* The host is about to read or write these bytes in `at.call` (MPI_Send, read, …): a race with
- * what is queued; device memory, unless `device_too`. True if it was wrong. */
-bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write, bool device_too,
-                     struct judge_at at);
-/* The host has touched an address and was stopped (a page that was closed, or no page). True if the
- * judge had a reason to report, false: it is no business of the judge's, or a warning only. */
+/* The host is about to read or write these bytes in `at.call` (MPI_Send, read, …): a race
+ * with what is queued; device memory, unless `device_too`. True if it was wrong. */
+bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
+                     bool device_too, struct judge_at at);
+/* The host has touched an address and was stopped (a page that was closed, or no page).
+ * True if the judge had a reason to report, false: it is no business of the judge's, or a
+ * warning only. */
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
                        uint64_t site);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,
-                         void (*each)(void *self, const void *start, size_t bytes, bool write),
+                         void (*each)(void *self, const void *start, size_t bytes,
+                                      bool write),
                          void *self);
 
-/* --- Streams, operations, events ---------------------------------------------------------- */
+/* --- Streams, operations, events
+ * ---------------------------------------------------------- */
 
-/* How a stream takes part in the default stream's order (CUDA Runtime API, "Stream synchronization
- * behavior"). */
+/* How a stream takes part in the default stream's order (CUDA Runtime API, "Stream
+ * synchronization behavior"). */
 enum judge_stream_kind { JUDGE_BLOCKING, JUDGE_NON_BLOCKING, JUDGE_LEGACY };
 
 /* Numbers for all that follows are >= 0 and given out by the judge. */
-int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device, struct judge_at at);
+int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
+                      struct judge_at at);
 void judge_stream_gone(struct judge *j, int stream); // what is in it still happens
 
 struct judge_range {
     const void *start;
     size_t bytes;
     bool write;
+    // The call says that this is the device's: it is wrong if it was freed. Where it may
+    // be the host's (false), malloc may have given out again what cudaFree gave back.
+    bool device;
 };
 
-/* An operation is queued; ranges outside known memory are passed over, those that run past the end
- * of an allocation or into freed memory are wrong. `kernel`: what it uses is not known. True if
- * something was wrong with its ranges. */
-bool judge_op(struct judge *j, int stream, const struct judge_range *ranges, int n, bool kernel,
-              struct judge_at at);
+/* An operation is queued; ranges outside known memory are passed over, those that run
+ * past the end of an allocation or into freed memory are wrong. `kernel`: what it uses is
+ * not known. True if something was wrong with its ranges. */
+bool judge_op(struct judge *j, int stream, const struct judge_range *ranges, int n,
+              bool kernel, struct judge_at at);
 
-/* cudaLaunchHostFunc. The front calls the other two in the thread that runs the function; with the
- * number that the first returned. What is called in between, is called by the function. */
+/* cudaLaunchHostFunc. The front calls the other two in the thread that runs the function;
+ * with the number that the first returned. What is called in between, is called by the
+ * function. */
 int judge_host_function(struct judge *j, int stream, struct judge_at at);
 void judge_host_function_begins(struct judge *j, int function);
 void judge_host_function_ends(struct judge *j, int function);
@@ -152,16 +167,21 @@ void judge_event_gone(struct judge *j, int event);
 void judge_record(struct judge *j, int event, int stream, struct judge_at at);
 void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at at);
 
-/* Capture. Whatever is queued on a capturing stream belongs to the graph; a stream that waits for an
- * event recorded in the capture joins it. The front passes on only what the library accepted. */
+/* Capture. Whatever is queued on a capturing stream belongs to the graph; a stream that
+ * waits for an event recorded in the capture joins it. The front passes on only what the
+ * library accepted. */
 void judge_capture_begins(struct judge *j, int stream, struct judge_at at);
-int judge_capture_ends(struct judge *j, int stream, bool success); // the graph's number; -1
-int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at); // executable's number
-void judge_graph_launched(struct judge *j, int executable, int stream, struct judge_at at);
+int judge_capture_ends(struct judge *j, int stream,
+                       bool success); // the graph's number; -1
+int judge_graph_instantiated(struct judge *j, int graph,
+                             struct judge_at at); // executable's number
+void judge_graph_launched(struct judge *j, int executable, int stream,
+                          struct judge_at at);
 void judge_graph_gone(struct judge *j, int graph);
 void judge_executable_gone(struct judge *j, int executable);
 
-/* --- Communicators and calls --------------------------------------------------------------- */
+/* --- Communicators and calls
+ * --------------------------------------------------------------- */
 
 enum judge_kind {
     JUDGE_BROADCAST,
@@ -178,8 +198,9 @@ enum judge_kind {
     JUDGE_RECV
 };
 
-/* ncclCommInitRank and its kin, before it is called: the unique id as a number that is the same on
- * all ranks, the device as a name that is the same in all processes of a machine. */
+/* ncclCommInitRank and its kin, before it is called: the unique id as a number that is
+ * the same on all ranks, the device as a name that is the same in all processes of a
+ * machine. */
 struct judge_join {
     uint64_t id;
     int rank, nranks, device;
@@ -187,16 +208,22 @@ struct judge_join {
     struct judge_at at;
 };
 void judge_joins(struct judge *j, const struct judge_join *join);
-/* It is there. `id` as above; for a split one that judge_split_id gave, for ncclCommInitAll one that
- * is this process's own. */
-int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device, struct judge_at at);
-/* The id of what the `split`-th split of a communicator makes for a color; the same on all ranks. */
+/* ncclGetUniqueId has made this one, here. */
+void judge_id_made(struct judge *j, uint64_t id, struct judge_at at);
+/* It is there. `id` as above; for a split one that judge_split_id gave, for
+ * ncclCommInitAll one that is this process's own. */
+int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
+                    struct judge_at at);
+/* The id of what the `split`-th split of a communicator makes for a color; the same on
+ * all ranks. */
 uint64_t judge_split_id(struct judge *j, int comm, int color);
 
 enum judge_end { JUDGE_FINALIZED, JUDGE_DESTROYED, JUDGE_ABORTED, JUDGE_REVOKED };
-/* Before the call: what is still queued on it is wrong for destroy and finalize. */
+/* Before the call: what is still queued on it is wrong for destroy. (To finalize
+ * completes it: NCCL User Guide, "Finalizing a communicator".) */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
-/* A use of a communicator that was destroyed or aborted; the front keeps such handles known. */
+/* A use of a communicator that was destroyed or aborted; the front keeps such handles
+ * known. */
 void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
 
 struct judge_call {
@@ -211,7 +238,8 @@ struct judge_call {
     struct judge_at at;
 };
 enum { JUDGE_PRE_MUL_SUM = 1000 };
-extern const char *const judge_type_names[], *const judge_redop_names[], *const judge_kind_names[];
+extern const char *const judge_type_names[], *const judge_redop_names[],
+                                                 *const judge_kind_names[];
 
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
@@ -219,27 +247,31 @@ void judge_group_ends(struct judge *j, struct judge_at at);
 /* Before the call is made. True if something was wrong with its buffers. */
 bool judge_call(struct judge *j, const struct judge_call *call);
 
-/* The call that this thread has just told of (judge_call, judge_joins, judge_group_ends) returned an
- * error: it has not happened. `text`: what the library says. Also for calls of CUDA (`cuda`): a last
- * line at the end of the job names those that nobody looked at. */
+/* The call that this thread has just told of (judge_call, judge_joins, judge_group_ends)
+ * returned an error: it has not happened. `text`: what the library says. Also for calls
+ * of CUDA (`cuda`): a last line at the end of the job names those that nobody looked at.
+ */
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
 
-/* --- Waits --------------------------------------------------------------------------------- */
+/* --- Waits
+ * --------------------------------------------------------------------------------- */
 
-/* Begun before a call that may block, ended when it has returned; of the thread that is in. What the
- * wait is for is what was queued when it began. */
+/* Begun before a call that may block, ended when it has returned; of the thread that is
+ * in. What the wait is for is what was queued when it began. */
 void judge_wait_stream(struct judge *j, int stream, struct judge_at at);
 void judge_wait_event(struct judge *j, int event, struct judge_at at);
-void judge_wait_device(struct judge *j, int device, struct judge_at at); // -1: all devices
-/* Inside NCCL, for all that this thread told of since the group began (joins, splits, calls that must
- * be launched). */
+void judge_wait_device(struct judge *j, int device,
+                       struct judge_at at); // -1: all devices
+/* Inside NCCL, for all that this thread told of since the group began (joins, splits,
+ * calls that must be launched). */
 void judge_wait_launch(struct judge *j, struct judge_at at);
-/* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine. */
+/* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine.
+ */
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
-/* In MPI: for all ranks of `mpi_comm`, or with peer >= 0 for that one; JUDGE_ANY: nobody knows for
- * whom. `mpi_comm` stays readable until the wait ends. */
+/* In MPI: for all ranks of `mpi_comm`, or with peer >= 0 for that one; JUDGE_ANY: nobody
+ * knows for whom. `mpi_comm` stays readable until the wait ends. */
 enum { JUDGE_ALL = -1, JUDGE_ANY = -2 };
 void judge_wait_mpi(struct judge *j, const void *mpi_comm, int peer, struct judge_at at);
 /* `happened`: what was waited for has happened, and the host knows it. */
@@ -251,14 +283,16 @@ void judge_poll_event(struct judge *j, int event, bool done, struct judge_at at)
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at);
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
 
-/* --- Ends ---------------------------------------------------------------------------------- */
+/* --- Ends
+ * ---------------------------------------------------------------------------------- */
 
-/* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can be told
- * where this rank is), or the end of the process without it. Work still queued, an open group: wrong.
+/* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
+ * be told where this rank is), or the end of the process without it. Work still queued,
+ * an open group: wrong.
  */
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
-/* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if nothing is left;
- * and "3 calls failed and nobody looked, the first: …", "" if none. */
+/* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if
+ * nothing is left; and "3 calls failed and nobody looked, the first: …", "" if none. */
 void judge_left_behind(struct judge *j, char *out, size_t bytes);
 void judge_unlooked(struct judge *j, char *out, size_t bytes);
 

@@ -1,17 +1,17 @@
 /*
  * order.h: which operation comes before which, from the calls alone.
  *
- * Every stream has a slot; its operations count from 1. A clock says how far it comes after each
- * slot. C_s is a stream's clock, H the host's (one for each thread), E_e an event's; joining is the
- * element-wise maximum. Two operations are in order if the later one's clock covers the earlier one.
- * CUDA Runtime API, "Stream synchronization behavior"; NCCL User Guide, "CUDA Stream Semantics".
+ * Every stream has a slot, as has every branch of a graph that is launched; the
+ * operations of a slot count from 1. A clock says how far it comes after each slot. C_s
+ * is a slot's clock, H the host's, E_e an event's; joining is the element-wise maximum.
+ * Two operations are in order if the later one's clock covers the earlier one. CUDA
+ * Runtime API, "Stream synchronization behavior"; NCCL User Guide, "CUDA Stream
+ * Semantics".
  */
 #ifndef ORDER_H
 #define ORDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "judge.h"
 
 struct clock {
     uint64_t *at; // per slot; slots beyond n are 0
@@ -23,5 +23,50 @@ void clock_reach(struct clock *c, int slot, uint64_t seq);
 bool clock_covers(const struct clock *c, int slot, uint64_t seq);
 void clock_copy(struct clock *into, const struct clock *from);
 void clock_free(struct clock *c);
+
+struct stream {
+    int slot, device;
+    enum judge_stream_kind kind;
+    struct judge_at made;    // call NULL: by nobody, a default stream
+    struct capture *capture; // graph.c's: what is queued on it belongs to a graph
+    int branch;              // of that graph
+};
+
+struct event {
+    struct judge_at made;
+    struct clock clock;
+    uint64_t graph; // graph.c's: recorded in a capture; 0: in none
+    int snapshot;
+};
+
+struct order *order_new(void);
+void order_free(struct order *order);
+
+/* NULL: there is none, or not any more. */
+struct stream *order_stream(struct order *order, int stream);
+struct event *order_event(struct order *order, int event);
+int order_nstreams(const struct order *order); // all numbers are below
+int order_nevents(const struct order *order);
+int order_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
+                      struct judge_at at);
+void order_stream_gone(struct judge *j, int stream);
+int order_event_made(struct order *order, struct judge_at at);
+void order_event_gone(struct order *order, int event);
+
+/* A slot for a branch of a graph. What is given up may be used again once the host knows
+ * that all of it has happened. */
+int order_slot(struct judge *j, int device);
+void order_slot_gone(struct order *order, int slot);
+void order_slot_device(struct order *order, int slot, int device); // that it runs on now
+struct clock *order_clock(struct order *order, int slot);          // C
+/* What comes before anything that is queued now: what the host knows, and the default
+ * stream's rules. */
+void order_ready(struct judge *j, const struct stream *stream);
+uint64_t order_next(struct order *order,
+                    int slot); // one operation more, which the clock covers
+bool order_legacy(const struct order *order,
+                  int slot); // whether it is a default stream's
+/* All that is queued on a device; -1: on all of them. */
+void order_device(struct order *order, int device, struct clock *into);
 
 #endif

@@ -1,0 +1,33 @@
+/*
+ * base.h: memory that is there or ends the program, arrays that grow, a map.
+ */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void *must_alloc(size_t bytes); // zeroed
+void *must_grow(void *memory, size_t bytes);
+
+/* Room for element n of `array`, which has `*size` elements; new ones are zeroed. */
+void *room_for(void *array, size_t n, size_t *size, size_t element);
+#define ROOM(array, n, size) ((array) = room_for((array), (n), (size), sizeof *(array)))
+
+/* From a number to a pointer. */
+struct map {
+    struct map_entry {
+        uint64_t key;
+        void *value; // NULL: empty
+    } * at;
+    size_t used, size; // size: a power of two, or 0
+};
+void *map_get(const struct map *map, uint64_t key);       // NULL: not there
+void map_put(struct map *map, uint64_t key, void *value); // value NULL: takes it out
+void map_free(struct map *map);
+
+/* A number in which all bits of `x` and `y` are mixed. */
+uint64_t mixed(uint64_t x, uint64_t y);
+
+#endif

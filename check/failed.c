@@ -1,0 +1,72 @@
+/*
+ * failed.c: calls that failed, and whether anybody looked.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct failures {
+    struct unlooked { // of one thread
+        int thread;
+        size_t n, serial;
+        struct judge_at first;
+        char *text; // what the library says of the first
+    } * at;
+    size_t n, size, serial;
+};
+
+struct failures *failures_new(void) {
+    return must_alloc(sizeof(struct failures));
+}
+
+void failures_free(struct failures *failures) {
+    for (size_t i = 0; i < failures->n; i++)
+        free(failures->at[i].text);
+    free(failures->at);
+    free(failures);
+}
+
+static int thread_in(const struct judge *j) {
+    return j->thread ? j->thread->number : 0;
+}
+
+void failed(struct judge *j, const char *text, struct judge_at at) {
+    struct failures *f = j->failures;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->at[i].thread == thread_in(j)) {
+            f->at[i].n++;
+            return;
+        }
+    char *copy = must_alloc(strlen(text) + 1);
+    strcpy(copy, text);
+    ROOM(f->at, f->n, &f->size);
+    f->at[f->n++] = (struct unlooked){thread_in(j), 1, f->serial++, at, copy};
+}
+
+void failed_looked(struct judge *j) {
+    struct failures *f = j->failures;
+    for (size_t i = f->n; i-- > 0;)
+        if (f->at[i].thread == thread_in(j)) {
+            free(f->at[i].text);
+            f->at[i] = f->at[--f->n];
+        }
+}
+
+void add_unlooked(struct judge *j, struct text *text) {
+    const struct failures *f = j->failures;
+    const struct unlooked *first = NULL;
+    size_t n = 0;
+    char where[JUDGE_PLACE];
+    for (size_t i = 0; i < f->n; i++) {
+        n += f->at[i].n;
+        if (!first || f->at[i].serial < first->serial)
+            first = &f->at[i];
+    }
+    if (n == 1)
+        text_add(text, "1 call failed and nobody looked: %s at %s: %s", first->first.call,
+                 place(j, first->first.site, where), first->text);
+    else if (n > 1)
+        text_add(text, "%zu calls failed and nobody looked, the first: %s at %s: %s", n,
+                 first->first.call, place(j, first->first.site, where), first->text);
+}

@@ -1,0 +1,271 @@
+/*
+ * history.c: which operation used which bytes last, per slot; who is in order with
+ * nobody.
+ *
+ * The trees are treaps: sorted by address, each node's weight (a random number) above
+ * those of its children, so that they stay balanced without further work.
+ */
+#include "history.h"
+#include "base.h"
+
+#include <stdlib.h>
+
+struct part { // bytes [from, to), used last by operation `seq`
+    uint64_t from, to, seq;
+    uint64_t newest; // seq, of all below this one too
+    struct use *use;
+    uint32_t weight;
+    struct part *left, *right;
+};
+
+static size_t nparts;
+
+size_t history_parts(void) {
+    return nparts;
+}
+
+struct use *use_new(struct judge_at at) {
+    struct use *use = must_alloc(sizeof *use);
+    use->holders = 1;
+    use->at = at;
+    return use;
+}
+
+void use_drop(struct use *use) {
+    if (!use || --use->holders > 0)
+        return;
+    clock_free(&use->behind);
+    free(use);
+}
+
+/* --- Trees ------------------------------------------------------------------------ */
+
+static uint32_t chance(void) {
+    static uint32_t state = 2463534242u;
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
+}
+
+static struct part *part_new(uint64_t from, uint64_t to, uint64_t seq, struct use *use) {
+    struct part *part = must_alloc(sizeof *part);
+    *part = (struct part){from, to, seq, seq, use, chance(), NULL, NULL};
+    use->holders++;
+    nparts++;
+    return part;
+}
+
+static void part_free(struct part *part) {
+    use_drop(part->use);
+    free(part);
+    nparts--;
+}
+
+static void tree_free(struct part *tree) {
+    if (!tree)
+        return;
+    tree_free(tree->left);
+    tree_free(tree->right);
+    part_free(tree);
+}
+
+static struct part *summed_up(struct part *tree) {
+    tree->newest = tree->seq;
+    if (tree->left && tree->left->newest > tree->newest)
+        tree->newest = tree->left->newest;
+    if (tree->right && tree->right->newest > tree->newest)
+        tree->newest = tree->right->newest;
+    return tree;
+}
+
+/* All of `a` lies before all of `b`. */
+static struct part *merged(struct part *a, struct part *b) {
+    if (!a || !b)
+        return a ? a : b;
+    if (a->weight > b->weight) {
+        a->right = merged(a->right, b);
+        return summed_up(a);
+    }
+    b->left = merged(a, b->left);
+    return summed_up(b);
+}
+
+/* Bytes before `at` and bytes from there on; a part that has both is cut in two. */
+static void split(struct part *tree, uint64_t at, struct part **before,
+                  struct part **behind) {
+    if (!tree) {
+        *before = *behind = NULL;
+    } else if (tree->to <= at) {
+        split(tree->right, at, &tree->right, behind);
+        *before = summed_up(tree);
+    } else if (tree->from >= at) {
+        split(tree->left, at, before, &tree->left);
+        *behind = summed_up(tree);
+    } else {
+        struct part *rest = part_new(at, tree->to, tree->seq, tree->use);
+        *behind = merged(rest, tree->right);
+        tree->to = at;
+        tree->right = NULL;
+        *before = summed_up(tree);
+    }
+}
+
+/* Forgets bytes [from, to), and puts `fresh` in their place. */
+static void replace(struct part **tree, uint64_t from, uint64_t to, struct part *fresh) {
+    struct part *before, *between, *behind;
+    split(*tree, from, &before, &between);
+    split(between, to, &between, &behind);
+    tree_free(between);
+    *tree = merged(merged(before, fresh), behind);
+}
+
+typedef bool passing(const struct use *use, void *self);
+
+/* A part of [from, to) that is newer than `after`. */
+static const struct part *newer(const struct part *tree, uint64_t from, uint64_t to,
+                                uint64_t after, passing *passes, void *self) {
+    if (!tree || tree->newest <= after)
+        return NULL;
+    if (tree->from >= to)
+        return newer(tree->left, from, to, after, passes, self);
+    if (tree->to <= from)
+        return newer(tree->right, from, to, after, passes, self);
+    if (tree->seq > after && (!passes || passes(tree->use, self)))
+        return tree;
+    const struct part *found = newer(tree->left, from, to, after, passes, self);
+    return found ? found : newer(tree->right, from, to, after, passes, self);
+}
+
+static struct part *without(struct part *tree, uint64_t until) {
+    if (!tree)
+        return NULL;
+    if (tree->newest <= until) {
+        tree_free(tree);
+        return NULL;
+    }
+    tree->left = without(tree->left, until);
+    tree->right = without(tree->right, until);
+    if (tree->seq > until)
+        return summed_up(tree);
+    struct part *rest = merged(tree->left, tree->right);
+    part_free(tree);
+    return rest;
+}
+
+/* --- Histories -------------------------------------------------------------------- */
+
+static uint64_t reach(const struct clock *clock, int slot) {
+    return slot < clock->n ? clock->at[slot] : 0;
+}
+
+static struct track *track_of(struct history *history, int slot) {
+    for (size_t t = 0; t < history->ntracks; t++)
+        if (history->tracks[t].slot == slot)
+            return &history->tracks[t];
+    ROOM(history->tracks, history->ntracks, &history->size);
+    history->tracks[history->ntracks] = (struct track){slot, NULL, NULL};
+    return &history->tracks[history->ntracks++];
+}
+
+const struct use *history_add(struct history *history, uint64_t from, uint64_t to,
+                              bool write, struct use *use, const struct clock *clock,
+                              bool *its_write) {
+    const struct use *found = NULL;
+    for (size_t t = history->ntracks; t-- > 0;) {
+        struct track *track = &history->tracks[t];
+        uint64_t after = reach(clock, track->slot);
+        const struct part *part = newer(track->writes, from, to, after, NULL, NULL);
+        bool wrote = part != NULL;
+        if (!part && write)
+            part = newer(track->reads, from, to, after, NULL, NULL);
+        if (part && !found) {
+            found = part->use;
+            *its_write = wrote;
+        }
+        // Who will race with what this one comes after, will race with this one too.
+        if (!part && (write || !newer(track->reads, from, to, after, NULL, NULL)))
+            replace(&track->reads, from, to, NULL);
+        if (!part && write)
+            replace(&track->writes, from, to, NULL);
+        if (!track->reads && !track->writes)
+            *track = history->tracks[--history->ntracks];
+    }
+    struct track *mine = track_of(history, use->slot);
+    replace(write ? &mine->writes : &mine->reads, from, to,
+            part_new(from, to, use->seq, use));
+    return found;
+}
+
+const struct use *history_beyond(const struct history *history, uint64_t from,
+                                 uint64_t to, bool write, const struct clock *clock,
+                                 passing *passes, void *self, bool *its_write) {
+    for (size_t t = 0; t < history->ntracks; t++) {
+        const struct track *track = &history->tracks[t];
+        uint64_t after = reach(clock, track->slot);
+        const struct part *part = newer(track->writes, from, to, after, passes, self);
+        *its_write = part != NULL;
+        if (!part && write)
+            part = newer(track->reads, from, to, after, passes, self);
+        if (part)
+            return part->use;
+    }
+    return NULL;
+}
+
+static bool is_same(const struct use *use, void *self) {
+    return use == self;
+}
+
+void history_undo(struct history *history, uint64_t from, uint64_t to, struct use *use) {
+    for (size_t t = 0; t < history->ntracks; t++) {
+        struct track *track = &history->tracks[t];
+        if (track->slot != use->slot)
+            continue;
+        const struct part *part;
+        while ((part = newer(track->writes, from, to, use->seq - 1, is_same, use)))
+            replace(&track->writes, part->from, part->to, NULL);
+        while ((part = newer(track->reads, from, to, use->seq - 1, is_same, use)))
+            replace(&track->reads, part->from, part->to, NULL);
+    }
+}
+
+static void tell_each(const struct part *tree, uint64_t after, bool write,
+                      void (*each)(void *self, uint64_t from, uint64_t to, bool write),
+                      void *self) {
+    if (!tree || tree->newest <= after)
+        return;
+    tell_each(tree->left, after, write, each, self);
+    if (tree->seq > after)
+        each(self, tree->from, tree->to, write);
+    tell_each(tree->right, after, write, each, self);
+}
+
+void history_each(const struct history *history, const struct clock *clock,
+                  void (*each)(void *self, uint64_t from, uint64_t to, bool write),
+                  void *self) {
+    for (size_t t = 0; t < history->ntracks; t++) {
+        const struct track *track = &history->tracks[t];
+        tell_each(track->writes, reach(clock, track->slot), true, each, self);
+        tell_each(track->reads, reach(clock, track->slot), false, each, self);
+    }
+}
+
+void history_forget(struct history *history, const struct clock *clock) {
+    for (size_t t = history->ntracks; t-- > 0;) {
+        struct track *track = &history->tracks[t];
+        track->writes = without(track->writes, reach(clock, track->slot));
+        track->reads = without(track->reads, reach(clock, track->slot));
+        if (!track->reads && !track->writes)
+            *track = history->tracks[--history->ntracks];
+    }
+}
+
+void history_free(struct history *history) {
+    for (size_t t = 0; t < history->ntracks; t++) {
+        tree_free(history->tracks[t].writes);
+        tree_free(history->tracks[t].reads);
+    }
+    free(history->tracks);
+    *history = (struct history){0};
+}

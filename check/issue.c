@@ -1,0 +1,290 @@
+/*
+ * issue.c: operations and calls, put behind what comes before them.
+ *
+ * A group of calls of NCCL "will behave as if the NCCL group operation was posted on
+ * every stream" that its calls have (NCCL User Guide, "CUDA Stream Semantics"): for each
+ * communicator.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+
+/* --- Functions of the program ----------------------------------------------------- */
+
+struct function {
+    bool captured; // a graph may launch it again and again
+    struct run {   // queued, the oldest first
+        int slot;
+        uint64_t seq;
+        struct clock clock; // what it comes after
+        struct judge_at at;
+    } * runs;
+    size_t first, nruns, size;
+};
+
+struct functions {
+    struct function **at;
+    size_t n, size, queued;
+    int *free;
+    size_t nfree, free_size;
+};
+
+struct functions *functions_new(void) {
+    return must_alloc(sizeof(struct functions));
+}
+
+static void function_free(struct function *f) {
+    for (size_t i = f->first; i < f->nruns; i++)
+        clock_free(&f->runs[i].clock);
+    free(f->runs);
+    free(f);
+}
+
+void functions_free(struct functions *functions) {
+    for (size_t i = 0; i < functions->n; i++)
+        if (functions->at[i])
+            function_free(functions->at[i]);
+    free(functions->at);
+    free(functions->free);
+    free(functions);
+}
+
+int function_new(struct judge *j, bool captured) {
+    struct functions *all = j->functions;
+    int number = all->nfree ? all->free[--all->nfree] : (int)all->n++;
+    ROOM(all->at, (size_t)number, &all->size);
+    all->at[number] = must_alloc(sizeof(struct function));
+    all->at[number]->captured = captured;
+    return number;
+}
+
+static struct function *function_of(struct judge *j, int number) {
+    return number >= 0 && (size_t)number < j->functions->n ? j->functions->at[number]
+                                                           : NULL;
+}
+
+void function_queued(struct judge *j, int number, int slot, struct judge_at at) {
+    struct function *f = function_of(j, number);
+    if (!f)
+        return;
+    if (f->first == f->nruns)
+        f->first = f->nruns = 0;
+    ROOM(f->runs, f->nruns, &f->size);
+    struct run *run = &f->runs[f->nruns++];
+    *run = (struct run){.slot = slot, .at = at};
+    clock_copy(&run->clock, order_clock(j->order, slot));
+    run->seq = order_next(j->order, slot);
+    j->functions->queued++;
+    struct position position = {.slot = slot,
+                                .seq = run->seq,
+                                .clock = order_clock(j->order, slot),
+                                .captured = f->captured};
+    waits_function_queued(j, number, position);
+}
+
+void function_begins(struct judge *j, int number) {
+    struct function *f = function_of(j, number);
+    if (!f || f->first == f->nruns)
+        return;
+    // It may pass on to the host what it knows.
+    clock_join(&j->known, &f->runs[f->first].clock);
+    if (j->thread)
+        j->thread->function = f;
+    waits_function_begins(j, number);
+}
+
+void function_ends(struct judge *j, int number) {
+    struct function *f = function_of(j, number);
+    if (!f || f->first == f->nruns)
+        return;
+    struct run *run = &f->runs[f->first++];
+    clock_reach(&j->known, run->slot, run->seq);
+    clock_free(&run->clock);
+    j->functions->queued--;
+    for (struct thread *t = j->threads; t; t = t->next)
+        if (t->function == f)
+            t->function = NULL;
+    waits_function_ends(j, number);
+    if (!f->captured) {
+        struct functions *all = j->functions;
+        function_free(f);
+        all->at[number] = NULL;
+        ROOM(all->free, all->nfree, &all->free_size);
+        all->free[all->nfree++] = number;
+    }
+}
+
+const struct judge_at *function_runs(const struct judge *j) {
+    const struct function *f = j->thread ? j->thread->function : NULL;
+    return f && f->first < f->nruns ? &f->runs[f->first].at : NULL;
+}
+
+bool function_before(const struct function *f, const struct use *use) {
+    const struct run *run = &f->runs[f->first];
+    return (use->slot == run->slot && use->seq > run->seq) ||
+           clock_covers(&use->behind, run->slot, run->seq);
+}
+
+/* --- What a thread told of last --------------------------------------------------- */
+
+void told_clear(struct told *told) {
+    if (!told)
+        return;
+    for (size_t i = 0; i < told->nuses; i++)
+        use_drop(told->uses[i].use);
+    free(told->uses);
+    free(told->comms);
+    *told = (struct told){0};
+}
+
+static void tell_use(struct told *told, struct use *use,
+                     const struct judge_range *range) {
+    if (!told)
+        return;
+    ROOM(told->uses, told->nuses, &told->uses_size);
+    told->uses[told->nuses++] = (struct told_use){use, *range};
+    use->holders++;
+}
+
+void told_undo(struct judge *j, struct told *told) {
+    for (size_t i = told->nuses; i-- > 0;)
+        uses_undo(j, &told->uses[i].range, told->uses[i].use);
+    for (size_t i = told->ncomms; i-- > 0;)
+        calls_taken_back(j, told->comms[i]);
+    if (told->join)
+        calls_join_failed(j);
+    told_clear(told);
+}
+
+/* --- Operations ------------------------------------------------------------------- */
+
+static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
+                    int n, const struct clock *clock, struct told *told) {
+    use->legacy = order_legacy(j->order, use->slot);
+    if (j->functions->queued)
+        clock_copy(&use->behind, clock);
+    for (int i = 0; i < n; i++) {
+        uses_add(j, &ranges[i], use, clock);
+        tell_use(told, use, &ranges[i]);
+    }
+}
+
+void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
+              struct use *use, struct told *told) {
+    use->slot = slot;
+    use->seq = order_next(j->order, slot);
+    add_use(j, use, ranges, n, order_clock(j->order, slot), told);
+    use_drop(use);
+}
+
+/* --- Calls that happen together --------------------------------------------------- */
+
+struct together { // the slots and communicators of a group
+    int *slots, *comms;
+    uint64_t *seqs;       // per slot
+    struct clock *clocks; // per communicator
+    int nslots, ncomms;
+};
+
+static int index_in(int *list, int *n, int number) {
+    int i = 0;
+    while (i < *n && list[i] != number)
+        i++;
+    if (i == *n)
+        list[(*n)++] = number;
+    return i;
+}
+
+/* Puts the group behind what its streams hold: all streams of one communicator join
+ * before, and all get the join after. */
+static void put_behind(struct judge *j, const struct issued_call *calls, int n,
+                       struct together *t) {
+    for (int i = 0; i < n; i++)
+        if (calls[i].slot >= 0) {
+            index_in(t->slots, &t->nslots, calls[i].slot);
+            clock_join(&t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)],
+                       order_clock(j->order, calls[i].slot));
+        }
+    for (int s = 0; s < t->nslots; s++)
+        t->seqs[s] = order_next(j->order, t->slots[s]);
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < n; i++) {
+            if (calls[i].slot < 0)
+                continue;
+            struct clock *clock =
+                &t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)];
+            if (again)
+                clock_join(order_clock(j->order, calls[i].slot), clock);
+            else
+                clock_reach(clock, calls[i].slot,
+                            t->seqs[index_in(t->slots, &t->nslots, calls[i].slot)]);
+        }
+}
+
+static void check_together(struct judge *j, const struct issued_call *calls, int n) {
+    struct judge_range *ranges = must_alloc((size_t)n * 3 * sizeof *ranges);
+    const struct judge_call **of_call = must_alloc((size_t)n * sizeof *of_call);
+    int *of = must_alloc((size_t)n * 3 * sizeof *of), nranges = 0;
+    for (int i = 0; i < n; i++) {
+        of_call[i] = &calls[i].call;
+        int more = uses_of_call(j, &calls[i].call, ranges + nranges);
+        // In place, it is the writing that matters.
+        if (more == 2 && ranges[nranges].start == ranges[nranges + 1].start &&
+            ranges[nranges].bytes == ranges[nranges + 1].bytes)
+            ranges[nranges] = ranges[nranges + --more];
+        while (more-- > 0)
+            of[nranges++] = i;
+    }
+    uses_group(j, ranges, of, nranges, of_call);
+    free(ranges);
+    free(of);
+    free(of_call);
+}
+
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 uint64_t launch, struct told *told) {
+    struct together t = {.slots = must_alloc((size_t)n * sizeof(int)),
+                         .comms = must_alloc((size_t)n * sizeof(int)),
+                         .seqs = must_alloc((size_t)n * sizeof(uint64_t)),
+                         .clocks = must_alloc((size_t)n * sizeof(struct clock))};
+    if (n > 1)
+        check_together(j, calls, n);
+    put_behind(j, calls, n, &t);
+    // They do not come after one another either, but that was said.
+    for (int c = 0; c < t.ncomms && t.ncomms > 1; c++)
+        for (int s = 0; s < t.nslots; s++)
+            clock_reach(&t.clocks[c], t.slots[s], t.seqs[s]);
+    uint64_t group = grouped ? ++j->groups : 0;
+    for (int i = 0; i < n; i++) {
+        const struct judge_call *call = &calls[i].call;
+        int slot = calls[i].slot;
+        struct position position = {
+            .slot = slot, .group = group, .captured = launch != 0};
+        struct use *use = use_new(call->at);
+        struct judge_range ranges[3];
+        if (slot >= 0) {
+            position.seq = t.seqs[index_in(t.slots, &t.nslots, slot)];
+            position.clock = order_clock(j->order, slot);
+        }
+        use->call = *call;
+        use->is_call = true;
+        use->launch = launch;
+        use->slot = slot;
+        use->seq = position.seq;
+        use->index = calls_issued(j, call, position);
+        if (slot >= 0)
+            add_use(j, use, ranges, uses_of_call(j, call, ranges),
+                    &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], told);
+        use_drop(use);
+        if (told) {
+            ROOM(told->comms, told->ncomms, &told->comms_size);
+            told->comms[told->ncomms++] = call->comm;
+        }
+    }
+    for (int c = 0; c < t.ncomms; c++)
+        clock_free(&t.clocks[c]);
+    free(t.slots);
+    free(t.comms);
+    free(t.seqs);
+    free(t.clocks);
+}

@@ -1,0 +1,651 @@
+/*
+ * judge.c: the events, handed to the parts.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "inside.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lock {
+    pthread_mutex_t mutex;
+};
+
+struct group { // that a thread has opened
+    int depth;
+    struct judge_at at;
+    struct judge_call *calls;
+    size_t ncalls, size;
+};
+
+/* --- The judge -------------------------------------------------------------------- */
+
+struct judge *judge_new(const struct judge_outside *outside,
+                        const struct judge_options *options) {
+    struct judge *j = must_alloc(sizeof *j);
+    j->outside = *outside;
+    j->options = *options;
+    j->nranks = 1;
+    snprintf(j->host, sizeof j->host, "this host");
+    j->lock = must_alloc(sizeof *j->lock);
+    pthread_mutex_init(&j->lock->mutex, NULL);
+    j->order = order_new();
+    j->uses = uses_new();
+    j->functions = functions_new();
+    j->graphs = graphs_new();
+    j->reports = reports_new();
+    j->failures = failures_new();
+    return j;
+}
+
+static void group_clear(struct group *group) {
+    if (group)
+        free(group->calls);
+    free(group);
+}
+
+static void thread_free(struct judge *j, struct thread *thread) {
+    waits_thread_gone(j, thread);
+    group_clear(thread->group);
+    told_clear(thread->told);
+    free(thread->told);
+    free(thread);
+}
+
+void judge_free(struct judge *j) {
+    while (j->threads) {
+        struct thread *thread = j->threads;
+        j->threads = thread->next;
+        thread_free(j, thread);
+    }
+    waits_free(j);
+    stuck_free(j);
+    calls_free(j);
+    graphs_free(j->graphs);
+    functions_free(j->functions);
+    uses_free(j->uses);
+    order_free(j->order);
+    reports_free(j->reports);
+    failures_free(j->failures);
+    map_free(&j->threads_by_number);
+    clock_free(&j->known);
+    pthread_mutex_destroy(&j->lock->mutex);
+    free(j->lock);
+    free(j);
+}
+
+void judge_world(struct judge *j, int rank, int nranks, const char *host) {
+    j->rank = rank;
+    j->nranks = nranks;
+    snprintf(j->host, sizeof j->host, "%s", host);
+}
+
+void judge_set(struct judge *j, const struct judge_options *options) {
+    j->options = *options;
+}
+
+void judge_enter(struct judge *j, int number) {
+    pthread_mutex_lock(&j->lock->mutex);
+    j->thread = number ? map_get(&j->threads_by_number, (uint64_t)number) : NULL;
+    if (!number || j->thread)
+        return;
+    struct thread *thread = must_alloc(sizeof *thread);
+    thread->number = number;
+    thread->told = must_alloc(sizeof *thread->told);
+    thread->next = j->threads;
+    j->threads = j->thread = thread;
+    map_put(&j->threads_by_number, (uint64_t)number, thread);
+}
+
+void judge_leave(struct judge *j) {
+    j->thread = NULL;
+    pthread_mutex_unlock(&j->lock->mutex);
+}
+
+void judge_thread_gone(struct judge *j, int number) {
+    struct thread *thread = map_get(&j->threads_by_number, (uint64_t)number),
+                  **at = &j->threads;
+    if (!thread)
+        return;
+    while (*at != thread)
+        at = &(*at)->next;
+    *at = thread->next;
+    map_put(&j->threads_by_number, (uint64_t)number, NULL);
+    if (j->thread == thread)
+        j->thread = NULL;
+    thread_free(j, thread);
+}
+
+bool judge_look(struct judge *j) {
+    calls_flush(j);
+    bool waits = waits_tell(j);
+    if (j->rank == 0)
+        stuck_look(j);
+    return waits;
+}
+
+void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    switch (bytes ? *(const unsigned char *)data : 0) {
+    case MESSAGE_CALLS:
+    case MESSAGE_JOIN: calls_receive(j, from, data, bytes); break;
+    case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
+    case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
+    default: break;
+    }
+}
+
+/* --- What the thread that is in tells --------------------------------------------- */
+
+/* Empty; NULL: nobody is in who could say that it failed. */
+static struct told *tells(struct judge *j, struct judge_at at) {
+    struct told *told = j->thread ? j->thread->told : NULL;
+    told_clear(told);
+    if (told)
+        told->at = at;
+    return told;
+}
+
+/* The host knows more than before. */
+static void learns(struct judge *j, const struct clock *clock) {
+    clock_join(&j->known, clock);
+    calls_seen(j);
+}
+
+void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
+    struct told *told = j->thread ? j->thread->told : NULL;
+    struct group *group = j->thread ? j->thread->group : NULL;
+    if (told && told->at.call && at.call && told->at.site == at.site &&
+        strcmp(told->at.call, at.call) == 0)
+        told_undo(j, told);
+    if (group && group->ncalls && group->calls[group->ncalls - 1].at.site == at.site)
+        group->ncalls--;
+    failed(j, text, at);
+    if (!cuda)
+        calls_failure(j, text, at);
+}
+
+void judge_looked(struct judge *j) {
+    failed_looked(j);
+}
+
+/* --- Memory ----------------------------------------------------------------------- */
+
+void judge_memory_made(struct judge *j, const void *start, size_t bytes,
+                       enum judge_memory_kind kind, int device, int number,
+                       struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct judge_range range = {start, bytes, true, true};
+    struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
+    if (stream && stream->capture) {
+        uses_of_graph(allocation);
+        graph_op(j, stream, &range, 1, true, at);
+    } else if (stream) {
+        struct use *use = use_new(at);
+        use->makes = true;
+        order_ready(j, stream);
+        issue_op(j, stream->slot, &range, 1, use, NULL);
+    }
+}
+
+void judge_memory_freed(struct judge *j, const void *start, int number,
+                        struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct judge_memory memory;
+    if (!stream) {
+        uses_freed(j, start, -1, at);
+    } else if (stream->capture) {
+        if (uses_find(j, start, &memory)) {
+            struct judge_range range = {start, memory.bytes, true, true};
+            graph_op(j, stream, &range, 1, false, at);
+        }
+    } else {
+        order_ready(j, stream);
+        order_next(j->order, stream->slot);
+        uses_freed(j, start, stream->slot, at);
+    }
+}
+
+bool judge_memory_find(struct judge *j, const void *address, struct judge_memory *out) {
+    return uses_find(j, address, out);
+}
+
+void judge_memory_open(struct judge *j, const void *address) {
+    uses_open(j, address);
+}
+
+bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
+                     bool device_too, struct judge_at at) {
+    return uses_host(j, start, bytes, write, device_too, at);
+}
+
+bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
+                       uint64_t site) {
+    return uses_faults(j, address, write, write_known, site);
+}
+
+void judge_memory_in_use(struct judge *j, const void *start,
+                         void (*each)(void *self, const void *start, size_t bytes,
+                                      bool write),
+                         void *self) {
+    uses_each(j, start, each, self);
+}
+
+/* --- Streams, operations, events -------------------------------------------------- */
+
+int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
+                      struct judge_at at) {
+    return order_stream_made(j, kind, device, at);
+}
+
+void judge_stream_gone(struct judge *j, int number) {
+    struct stream *stream = order_stream(j->order, number);
+    if (stream)
+        graph_stream_gone(j, stream);
+    order_stream_gone(j, number);
+}
+
+bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int n,
+              bool kernel, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct told *told = tells(j, at);
+    if (!stream)
+        return false;
+    bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at);
+    if (kernel)
+        uses_kernel(j);
+    if (stream->capture) {
+        graph_op(j, stream, ranges, n, false, at);
+    } else {
+        order_ready(j, stream);
+        issue_op(j, stream->slot, ranges, n, use_new(at), told);
+    }
+    return wrong;
+}
+
+int judge_host_function(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    int function = function_new(j, stream && stream->capture);
+    if (stream && stream->capture) {
+        graph_function(j, stream, function, at);
+    } else if (stream) {
+        order_ready(j, stream);
+        function_queued(j, function, stream->slot, at);
+    }
+    return function;
+}
+
+void judge_host_function_begins(struct judge *j, int function) {
+    function_begins(j, function);
+    calls_seen(j);
+}
+
+void judge_host_function_ends(struct judge *j, int function) {
+    function_ends(j, function);
+    calls_seen(j);
+}
+
+void judge_host_function_calls(struct judge *j, struct judge_at at) {
+    const struct judge_at *function = function_runs(j);
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: a function of cudaLaunchHostFunc calls %s\n"
+             "  rank %d on %s: %s at %s\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where));
+    if (function)
+        text_add(&text, "  the function: queued with %s at %s\n", function->call,
+                 place(j, function->site, where));
+    text_add(&text, "  Hint: a function on a stream may not call CUDA, nor NCCL: it "
+                    "would wait for the"
+                    " stream that\n"
+                    "        waits for it. Let it tell a thread of the program, which "
+                    "makes the call.\n");
+    report(j, &text, true, mixed(at.site, 20));
+}
+
+int judge_event_made(struct judge *j, int device, struct judge_at at) {
+    (void)device;
+    return order_event_made(j->order, at);
+}
+
+void judge_event_gone(struct judge *j, int event) {
+    order_event_gone(j->order, event);
+}
+
+void judge_record(struct judge *j, int number, int on, struct judge_at at) {
+    struct event *event = order_event(j->order, number);
+    struct stream *stream = order_stream(j->order, on);
+    tells(j, at);
+    if (!event || !stream)
+        return;
+    event->graph = 0;
+    if (stream->capture) {
+        graph_record(j, stream, event);
+        return;
+    }
+    order_ready(j, stream);
+    order_next(j->order, stream->slot);
+    clock_copy(&event->clock, order_clock(j->order, stream->slot));
+}
+
+void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at) {
+    struct event *event = order_event(j->order, number);
+    struct stream *stream = order_stream(j->order, on);
+    tells(j, at);
+    if (!event || !stream ||
+        ((event->graph || stream->capture) && graph_waits(j, stream, event)))
+        return;
+    order_ready(j, stream);
+    clock_join(order_clock(j->order, stream->slot), &event->clock);
+    order_next(j->order, stream->slot);
+}
+
+void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    if (stream && !stream->capture)
+        graph_begins(j, stream, at);
+}
+
+int judge_capture_ends(struct judge *j, int number, bool success) {
+    struct stream *stream = order_stream(j->order, number);
+    return stream ? graph_ends(j, stream, success) : -1;
+}
+
+int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at) {
+    return graph_instantiated(j, graph, at);
+}
+
+void judge_graph_launched(struct judge *j, int executable, int number,
+                          struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    if (!stream)
+        return;
+    order_ready(j, stream);
+    graph_launched(j, executable, stream, at);
+}
+
+void judge_graph_gone(struct judge *j, int graph) {
+    graph_gone(j, graph);
+}
+
+void judge_executable_gone(struct judge *j, int executable) {
+    graph_executable_gone(j, executable);
+}
+
+/* --- Communicators and calls ------------------------------------------------------ */
+
+void judge_joins(struct judge *j, const struct judge_join *join) {
+    struct told *told = tells(j, join->at);
+    if (told)
+        told->join = true;
+    calls_joins(j, join);
+}
+
+void judge_id_made(struct judge *j, uint64_t id, struct judge_at at) {
+    calls_id_made(j, id, at);
+}
+
+int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
+                    struct judge_at at) {
+    return calls_comm_made(j, id, rank, nranks, device, at);
+}
+
+uint64_t judge_split_id(struct judge *j, int comm, int color) {
+    return calls_split_id(j, comm, color);
+}
+
+/* What is queued on a communicator (-1: on any) and not known to be done. */
+static void check_unfinished(struct judge *j, int comm, const char *name, bool at_known,
+                             struct judge_at at) {
+    struct judge_call first[4];
+    uint64_t index[4];
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    int n = calls_unfinished(j, comm, first, index);
+    struct text text = {0};
+    if (n == 0)
+        return;
+    text_add(&text,
+             "missing: %s comes before queued operations are known to be done\n"
+             "  rank %d on %s: %s",
+             name, j->rank, j->host, name);
+    text_add(&text, at_known ? " at %s\n" : "\n", place(j, at.site, where));
+    for (int i = 0; i < n && i < 4; i++) {
+        const struct comm_facts *of = calls_comm(j, first[i].comm);
+        text_add(&text, "  queued: %s at %s, operation %llu on communicator %d\n",
+                 call_words(words, &first[i]), place(j, first[i].at.site, where),
+                 (unsigned long long)index[i], of ? of->number : 0);
+    }
+    if (n > 4)
+        text_add(&text, "  and %d more\n", n - 4);
+    text_add(&text,
+             "  Hint: call cudaStreamSynchronize before. The real NCCL may not even have"
+             " started them.\n");
+    report(j, &text, true, mixed(at.site, 21));
+}
+
+void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
+    // Finalizing completes what is queued: that is what it is for.
+    if (how == JUDGE_DESTROYED)
+        check_unfinished(j, comm, at.call, true, at);
+    calls_comm_ends(j, comm, how, at);
+}
+
+void judge_comm_used_after(struct judge *j, int comm, struct judge_at at) {
+    calls_comm_used_after(j, comm, at);
+}
+
+/* Puts calls behind what their streams hold, or into the graphs that these are captured
+ * into. */
+static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
+                  struct told *told) {
+    int left = graph_calls(j, calls, (int)n);
+    struct issued_call *issued = must_alloc((size_t)left * sizeof *issued);
+    for (int i = 0; i < left; i++) {
+        struct stream *stream = order_stream(j->order, calls[i].stream);
+        if (stream)
+            order_ready(j, stream);
+        issued[i] = (struct issued_call){calls[i], stream ? stream->slot : -1};
+    }
+    if (left)
+        issue_calls(j, issued, left, grouped, 0, told);
+    free(issued);
+}
+
+void judge_group_starts(struct judge *j, struct judge_at at) {
+    if (!j->thread)
+        return;
+    if (!j->thread->group)
+        j->thread->group = must_alloc(sizeof *j->thread->group);
+    if (j->thread->group->depth++ == 0)
+        j->thread->group->at = at;
+}
+
+void judge_group_ends(struct judge *j, struct judge_at at) {
+    struct group *group = j->thread ? j->thread->group : NULL;
+    if (!group || --group->depth > 0)
+        return;
+    struct told *told = tells(j, at);
+    if (group->ncalls)
+        issue(j, group->calls, group->ncalls, true, told);
+    group_clear(group);
+    j->thread->group = NULL;
+}
+
+bool judge_call(struct judge *j, const struct judge_call *call) {
+    struct group *group = j->thread ? j->thread->group : NULL;
+    bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
+    if (group) {
+        ROOM(group->calls, group->ncalls, &group->size);
+        group->calls[group->ncalls++] = *call;
+    } else {
+        struct judge_call alone = *call;
+        issue(j, &alone, 1, false, tells(j, call->at));
+    }
+    return wrong;
+}
+
+/* --- Waits ------------------------------------------------------------------------ */
+
+/* A group that holds calls for `stream` (-1: any, or none) and was not ended. */
+static void check_group_open(struct judge *j, int stream, const char *name, bool at_known,
+                             struct judge_at at) {
+    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct judge_call *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; group && i < group->ncalls; i++)
+        if (stream < 0 || group->calls[i].stream == stream) {
+            first = first ? first : &group->calls[i];
+            n++;
+        }
+    if (!group || (stream >= 0 && n == 0))
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE], here[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: a group was started and not ended\n"
+             "  rank %d on %s: ncclGroupStart at %s, still open %s %s",
+             j->rank, j->host, place(j, group->at.site, where), at_known ? "in" : "at",
+             name);
+    text_add(&text, at_known ? " at %s\n" : "\n", place(j, at.site, here));
+    if (first)
+        text_add(&text, "  %zu call%s wait%s in it, the first: %s at %s\n", n,
+                 n == 1 ? "" : "s", n == 1 ? "s" : "", call_words(words, first),
+                 place(j, first->at.site, where));
+    text_add(&text,
+             "  Hint: nothing of a group begins before ncclGroupEnd. The real NCCL goes"
+             " on without it.\n");
+    report(j, &text, true, mixed(group->at.site, at.site));
+}
+
+void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
+    const struct stream *stream = order_stream(j->order, number);
+    static const struct clock nothing;
+    check_group_open(j, number < 0 ? 0 : number, at.call, true, at);
+    waits_begin_order(j, stream ? order_clock(j->order, stream->slot) : &nothing, false,
+                      at);
+}
+
+void judge_wait_event(struct judge *j, int number, struct judge_at at) {
+    const struct event *event = order_event(j->order, number);
+    static const struct clock nothing;
+    waits_begin_order(j, event ? &event->clock : &nothing, false, at);
+}
+
+void judge_wait_device(struct judge *j, int device, struct judge_at at) {
+    struct clock clock = {0};
+    check_group_open(j, -1, at.call, true, at);
+    order_device(j->order, device, &clock);
+    waits_begin_order(j, &clock, false, at);
+    clock_free(&clock);
+}
+
+void judge_wait_launch(struct judge *j, struct judge_at at) {
+    waits_begin_launch(j, at);
+}
+
+void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
+    waits_begin_leave(j, comm, at);
+}
+
+void judge_wait_mpi(struct judge *j, const void *mpi_comm, int peer, struct judge_at at) {
+    waits_begin_mpi(j, mpi_comm, peer, false, at);
+}
+
+void judge_wait_end(struct judge *j, bool happened) {
+    struct clock clock = {0};
+    waits_end(j, &clock);
+    if (happened && clock.n)
+        learns(j, &clock);
+    clock_free(&clock);
+}
+
+/* An answer: what was asked for has happened, or this thread may be one that asks for
+ * ever. */
+static void polls(struct judge *j, const struct clock *clock, bool done,
+                  struct judge_at at) {
+    if (!done) {
+        waits_begin_order(j, clock, true, at);
+        return;
+    }
+    waits_end(j, NULL);
+    learns(j, clock);
+}
+
+void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at at) {
+    const struct stream *stream = order_stream(j->order, number);
+    check_group_open(j, number < 0 ? 0 : number, at.call, true, at);
+    if (stream)
+        polls(j, order_clock(j->order, stream->slot), done, at);
+}
+
+void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at) {
+    const struct event *event = order_event(j->order, number);
+    if (event)
+        polls(j, &event->clock, done, at);
+}
+
+void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
+    if (done)
+        waits_end(j, NULL);
+    else
+        waits_begin_mpi(j, NULL, JUDGE_ANY, true, at);
+}
+
+void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
+    if (done)
+        waits_end(j, NULL);
+    else
+        waits_begin_poll_comm(j, comm, at);
+}
+
+/* --- Ends ------------------------------------------------------------------------- */
+
+void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
+    const char *name = finalize ? "MPI_Finalize" : "the end of the program";
+    check_group_open(j, -1, name, finalize, at);
+    check_unfinished(j, -1, name, finalize, at);
+    waits_begin_finish(j, finalize, at);
+}
+
+void judge_left_behind(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    size_t n = 0;
+    uint64_t site = 0;
+    uses_left(j, &text);
+    for (int s = 0; s < order_nstreams(j->order); s++) {
+        const struct stream *stream = order_stream(j->order, s);
+        if (stream && stream->made.call) {
+            n++;
+            site = stream->made.site;
+        }
+    }
+    add_left(j, &text, "stream", n, site);
+    n = 0;
+    for (int e = 0; e < order_nevents(j->order); e++) {
+        const struct event *event = order_event(j->order, e);
+        if (event) {
+            n++;
+            site = event->made.site;
+        }
+    }
+    add_left(j, &text, "event", n, site);
+    n = 0;
+    const struct comm_facts *comm;
+    for (int c = 0; (comm = calls_comm(j, c)); c++)
+        if (!comm->gone) {
+            n++;
+            site = comm->made.site;
+        }
+    add_left(j, &text, "communicator", n, site);
+    snprintf(out, bytes, "%s", text.at ? text.at : "");
+    free(text.at);
+}
+
+void judge_unlooked(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    add_unlooked(j, &text);
+    snprintf(out, bytes, "%s", text.at ? text.at : "");
+    free(text.at);
+}

@@ -1,0 +1,971 @@
+/*
+ * uses.c: memory, and who uses it: races, ranges, freed, left behind.
+ *
+ * NCCL User Guide, "Data Pointers", "In-place Operations", "Group Calls"; CUDA Runtime
+ * API, "Memory Management", "Stream Ordered Memory Allocator".
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
+enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
+
+struct allocation {
+    uint64_t start, end, serial;
+    enum judge_memory_kind kind;
+    int device;
+    struct judge_at made;
+    struct history history;
+    bool of_graph;
+    bool open; // something that the judge does not see may write it
+    struct span {
+        uint64_t from, to;
+    } * written; // sorted; ever
+    int nwritten;
+};
+
+struct freed {
+    uint64_t start, end;
+    enum judge_memory_kind kind;
+    struct judge_at made, freed;
+};
+
+struct uses {
+    struct allocation **table; // sorted by address
+    size_t n, size;
+    struct freed freed[REMEMBERED];
+    size_t nfreed;
+    uint64_t serial;
+    size_t forget_at; // so many parts in histories: look what can be forgotten
+    bool kernels;     // one was launched
+};
+
+struct uses *uses_new(void) {
+    return must_alloc(sizeof(struct uses));
+}
+
+static void allocation_free(struct allocation *a) {
+    history_free(&a->history);
+    free(a->written);
+    free(a);
+}
+
+void uses_free(struct uses *uses) {
+    for (size_t i = 0; i < uses->n; i++)
+        allocation_free(uses->table[i]);
+    free(uses->table);
+    free(uses);
+}
+
+static uint64_t address(const void *pointer) {
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+static const char *kind_name(enum judge_memory_kind kind) {
+    return kind == JUDGE_DEVICE    ? "device"
+           : kind == JUDGE_PINNED  ? "pinned"
+           : kind == JUDGE_MANAGED ? "managed"
+                                   : "another process's";
+}
+
+/* --- Allocations ------------------------------------------------------------------ */
+
+/* Of the first allocation that starts behind `at`. */
+static size_t position_of(const struct uses *uses, uint64_t at) {
+    size_t low = 0, high = uses->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (uses->table[middle]->start <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct allocation *find(const struct uses *uses, uint64_t at) {
+    size_t i = position_of(uses, at);
+    return i > 0 && at < uses->table[i - 1]->end ? uses->table[i - 1] : NULL;
+}
+
+static const struct freed *find_freed(const struct uses *uses, uint64_t at) {
+    size_t n = uses->nfreed < REMEMBERED ? uses->nfreed : REMEMBERED;
+    for (size_t i = 1; i <= n; i++) { // the newest first
+        const struct freed *f = &uses->freed[(uses->nfreed - i) % REMEMBERED];
+        if (at >= f->start && at < f->end)
+            return f;
+    }
+    return NULL;
+}
+
+static void take_out(struct uses *uses, size_t i) {
+    allocation_free(uses->table[i]);
+    memmove(uses->table + i, uses->table + i + 1,
+            (--uses->n - i) * sizeof(struct allocation *));
+}
+
+struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
+                             enum judge_memory_kind kind, int device,
+                             struct judge_at at) {
+    struct uses *uses = j->uses;
+    uint64_t from = address(start), to = from + (bytes ? bytes : 1);
+    // What lay there before is gone, in a way that nobody told.
+    for (size_t i = position_of(uses, to - 1);
+         i-- > 0 && uses->table[i]->start < to && uses->table[i]->end > from;)
+        take_out(uses, i);
+    for (size_t i = 0; i < REMEMBERED; i++)
+        if (uses->freed[i].start < to && uses->freed[i].end > from)
+            uses->freed[i].start = uses->freed[i].end = 0;
+    struct allocation *a = must_alloc(sizeof *a);
+    a->start = from;
+    a->end = to;
+    a->serial = ++uses->serial;
+    a->kind = kind;
+    a->device = device;
+    a->made = at;
+    ROOM(uses->table, uses->n, &uses->size);
+    size_t i = position_of(uses, from);
+    memmove(uses->table + i + 1, uses->table + i, (uses->n++ - i) * sizeof a);
+    uses->table[i] = a;
+    return a;
+}
+
+void uses_of_graph(struct allocation *a) {
+    a->of_graph = true;
+}
+
+uint64_t uses_serial(struct judge *j, const void *at) {
+    const struct allocation *a = find(j->uses, address(at));
+    return a ? a->serial : 0;
+}
+
+bool uses_find(struct judge *j, const void *at, struct judge_memory *out) {
+    const struct allocation *a = find(j->uses, address(at));
+    if (a)
+        *out = (struct judge_memory){(const void *)(uintptr_t)a->start,
+                                     (size_t)(a->end - a->start), a->kind, a->device,
+                                     a->made};
+    return a != NULL;
+}
+
+void uses_open(struct judge *j, const void *at) {
+    struct allocation *a = find(j->uses, address(at));
+    if (a)
+        a->open = true;
+}
+
+void uses_kernel(struct judge *j) {
+    j->uses->kernels = true;
+}
+
+/* --- Written, ever ---------------------------------------------------------------- */
+
+static void mark_written(struct allocation *a, uint64_t from, uint64_t to) {
+    if (a->kind != JUDGE_DEVICE || a->open || from >= to)
+        return;
+    int first = 0, end;
+    while (first < a->nwritten && a->written[first].to < from)
+        first++;
+    for (end = first; end < a->nwritten && a->written[end].from <= to; end++) {
+        from = a->written[end].from < from ? a->written[end].from : from;
+        to = a->written[end].to > to ? a->written[end].to : to;
+    }
+    if (end - first == 1 && a->written[first].from == from && a->written[first].to == to)
+        return;
+    if (end == first && a->nwritten == WRITTEN) { // too many to keep apart
+        a->open = true;
+        return;
+    }
+    if (!a->written)
+        a->written = must_alloc(WRITTEN * sizeof *a->written);
+    memmove(a->written + first + 1, a->written + end,
+            (size_t)(a->nwritten - end) * sizeof *a->written);
+    a->written[first] = (struct span){from, to};
+    a->nwritten += 1 - (end - first);
+}
+
+static bool never_written(const struct allocation *a, uint64_t from, uint64_t to) {
+    for (int i = 0; i < a->nwritten; i++)
+        if (a->written[i].from < to && from < a->written[i].to)
+            return false;
+    return a->kind == JUDGE_DEVICE && !a->open && !a->of_graph;
+}
+
+/* --- Words ------------------------------------------------------------------------ */
+
+static const char *does(bool write) {
+    return write ? "writes" : "reads";
+}
+
+static const char *use_words(char out[JUDGE_PLACE], const struct use *use) {
+    return use->is_call ? call_words(out, &use->call) : use->at.call;
+}
+
+static void add_here(struct judge *j, struct text *text) {
+    text_add(text, "  rank %d on %s: ", j->rank, j->host);
+}
+
+static void add_queued(struct judge *j, struct text *text, const struct use *use) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    text_add(text, "  queued: %s at %s", use_words(words, use),
+             place(j, use->at.site, where));
+    const struct comm_facts *comm = use->is_call ? calls_comm(j, use->call.comm) : NULL;
+    if (comm)
+        text_add(text, ", operation %llu on communicator %d",
+                 (unsigned long long)use->index, comm->number);
+}
+
+static void add_buffer(struct judge *j, struct text *text, const struct allocation *a) {
+    char where[JUDGE_PLACE];
+    text_add(text, "  the buffer: %llu bytes of %s memory made at %s\n",
+             (unsigned long long)(a->end - a->start), kind_name(a->kind),
+             place(j, a->made.site, where));
+}
+
+/* An error that nobody looked at is often why there is no order. */
+static void add_failures(struct judge *j, struct text *text) {
+    size_t used = text->used;
+    text_add(text, "  ");
+    add_unlooked(j, text);
+    if (text->used == used + 2)
+        text->at[text->used = used] = '\0';
+    else
+        text_add(text, "\n");
+}
+
+static bool starts(const char *call, const char *with) {
+    return call && strncmp(call, with, strlen(with)) == 0;
+}
+
+static uint64_t pair_of(uint64_t site, uint64_t other) {
+    return site < other ? mixed(site, other) : mixed(other, site);
+}
+
+/* --- Ranges ----------------------------------------------------------------------- */
+
+static void report_freed(struct judge *j, const char *what, const char *words,
+                         struct judge_at at, const struct freed *freed) {
+    char where[JUDGE_PLACE], made[JUDGE_PLACE], end[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: %s of %s was freed before\n", what, at.call);
+    add_here(j, &text);
+    text_add(&text,
+             "%s at %s\n"
+             "  the buffer: %llu bytes of %s memory made at %s, freed at %s\n"
+             "  Hint: a GPU stops here with an illegal memory access, or uses what lies"
+             " there now.\n",
+             words, place(j, at.site, where),
+             (unsigned long long)(freed->end - freed->start), kind_name(freed->kind),
+             place(j, freed->made.site, made), place(j, freed->freed.site, end));
+    report(j, &text, true, mixed(at.site, 1));
+}
+
+/* How many blocks of `count` elements a buffer of `bytes` takes. */
+static size_t blocks_of(const struct judge_call *call, size_t bytes) {
+    size_t block = call ? call->count * call->type_bytes : 0;
+    return block ? bytes / block : 1;
+}
+
+/* What made it too long? Only what the numbers say. */
+static void add_range_hint(struct text *text, const struct judge_call *call,
+                           const struct comm_facts *comm, size_t bytes, size_t from,
+                           size_t size) {
+    size_t blocks = blocks_of(call, bytes), block = bytes / blocks, room = size - from;
+    if (call && call->type_bytes > 1 && bytes == room * call->type_bytes)
+        text_add(text,
+                 "  Hint: NCCL counts elements (here of %zu bytes), cudaMalloc counts"
+                 " bytes.\n",
+                 call->type_bytes);
+    else if (call && blocks > 1 && block == room)
+        text_add(text,
+                 "  Hint: the count is that of one rank; this buffer takes as much for"
+                 " each of the %zu ranks.\n",
+                 blocks);
+    else if (from > 0 && bytes <= size)
+        text_add(text,
+                 "  Hint: the buffer is long enough from its start, not from byte %zu: is"
+                 " only a part of it\n"
+                 "        meant, or another place?\n",
+                 from);
+    else if (call && blocks > 1 && room > block && room % block == 0)
+        text_add(text,
+                 "  Hint: there is room for %zu ranks, and communicator %d has %zu.\n",
+                 room / block, comm ? comm->number : 0, blocks);
+    else if (!call && from == 0 &&
+             (bytes == 2 * size || bytes == 4 * size || bytes == 8 * size))
+        text_add(text,
+                 "  Hint: cudaMalloc counts bytes: the buffer has one byte where %zu are"
+                 " used. Was it given\n"
+                 "        a number of elements?\n",
+                 bytes / size);
+    else
+        text_add(text, "  Hint: %zu bytes are there, %zu are missing.\n", room,
+                 bytes - room);
+    text_add(text, "        A GPU overwrites what lies behind, or stops with an illegal"
+                   " memory access.\n");
+}
+
+/* True if the range is past the end of its allocation; reported. */
+static bool too_long(struct judge *j, const struct allocation *a, uint64_t start,
+                     size_t bytes, const char *which, const char *words,
+                     const struct judge_call *call, struct judge_at at) {
+    // What the host registered may go on behind; what another process made, too.
+    if (start + bytes <= a->end || a->kind == JUDGE_PEER ||
+        (!call && starts(a->made.call, "cudaHostRegister")))
+        return false;
+    char where[JUDGE_PLACE], made[JUDGE_PLACE];
+    const struct comm_facts *comm = call ? calls_comm(j, call->comm) : NULL;
+    struct text text = {0};
+    text_add(&text, "memory: %s runs past the end of its buffer\n", words);
+    add_here(j, &text);
+    text_add(&text,
+             "%s at %s, %zu bytes from byte %llu of a buffer of %llu bytes\n"
+             "  the buffer: %s memory made at %s\n",
+             words, place(j, at.site, where), bytes,
+             (unsigned long long)(start - a->start),
+             (unsigned long long)(a->end - a->start), kind_name(a->kind),
+             place(j, a->made.site, made));
+    if (comm) {
+        text_add(&text, "  %s takes %zu elements of %zu bytes", which, call->count,
+                 call->type_bytes);
+        if (blocks_of(call, bytes) > 1)
+            text_add(&text, " for each of the %d ranks of communicator %d\n",
+                     comm->nranks, comm->number);
+        else
+            text_add(&text, "; communicator %d has %d rank%s\n", comm->number,
+                     comm->nranks, comm->nranks == 1 ? "" : "s");
+    }
+    add_range_hint(&text, call, comm, bytes, (size_t)(start - a->start),
+                   (size_t)(a->end - a->start));
+    report(j, &text, true, mixed(at.site, 2));
+    return true;
+}
+
+static bool one_range(struct judge *j, const struct judge_range *range,
+                      struct judge_at at) {
+    uint64_t start = address(range->start);
+    const struct allocation *a = find(j->uses, start);
+    if (a)
+        return too_long(j, a, start, range->bytes, "", at.call, NULL, at);
+    // Where a copy may mean the host's memory, malloc may have given the address out
+    // again.
+    const struct freed *freed = find_freed(j->uses, start);
+    if (!freed || freed->kind != JUDGE_DEVICE ||
+        (starts(at.call, "cudaMemcpy") && !range->device))
+        return false;
+    report_freed(j, "a buffer", at.call, at, freed);
+    return true;
+}
+
+static bool copies_overlap(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    static const char *const copies[] = {"cudaMemcpy", "cudaMemcpyAsync",
+                                         "cudaMemcpyPeer", "cudaMemcpyPeerAsync"};
+    bool copy = false;
+    for (int i = 0; i < 4 && n == 2; i++)
+        copy |= at.call && strcmp(at.call, copies[i]) == 0;
+    if (!copy || ranges[0].write == ranges[1].write)
+        return false;
+    uint64_t a = address(ranges[0].start), b = address(ranges[1].start);
+    if (a == b || a + ranges[0].bytes <= b || b + ranges[1].bytes <= a)
+        return false;
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: source and destination of %s overlap\n", at.call);
+    add_here(j, &text);
+    text_add(
+        &text,
+        "%s at %s, %zu bytes, %llu bytes apart\n"
+        "  Hint: what is copied where it was not read yet is lost: copy by way of another"
+        " buffer.\n",
+        at.call, place(j, at.site, where), ranges[0].bytes,
+        (unsigned long long)(a < b ? b - a : a - b));
+    report(j, &text, true, mixed(at.site, 3));
+    return true;
+}
+
+/* A copy to the host, of which nobody ever wrote a byte. */
+static bool copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    if (j->options.kernels || j->uses->kernels || !starts(at.call, "cudaMemcpy"))
+        return false;
+    const struct allocation *from = NULL;
+    uint64_t start = 0;
+    for (int i = 0; i < n; i++) {
+        const struct allocation *a = find(j->uses, address(ranges[i].start));
+        if (ranges[i].write && a && a->kind != JUDGE_PINNED)
+            return false;
+        if (ranges[i].write || ranges[i].bytes == 0)
+            continue;
+        start = address(ranges[i].start);
+        if (!a || from || !never_written(a, start, start + ranges[i].bytes))
+            return false;
+        from = a;
+    }
+    if (!from)
+        return false;
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: %s reads device memory that nothing has written\n", at.call);
+    add_here(j, &text);
+    text_add(&text, "%s at %s, from byte %llu\n", at.call, place(j, at.site, where),
+             (unsigned long long)(start - from->start));
+    add_buffer(j, &text, from);
+    add_failures(j, &text);
+    text_add(
+        &text,
+        "  Hint: fresh memory holds anything. Was another buffer meant, or did a copy or"
+        " a call of NCCL\n"
+        "        get lost that was to write here?\n");
+    report(j, &text, true, mixed(at.site, 4));
+    return true;
+}
+
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
+                struct judge_at at) {
+    bool wrong = copies_overlap(j, ranges, n, at);
+    for (int i = 0; i < n && !wrong; i++)
+        wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
+    return wrong || (!captured && copies_nothing(j, ranges, n, at));
+}
+
+/* --- A call's buffers ------------------------------------------------------------- */
+
+static bool one_buffer(struct judge *j, const struct judge_call *call, const char *which,
+                       const void *start, size_t bytes) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE], made[JUDGE_PLACE];
+    const struct allocation *a = find(j->uses, address(start));
+    const struct freed *freed = find_freed(j->uses, address(start));
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    struct text text = {0};
+    if (bytes == 0)
+        return false;
+    call_words(words, call);
+    if (a && a->kind == JUDGE_DEVICE && comm && a->device != comm->device) {
+        text_add(&text, "memory: %s of %s lies on another device than the communicator\n",
+                 which, call->at.call);
+        add_here(j, &text);
+        text_add(&text,
+                 "%s at %s\n"
+                 "  the buffer: %llu bytes of memory of device %d made at %s\n"
+                 "  communicator %d: rank %d of %d ranks, on device %d\n"
+                 "  Hint: NCCL takes memory of the communicator's own device: call "
+                 "cudaSetDevice"
+                 " before cudaMalloc.\n",
+                 words, place(j, call->at.site, where),
+                 (unsigned long long)(a->end - a->start), a->device,
+                 place(j, a->made.site, made), comm->number, comm->rank, comm->nranks,
+                 comm->device);
+        report(j, &text, true, mixed(call->at.site, 5));
+        return true;
+    }
+    if (a)
+        return too_long(j, a, address(start), bytes, which, words, call, call->at);
+    if (freed && (freed->kind == JUDGE_DEVICE || !j->options.kernels)) {
+        report_freed(j, which, words, call->at, freed);
+        return true;
+    }
+    if (j->options.kernels)
+        return false; // who knows who made it
+    text_add(&text, "memory: %s of %s is not memory that a GPU can use\n", which,
+             call->at.call);
+    add_here(j, &text);
+    text_add(
+        &text,
+        "%s at %s\n"
+        "  Hint: NCCL wants addresses from cudaMalloc (or ncclMemAlloc, cudaMallocHost,"
+        " cudaMallocManaged);\n"
+        "        the real NCCL stops here with an illegal memory access.\n",
+        words, place(j, call->at.site, where));
+    report(j, &text, true, mixed(call->at.site, 6));
+    return true;
+}
+
+/* In place is what NCCL calls it; any other overlap makes garbage. */
+static bool not_in_place(struct judge *j, const struct judge_call *call) {
+    uint64_t send = address(call->sendbuff), recv = address(call->recvbuff);
+    size_t out = call_send_bytes(j, call), in = call_recv_bytes(j, call);
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    if (!comm || !out || !in || send + out <= recv || recv + in <= send)
+        return false;
+    size_t block = call->count * call->type_bytes;
+    const char *rule = "sendbuff == recvbuff";
+    bool in_place = send == recv;
+    switch (call->kind) {
+    case JUDGE_ALL_GATHER:
+        rule = "sendbuff == recvbuff + rank * sendcount";
+        in_place = send == recv + (uint64_t)comm->rank * block;
+        break;
+    case JUDGE_REDUCE_SCATTER:
+        rule = "recvbuff == sendbuff + rank * recvcount";
+        in_place = recv == send + (uint64_t)comm->rank * block;
+        break;
+    case JUDGE_GATHER:
+        rule = "sendbuff == recvbuff + root * count";
+        in_place = send == recv + (uint64_t)call->root * block;
+        break;
+    case JUDGE_SCATTER:
+        rule = "recvbuff == sendbuff + root * count";
+        in_place = recv == send + (uint64_t)call->root * block;
+        break;
+    case JUDGE_ALL_TO_ALL:
+        rule = "never";
+        in_place = false;
+        break;
+    default: break;
+    }
+    if (in_place)
+        return false;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "mismatch: the buffers of %s overlap, and not as in place demands\n",
+             call->at.call);
+    add_here(j, &text);
+    text_add(&text,
+             "%s at %s, rank %d of the %d ranks of communicator %d\n"
+             "  Hint: in place is, for this operation: %s.\n"
+             "        The real NCCL overwrites data that it has not sent yet.\n",
+             call_words(words, call), place(j, call->at.site, where), comm->rank,
+             comm->nranks, comm->number, rule);
+    report(j, &text, true, mixed(call->at.site, 7));
+    return true;
+}
+
+static bool other_device(struct judge *j, const struct judge_call *call,
+                         const struct stream *stream) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    if (!comm || !stream || !stream->made.call || stream->device == comm->device)
+        return false;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE], made[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: the stream of %s belongs to another device than the communicator\n",
+             call->at.call);
+    add_here(j, &text);
+    text_add(&text,
+             "%s at %s\n"
+             "  the stream: on device %d, made at %s\n"
+             "  communicator %d: rank %d of %d ranks, on device %d\n"
+             "  Hint: call cudaSetDevice before cudaStreamCreate.\n",
+             call_words(words, call), place(j, call->at.site, where), stream->device,
+             place(j, stream->made.site, made), comm->number, comm->rank, comm->nranks,
+             comm->device);
+    report(j, &text, true, mixed(call->at.site, 8));
+    return true;
+}
+
+bool uses_check_call(struct judge *j, const struct judge_call *call,
+                     const struct stream *stream) {
+    return one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
+           one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
+           not_in_place(j, call) || other_device(j, call, stream);
+}
+
+int uses_of_call(struct judge *j, const struct judge_call *call,
+                 struct judge_range out[3]) {
+    size_t send = call_send_bytes(j, call), recv = call_recv_bytes(j, call);
+    int n = 0;
+    if (send)
+        out[n++] = (struct judge_range){call->sendbuff, send, false, true};
+    if (recv)
+        out[n++] = (struct judge_range){call->recvbuff, recv, true, true};
+    if (call->scalar)
+        out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true};
+    // Who asks a buffer that this rank's call leaves alone may well know that.
+    struct allocation *a = recv ? NULL : find(j->uses, address(call->recvbuff));
+    if (a)
+        mark_written(a, address(call->recvbuff), a->end);
+    return n;
+}
+
+/* --- Races ------------------------------------------------------------------------ */
+
+static void report_race(struct judge *j, const struct allocation *a,
+                        const struct use *use, bool write, const struct use *other,
+                        bool other_writes) {
+    char words[JUDGE_PLACE], there[JUDGE_PLACE], here[JUDGE_PLACE];
+    struct text text = {0};
+    bool copy = !other->is_call && (starts(other->at.call, "cudaMemcpy") ||
+                                    starts(other->at.call, "cudaMemset"));
+    text_add(&text, "race: %s\n",
+             other->makes ? "memory is used on a stream that does not know of it yet"
+             : use->launch && use->launch == other->launch
+                 ? "two branches of a graph use one buffer with no event between"
+             : use->legacy ? "a buffer is used while a queued operation still uses it"
+                           : "two streams use one buffer with no event between");
+    add_here(j, &text);
+    text_add(&text, "%s at %s %s what\n", use_words(words, use),
+             place(j, use->at.site, here), does(write));
+    text_add(&text, "  %s at %s %s, and nothing makes one wait for the other\n",
+             use_words(words, other), place(j, other->at.site, there),
+             other->makes ? "makes on its stream" : does(other_writes));
+    add_buffer(j, &text, a);
+    add_failures(j, &text);
+    if (use->legacy)
+        text_add(&text, "  Hint: call cudaStreamSynchronize first; the default"
+                        " stream does not wait for a non-blocking one.\n");
+    else if (other->legacy && copy)
+        text_add(
+            &text,
+            "  Hint: %s can return before the data is there, and a non-blocking stream"
+            " does not wait\n"
+            "        for the default stream: give the copy the same stream"
+            " (cudaMemcpyAsync, cudaMemsetAsync),\n"
+            "        or call cudaStreamSynchronize(0) after it.\n",
+            other->at.call);
+    else
+        text_add(&text, "  Hint: cudaEventRecord on the one stream,"
+                        " cudaStreamWaitEvent on the other.\n");
+    report(j, &text, true, pair_of(use->at.site, other->at.site));
+}
+
+static void forget_some(struct judge *j) {
+    struct uses *uses = j->uses;
+    if (history_parts() <= uses->forget_at)
+        return;
+    for (size_t i = 0; i < uses->n; i++)
+        history_forget(&uses->table[i]->history, &j->known);
+    uses->forget_at = 2 * history_parts() + 4096;
+}
+
+/* The part of a range that lies in its allocation; NULL: in none. */
+static struct allocation *part_of(struct judge *j, const struct judge_range *range,
+                                  uint64_t *from, uint64_t *to) {
+    struct allocation *a = range->bytes ? find(j->uses, address(range->start)) : NULL;
+    if (!a)
+        return NULL;
+    *from = address(range->start);
+    *to = *from + range->bytes < a->end ? *from + range->bytes : a->end;
+    return a;
+}
+
+void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
+              const struct clock *clock) {
+    uint64_t from, to;
+    bool its_write = false;
+    struct allocation *a = part_of(j, range, &from, &to);
+    if (!a)
+        return;
+    const struct use *other =
+        history_add(&a->history, from, to, range->write, use, clock, &its_write);
+    if (other)
+        report_race(j, a, use, range->write, other, its_write);
+    if (range->write && !use->makes)
+        mark_written(a, from, to);
+    forget_some(j);
+}
+
+void uses_undo(struct judge *j, const struct judge_range *range, struct use *use) {
+    uint64_t from, to;
+    struct allocation *a = part_of(j, range, &from, &to);
+    if (a)
+        history_undo(&a->history, from, to, use);
+}
+
+/* --- The calls of one group ------------------------------------------------------- */
+
+static void report_group(struct judge *j, const struct judge_range *a,
+                         const struct judge_call *one, const struct judge_range *b,
+                         const struct judge_call *other) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    const struct allocation *memory = find(j->uses, address(a->start));
+    text_add(&text, "race: two calls of one group use the same memory\n");
+    add_here(j, &text);
+    text_add(&text, "%s at %s %s what\n", call_words(words, one),
+             place(j, one->at.site, where), does(a->write));
+    text_add(&text, "  %s at %s %s\n", call_words(words, other),
+             place(j, other->at.site, where), does(b->write));
+    if (memory)
+        add_buffer(j, &text, memory);
+    text_add(&text,
+             "  Hint: the calls of a group happen at the same time, in no order.\n");
+    report(j, &text, true, pair_of(one->at.site, mixed(other->at.site, 9)));
+}
+
+/* A send to oneself and a receive from oneself of the same bytes: nothing to do. */
+static bool to_itself(struct judge *j, const struct judge_call *a,
+                      const struct judge_call *b) {
+    const struct comm_facts *comm = calls_comm(j, a->comm);
+    return comm && a->comm == b->comm && a->root == comm->rank && b->root == comm->rank &&
+           ((a->kind == JUDGE_SEND && b->kind == JUDGE_RECV &&
+             a->sendbuff == b->recvbuff) ||
+            (a->kind == JUDGE_RECV && b->kind == JUDGE_SEND &&
+             a->recvbuff == b->sendbuff));
+}
+
+struct ordered {
+    const struct judge_range *range;
+    int of, at;
+};
+
+static int by_start(const void *a, const void *b) {
+    const struct ordered *one = a, *other = b;
+    uint64_t x = address(one->range->start), y = address(other->range->start);
+    return x != y ? (x < y ? -1 : 1) : one->at - other->at;
+}
+
+void uses_group(struct judge *j, const struct judge_range *ranges, const int *of, int n,
+                const struct judge_call *const *calls) {
+    struct ordered *sorted = must_alloc((size_t)n * sizeof *sorted);
+    for (int i = 0; i < n; i++)
+        sorted[i] = (struct ordered){&ranges[i], of[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, by_start);
+    // Only where a range begins before one has ended that it may not meet, all are looked
+    // at.
+    uint64_t read_until = 0, written_until = 0;
+    for (int i = 0; i < n; i++) {
+        const struct judge_range *b = sorted[i].range;
+        uint64_t from = address(b->start), to = from + b->bytes;
+        if (from < written_until || (b->write && from < read_until))
+            for (int k = i - 1; k >= 0; k--) {
+                const struct judge_range *a = sorted[k].range;
+                const struct judge_call *one = calls[sorted[k].of],
+                                        *other = calls[sorted[i].of];
+                if (one == other || !(a->write || b->write) ||
+                    address(a->start) + a->bytes <= from || to <= address(a->start) ||
+                    to_itself(j, one, other) || !find(j->uses, from))
+                    continue;
+                bool as_made = sorted[k].of < sorted[i].of;
+                report_group(j, as_made ? a : b, as_made ? one : other, as_made ? b : a,
+                             as_made ? other : one);
+                break;
+            }
+        uint64_t *until = b->write ? &written_until : &read_until;
+        *until = to > *until ? to : *until;
+    }
+    free(sorted);
+}
+
+/* --- The host --------------------------------------------------------------------- */
+
+/* Whether the function of the program that runs in this thread comes after that use,
+ * which then has not begun. */
+static bool may_have_begun(const struct use *use, void *self) {
+    const struct judge *j = self;
+    const struct function *f = j->thread ? j->thread->function : NULL;
+    return !f || !function_before(f, use);
+}
+
+static bool not_of_default_stream(const struct use *use, void *self) {
+    return !use->legacy && may_have_begun(use, self);
+}
+
+static const struct use *unseen_use(struct judge *j, const struct allocation *a,
+                                    uint64_t from, uint64_t to, bool write,
+                                    bool *its_write) {
+    from = from > a->start ? from : a->start;
+    to = to < a->end ? to : a->end;
+    return history_beyond(&a->history, from, to, write, &j->known, may_have_begun, j,
+                          its_write);
+}
+
+static void report_host(struct judge *j, const char *verb, struct judge_at at,
+                        const struct use *use, bool in_stream) {
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "race: %s %s a buffer that a queued operation still uses\n", at.call,
+             verb);
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
+    add_queued(j, &text, use);
+    text_add(&text, "\n");
+    add_failures(j, &text);
+    text_add(&text, in_stream ? "  Hint: cudaEventRecord on the one stream,"
+                                " cudaStreamWaitEvent on the other.\n"
+                              : "  Hint: call cudaStreamSynchronize first: until then"
+                                " nothing is known of the operation.\n");
+    report(j, &text, true, pair_of(at.site, use->at.site));
+}
+
+void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at) {
+    struct uses *uses = j->uses;
+    size_t i = position_of(uses, address(start));
+    struct allocation *a = i > 0 ? uses->table[i - 1] : NULL;
+    if (!a || a->start != address(start))
+        return;
+    bool its_write;
+    // cudaFree waits for the default stream's own copies anyway.
+    const struct use *other =
+        history_beyond(&a->history, a->start, a->end, true,
+                       slot < 0 ? &j->known : order_clock(j->order, slot),
+                       slot < 0 ? not_of_default_stream : NULL, j, &its_write);
+    if (other && !a->of_graph)
+        report_host(j, "frees", at, other, slot >= 0);
+    uses->freed[uses->nfreed++ % REMEMBERED] =
+        (struct freed){a->start, a->end, a->kind, a->made, at};
+    take_out(uses, i - 1);
+}
+
+bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
+               bool device_too, struct judge_at at) {
+    struct uses *uses = j->uses;
+    uint64_t from = address(start), to = from + bytes;
+    bool wrong = false;
+    for (size_t i = bytes ? position_of(uses, to - 1) : 0; i-- > 0 && !wrong;) {
+        const struct allocation *a = uses->table[i];
+        if (a->end <= from)
+            break;
+        bool its_write;
+        const struct use *use = unseen_use(j, a, from, to, write, &its_write);
+        if (a->kind == JUDGE_DEVICE && !device_too) {
+            char where[JUDGE_PLACE];
+            struct text text = {0};
+            wrong = true;
+            text_add(&text, "memory: a buffer of %s is device memory\n", at.call);
+            add_here(j, &text);
+            text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
+            add_buffer(j, &text, a);
+            text_add(
+                &text,
+                starts(at.call, "MPI_")
+                    ? "  Hint: copy with cudaMemcpy to memory of the host, or let NCCL "
+                      "send it."
+                      " Only an MPI that was\n"
+                      "        built for CUDA takes this address; with any other it is a"
+                      " segmentation fault.\n"
+                    : "  Hint: only the GPU can use this address, and the call fails: "
+                      "copy with"
+                      " cudaMemcpy to memory\n"
+                      "        of the host.\n");
+            report(j, &text, true, mixed(at.site, 10));
+        } else if (use) {
+            wrong = true;
+            report_host(j, does(write), at, use, false);
+        }
+    }
+    return wrong;
+}
+
+bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
+                 uint64_t site) {
+    struct uses *uses = j->uses;
+    const struct allocation *a = find(uses, address(at));
+    const struct freed *gone = a ? NULL : find_freed(uses, address(at));
+    const char *verb = !write_known ? "touches" : write ? "writes to" : "reads";
+    char where[JUDGE_PLACE], made[JUDGE_PLACE], freed[JUDGE_PLACE];
+    struct text text = {0};
+    if (j->options.mode == JUDGE_OFF)
+        return false;
+    if (a && a->kind == JUDGE_DEVICE) {
+        text_add(&text, "memory: the host %s device memory\n", verb);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "at %s, byte %llu of %llu bytes of %s at %s\n"
+            "  Hint: only the GPU can use this address; copy with cudaMemcpy.\n"
+            "        On a real GPU the program ends here with a segmentation fault.\n",
+            place(j, site, where), (unsigned long long)(address(at) - a->start),
+            (unsigned long long)(a->end - a->start), a->made.call,
+            place(j, a->made.site, made));
+        report(j, &text, false, 0);
+        return true;
+    }
+    if (a) {
+        bool its_write;
+        const struct use *use = unseen_use(j, a, address(at), address(at) + 1,
+                                           write || !write_known, &its_write);
+        if (!use)
+            return false; // a neighbour on the same page
+        text_add(&text,
+                 "race: the host %s %s memory that a queued operation still uses\n", verb,
+                 kind_name(a->kind));
+        add_here(j, &text);
+        text_add(&text, "at %s, byte %llu of %llu bytes made at %s\n",
+                 place(j, site, where), (unsigned long long)(address(at) - a->start),
+                 (unsigned long long)(a->end - a->start), place(j, a->made.site, made));
+        add_queued(j, &text, use);
+        text_add(&text, ", which %s it\n", does(its_write));
+        add_failures(j, &text);
+        text_add(&text,
+                 "  Hint: call cudaStreamSynchronize first: until then nothing is known"
+                 " of the operation.\n");
+        report(j, &text, true, pair_of(site, use->at.site));
+        return j->options.mode == JUDGE_ON;
+    }
+    if (gone) {
+        text_add(&text, "memory: the host %s %s memory that was freed before\n", verb,
+                 kind_name(gone->kind));
+        add_here(j, &text);
+        text_add(&text, "at %s, byte %llu of %llu bytes made at %s, freed at %s\n",
+                 place(j, site, where), (unsigned long long)(address(at) - gone->start),
+                 (unsigned long long)(gone->end - gone->start),
+                 place(j, gone->made.site, made), place(j, gone->freed.site, freed));
+        report(j, &text, false, 0);
+        return true;
+    }
+    return false;
+}
+
+struct telling {
+    void (*each)(void *self, const void *start, size_t bytes, bool write);
+    void *self;
+};
+
+static void tell_one(void *self, uint64_t from, uint64_t to, bool write) {
+    struct telling *telling = self;
+    telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
+                  write);
+}
+
+void uses_each(struct judge *j, const void *start,
+               void (*each)(void *self, const void *start, size_t bytes, bool write),
+               void *self) {
+    const struct allocation *a = find(j->uses, address(start));
+    struct telling telling = {each, self};
+    if (a)
+        history_each(&a->history, &j->known, tell_one, &telling);
+}
+
+void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
+                     struct judge_at launch) {
+    const struct freed *freed = find_freed(j->uses, address(start));
+    char words[JUDGE_PLACE], where[JUDGE_PLACE], made[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: a graph is launched that uses memory which was freed\n");
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", launch.call, place(j, launch.site, where));
+    text_add(&text, "  captured: %s at %s\n", use_words(words, use),
+             place(j, use->at.site, where));
+    if (freed) {
+        text_add(&text, "  the buffer: %llu bytes of %s memory made at %s",
+                 (unsigned long long)(freed->end - freed->start), kind_name(freed->kind),
+                 place(j, freed->made.site, made));
+        text_add(&text, ", freed at %s\n", place(j, freed->freed.site, where));
+    }
+    text_add(
+        &text,
+        "  Hint: a graph keeps the addresses that it was captured with, not the memory:"
+        " free it after\n"
+        "        the last launch is done.\n");
+    report(j, &text, true, mixed(launch.site, use->at.site));
+}
+
+/* --- Left behind ------------------------------------------------------------------ */
+
+void add_left(struct judge *j, struct text *text, const char *what, size_t n,
+              uint64_t site) {
+    char where[JUDGE_PLACE];
+    if (n > 0)
+        text_add(text, "%s%zu %s%s (made at %s)", text->used ? ", " : "", n, what,
+                 n == 1 ? "" : "s", place(j, site, where));
+}
+
+void uses_left(struct judge *j, struct text *text) {
+    static const char *const names[] = {"device buffer", "pinned buffer",
+                                        "managed buffer"};
+    for (int kind = JUDGE_DEVICE; kind <= JUDGE_MANAGED; kind++) {
+        size_t n = 0;
+        uint64_t site = 0;
+        for (size_t i = 0; i < j->uses->n; i++) {
+            const struct allocation *a = j->uses->table[i];
+            if ((int)a->kind == kind && !a->of_graph) {
+                n++;
+                site = a->made.site;
+            }
+        }
+        add_left(j, text, names[kind], n, site);
+    }
+}
