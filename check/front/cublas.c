@@ -26,8 +26,7 @@ static cublasStatus_t status(cublasStatus_t result, struct judge_at at) {
     return result;
 }
 
-/* --- Handles
- * ------------------------------------------------------------------------------- */
+/* --- Handles -------------------------------------------------------------------- */
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     ENTER_AS("cublasCreate", cublasCreate_v2, handle);
@@ -109,8 +108,7 @@ const char *cublasGetStatusString(cublasStatus_t result) {
     return CALL(BELOW(cublasGetStatusString), result);
 }
 
-/* --- Operations
- * ---------------------------------------------------------------------------- */
+/* --- Operations ----------------------------------------------------------------- */
 
 /* What an operation reads or writes: a vector, a matrix, or a number that lies where
  * numbers do. */
@@ -134,7 +132,7 @@ static enum begun begins(cublasHandle_t handle, const struct use *uses, int nuse
         return UNSEEN;
     for (int i = 0; i < nuses; i++)
         if (!uses[i].number || found.on_device)
-            all = add_rows(&uses[i].rows, uses[i].write, ranges, &n) && all;
+            all = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n) && all;
     struct judge *j = front_in_stream(found.stream, found.device, &number);
     enum begun begun = number >= 0 ? GOES_ON : UNSEEN;
     if (number >= 0 && judge_op(j, number, ranges, all ? n : 0, !all, at)) {

@@ -10,8 +10,7 @@
 
 #include <stdlib.h>
 
-/* --- Errors
- * -------------------------------------------------------------------------------- */
+/* --- Errors --------------------------------------------------------------------- */
 
 /* Answers to a question, and what a program tries in order to see whether it works. */
 static bool expected(cudaError_t error) {
@@ -71,8 +70,7 @@ const char *cudaGetErrorString(cudaError_t error) {
     return CALL(BELOW(cudaGetErrorString), error);
 }
 
-/* --- Memory
- * -------------------------------------------------------------------------------- */
+/* --- Memory --------------------------------------------------------------------- */
 
 /* Where the program's allocations start; for cudaDeviceReset. */
 struct allocation {
@@ -140,9 +138,12 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, bool wai
         return answer(CALL(below, pointer), at);
     }
     forget(j, pointer, -1, at);
-    judge_wait_device(j, memory.device, at);
+    bool told = !group_is_open(); // it does not wait for what a group still holds back
+    if (told)
+        judge_wait_device(j, memory.device, at);
     front_out();
-    return wait_over(CALL(below, pointer), waits, at);
+    cudaError_t error = CALL(below, pointer);
+    return told ? wait_over(error, waits, at) : answer(error, at);
 }
 
 cudaError_t cudaFree(void *pointer) {
@@ -155,18 +156,9 @@ cudaError_t cudaFreeHost(void *pointer) {
     return release(BELOW(cudaFreeHost), pointer, false, at);
 }
 
-/* Memory of a graph is there whenever the graph is launched, not when it is captured. */
-static bool capturing(cudaStream_t stream) {
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (!stream || stream == cudaStreamLegacy)
-        return false;
-    CALL(BELOW(cudaStreamIsCapturing), stream, &status);
-    return status != cudaStreamCaptureStatusNone;
-}
-
 static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t bytes,
                                   cudaStream_t stream, struct judge_at at) {
-    if (error != cudaSuccess || !*pointer || bytes == 0 || capturing(stream))
+    if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
     allocation->device = current_device();
@@ -190,9 +182,8 @@ ON_STREAM(cudaMallocAsync, malloc_async,
 static cudaError_t free_async(void *pointer, cudaStream_t stream, struct judge_at at) {
     struct judge_memory memory;
     int number;
-    bool in_graph = capturing(stream);
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0 && !in_graph && known(j, pointer, &memory))
+    if (number >= 0 && known(j, pointer, &memory))
         forget(j, pointer, number, at);
     front_out();
     return answer(CALL(BELOW(cudaFreeAsync), pointer, stream), at);
@@ -200,13 +191,37 @@ static cudaError_t free_async(void *pointer, cudaStream_t stream, struct judge_a
 ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), pointer,
           stream)
 
-/* Memory that other processes know, or that is another's. */
 #if ALL_OF_CUDA || defined(CUDA_IPC_HANDLE_SIZE)
+/* Other processes may write there. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
     ENTER(cudaIpcGetMemHandle, handle, pointer);
     judge_memory_open(front_in(), pointer);
     front_out();
     return answer(CALL(BELOW(cudaIpcGetMemHandle), handle, pointer), at);
+}
+
+/* How large another process's allocation is, the driver knows. */
+static size_t bytes_at(const void *pointer) {
+    int (*range)(void **, size_t *, uintptr_t) = front_find("cuMemGetAddressRange_v2");
+    void *start;
+    size_t bytes;
+    return range && CALL(range, &start, &bytes, (uintptr_t)pointer) == 0 &&
+                   start == pointer
+               ? bytes
+               : 0;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
+                                 unsigned int flags) {
+    ENTER(cudaIpcOpenMemHandle, pointer, handle, flags);
+    cudaError_t error = CALL(BELOW(cudaIpcOpenMemHandle), pointer, handle, flags);
+    size_t bytes = error == cudaSuccess ? bytes_at(*pointer) : 0;
+    return made(error, pointer, bytes, JUDGE_PEER, at);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *pointer) {
+    ENTER(cudaIpcCloseMemHandle, pointer);
+    return release(BELOW(cudaIpcCloseMemHandle), pointer, false, at);
 }
 #endif
 
@@ -257,14 +272,14 @@ cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
 }
 #endif
 
-/* --- Copies
- * -------------------------------------------------------------------------------- */
+/* --- Copies --------------------------------------------------------------------- */
 
 enum place { UNKNOWN, PAGEABLE, PINNED, MANAGED, DEVICE };
 
 /* One side of a copy. */
 struct side {
     struct rows rows;
+    bool says_device; // the program does
     enum place place;
     int device; // that the memory belongs to
 };
@@ -277,8 +292,24 @@ struct copy {
     int number;
 };
 
-static struct side linear(const void *start, size_t bytes) {
-    return (struct side){.rows = {start, bytes, bytes, 1}};
+static struct side linear(const void *start, size_t bytes, bool says_device) {
+    return (struct side){{start, bytes, bytes, 1}, says_device, UNKNOWN, 0};
+}
+
+static bool to_device(enum cudaMemcpyKind kind) {
+    return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+}
+
+static bool from_device(enum cudaMemcpyKind kind) {
+    return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+}
+
+static bool capturing(cudaStream_t stream) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (!stream || stream == cudaStreamLegacy)
+        return false;
+    CALL(BELOW(cudaStreamIsCapturing), stream, &status);
+    return status != cudaStreamCaptureStatusNone;
 }
 
 static bool find_place(struct judge *j, struct side *side) {
@@ -316,8 +347,8 @@ static bool tell_copy(struct judge *j, const struct copy *copy, struct judge_at 
     struct judge_range ranges[2 * MOST_ROWS];
     int n = 0;
     bool set = copy->from.place == UNKNOWN;
-    if (add_rows(&copy->to.rows, true, ranges, &n) &&
-        (set || add_rows(&copy->from.rows, false, ranges, &n)))
+    if (add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n) &&
+        (set || add_rows(&copy->from.rows, false, copy->from.says_device, ranges, &n)))
         return judge_op(j, copy->number, ranges, n, false, at);
     return judge_op(j, copy->number, NULL, 0, true, at);
 }
@@ -338,7 +369,7 @@ static void find_waits(struct copy *copy) {
     else if (copy->to.place == PAGEABLE || (to_host && from_host))
         copy->waits = ALL;
     else if (copy->asynchronous)
-        copy->waits = copy->from.place == PAGEABLE ? PERHAPS : NO;
+        copy->waits = copy->from.place == PAGEABLE && !group_is_open() ? PERHAPS : NO;
     else if (copy->from.place == PAGEABLE && copy->to.place == DEVICE)
         copy->waits = BEFORE;
     else
@@ -448,19 +479,21 @@ static cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_
 #endif
 #define NOTHING ((struct side){.place = UNKNOWN})
 
-COPY_FUNCTION(cudaMemcpy, linear(to, bytes), linear(from, bytes),
+COPY_FUNCTION(cudaMemcpy, linear(to, bytes, to_device(kind)),
+              linear(from, bytes, from_device(kind)),
               (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind), to,
               from, bytes, kind)
-COPY_FUNCTION_ASYNC(cudaMemcpyAsync, linear(to, bytes), linear(from, bytes),
+COPY_FUNCTION_ASYNC(cudaMemcpyAsync, linear(to, bytes, to_device(kind)),
+                    linear(from, bytes, from_device(kind)),
                     (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                      cudaStream_t stream),
                     to, from, bytes, kind, stream)
-COPY_FUNCTION(cudaMemset, linear(to, bytes), NOTHING, (void *to, int value, size_t bytes),
-              to, value, bytes)
-COPY_FUNCTION_ASYNC(cudaMemsetAsync, linear(to, bytes), NOTHING,
+COPY_FUNCTION(cudaMemset, linear(to, bytes, true), NOTHING,
+              (void *to, int value, size_t bytes), to, value, bytes)
+COPY_FUNCTION_ASYNC(cudaMemsetAsync, linear(to, bytes, true), NOTHING,
                     (void *to, int value, size_t bytes, cudaStream_t stream), to, value,
                     bytes, stream)
-PLAIN_COPY_ASYNC(cudaMemcpyPeerAsync, linear(to, bytes), linear(from, bytes),
+PLAIN_COPY_ASYNC(cudaMemcpyPeerAsync, linear(to, bytes, true), linear(from, bytes, true),
                  (void *to, int to_device, const void *from, int from_device,
                   size_t bytes, cudaStream_t stream),
                  to, to_device, from, from_device, bytes, stream)
@@ -471,7 +504,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
                            size_t bytes) {
     ENTER(cudaMemcpyPeer, to, to_device, from, from_device, bytes);
     const int devices[] = {current_device(), to_device, from_device};
-    struct copy copy = {.to = linear(to, bytes), .from = linear(from, bytes)};
+    struct copy copy = {.to = linear(to, bytes, true), .from = linear(from, bytes, true)};
     struct judge *j = front_in();
     for (int i = 0; i < 3; i++) {
         judge_wait_device(j, devices[i], at);
@@ -491,8 +524,10 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
 }
 
 #if ALL_OF_CUDA
-static struct side pitched(const void *start, size_t pitch, size_t width, size_t height) {
-    return (struct side){.rows = {start, pitch, height ? width : 0, height}};
+static struct side pitched(const void *start, size_t pitch, size_t width, size_t height,
+                           bool says_device) {
+    return (struct side){
+        {start, pitch, height ? width : 0, height}, says_device, UNKNOWN, 0};
 }
 
 /* Of a shape that is not told; without an address it is an array or a symbol. */
@@ -501,21 +536,22 @@ static struct side somewhere(const void *start) {
                          .place = start ? UNKNOWN : DEVICE};
 }
 
-COPY_FUNCTION(cudaMemcpy2D, pitched(to, tpitch, width, height),
-              pitched(from, fpitch, width, height),
+COPY_FUNCTION(cudaMemcpy2D, pitched(to, tpitch, width, height, to_device(kind)),
+              pitched(from, fpitch, width, height, from_device(kind)),
               (void *to, size_t tpitch, const void *from, size_t fpitch, size_t width,
                size_t height, enum cudaMemcpyKind kind),
               to, tpitch, from, fpitch, width, height, kind)
-COPY_FUNCTION_ASYNC(cudaMemcpy2DAsync, pitched(to, tpitch, width, height),
-                    pitched(from, fpitch, width, height),
+COPY_FUNCTION_ASYNC(cudaMemcpy2DAsync,
+                    pitched(to, tpitch, width, height, to_device(kind)),
+                    pitched(from, fpitch, width, height, from_device(kind)),
                     (void *to, size_t tpitch, const void *from, size_t fpitch,
                      size_t width, size_t height, enum cudaMemcpyKind kind,
                      cudaStream_t stream),
                     to, tpitch, from, fpitch, width, height, kind, stream)
-COPY_FUNCTION(cudaMemset2D, pitched(to, pitch, width, height), NOTHING,
+COPY_FUNCTION(cudaMemset2D, pitched(to, pitch, width, height, true), NOTHING,
               (void *to, size_t pitch, int value, size_t width, size_t height), to, pitch,
               value, width, height)
-COPY_FUNCTION_ASYNC(cudaMemset2DAsync, pitched(to, pitch, width, height), NOTHING,
+COPY_FUNCTION_ASYNC(cudaMemset2DAsync, pitched(to, pitch, width, height, true), NOTHING,
                     (void *to, size_t pitch, int value, size_t width, size_t height,
                      cudaStream_t stream),
                     to, pitch, value, width, height, stream)
@@ -536,34 +572,37 @@ COPY_FUNCTION_ASYNC(cudaMemcpy3DPeerAsync, somewhere(p->dstPtr.ptr),
                     somewhere(p->srcPtr.ptr),
                     (const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream), p,
                     stream)
-COPY_FUNCTION(cudaMemcpyToSymbol, somewhere(NULL), linear(from, bytes),
+COPY_FUNCTION(cudaMemcpyToSymbol, somewhere(NULL), linear(from, bytes, from_device(kind)),
               (const void *symbol, const void *from, size_t bytes, size_t offset,
                enum cudaMemcpyKind kind),
               symbol, from, bytes, offset, kind)
-COPY_FUNCTION_ASYNC(cudaMemcpyToSymbolAsync, somewhere(NULL), linear(from, bytes),
+COPY_FUNCTION_ASYNC(cudaMemcpyToSymbolAsync, somewhere(NULL),
+                    linear(from, bytes, from_device(kind)),
                     (const void *symbol, const void *from, size_t bytes, size_t offset,
                      enum cudaMemcpyKind kind, cudaStream_t stream),
                     symbol, from, bytes, offset, kind, stream)
-COPY_FUNCTION(cudaMemcpyFromSymbol, linear(to, bytes), somewhere(NULL),
+COPY_FUNCTION(cudaMemcpyFromSymbol, linear(to, bytes, to_device(kind)), somewhere(NULL),
               (void *to, const void *symbol, size_t bytes, size_t offset,
                enum cudaMemcpyKind kind),
               to, symbol, bytes, offset, kind)
-COPY_FUNCTION_ASYNC(cudaMemcpyFromSymbolAsync, linear(to, bytes), somewhere(NULL),
+COPY_FUNCTION_ASYNC(cudaMemcpyFromSymbolAsync, linear(to, bytes, to_device(kind)),
+                    somewhere(NULL),
                     (void *to, const void *symbol, size_t bytes, size_t offset,
                      enum cudaMemcpyKind kind, cudaStream_t stream),
                     to, symbol, bytes, offset, kind, stream)
-COPY_FUNCTION(cudaMemcpy2DToArray, somewhere(NULL), pitched(from, pitch, width, height),
+COPY_FUNCTION(cudaMemcpy2DToArray, somewhere(NULL),
+              pitched(from, pitch, width, height, from_device(kind)),
               (cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                size_t width, size_t height, enum cudaMemcpyKind kind),
               to, x, y, from, pitch, width, height, kind)
-COPY_FUNCTION(cudaMemcpy2DFromArray, pitched(to, pitch, width, height), somewhere(NULL),
+COPY_FUNCTION(cudaMemcpy2DFromArray, pitched(to, pitch, width, height, to_device(kind)),
+              somewhere(NULL),
               (void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
                size_t width, size_t height, enum cudaMemcpyKind kind),
               to, pitch, from, x, y, width, height, kind)
 #endif
 
-/* --- Devices
- * ------------------------------------------------------------------------------- */
+/* --- Devices -------------------------------------------------------------------- */
 
 cudaError_t cudaDeviceSynchronize(void) {
     ENTER(cudaDeviceSynchronize);
@@ -630,8 +669,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return CALL(BELOW(cudaGetDeviceCount), count);
 }
 
-/* --- Streams
- * ------------------------------------------------------------------------------- */
+/* --- Streams -------------------------------------------------------------------- */
 
 static cudaError_t stream_there(cudaError_t error, const cudaStream_t *stream,
                                 unsigned int flags, struct judge_at at) {
@@ -694,8 +732,7 @@ static cudaError_t stream_query(cudaStream_t stream, struct judge_at at) {
 }
 ON_STREAM(cudaStreamQuery, stream_query, (cudaStream_t stream), stream)
 
-/* --- Events
- * -------------------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------------- */
 
 struct event {
     int number, device;
@@ -858,8 +895,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     return elapsed(CALL(BELOW(cudaEventElapsedTime), ms, start, end), start, end, at);
 }
 
-/* --- Functions of the program that run on a stream
- * ------------------------------------------ */
+/* --- Functions of the program that run on a stream ------------------------------ */
 
 __thread bool in_host_function;
 
@@ -967,8 +1003,7 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
            unsigned int flags),
           stream, callback, data, flags)
 
-/* --- Kernels
- * ------------------------------------------------------------------------------- */
+/* --- Kernels -------------------------------------------------------------------- */
 
 static void kernel(cudaStream_t stream, struct judge_at at) {
     int number;

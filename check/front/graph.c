@@ -30,8 +30,7 @@ static int drop(struct table *table, const void *handle) {
     return number;
 }
 
-/* --- Capture
- * ------------------------------------------------------------------------------- */
+/* --- Capture -------------------------------------------------------------------- */
 
 static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
                                  struct judge_at at) {
@@ -81,8 +80,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
     return answer(CALL(BELOW(cudaStreamIsCapturing), stream, status), at);
 }
 
-/* --- Graphs
- * -------------------------------------------------------------------------------- */
+/* --- Graphs --------------------------------------------------------------------- */
 
 static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *executable,
                                 cudaGraph_t graph, struct judge_at at) {

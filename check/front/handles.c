@@ -16,8 +16,7 @@ void *front_alloc(size_t bytes) {
     return memory;
 }
 
-/* --- Tables
- * -------------------------------------------------------------------------------- */
+/* --- Tables --------------------------------------------------------------------- */
 
 /* Where `key` is, or would go: the slots from the one that it is hashed to, up to a free
  * one. */
@@ -74,12 +73,10 @@ void table_remove(struct table *table, const void *key) {
     }
 }
 
-/* --- Streams
- * ------------------------------------------------------------------------------- */
+/* --- Streams -------------------------------------------------------------------- */
 
 struct stream {
     int number, device; // number -1: destroyed; its handle may come again
-    bool implicit; // the program did not make it, or not by a call that is known here
 };
 
 enum { MAX_DEVICES = 256 };
@@ -90,11 +87,11 @@ static char legacy[MAX_DEVICES];
 static __thread char per_thread[MAX_DEVICES];
 
 static int announce(struct judge *j, const void *key, enum judge_stream_kind kind,
-                    int device, bool implicit, struct judge_at at) {
+                    int device, struct judge_at at) {
     struct stream *stream = table_get(&streams, key);
     if (!stream)
         table_put(&streams, key, stream = front_alloc(sizeof *stream));
-    *stream = (struct stream){judge_stream_made(j, kind, device, at), device, implicit};
+    *stream = (struct stream){judge_stream_made(j, kind, device, at), device};
     return stream->number;
 }
 
@@ -137,28 +134,26 @@ struct judge *front_in_stream(cudaStream_t handle, int device, int *number) {
         *number = stream->number;
         return j;
     }
-    struct judge_at at = {own ? "cudaStreamPerThread" : "the default stream", 0};
+    // Without a name it is none of those that the program has to destroy.
+    const struct judge_at nobody = {NULL, 0};
     if (is_default) {
-        *number = announce(j, key, own ? JUDGE_BLOCKING : JUDGE_LEGACY, device, true, at);
+        *number = announce(j, key, own ? JUDGE_BLOCKING : JUDGE_LEGACY, device, nobody);
         return j;
     }
     unsigned flags = cudaStreamDefault;
     front_out();
     bool known = ask(handle, &flags, &device);
     j = front_in();
-    at.call = "another library";
-    *number = known ? announce(j, key,
-                               flags & cudaStreamNonBlocking ? JUDGE_NON_BLOCKING
-                                                             : JUDGE_BLOCKING,
-                               device, true, at)
+    bool blocking = !(flags & cudaStreamNonBlocking);
+    *number = known ? announce(j, key, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING,
+                               device, nobody)
                     : -1;
     return j;
 }
 
 void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
                  struct judge_at at) {
-    announce(j, handle, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING, device, false,
-             at);
+    announce(j, handle, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING, device, at);
 }
 
 void stream_gone(struct judge *j, cudaStream_t handle) {
@@ -172,30 +167,30 @@ void stream_gone(struct judge *j, cudaStream_t handle) {
 void streams_reset(struct judge *j, int device) {
     for (size_t i = 0; i < streams.size; i++) {
         struct stream *stream = streams.at[i].value;
-        if (!stream || stream->number < 0)
-            continue;
-        if (device >= 0 ? stream->device != device : !stream->implicit)
+        if (!stream || stream->number < 0 || stream->device != device)
             continue;
         judge_stream_gone(j, stream->number);
         stream->number = -1;
     }
 }
 
-/* --- Ranges
- * -------------------------------------------------------------------------------- */
+/* --- Ranges --------------------------------------------------------------------- */
 
-bool add_rows(const struct rows *rows, bool write, struct judge_range *ranges, int *n) {
+bool add_rows(const struct rows *rows, bool write, bool device,
+              struct judge_range *ranges, int *n) {
+    struct judge_range range = {rows->start, rows->width * rows->height, write, device};
     if (rows->height == 0)
         return false;
     if (rows->height == 1 || rows->pitch == rows->width) {
-        ranges[(*n)++] =
-            (struct judge_range){rows->start, rows->width * rows->height, write};
+        ranges[(*n)++] = range;
         return true;
     }
     if (rows->height > MOST_ROWS)
         return false;
-    for (size_t i = 0; i < rows->height; i++)
-        ranges[(*n)++] = (struct judge_range){(const char *)rows->start + i * rows->pitch,
-                                              rows->width, write};
+    range.bytes = rows->width;
+    for (size_t i = 0; i < rows->height; i++) {
+        range.start = (const char *)rows->start + i * rows->pitch;
+        ranges[(*n)++] = range;
+    }
     return true;
 }

@@ -18,8 +18,7 @@
 #define ALL_OF_CUDA 1
 #endif
 
-/* --- From a handle to what is known of it
- * -------------------------------------------------- */
+/* --- From a handle to what is known of it --------------------------------------- */
 
 struct table {
     struct {
@@ -33,8 +32,7 @@ void table_put(struct table *table, const void *key, void *value);
 void table_remove(struct table *table, const void *key);
 void *front_alloc(size_t bytes); // zeroed; never NULL
 
-/* --- Streams
- * ------------------------------------------------------------------------------- */
+/* --- Streams -------------------------------------------------------------------- */
 
 /* front_in, and the number of a stream: the default ones are those of `device`, or with
  * -1 of the current one. A stream that was made by unknown means is announced. -1: no
@@ -47,8 +45,7 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
-/* --- Ranges
- * -------------------------------------------------------------------------------- */
+/* --- Ranges --------------------------------------------------------------------- */
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
  * gaps, or all in one. Height 0: where exactly is not known. */
@@ -59,10 +56,10 @@ struct rows {
 enum { MOST_ROWS = 64 };
 /* Adds up to MOST_ROWS ranges; false if that does not do. What lies in the gaps is not
  * theirs. */
-bool add_rows(const struct rows *rows, bool write, struct judge_range *ranges, int *n);
+bool add_rows(const struct rows *rows, bool write, bool device,
+              struct judge_range *ranges, int *n);
 
-/* --- What cuda.c has for the others
- * --------------------------------------------------------- */
+/* --- What cuda.c has for the others --------------------------------------------- */
 
 int current_device(void); // outside of front_in
 
@@ -76,6 +73,8 @@ int current_device(void); // outside of front_in
     FRONT_PASS(name, ##__VA_ARGS__);                                             \
     const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
     check_host_function(at)
+
+bool group_is_open(void); // nccl.c: in this thread
 
 extern __thread bool in_host_function; // this thread runs one of the program's
 void host_function_calls(struct judge_at at);

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Communicators
- * ------------------------------------------------------------------------- */
+/* --- Communicators -------------------------------------------------------------- */
 
 struct redop { // made by ncclRedOpCreatePreMulSum
     struct redop *next;
@@ -44,6 +43,10 @@ static __thread struct {
     int depth;
     struct made *makes; // those of the open group
 } group;
+
+bool group_is_open(void) {
+    return group.depth > 0;
+}
 
 static struct comm *known(ncclComm_t handle) {
     return table_get(&comms, handle);
@@ -97,8 +100,7 @@ static void look_again(ncclComm_t handle) {
         comm_is_there(handle, like);
 }
 
-/* --- Failures
- * ------------------------------------------------------------------------------ */
+/* --- Failures ------------------------------------------------------------------- */
 
 static const char *in_words(ncclResult_t result, char *out, size_t bytes) {
     const char *last = CALL(PNCCL(ncclGetLastError), NULL);
@@ -167,8 +169,7 @@ const char *ncclGetLastError(ncclComm_t comm) {
     return CALL(PNCCL(ncclGetLastError), gone ? NULL : comm);
 }
 
-/* --- Making them
- * --------------------------------------------------------------------------- */
+/* --- Making them ---------------------------------------------------------------- */
 
 static uint64_t hash(const void *data, size_t bytes, uint64_t before) {
     const unsigned char *at = data;
@@ -293,7 +294,12 @@ ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     ENTER_NCCL(ncclGetUniqueId, id);
-    return answer_nccl(CALL(PNCCL(ncclGetUniqueId), id), at);
+    ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    judge_id_made(front_in(), hash(id, sizeof *id, 0), at);
+    front_out();
+    return result;
 }
 
 ncclResult_t ncclGetVersion(int *version) {
@@ -357,8 +363,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
 }
 #endif
 
-/* --- Giving them up
- * ------------------------------------------------------------------------ */
+/* --- Giving them up ------------------------------------------------------------- */
 
 /* `gone`: the handle is none any more. */
 static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
@@ -414,8 +419,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
 }
 #endif
 
-/* --- Asking them
- * --------------------------------------------------------------------------- */
+/* --- Asking them ---------------------------------------------------------------- */
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclComm_t comm = handle;
@@ -445,8 +449,7 @@ ASKS(ncclCommCount, int *)
 ASKS(ncclCommCuDevice, int *)
 ASKS(ncclCommUserRank, int *)
 
-/* --- Memory
- * -------------------------------------------------------------------------------- */
+/* --- Memory --------------------------------------------------------------------- */
 
 #if NCCL_VERSION_CODE >= 21900
 ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
@@ -498,8 +501,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
 }
 #endif
 
-/* --- Groups
- * -------------------------------------------------------------------------------- */
+/* --- Groups --------------------------------------------------------------------- */
 
 ncclResult_t ncclGroupStart(void) {
     ENTER_NCCL(ncclGroupStart);
@@ -556,8 +558,7 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
 }
 #endif
 
-/* --- Reductions of the program's own
- * -------------------------------------------------------- */
+/* --- Reductions of the program's own -------------------------------------------- */
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
                                       ncclScalarResidence_t residence, ncclComm_t comm) {
@@ -598,8 +599,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
     return answer_nccl(CALL(PNCCL(ncclRedOpDestroy), op, comm), at);
 }
 
-/* --- Collectives and point to point
- * --------------------------------------------------------- */
+/* --- Collectives and point to point --------------------------------------------- */
 
 enum { NO_ROOT = -1 };
 
