@@ -1,0 +1,137 @@
+/*
+ * front.h: what the front's files share.
+ *
+ * The front has the public functions of CUDA, cuBLAS, NCCL and MPI. Each tells the judge
+ * what the program does, and calls the function of the same name below: in the CPU build
+ * the stand-in's, which is linked behind it (FRONT_LINKED); on GPUs, where the front is
+ * loaded before the program's own libraries, the real one.
+ *
+ *   start.c   settings, the judge, the way between the judges of the ranks, the end of
+ * the job place.c   the line of a call guard.c   host memory that is touched too early
+ *   mpi.c     MPI's functions (most of them made of mpi.list)
+ *   cuda.c, graph.c, cublas.c, nccl.c   the others
+ */
+#ifndef FRONT_H
+#define FRONT_H
+
+#include "../judge.h"
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* --- What lies below
+ * ----------------------------------------------------------------------- */
+
+/* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL has
+ * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
+ * MPI under PMPI_. NULL where the library below is older than the function. */
+#ifdef FRONT_LINKED
+#define BELOW(name)                             \
+    ({                                          \
+        extern __typeof__(name) standin_##name; \
+        (__typeof__(&(name)))&standin_##name;   \
+    })
+#define PNCCL(name)                      \
+    ({                                   \
+        extern __typeof__(name) p##name; \
+        (__typeof__(&(name)))&p##name;   \
+    })
+#else
+#define BELOW(name)                    \
+    ({                                 \
+        static void *found;            \
+        if (!found)                    \
+            found = front_find(#name); \
+        (__typeof__(&(name)))found;    \
+    })
+#define PNCCL(name)                        \
+    ({                                     \
+        static void *found;                \
+        if (!found)                        \
+            found = front_find("p" #name); \
+        (__typeof__(&(name)))found;        \
+    })
+#endif
+void *
+front_find(const char *name); // the next definition of a function; NULL: there is none
+
+/* --- Entering
+ * ------------------------------------------------------------------------------ */
+
+/* How deep this thread is in the front, or below it: libraries call each other's public
+ * functions, and what they do there is not the program's doing. */
+extern __thread int front_depth;
+extern bool
+    front_on; // the checks are not switched off, and nothing made the front give up
+
+static inline bool front_passes(void) {
+    return front_depth > 0 || !front_on;
+}
+
+/* The first lines of a public function: passes on what is not the program's own call, and
+ * notes where the call stands. */
+#define FRONT_PASS(name, ...)                \
+    do {                                     \
+        if (front_passes())                  \
+            return BELOW(name)(__VA_ARGS__); \
+    } while (0)
+#define FRONT_PASS_NCCL(name, ...)           \
+    do {                                     \
+        if (front_passes())                  \
+            return PNCCL(name)(__VA_ARGS__); \
+    } while (0)
+#define AT_HERE \
+    const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
+uint64_t front_site(void *return_address);
+
+/* Calls what lies below, so that what it calls itself passes through:
+ * CALL(BELOW(cudaMalloc), p, n) */
+#define CALL(function, ...)                                                        \
+    ({                                                                             \
+        front_depth++;                                                             \
+        __typeof__((function)(__VA_ARGS__)) call_result = (function)(__VA_ARGS__); \
+        front_depth--;                                                             \
+        call_result;                                                               \
+    })
+
+/* Between the two lie the events that are told to the judge. Nothing below is called
+ * there. */
+struct judge *front_in(void);
+void front_out(void);
+
+/* The program's own function is called from below (a host function, a callback): what it
+ * calls is the program's again, and it is a thread of its own to the judge. */
+struct front_own {
+    int depth, thread;
+};
+struct front_own front_function_begins(void);
+void front_function_ends(struct front_own before);
+
+/* --- The job
+ * ------------------------------------------------------------------------------- */
+
+/* Where a communicator is about to be made: the helper thread that lets the judges talk
+ * is started; and in the CPU build MPI, if the launcher started several processes and the
+ * program has not. */
+void front_communicates(void);
+bool front_mpi_is_there(void); // MPI was started and not ended
+extern const char *front_host;
+
+/* --- place.c --- */
+void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
+
+/* --- guard.c --- */
+void guard_install(void);
+void guard_changed(void *self, const void *allocation); // its uses have changed
+void guard_apply(struct judge *j);     // closes and opens pages accordingly
+void guard_never(const void *address); // not the pages of this allocation (windows)
+
+/* --- standin --- */
+/* Below is the stand-in, and it wants to know when the host waits elsewhere; NULL: GPUs.
+ */
+extern void standin_host_blocks(int begins) __attribute__((weak));
+
+#endif

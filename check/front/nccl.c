@@ -1,0 +1,743 @@
+/*
+ * nccl.c: NCCL's functions.
+ *
+ * Each is told before it is called, since the others may wait for it and it for them; one
+ * that fails is taken back. A communicator is known from the moment it is there: behind
+ * the call that makes it, behind ncclGroupEnd, or, where it does not block, when
+ * ncclCommGetAsyncError says so. One that was given up stays known, so that using it can
+ * be named instead of reading freed memory. NCCL User Guide, "Creating a Communicator",
+ * "Group Calls", "Fault Tolerance".
+ */
+#include "handles.h"
+
+#include <nccl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Communicators -------------------------------------------------------------- */
+
+struct redop { // made by ncclRedOpCreatePreMulSum
+    struct redop *next;
+    ncclRedOp_t op;
+    const void *scalar; // on the device; NULL: it was read already
+};
+
+struct comm {
+    enum { COMING, THERE, GONE } state;
+    int number; // the judge's; not while it is coming
+    uint64_t id;
+    int rank, nranks, device; // rank -1: to be asked
+    struct redop *redops;
+    struct judge_at at;
+};
+static struct table comms;
+
+/* A communicator that a call of this thread makes: where it will be written to, and what
+ * is known. */
+struct made {
+    struct made *next;
+    ncclComm_t *out;
+    struct comm like;
+};
+static __thread struct {
+    int depth;
+    struct made *makes; // those of the open group
+} group;
+
+bool group_is_open(void) {
+    return group.depth > 0;
+}
+
+static struct comm *known(ncclComm_t handle) {
+    return table_get(&comms, handle);
+}
+
+static const struct comm *announce(struct judge *j, ncclComm_t handle,
+                                   const struct comm *like) {
+    struct comm *comm = known(handle);
+    if (!comm)
+        table_put(&comms, handle, comm = front_alloc(sizeof *comm));
+    while (comm->redops) {
+        struct redop *first = comm->redops;
+        comm->redops = first->next;
+        free(first);
+    }
+    *comm = *like;
+    if (comm->state == THERE)
+        comm->number = judge_comm_made(j, comm->id, comm->rank, comm->nranks,
+                                       comm->device, comm->at);
+    return comm;
+}
+
+/* Outside of front_in: what a split made is asked for. */
+static void complete(ncclComm_t handle, struct comm *comm) {
+    if (comm->rank >= 0)
+        return;
+    CALL(PNCCL(ncclCommUserRank), handle, &comm->rank);
+    CALL(PNCCL(ncclCommCount), handle, &comm->nranks);
+    CALL(PNCCL(ncclCommCuDevice), handle, &comm->device);
+}
+
+static void comm_is_there(ncclComm_t handle, struct comm like) {
+    like.state = THERE;
+    complete(handle, &like);
+    announce(front_in(), handle, &like);
+    front_out();
+}
+
+/* A communicator that does not block and was coming may be there by now. */
+static void look_again(ncclComm_t handle) {
+    struct comm *comm, like;
+    ncclResult_t state;
+    front_in();
+    comm = known(handle);
+    bool coming = comm && comm->state == COMING;
+    if (coming)
+        like = *comm;
+    front_out();
+    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
+        state == ncclSuccess)
+        comm_is_there(handle, like);
+}
+
+/* --- Failures ------------------------------------------------------------------- */
+
+static const char *in_words(ncclResult_t result, char *out, size_t bytes) {
+    const char *last = CALL(PNCCL(ncclGetLastError), NULL);
+    const char *text = last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result);
+    snprintf(out, bytes, "%s", text);
+    out[strcspn(out, "\n")] = '\0';
+    return out;
+}
+
+static bool failed(ncclResult_t result) {
+    return result != ncclSuccess && result != ncclInProgress;
+}
+
+static ncclResult_t answer_nccl(ncclResult_t result, struct judge_at at) {
+    char text[256];
+    if (!failed(result))
+        return result;
+    in_words(result, text, sizeof text);
+    judge_failed(front_in(), false, text, at);
+    front_out();
+    return result;
+}
+
+/* Behind a call that waited. */
+static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
+    judge_wait_end(front_in(), result == ncclSuccess);
+    front_out();
+    return answer_nccl(result, at);
+}
+
+/* The first lines of a function. */
+#define ENTER_NCCL(name, ...)             \
+    FRONT_PASS_NCCL(name, ##__VA_ARGS__); \
+    AT_HERE;                              \
+    check_host_function(at)
+
+/* The same for one that uses a communicator: one that was given up is not passed on. */
+static bool given_up(ncclComm_t handle, struct judge_at at) {
+    struct judge *j = front_in();
+    const struct comm *comm = known(handle);
+    bool gone = comm && comm->state == GONE;
+    if (gone)
+        judge_comm_used_after(j, comm->number, at);
+    front_out();
+    return gone;
+}
+#define ENTER_COMM(name, ...)        \
+    ENTER_NCCL(name, ##__VA_ARGS__); \
+    if (given_up(comm, at))          \
+    return ncclInvalidArgument
+
+const char *ncclGetErrorString(ncclResult_t result) {
+    FRONT_PASS_NCCL(ncclGetErrorString, result);
+    judge_looked(front_in());
+    front_out();
+    return CALL(PNCCL(ncclGetErrorString), result);
+}
+
+const char *ncclGetLastError(ncclComm_t comm) {
+    FRONT_PASS_NCCL(ncclGetLastError, comm);
+    front_in();
+    bool gone = known(comm) && known(comm)->state == GONE;
+    front_out();
+    judge_looked(front_in());
+    front_out();
+    return CALL(PNCCL(ncclGetLastError), gone ? NULL : comm);
+}
+
+/* --- Making them ---------------------------------------------------------------- */
+
+static uint64_t hash(const void *data, size_t bytes, uint64_t before) {
+    const unsigned char *at = data;
+    uint64_t h = before ^ UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    return h ^ h >> 29;
+}
+
+/* The call that makes `out` begins. In a group it happens at the end. */
+static struct made *making(ncclComm_t *out, struct comm like) {
+    struct made *made = front_alloc(sizeof *made);
+    *made = (struct made){group.makes, out, like};
+    group.makes = made;
+    return made;
+}
+
+/* What the calls made that are told of since the group began, or by this one alone. */
+static void makes_end(ncclResult_t result) {
+    while (group.makes) {
+        struct made made = *group.makes;
+        free(group.makes);
+        group.makes = made.next;
+        if (failed(result) || !made.out || !*made.out)
+            continue;
+        if (result == ncclSuccess) {
+            comm_is_there(*made.out, made.like);
+            continue;
+        }
+        made.like.state = COMING;
+        announce(front_in(), *made.out, &made.like);
+        front_out();
+    }
+}
+
+static void drop_newest_make(void) {
+    struct made *newest = group.makes;
+    group.makes = newest->next;
+    free(newest);
+}
+
+/* Behind a call that makes a communicator, inside a group or not. */
+static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
+    if (group.depth > 0) {
+        if (failed(result))
+            drop_newest_make();
+        return answer_nccl(result, at);
+    }
+    judge_wait_end(front_in(), result == ncclSuccess);
+    front_out();
+    makes_end(result);
+    return answer_nccl(result, at);
+}
+
+static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
+                  struct judge_at at) {
+    struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
+    front_communicates();
+    join.device = current_device();
+    CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
+    making(
+        out,
+        (struct comm){
+            .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
+    struct judge *j = front_in();
+    judge_joins(j, &join);
+    if (group.depth == 0)
+        judge_wait_launch(j, at);
+    front_out();
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
+    ENTER_NCCL(ncclCommInitRank, comm, nranks, id, rank);
+    joins(comm, hash(&id, sizeof id, 0), nranks, rank, at);
+    return made_by(CALL(PNCCL(ncclCommInitRank), comm, nranks, id, rank), at);
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id,
+                                    int rank, ncclConfig_t *config) {
+    ENTER_NCCL(ncclCommInitRankConfig, comm, nranks, id, rank, config);
+    joins(comm, hash(&id, sizeof id, 0), nranks, rank, at);
+    return made_by(CALL(PNCCL(ncclCommInitRankConfig), comm, nranks, id, rank, config),
+                   at);
+}
+
+#if ALL_OF_CUDA && NCCL_VERSION_CODE >= 22300
+ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int nids,
+                                      ncclUniqueId *ids, ncclConfig_t *config) {
+    ENTER_NCCL(ncclCommInitRankScalable, comm, nranks, rank, nids, ids, config);
+    uint64_t id = 0;
+    for (int i = 0; ids && i < nids; i++)
+        id = hash(&ids[i], sizeof ids[i], id);
+    joins(comm, id, nranks, rank, at);
+    return made_by(
+        CALL(PNCCL(ncclCommInitRankScalable), comm, nranks, rank, nids, ids, config), at);
+}
+#endif
+
+/* Needs no other process: nothing to wait for. */
+ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
+    ENTER_NCCL(ncclCommInitAll, out, n, devices);
+    static uint64_t calls;
+    front_communicates();
+    ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    struct judge *j = front_in();
+    const uint64_t unique[] = {++calls, (uintptr_t)out[0]};
+    uint64_t id = hash(unique, sizeof unique, hash(front_host, strlen(front_host), 1));
+    for (int i = 0; i < n; i++) {
+        struct comm like = {.state = THERE,
+                            .id = id,
+                            .rank = i,
+                            .nranks = n,
+                            .device = devices ? devices[i] : i,
+                            .at = at};
+        announce(j, out[i], &like);
+    }
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    ENTER_NCCL(ncclGetUniqueId, id);
+    ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    judge_id_made(front_in(), hash(id, sizeof *id, 0), at);
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclGetVersion(int *version) {
+    ENTER_NCCL(ncclGetVersion, version);
+    return answer_nccl(CALL(PNCCL(ncclGetVersion), version), at);
+}
+
+/* A call that all ranks of a communicator make, on no stream. False: it is none that is
+ * known. */
+static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
+                          uint64_t *id, struct judge_at at) {
+    look_again(handle);
+    struct judge *j = front_in();
+    const struct comm *comm = known(handle);
+    bool there = comm && comm->state == THERE;
+    if (there) {
+        struct judge_call call = {
+            .comm = comm->number, .stream = -1, .kind = kind, .root = -1, .at = at};
+        judge_call(j, &call);
+        if (id)
+            *id = judge_split_id(j, comm->number, color);
+        if (group.depth == 0)
+            judge_wait_launch(j, at);
+    }
+    front_out();
+    return there;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
+                           ncclConfig_t *config) {
+    ENTER_COMM(ncclCommSplit, comm, color, key, out, config);
+    uint64_t id;
+    if (!tell_together(comm, JUDGE_SPLIT, color, &id, at))
+        return answer_nccl(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
+    making(color == NCCL_SPLIT_NOCOLOR ? NULL : out,
+           (struct comm){.id = id, .rank = -1, .at = at});
+    return made_by(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
+}
+
+#ifdef NCCL_SHRINK_DEFAULT
+/* Those that are left out do not call it: nothing that all ranks of the communicator must
+ * do. */
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
+                            ncclComm_t *out, ncclConfig_t *config, int flags) {
+    ENTER_COMM(ncclCommShrink, comm, excluded, nexcluded, out, config, flags);
+    look_again(comm);
+    struct judge *j = front_in();
+    const struct comm *parent = known(comm);
+    bool there = parent && parent->state == THERE;
+    if (there) {
+        struct comm like = {.rank = -1, .at = at};
+        like.id = hash(excluded, (size_t)nexcluded * sizeof *excluded, parent->id);
+        making(out, like);
+        if (group.depth == 0)
+            judge_wait_launch(j, at);
+    }
+    front_out();
+    ncclResult_t result =
+        CALL(PNCCL(ncclCommShrink), comm, excluded, nexcluded, out, config, flags);
+    return there ? made_by(result, at) : answer_nccl(result, at);
+}
+#endif
+
+/* --- Giving them up ------------------------------------------------------------- */
+
+/* `gone`: the handle is none any more. */
+static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
+                     struct judge_at at) {
+    look_again(handle);
+    struct judge *j = front_in();
+    struct comm *comm = known(handle);
+    if (comm &&
+        comm->state == COMING) { // given up on the way: it was there, as far as it came
+        struct comm like = *comm;
+        like.state = THERE;
+        if (like.rank >= 0)
+            announce(j, handle, &like);
+        else
+            comm = NULL;
+    }
+    if (comm) {
+        judge_comm_ends(j, comm->number, how, at);
+        if (waits)
+            judge_wait_leave(j, comm->number, at);
+        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED)
+            comm->state = GONE;
+    }
+    front_out();
+    return comm && waits;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    ENTER_COMM(ncclCommFinalize, comm);
+    bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
+    ncclResult_t result = CALL(PNCCL(ncclCommFinalize), comm);
+    return waits ? wait_ends(result, at) : answer_nccl(result, at);
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    ENTER_COMM(ncclCommDestroy, comm);
+    bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
+    ncclResult_t result = CALL(PNCCL(ncclCommDestroy), comm);
+    return waits ? wait_ends(result, at) : answer_nccl(result, at);
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    ENTER_COMM(ncclCommAbort, comm);
+    tell_end(comm, JUDGE_ABORTED, false, at);
+    return answer_nccl(CALL(PNCCL(ncclCommAbort), comm), at);
+}
+
+#ifdef NCCL_REVOKE_DEFAULT
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+    ENTER_COMM(ncclCommRevoke, comm, flags);
+    tell_end(comm, JUDGE_REVOKED, false, at);
+    return answer_nccl(CALL(PNCCL(ncclCommRevoke), comm, flags), at);
+}
+#endif
+
+/* --- Asking them ---------------------------------------------------------------- */
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
+    ncclComm_t comm = handle;
+    ENTER_COMM(ncclCommGetAsyncError, comm, error);
+    struct comm like = {.state = GONE};
+    ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
+    if (result != ncclSuccess || !error)
+        return answer_nccl(result, at);
+    struct judge *j = front_in();
+    const struct comm *asked = known(comm);
+    if (asked && asked->state == COMING)
+        like = *asked;
+    else if (asked)
+        judge_poll_comm(j, asked->number, *error != ncclInProgress, at);
+    front_out();
+    if (like.state == COMING && *error == ncclSuccess)
+        comm_is_there(comm, like);
+    return result;
+}
+
+#define ASKS(name, type)                                      \
+    ncclResult_t name(const ncclComm_t comm, type out) {      \
+        ENTER_COMM(name, comm, out);                          \
+        return answer_nccl(CALL(PNCCL(name), comm, out), at); \
+    }
+ASKS(ncclCommCount, int *)
+ASKS(ncclCommCuDevice, int *)
+ASKS(ncclCommUserRank, int *)
+
+/* --- Memory --------------------------------------------------------------------- */
+
+#if NCCL_VERSION_CODE >= 21900
+ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
+    ENTER_NCCL(ncclMemAlloc, pointer, bytes);
+    ncclResult_t result = CALL(PNCCL(ncclMemAlloc), pointer, bytes);
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    int device = current_device();
+    judge_memory_made(front_in(), *pointer, bytes, JUDGE_DEVICE, device, -1, at);
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclMemFree(void *pointer) {
+    ENTER_NCCL(ncclMemFree, pointer);
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer)
+        judge_memory_freed(j, pointer, -1, at);
+    front_out();
+    return answer_nccl(CALL(PNCCL(ncclMemFree), pointer), at);
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
+                              void **handle) {
+    ENTER_COMM(ncclCommRegister, comm, buffer, bytes, handle);
+    return answer_nccl(CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle), at);
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
+    ENTER_COMM(ncclCommDeregister, comm, handle);
+    return answer_nccl(CALL(PNCCL(ncclCommDeregister), comm, handle), at);
+}
+#endif
+
+#ifdef NCCL_WIN_DEFAULT
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
+                                    ncclWindow_t *window, int flags) {
+    ENTER_COMM(ncclCommWindowRegister, comm, buffer, bytes, window, flags);
+    bool waits = tell_together(comm, JUDGE_REGISTER, 0, NULL, at) && group.depth == 0;
+    ncclResult_t result =
+        CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
+    return waits ? wait_ends(result, at) : answer_nccl(result, at);
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+    ENTER_COMM(ncclCommWindowDeregister, comm, window);
+    return answer_nccl(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
+}
+#endif
+
+/* --- Groups --------------------------------------------------------------------- */
+
+ncclResult_t ncclGroupStart(void) {
+    ENTER_NCCL(ncclGroupStart);
+    ncclResult_t result = CALL(PNCCL(ncclGroupStart));
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    group.depth++;
+    judge_group_starts(front_in(), at);
+    front_out();
+    return result;
+}
+
+/* Told before. True: it is the outermost, and waits. */
+static bool group_ends(struct judge_at at) {
+    if (group.depth == 0)
+        return false; // an error, which NCCL will name
+    struct judge *j = front_in();
+    judge_group_ends(j, at);
+    bool outermost = --group.depth == 0;
+    if (outermost)
+        judge_wait_launch(j, at);
+    front_out();
+    return outermost;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+    ENTER_NCCL(ncclGroupEnd);
+    bool outermost = group_ends(at);
+    ncclResult_t result = CALL(PNCCL(ncclGroupEnd));
+    if (!outermost)
+        return answer_nccl(result, at);
+    judge_wait_end(front_in(), result == ncclSuccess);
+    front_out();
+    makes_end(result);
+    return answer_nccl(result, at);
+}
+
+#ifdef NCCL_SIM_INFO_INITIALIZER
+/* The group ends, and nothing of it happens: as if it had failed, only that nobody need
+ * look. */
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
+    ENTER_NCCL(ncclGroupSimulateEnd, info);
+    bool outermost = group_ends(at);
+    ncclResult_t result = CALL(PNCCL(ncclGroupSimulateEnd), info);
+    if (!outermost)
+        return answer_nccl(result, at);
+    struct judge *j = front_in();
+    judge_wait_end(j, true);
+    judge_failed(j, false, "only simulated", at);
+    judge_looked(j);
+    front_out();
+    makes_end(ncclInvalidUsage);
+    return result;
+}
+#endif
+
+/* --- Reductions of the program's own -------------------------------------------- */
+
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm) {
+    ENTER_COMM(ncclRedOpCreatePreMulSum, op, scalar, type, residence, comm);
+    ncclResult_t result =
+        CALL(PNCCL(ncclRedOpCreatePreMulSum), op, scalar, type, residence, comm);
+    if (result != ncclSuccess)
+        return answer_nccl(result, at);
+    struct redop *redop = front_alloc(sizeof *redop);
+    front_in();
+    struct comm *owner = known(comm);
+    if (owner) {
+        *redop = (struct redop){owner->redops, *op,
+                                residence == ncclScalarDevice ? scalar : NULL};
+        owner->redops = redop;
+    } else {
+        free(redop);
+    }
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
+    ENTER_COMM(ncclRedOpDestroy, op, comm);
+    front_in();
+    struct comm *owner = known(comm);
+    for (struct redop **at_redop = owner ? &owner->redops : NULL;
+         at_redop && *at_redop;) {
+        struct redop *redop = *at_redop;
+        if (redop->op != op) {
+            at_redop = &redop->next;
+            continue;
+        }
+        *at_redop = redop->next;
+        free(redop);
+    }
+    front_out();
+    return answer_nccl(CALL(PNCCL(ncclRedOpDestroy), op, comm), at);
+}
+
+/* --- Collectives and point to point --------------------------------------------- */
+
+enum { NO_ROOT = -1 };
+
+static size_t size_of(ncclDataType_t type) {
+    static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return (int)type >= 0 && (size_t)type < sizeof sizes / sizeof *sizes ? sizes[type]
+                                                                         : 0;
+}
+
+static bool find_redop(const struct comm *comm, ncclRedOp_t op, struct judge_call *call) {
+    call->redop = (int)op;
+    if ((int)op < ncclNumOps)
+        return (int)op >= 0;
+    for (const struct redop *redop = comm->redops; redop; redop = redop->next)
+        if (redop->op == op) {
+            call->redop = JUDGE_PRE_MUL_SUM;
+            call->scalar = redop->scalar;
+            return true;
+        }
+    return false;
+}
+
+enum told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
+
+/* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
+static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *recvbuff,
+                           size_t count, ncclDataType_t type, const ncclRedOp_t *op,
+                           int root, ncclComm_t handle, cudaStream_t stream,
+                           struct judge_at at) {
+    struct judge_call call = {.kind = kind,
+                              .type = (int)type,
+                              .root = root,
+                              .count = count,
+                              .type_bytes = size_of(type),
+                              .sendbuff = sendbuff,
+                              .recvbuff = recvbuff,
+                              .at = at};
+    int device = 0;
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+        front_in(); // the default stream is that of the communicator's device
+        device = known(handle) ? known(handle)->device : 0;
+        front_out();
+    }
+    struct judge *j = front_in_stream(stream, device, &call.stream);
+    const struct comm *comm = known(handle);
+    if (comm && comm->state == COMING) {
+        front_out();
+        look_again(handle);
+        j = front_in_stream(stream, device, &call.stream);
+        comm = known(handle);
+    }
+    enum told told = NOT_TOLD;
+    if (comm && comm->state == GONE) {
+        judge_comm_used_after(j, comm->number, at);
+        told = USED_AFTER;
+    } else if (comm && comm->state == THERE && call.stream >= 0 && call.type_bytes > 0 &&
+               root >= NO_ROOT && root < comm->nranks &&
+               (!op || find_redop(comm, *op, &call))) {
+        call.comm = comm->number;
+        told = judge_call(j, &call) ? TOLD_WRONG : TOLD;
+        if (group.depth == 0)
+            judge_wait_launch(j, at);
+    }
+    front_out();
+    return told;
+}
+
+static ncclResult_t call_made(enum told told, ncclResult_t result, struct judge_at at) {
+    return told == TOLD && group.depth == 0 ? wait_ends(result, at)
+                                            : answer_nccl(result, at);
+}
+
+/* A call whose buffers are wrong is not made: it has been named, and would end in a
+ * crash. */
+static ncclResult_t refuse(struct judge_at at) {
+    struct judge *j = front_in();
+    if (group.depth == 0)
+        judge_wait_end(j, false);
+    judge_failed(j, false, "its buffers are wrong", at);
+    front_out();
+    return ncclInvalidArgument;
+}
+
+#define COLLECTIVE(name, kind, sendbuff, recvbuff, op, root, parameters, ...)       \
+    ncclResult_t name parameters {                                                  \
+        ENTER_NCCL(name, __VA_ARGS__);                                              \
+        enum told told = tell_call(kind, sendbuff, recvbuff, count, type, op, root, \
+                                   comm, stream, at);                               \
+        if (told == USED_AFTER)                                                     \
+            return ncclInvalidArgument;                                             \
+        if (told == TOLD_WRONG)                                                     \
+            return refuse(at);                                                      \
+        return call_made(told, CALL(PNCCL(name), __VA_ARGS__), at);                 \
+    }
+
+COLLECTIVE(ncclBroadcast, JUDGE_BROADCAST, send, recv, NULL, root,
+           (const void *send, void *recv, size_t count, ncclDataType_t type, int root,
+            ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, root, comm, stream)
+COLLECTIVE(ncclBcast, JUDGE_BROADCAST, buffer, buffer, NULL, root,
+           (void *buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            cudaStream_t stream),
+           buffer, count, type, root, comm, stream)
+COLLECTIVE(ncclAllReduce, JUDGE_ALL_REDUCE, send, recv, &op, NO_ROOT,
+           (const void *send, void *recv, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, op, comm, stream)
+COLLECTIVE(ncclReduce, JUDGE_REDUCE, send, recv, &op, root,
+           (const void *send, void *recv, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, op, root, comm, stream)
+COLLECTIVE(ncclReduceScatter, JUDGE_REDUCE_SCATTER, send, recv, &op, NO_ROOT,
+           (const void *send, void *recv, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, op, comm, stream)
+COLLECTIVE(ncclAllGather, JUDGE_ALL_GATHER, send, recv, NULL, NO_ROOT,
+           (const void *send, void *recv, size_t count, ncclDataType_t type,
+            ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, comm, stream)
+COLLECTIVE(ncclSend, JUDGE_SEND, send, NULL, NULL, peer,
+           (const void *send, size_t count, ncclDataType_t type, int peer,
+            ncclComm_t comm, cudaStream_t stream),
+           send, count, type, peer, comm, stream)
+COLLECTIVE(ncclRecv, JUDGE_RECV, NULL, recv, NULL, peer,
+           (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+            cudaStream_t stream),
+           recv, count, type, peer, comm, stream)
+#if NCCL_VERSION_CODE >= 22800
+COLLECTIVE(ncclAlltoAll, JUDGE_ALL_TO_ALL, send, recv, NULL, NO_ROOT,
+           (const void *send, void *recv, size_t count, ncclDataType_t type,
+            ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, comm, stream)
+COLLECTIVE(ncclGather, JUDGE_GATHER, send, recv, NULL, root,
+           (const void *send, void *recv, size_t count, ncclDataType_t type, int root,
+            ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, root, comm, stream)
+COLLECTIVE(ncclScatter, JUDGE_SCATTER, send, recv, NULL, root,
+           (const void *send, void *recv, size_t count, ncclDataType_t type, int root,
+            ncclComm_t comm, cudaStream_t stream),
+           send, recv, count, type, root, comm, stream)
+#endif

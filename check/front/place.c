@@ -1,0 +1,195 @@
+/*
+ * place.c: the line that a call stands in.
+ *
+ * A call is known by the address that it returns to. As a number that means the same on
+ * all ranks it is the number of the file it is in (the program is 0, the libraries follow
+ * in the order in which they were loaded) and the offset in this file. addr2line, which
+ * comes with the compiler, reads the line from the debug information.
+ */
+#define _GNU_SOURCE
+#include "front.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FILE_SHIFT = 48 };
+#define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
+
+/* --- From an address to a number
+ * ----------------------------------------------------------- */
+
+struct search {
+    uintptr_t address;
+    uint64_t number, site;
+};
+
+static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
+    struct search *search = data;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + header->p_vaddr;
+        if (header->p_type == PT_LOAD && search->address >= start &&
+            search->address < start + header->p_memsz) {
+            search->site = search->number << FILE_SHIFT |
+                           ((search->address - info->dlpi_addr) & OFFSET_MASK);
+            return 1;
+        }
+    }
+    search->number++;
+    return 0;
+}
+
+/* Looking through the files takes longer than a call may cost: what was found is kept. */
+uint64_t front_site(void *return_address) {
+    enum { KEPT = 1024 };
+    static __thread struct {
+        void *address;
+        uint64_t site;
+    } kept[KEPT];
+    size_t at = ((uintptr_t)return_address >> 2) % KEPT;
+    if (kept[at].address == return_address)
+        return kept[at].site;
+    struct search search = {.address = (uintptr_t)return_address};
+    dl_iterate_phdr(find_file, &search);
+    kept[at].address = return_address;
+    kept[at].site = search.site;
+    return search.site;
+}
+
+/* --- From a number to a line
+ * --------------------------------------------------------------- */
+
+struct name {
+    uint64_t number;
+    char path[4096];
+};
+
+static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
+    struct name *name = data;
+    (void)size;
+    if (name->number-- > 0)
+        return 0;
+    snprintf(name->path, sizeof name->path, "%s", info->dlpi_name);
+    return 1;
+}
+
+extern char **environ;
+
+/* The output of addr2line, without a shell: the path may have any characters. */
+static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
+    char address[32];
+    int ends[2];
+    snprintf(address, sizeof address, "0x%llx", (unsigned long long)offset);
+    char *arguments[] = {"addr2line", "-C",         "-f",    "-i",
+                         "-e",        (char *)path, address, NULL};
+    size_t n = 0, used = 0;
+    while (environ[n])
+        n++;
+    char **clean = calloc(n + 1, sizeof *clean); // what is loaded here is not for it
+    if (!clean || pipe2(ends, O_CLOEXEC) != 0) {
+        free(clean);
+        return false;
+    }
+    for (size_t i = 0, kept = 0; i < n; i++)
+        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+            clean[kept++] = environ[i];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t child;
+    int error = posix_spawnp(&child, "addr2line", &actions, NULL, arguments, clean);
+    posix_spawn_file_actions_destroy(&actions);
+    free(clean);
+    close(ends[1]);
+    for (ssize_t got;
+         error == 0 && (got = read(ends[0], out + used, size - 1 - used)) > 0;)
+        used += (size_t)got;
+    out[used] = '\0';
+    close(ends[0]);
+    if (error == 0)
+        waitpid(child, NULL, 0);
+    return error == 0 && used > 0;
+}
+
+/* A header of CUDA, NCCL, MPI or the compiler, whose inline functions call for the
+ * program. */
+static bool is_theirs(const char *file) {
+    static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/cuda/",
+                                          "/cuda-",        "/targets/", "/cpu/include/"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strstr(file, folders[i]))
+            return true;
+    return strstr(file, "cuda_runtime") != NULL;
+}
+
+/* Of pairs of lines, function and file:line, innermost first: the first that is the
+ * program's. */
+static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
+    function[0] = place[0] = '\0';
+    for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
+        char *where = strsep(&rest, "\n");
+        where[strcspn(where, " ")] = '\0';
+        if (place[0] && is_theirs(where))
+            continue;
+        const char *base = strrchr(where, '/');
+        snprintf(function, 128, "%.127s", name);
+        snprintf(place, JUDGE_PLACE, "%.200s", base ? base + 1 : where);
+        if (!is_theirs(where))
+            return;
+    }
+}
+
+static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
+    struct name name = {.number = site >> FILE_SHIFT};
+    char lines[4096], function[128], place[JUDGE_PLACE];
+    uint64_t offset = site & OFFSET_MASK;
+    dl_iterate_phdr(name_file, &name);
+    if (!name.path[0]) {
+        ssize_t length = readlink("/proc/self/exe", name.path, sizeof name.path - 1);
+        name.path[length > 0 ? length : 0] = '\0';
+    }
+    // The address is that of the next instruction: one byte back is inside the call.
+    if (!ask(name.path, offset - 1, lines, sizeof lines))
+        lines[0] = '\0';
+    choose(lines, function, place);
+    const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
+    if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
+        snprintf(out, JUDGE_PLACE, "%s", place);
+    else if (function[0] && function[0] != '?')
+        snprintf(out, JUDGE_PLACE, "%s (%s%sbuilt without -g)", function,
+                 library ? library + 1 : "", library ? ", " : "");
+    else if (library)
+        snprintf(out, JUDGE_PLACE, "%.200s+0x%llx", library + 1,
+                 (unsigned long long)offset);
+    else
+        snprintf(out, JUDGE_PLACE, "address 0x%llx", (unsigned long long)offset);
+}
+
+void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
+    enum { KEPT = 64 };
+    static struct {
+        uint64_t site;
+        char place[JUDGE_PLACE];
+    } kept[KEPT];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    (void)self;
+    if (site == 0) {
+        snprintf(out, JUDGE_PLACE, "an unknown place");
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    if (kept[site % KEPT].site != site) {
+        look_up(site, kept[site % KEPT].place);
+        kept[site % KEPT].site = site;
+    }
+    memcpy(out, kept[site % KEPT].place, JUDGE_PLACE);
+    pthread_mutex_unlock(&lock);
+}

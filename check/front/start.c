@@ -1,0 +1,659 @@
+/*
+ * start.c: settings, the judge of this process, the way between the judges, the end of
+ * the job.
+ *
+ * A helper thread carries what the judges tell one another, over an MPI communicator of
+ * their own: no call of the program waits for it. It also looks ten times a second
+ * whether those who wait can go on. MPI Standard, "MPI and Threads"
+ * (MPI_THREAD_MULTIPLE).
+ */
+#define _GNU_SOURCE
+#include "front.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+__thread int front_depth;
+bool front_on;
+const char *front_host;
+
+static struct judge *judge;
+static struct judge_options options = {.mode = JUDGE_ON, .timeout = 5};
+static char host[JUDGE_HOST];
+
+static double now(void *self) {
+    struct timespec t;
+    (void)self;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void pause_for(double seconds) {
+    struct timespec t = {(time_t)seconds,
+                         (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+/* --- What lies below
+ * ----------------------------------------------------------------------- */
+
+static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
+    const char **name = data;
+    (void)size;
+    void *file =
+        info->dlpi_name[0] ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = file ? dlsym(file, *name) : NULL;
+    Dl_info mine, theirs;
+    if (file)
+        dlclose(file);
+    if (!found || !dladdr(found, &theirs) || !dladdr(&front_depth, &mine) ||
+        !dladdr((void *)(uintptr_t)front_find, &mine) ||
+        mine.dli_fbase == theirs.dli_fbase)
+        return 0;
+    *name = found;
+    return 1;
+}
+
+void *front_find(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    const char *what = name;
+    // Python loads its libraries where RTLD_NEXT does not look.
+    if (!found && dl_iterate_phdr(in_library, &what))
+        found = (void *)(uintptr_t)what;
+    return found;
+}
+
+/* --- Threads
+ * ------------------------------------------------------------------------------- */
+
+static atomic_int last_thread;
+static __thread int this_thread;
+static pthread_key_t at_thread_end;
+
+static void thread_ends(void *number) {
+    if (judge && front_on)
+        judge_thread_gone(judge, (int)(intptr_t)number);
+}
+
+static int thread_number(void) {
+    if (this_thread == 0) {
+        this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+        pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
+    }
+    return this_thread;
+}
+
+struct judge *front_in(void) {
+    judge_enter(judge, thread_number());
+    return judge;
+}
+
+void front_out(void) {
+    guard_apply(judge);
+    judge_leave(judge);
+}
+
+struct front_own front_function_begins(void) {
+    struct front_own before = {front_depth, this_thread};
+    front_depth = 0;
+    this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+    return before;
+}
+
+void front_function_ends(struct front_own before) {
+    if (judge && front_on)
+        judge_thread_gone(judge, this_thread);
+    front_depth = before.depth;
+    this_thread = before.thread;
+}
+
+/* --- What the processes of one machine share
+ * ------------------------------------------------ */
+
+/* It has no name any more when the program runs: nothing to clean up, and no process
+ * waits. */
+enum { LEFT = 4096 };
+struct shared {
+    atomic_int speaks;      // somebody has begun to report
+    atomic_int here, ended; // processes
+    int job_ranks;          // of the whole job
+    struct {
+        int rank;
+        char left[LEFT], failed[LEFT];
+    } of[];
+};
+static struct shared *shared;
+static int my_place; // among the processes of the machine
+
+static void share(void) {
+    MPI_Comm machine;
+    int n, first, rank;
+    char name[64];
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                         &machine);
+    PMPI_Comm_rank(machine, &my_place);
+    PMPI_Comm_size(machine, &n);
+    first = (int)getpid();
+    PMPI_Bcast(&first, 1, MPI_INT, 0, machine);
+    snprintf(name, sizeof name, "/nccl-check-%d-%d", (int)getuid(), first);
+    size_t bytes = sizeof *shared + (size_t)n * sizeof shared->of[0];
+    if (my_place == 0)
+        shm_unlink(name);
+    PMPI_Barrier(machine);
+    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    void *memory = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    PMPI_Barrier(machine);
+    if (my_place == 0)
+        shm_unlink(name);
+    PMPI_Comm_free(&machine);
+    if (memory == MAP_FAILED)
+        return;
+    shared = memory;
+    shared->of[my_place].rank = rank;
+    atomic_fetch_add(&shared->here, 1);
+}
+
+/* --- The end of the job
+ * --------------------------------------------------------------------- */
+
+static int world, nworld = 1;
+static bool mpi_up;             // MPI was started, and not ended
+static bool ending;             // a report ends the job
+static __thread bool in_signal; // MPI may be what was interrupted
+
+void front_in_signal(bool yes) {
+    in_signal = yes;
+}
+
+static void say(void *self, const char *text, bool end) {
+    (void)self;
+    if (ending)
+        return;
+    if (end) {
+        // What several ranks find is told by one: the first of its machine, machines in
+        // turn.
+        bool first = !shared || atomic_exchange(&shared->speaks, 1) == 0;
+        int here = shared ? atomic_load(&shared->here) : 1;
+        if (shared && first && here < nworld && my_place < world)
+            pause_for(world / here < 5 ? world / here : 5);
+        if (!first) {
+            pause_for(10);
+            _exit(1);
+        }
+        ending = true;
+    }
+    fflush(stdout);
+    fprintf(stderr, "NCCL CHECK: %s", text);
+    fflush(stderr);
+    if (!end)
+        return;
+    pause_for(0.1); // the launcher passes on what was printed before it hears of the end
+    if (mpi_up && !in_signal)
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
+/* --- The way between the judges
+ * ------------------------------------------------------------- */
+
+struct parcel {
+    struct parcel *next;
+    MPI_Request request;
+    int to;
+    size_t bytes;
+    char data[];
+};
+
+static MPI_Comm control = MPI_COMM_NULL;
+static struct parcel *outbox, **outbox_end = &outbox; // not yet given to MPI
+static struct parcel *under_way;
+static pthread_mutex_t outbox_lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t outbox_bytes;
+static int *sent,
+    *received; // parcels, per rank; those of a rank to itself are not counted
+
+static pthread_t helper;
+static bool helper_runs, helper_ends, helper_soon;
+static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t helper_wakes;
+
+static void wake_helper(void) {
+    pthread_mutex_lock(&helper_lock);
+    helper_soon = true;
+    pthread_cond_signal(&helper_wakes);
+    pthread_mutex_unlock(&helper_lock);
+}
+
+/* Called with the judge's lock held: only puts it aside. */
+static void send_parcel(void *self, int to, const void *data, size_t bytes) {
+    (void)self;
+    struct parcel *parcel = malloc(sizeof *parcel + bytes);
+    if (!parcel)
+        return;
+    *parcel = (struct parcel){.to = to, .bytes = bytes};
+    memcpy(parcel->data, data, bytes);
+    pthread_mutex_lock(&outbox_lock);
+    *outbox_end = parcel;
+    outbox_end = &parcel->next;
+    outbox_bytes += bytes;
+    bool many = outbox_bytes > 1 << 20;
+    pthread_mutex_unlock(&outbox_lock);
+    if (many)
+        wake_helper();
+}
+
+static struct parcel *take_outbox(void) {
+    pthread_mutex_lock(&outbox_lock);
+    struct parcel *all = outbox;
+    outbox = NULL;
+    outbox_end = &outbox;
+    outbox_bytes = 0;
+    pthread_mutex_unlock(&outbox_lock);
+    return all;
+}
+
+static void deliver(int from, const void *data, size_t bytes) {
+    judge_enter(judge, 0);
+    judge_receive(judge, from, data, bytes);
+    judge_leave(judge);
+}
+
+static void post_parcels(void) {
+    for (struct parcel *parcel = take_outbox(), *next; parcel; parcel = next) {
+        next = parcel->next;
+        if (parcel->to == world) {
+            deliver(world, parcel->data, parcel->bytes);
+            free(parcel);
+        } else if (control == MPI_COMM_NULL) {
+            free(parcel);
+        } else {
+            PMPI_Isend(parcel->data, (int)parcel->bytes, MPI_BYTE, parcel->to, 1, control,
+                       &parcel->request);
+            sent[parcel->to]++;
+            parcel->next = under_way;
+            under_way = parcel;
+        }
+    }
+    for (struct parcel **at = &under_way; *at;) {
+        struct parcel *parcel = *at;
+        int there;
+        PMPI_Test(&parcel->request, &there, MPI_STATUS_IGNORE);
+        if (!there) {
+            at = &parcel->next;
+            continue;
+        }
+        *at = parcel->next;
+        free(parcel);
+    }
+}
+
+static void take_parcels(void) {
+    static char *data;
+    static size_t room;
+    while (control != MPI_COMM_NULL) {
+        int there, bytes;
+        MPI_Message message;
+        MPI_Status status;
+        PMPI_Improbe(MPI_ANY_SOURCE, 1, control, &there, &message, &status);
+        if (!there)
+            return;
+        PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        if ((size_t)bytes > room) {
+            free(data);
+            room = (size_t)bytes * 2;
+            data = malloc(room);
+            if (!data)
+                abort();
+        }
+        PMPI_Mrecv(data, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        received[status.MPI_SOURCE]++;
+        deliver(status.MPI_SOURCE, data, (size_t)bytes);
+    }
+}
+
+/* One round: what came, what is to be sent, who can go on. */
+static bool round_of_judges(void) {
+    take_parcels();
+    judge_enter(judge, 0);
+    bool busy = judge_look(judge);
+    judge_leave(judge);
+    post_parcels();
+    return busy;
+}
+
+static void *help(void *unused) {
+    (void)unused;
+    front_depth = 1; // it is not the program's
+    bool busy = false;
+    pthread_mutex_lock(&helper_lock);
+    while (!helper_ends) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += busy ? 20000000 : 50000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (!helper_soon)
+            pthread_cond_timedwait(&helper_wakes, &helper_lock, &until);
+        helper_soon = false;
+        if (helper_ends)
+            break;
+        pthread_mutex_unlock(&helper_lock);
+        busy = round_of_judges();
+        pthread_mutex_lock(&helper_lock);
+    }
+    pthread_mutex_unlock(&helper_lock);
+    return NULL;
+}
+
+static void start_helper(void) {
+    if (helper_runs || !front_on)
+        return;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&helper_wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    helper_ends = false;
+    helper_runs = pthread_create(&helper, NULL, help, NULL) == 0;
+}
+
+static void stop_helper(void) {
+    if (!helper_runs)
+        return;
+    pthread_mutex_lock(&helper_lock);
+    helper_ends = true;
+    pthread_cond_signal(&helper_wakes);
+    pthread_mutex_unlock(&helper_lock);
+    pthread_join(helper, NULL);
+    helper_runs = false;
+}
+
+/* --- Start
+ * --------------------------------------------------------------------------------- */
+
+static const char *setting(const char *name, const char *old) {
+    return getenv(name) ? getenv(name) : getenv(old);
+}
+
+static int mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most) {
+    MPI_Comm comm;
+    MPI_Group group, all;
+    int n, inter = 0, *ranks;
+    (void)self;
+    memcpy(&comm, mpi_comm, sizeof comm);
+    if (comm == MPI_COMM_NULL || !mpi_up)
+        return -1;
+    PMPI_Comm_test_inter(comm, &inter);
+    if (inter)
+        PMPI_Comm_remote_group(comm, &group);
+    else
+        PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Group_size(group, &n);
+    if (peer >= n) {
+        n = -1;
+    } else {
+        n = peer >= 0 ? 1 : n < most ? n : most;
+        ranks = calloc((size_t)n + 1, sizeof *ranks);
+        for (int i = 0; i < n; i++)
+            ranks[i] = peer >= 0 ? peer : i;
+        PMPI_Group_translate_ranks(group, n, ranks, all, out);
+        for (int i = 0; i < n; i++)
+            if (out[i] == MPI_UNDEFINED) // of another job
+                n = -1;
+        free(ranks);
+    }
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&all);
+    return n;
+}
+
+__attribute__((constructor(101))) static void begin(void) {
+    const char *mode = setting("NCCL_CHECK", "NCCL_CPU_CHECK");
+    const char *timeout = setting("NCCL_CHECK_TIMEOUT", "NCCL_CPU_TIMEOUT");
+    if (mode)
+        options.mode = strcmp(mode, "off") == 0    ? JUDGE_OFF
+                       : strcmp(mode, "warn") == 0 ? JUDGE_WARN
+                                                   : JUDGE_ON;
+    if (timeout && atof(timeout) > 0)
+        options.timeout = atof(timeout);
+    options.kernels = !standin_host_blocks;
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = '\0';
+    front_host = host;
+    const struct judge_outside outside = {.now = now,
+                                          .send = send_parcel,
+                                          .say = say,
+                                          .place = front_place,
+                                          .mpi_ranks = mpi_ranks};
+    pthread_key_create(&at_thread_end, thread_ends);
+    judge = judge_new(&outside, &options);
+    judge_world(judge, 0, 1, host);
+    front_on = options.mode != JUDGE_OFF;
+    if (front_on)
+        guard_install();
+}
+
+/* MPI has started, on all ranks at once. */
+void front_mpi_started(void) {
+    int level;
+    if (mpi_up)
+        return;
+    mpi_up = true;
+    // mpirun does not bring variables to other machines: rank 0's are everybody's.
+    PMPI_Bcast(&options, sizeof options, MPI_BYTE, 0, MPI_COMM_WORLD);
+    front_on = options.mode != JUDGE_OFF;
+    judge_set(judge, &options);
+    if (!front_on)
+        return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world);
+    PMPI_Comm_size(MPI_COMM_WORLD, &nworld);
+    PMPI_Query_thread(&level);
+    int least = level;
+    PMPI_Allreduce(&level, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    share();
+    if (least < MPI_THREAD_MULTIPLE) {
+        if (world == 0 && nworld > 1)
+            fprintf(stderr,
+                    "NCCL CHECK: this MPI offers no MPI_THREAD_MULTIPLE: the calls of"
+                    " different ranks are not compared.\n");
+    } else {
+        PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+        PMPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
+        sent = calloc((size_t)nworld, sizeof *sent);
+        received = calloc((size_t)nworld, sizeof *received);
+        judge_enter(judge, 0);
+        judge_world(judge, world, nworld, host);
+        judge_leave(judge);
+    }
+    if (nworld > 1)
+        start_helper();
+}
+
+bool front_mpi_is_there(void) {
+    return mpi_up;
+}
+
+static int processes_started(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                        "SLURM_NTASKS"};
+    const char *step = getenv("SLURM_STEP_ID") || getenv("SLURM_STEPID") ? "yes" : NULL;
+    for (int i = 0; i < 3; i++)
+        if (getenv(names[i]) && (i < 2 || step))
+            return atoi(getenv(names[i]));
+    return 1;
+}
+
+void front_communicates(void) {
+    int started = 0;
+    if (!front_on)
+        return;
+    if (standin_host_blocks && !mpi_up && processes_started() > 1) {
+        PMPI_Initialized(&started);
+        if (!started) {
+            int level;
+            CALL(BELOW(MPI_Init_thread), NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+            front_mpi_started();
+        }
+    }
+    start_helper();
+}
+
+/* --- The end
+ * ------------------------------------------------------------------------------- */
+
+/* Stays until all ranks are as far, so that those who wait for this one can be told what
+ * it did last; and until all that the judges had to tell one another has come. */
+static void meet_the_others(void) {
+    MPI_Request request;
+    int all = 0, *expected = calloc((size_t)nworld, sizeof *expected);
+    int *mine = calloc((size_t)nworld, sizeof *mine);
+    if (control == MPI_COMM_NULL || !expected || !mine) {
+        free(expected);
+        free(mine);
+        return;
+    }
+    if (standin_host_blocks)
+        standin_host_blocks(1);
+    PMPI_Ibarrier(control, &request);
+    while (PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all)
+        pause_for(0.001);
+    stop_helper();
+    // From here on this thread does what the helper did. Nothing waits any more: what is
+    // still to be told are calls, to be compared.
+    round_of_judges();
+    memcpy(mine, sent, (size_t)nworld * sizeof *mine);
+    PMPI_Ialltoall(mine, 1, MPI_INT, expected, 1, MPI_INT, control, &request);
+    for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;) {
+        take_parcels();
+        pause_for(0.0005);
+    }
+    for (int from = 0; from < nworld; from++)
+        while (received[from] < expected[from]) {
+            take_parcels();
+            pause_for(0.0002);
+        }
+    // What was compared last is said, if it was wrong.
+    judge_enter(judge, 0);
+    judge_look(judge);
+    judge_leave(judge);
+    free(take_outbox());
+    PMPI_Ibarrier(control, &request);
+    for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;)
+        pause_for(0.0002);
+    while (under_way) // received by now
+        post_parcels();
+    if (standin_host_blocks)
+        standin_host_blocks(0);
+    free(expected);
+    free(mine);
+}
+
+static void finish(bool finalize, struct judge_at at) {
+    judge_enter(judge, thread_number());
+    judge_finishes(judge, finalize, at);
+    judge_leave(judge);
+    wake_helper();
+    if (mpi_up)
+        meet_the_others();
+    else
+        stop_helper();
+}
+
+/* Before MPI_Finalize is called below. */
+void front_mpi_ends(struct judge_at at) {
+    if (mpi_up && front_on && !ending) {
+        finish(true, at);
+        PMPI_Comm_free(&control);
+        control = MPI_COMM_NULL;
+    }
+    mpi_up = false;
+}
+
+static int exit_status = -1;
+
+static void at_exit(int status, void *unused) {
+    (void)unused;
+    exit_status = status;
+    if (!front_on || ending || status != 0)
+        return;
+    if (mpi_up || nworld == 1)
+        finish(false, (struct judge_at){"the end of the program", 0});
+}
+
+/* Before the constructors of C++ objects, whose destructors run before it then. */
+__attribute__((constructor(102))) static void watch_exit(void) {
+    on_exit(at_exit, NULL);
+}
+
+static void print_shared(bool failed, const char *title, const char *hint) {
+    bool any = false;
+    int n = atomic_load(&shared->here);
+    for (int i = 0; i < n; i++) {
+        char *mine = failed ? shared->of[i].failed : shared->of[i].left;
+        if (!mine[0])
+            continue;
+        if (!any)
+            fprintf(stderr, "NCCL CHECK: %s\n", title);
+        any = true;
+        int nsame = 0;
+        for (int k = i; k < n; k++)
+            nsame +=
+                strcmp(mine, failed ? shared->of[k].failed : shared->of[k].left) == 0;
+        fprintf(stderr, "  rank%s %d", nsame > 1 ? "s" : "", shared->of[i].rank);
+        for (int k = i + 1; k < n; k++) {
+            char *other = failed ? shared->of[k].failed : shared->of[k].left;
+            if (strcmp(mine, other) == 0) {
+                fprintf(stderr, ", %d", shared->of[k].rank);
+                other[0] = '\0';
+            }
+        }
+        fprintf(stderr, ": %s\n", mine);
+    }
+    if (any)
+        fprintf(stderr, "  Hint: %s\n", hint);
+}
+
+/* The very end of the process. The last of a machine speaks for all of them. */
+__attribute__((destructor(101))) static void end(void) {
+    static struct {
+        struct shared shared;
+        char room[2 * LEFT + 64];
+    } alone;
+    if (!front_on || ending || exit_status != 0)
+        return;
+    if (!shared) {
+        shared = &alone.shared;
+        atomic_store(&shared->here, 1);
+    }
+    judge_enter(judge, thread_number());
+    judge_left_behind(judge, shared->of[my_place].left, LEFT);
+    judge_unlooked(judge, shared->of[my_place].failed, LEFT);
+    judge_leave(judge);
+    if (atomic_fetch_add(&shared->ended, 1) + 1 < atomic_load(&shared->here))
+        return;
+    print_shared(
+        false, "left behind: the program ends and has not released",
+        "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
+        " ncclCommDestroy.");
+    print_shared(
+        true, "failed: the program ends well, though calls failed and it never asked why",
+        "every call of CUDA and NCCL returns whether it went well; look at it, and ask"
+        " cudaGetLastError,\n        ncclGetLastError.");
+    fflush(stderr);
+}
