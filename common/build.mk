@@ -65,7 +65,7 @@ endif
 cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
 cpu_library := $(cpu_build)/libnccl-cpu.a
 cpu_shared := $(cpu_build)/libnccl-cpu.so
-cpu_below := $(cpu_build)/standin.o
+cpu_check := $(cpu_build)/libnccl-check.so
 OBJCOPY ?= objcopy
 NM ?= nm
 , := ,
@@ -73,7 +73,7 @@ sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-p
 # A report names the lines of calls: sibling calls are off, since a call in tail position
 # would hide who made it, and addr2line knows the files of older debug information better.
 cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
-cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -pthread
+cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
 cuda_lib := $(call library_dir,$(CUDA_HOME))
@@ -131,27 +131,59 @@ ifneq ($(needs_build),)
 $(cpu_objects): | announce
 endif
 
-# One object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and no others.
-$(cpu_build)/public: $(cpu_objects)
+# The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and
+# no others.
+$(cpu_build)/standin.o: $(cpu_objects)
 	$(LD) -r $^ -o $@
 	$(OBJCOPY) --localize-hidden $@
 
-$(cpu_library): $(cpu_build)/public
+# The front and the judge. What they are linked in front of the stand-in with are names that
+# both have: below, NCCL's are pncclX then, as in NCCL, and the others standin_X.
+check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
+check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h) $(wildcard $(TOP)/cpu/include/*.h)
+check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
+made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
+check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite
+
+$(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
+	@mkdir -p $(@D)
+	awk -f $(TOP)/check/front/mpi.awk $< >$@
+$(cpu_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
+$(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
+
+check_linked := $(call made_of,$(cpu_build)/check)
+$(cpu_build)/front.o: $(check_linked)
+	$(LD) -r $^ -o $@
+$(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
+	$(NM) -g --defined-only $^ | awk '/^$$/ { next } /:$$/ { file++; next } \
+	    file == 1 { wrapped[$$3]; next } !($$3 in wrapped) { next } \
+	    { print $$3, ($$3 ~ /^nccl/ ? "p" : "standin_") $$3 }' >$@
+$(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
+	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
+	$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
+	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public)) $@
+$(cpu_library): $(cpu_build)/whole.o
 	@rm -f $@
 	$(AR) rcs $@ $<
 
-# What can be linked below something that has those names itself: NCCL's are pncclX there,
-# as in NCCL, the others standin_X.
-$(cpu_build)/names: $(cpu_build)/public
-	$(NM) -g --defined-only $< | awk '$$3 ~ /^(cuda|cublas|MPI_)/ { print $$3, "standin_" $$3 } \
-	    $$3 ~ /^nccl/ { print $$3, "p" $$3 }' >$@
-$(cpu_below): $(cpu_build)/public $(cpu_build)/names
-	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $< $@
-
-# The same with all names, for programs that want to have something loaded before it.
-$(cpu_shared): $(cpu_build)/public $(cpu_build)/names
-	$(MPICC) -shared -Wl,-Bsymbolic $< $$(awk '/^nccl/ { print "-Wl,--defsym=" $$2 "=" $$1 }' $(cpu_build)/names) \
+# The two houses apart: the stand-in without checks, and what is loaded before it.
+$(cpu_shared): $(cpu_build)/standin.o
+	$(MPICC) -shared -Wl,-Bsymbolic $< $$($(NM) -g --defined-only $< | \
+	    awk '$$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 	    $(sanitizers) -lm -ldl -pthread -o $@
+$(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) $(cpu_compile) -c $< -o $@
+$(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) $(cpu_compile) -c $< -o $@
+$(cpu_check): $(call made_of,$(cpu_build)/check-shared)
+	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_public))' >$(cpu_build)/check-shared/public
+	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv
