@@ -1,77 +1,716 @@
 /*
- * calls.c: calls in words; what the ranks of a communicator must agree on.
+ * calls.c: this process's communicators, and the calls that it makes on them: in words,
+ * in bytes, counted, and passed on to whoever compares them with the other ranks'
+ * (compare.c).
+ *
+ * NCCL User Guide, "Collective Operations", "Group Calls", "Point-to-point
+ * communication".
  */
-#include "inside.h"
-uint64_t calls_issued(struct judge *j, const struct judge_call *call,
-                      struct position at) {
-    (void)j, (void)call, (void)at;
-    return 1;
+#include "facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- In words ---------------------------------------------------------------------- */
+
+const char *const judge_kind_names[] = {
+    "ncclBroadcast",     "ncclAllReduce",          "ncclReduce", "ncclAllGather",
+    "ncclReduceScatter", "ncclAlltoAll",           "ncclGather", "ncclScatter",
+    "ncclCommSplit",     "ncclCommWindowRegister", "ncclSend",   "ncclRecv"};
+const char *const judge_type_names[] = {
+    "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
+    "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
+    "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+const char *const judge_redop_names[] = {"ncclSum", "ncclProd", "ncclMax", "ncclMin",
+                                         "ncclAvg"};
+
+bool pairs(int kind) {
+    return kind == JUDGE_SEND || kind == JUDGE_RECV;
 }
-void calls_free(struct judge *j) {
-    (void)j;
+
+static const char *type_name(int type) {
+    int n = sizeof judge_type_names / sizeof *judge_type_names;
+    return type >= 0 && type < n ? judge_type_names[type] : "a type of its own";
 }
-void calls_taken_back(struct judge *j, int comm) {
-    (void)j, (void)comm;
+
+static const char *redop_name(int redop) {
+    int n = sizeof judge_redop_names / sizeof *judge_redop_names;
+    return redop >= 0 && redop < n ? judge_redop_names[redop] : "a PreMulSum";
 }
-void calls_joins(struct judge *j, const struct judge_join *join) {
-    (void)j, (void)join;
-}
-void calls_join_failed(struct judge *j) {
-    (void)j;
-}
-void calls_id_made(struct judge *j, uint64_t id, struct judge_at at) {
-    (void)j, (void)id, (void)at;
-}
-int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
-                    struct judge_at at) {
-    (void)j, (void)id, (void)rank, (void)nranks, (void)device, (void)at;
-    return 0;
-}
-uint64_t calls_split_id(struct judge *j, int comm, int color) {
-    (void)j, (void)comm, (void)color;
-    return 1;
-}
-void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
-    (void)j, (void)comm, (void)how, (void)at;
-}
-void calls_comm_used_after(struct judge *j, int comm, struct judge_at at) {
-    (void)j, (void)comm, (void)at;
-}
-const struct comm_facts *calls_comm(struct judge *j, int comm) {
-    static const struct comm_facts none = {.nranks = 1};
-    (void)j, (void)comm;
-    return &none;
-}
-size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
-    (void)j;
-    return call->count * call->type_bytes;
-}
-size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
-    (void)j;
-    return call->count * call->type_bytes;
-}
-const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call) {
-    (void)call;
-    out[0] = '\0';
+
+const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
+    const char *name = judge_kind_names[f->kind], *type = type_name(f->type);
+    unsigned long long count = f->count;
+    switch (f->kind) {
+    case JUDGE_BROADCAST:
+    case JUDGE_GATHER:
+    case JUDGE_SCATTER:
+        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, root %d)", name, count, type,
+                 f->root);
+        break;
+    case JUDGE_ALL_REDUCE:
+    case JUDGE_REDUCE_SCATTER:
+        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s)", name, count, type,
+                 redop_name(f->redop));
+        break;
+    case JUDGE_REDUCE:
+        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
+                 redop_name(f->redop), f->root);
+        break;
+    case JUDGE_SPLIT:
+    case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s", name); break;
+    case JUDGE_SEND:
+    case JUDGE_RECV:
+        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s rank %d)", name, count, type,
+                 f->kind == JUDGE_SEND ? "to" : "from", f->root);
+        break;
+    default: snprintf(out, JUDGE_PLACE, "%s(count %llu, %s)", name, count, type);
+    }
     return out;
 }
+
+const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call) {
+    struct fact fact = {.kind = call->kind,
+                        .type = call->type,
+                        .redop = call->redop,
+                        .root = call->root,
+                        .count = call->count};
+    return fact_words(out, &fact);
+}
+
+const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact) {
+    return place(j, fact->site, out);
+}
+
+/* --- In bytes ---------------------------------------------------------------------- */
+
+size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    size_t one = call->count * call->type_bytes,
+           all = one * (comm ? (size_t)comm->nranks : 1);
+    bool root = comm && comm->rank == call->root;
+    switch (call->kind) {
+    case JUDGE_BROADCAST: return root ? one : 0;
+    case JUDGE_SCATTER: return root ? all : 0;
+    case JUDGE_REDUCE_SCATTER:
+    case JUDGE_ALL_TO_ALL: return all;
+    case JUDGE_RECV:
+    case JUDGE_SPLIT:
+    case JUDGE_REGISTER: return 0;
+    default: return one;
+    }
+}
+
+size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    size_t one = call->count * call->type_bytes,
+           all = one * (comm ? (size_t)comm->nranks : 1);
+    bool root = comm && comm->rank == call->root;
+    switch (call->kind) {
+    case JUDGE_ALL_GATHER:
+    case JUDGE_ALL_TO_ALL: return all;
+    case JUDGE_REDUCE: return root ? one : 0;
+    case JUDGE_GATHER: return root ? all : 0;
+    case JUDGE_SEND:
+    case JUDGE_SPLIT:
+    case JUDGE_REGISTER: return 0;
+    default: return one;
+    }
+}
+
+/* --- Communicators ----------------------------------------------------------------- */
+
+struct calls *calls_of(struct judge *j) {
+    if (!j->calls)
+        j->calls = must_alloc(sizeof *j->calls);
+    return j->calls;
+}
+
+struct comm *comm_of(struct judge *j, int comm) {
+    struct calls *calls = calls_of(j);
+    return comm >= 0 && (size_t)comm < calls->ncomms ? calls->comms[comm] : NULL;
+}
+
+const struct comm_facts *calls_comm(struct judge *j, int comm) {
+    const struct comm *found = comm_of(j, comm);
+    return found ? &found->facts : NULL;
+}
+
+/* Who compares; before MPI has started, this process. */
+enum { HERE = -2, TOLD = -1 };
+static int keeper_of(const struct judge *j, uint64_t id) {
+    return j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
+}
+
+static void name_call(char out[CALL_NAME], const char *call) {
+    snprintf(out, CALL_NAME, "%s", call ? call : "the program");
+}
+
+static void send_notice(struct judge *j, struct notice *notice,
+                        const struct left_pair *left, size_t n) {
+    notice->message = MESSAGE_JOIN;
+    calls_of(j)->activity++;
+    memcpy(notice->host, j->host, sizeof notice->host);
+    if (j->rank == 0) {
+        members_notice(j, 0, notice, left, n);
+        return;
+    }
+    char *data = must_alloc(sizeof *notice + n * sizeof *left);
+    memcpy(data, notice, sizeof *notice);
+    if (n)
+        memcpy(data + sizeof *notice, left, n * sizeof *left);
+    j->outside.send(j->outside.self, 0, data, sizeof *notice + n * sizeof *left);
+    free(data);
+}
+
+void calls_notice(struct judge *j, struct notice *notice) {
+    send_notice(j, notice, NULL, 0);
+}
+
+int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
+                    struct judge_at at) {
+    struct calls *calls = calls_of(j);
+    struct comm *comm = must_alloc(sizeof *comm);
+    int number = (int)calls->ncomms;
+    comm->facts = (struct comm_facts){.id = id,
+                                      .number = number + 1,
+                                      .rank = rank,
+                                      .nranks = nranks,
+                                      .device = device,
+                                      .made = at};
+    comm->keeper = keeper_of(j, id);
+    comm->thread = -1;
+    ROOM(calls->comms, calls->ncomms, &calls->comms_size);
+    calls->comms[calls->ncomms++] = comm;
+    comm->same = map_get(&calls->by_id, id);
+    map_put(&calls->by_id, id, comm);
+    struct notice notice = {.what = NOTICE_MADE,
+                            .id = id,
+                            .rank = rank,
+                            .nranks = nranks,
+                            .device = device,
+                            .number = number + 1,
+                            .site = at.site};
+    name_call(notice.call, at.call);
+    calls_notice(j, &notice);
+    return number;
+}
+
+uint64_t calls_split_id(struct judge *j, int comm, int color) {
+    const struct comm *old = comm_of(j, comm);
+    return old ? mixed(old->facts.id, mixed(old->split, (uint32_t)color)) | 1 : 0;
+}
+
+uint64_t pair_key(int peer, bool send) {
+    return 2 * (uint64_t)(uint32_t)peer + send;
+}
+
+static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
+    uint64_t key = pair_key(peer, send);
+    struct pair_count *count = map_get(&comm->pairs, key);
+    if (!count) {
+        count = must_alloc(sizeof *count);
+        count->peer = peer;
+        count->send = send;
+        map_put(&comm->pairs, key, count);
+    }
+    return count;
+}
+
+/* --- What the keepers are to hear --------------------------------------------------- */
+
 void calls_flush(struct judge *j) {
-    (void)j;
+    struct calls *calls = calls_of(j);
+    // Comparing may end in a report, but it never makes a call.
+    struct fact *log = calls->log;
+    size_t n = calls->nlog;
+    calls->nlog = 0;
+    for (size_t i = 0; i < n; i++) {
+        int to = calls->log_to[i];
+        if (to == TOLD)
+            continue; // with an earlier one
+        if (to == HERE || to == j->rank) {
+            compare_fact(j, &log[i], j->host);
+            continue;
+        }
+        struct batch head = {.message = MESSAGE_CALLS};
+        memcpy(head.host, j->host, sizeof head.host);
+        size_t bytes = sizeof head;
+        char *data = must_alloc(sizeof head + (n - i) * sizeof *log);
+        memcpy(data, &head, sizeof head);
+        for (size_t k = i; k < n; k++)
+            if (calls->log_to[k] == to) {
+                memcpy(data + bytes, &log[k], sizeof *log);
+                bytes += sizeof *log;
+                calls->log_to[k] = TOLD;
+            }
+        j->outside.send(j->outside.self, to, data, bytes);
+        free(data);
+    }
+    compare_look(j);
 }
-void calls_failure(struct judge *j, const char *text, struct judge_at at) {
-    (void)j, (void)text, (void)at;
+
+static void pass_on(struct judge *j, int to, const struct fact *fact) {
+    enum { AT_ONCE = 64 };
+    struct calls *calls = calls_of(j);
+    if (calls->nlog >= AT_ONCE)
+        calls_flush(j);
+    ROOM(calls->log, calls->nlog, &calls->log_size);
+    ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
+    calls->log[calls->nlog] = *fact;
+    calls->log_to[calls->nlog++] = to;
 }
+
+void calls_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    const char *at = data;
+    if (bytes >= sizeof(struct notice) && *at == MESSAGE_JOIN) {
+        struct notice notice;
+        memcpy(&notice, data, sizeof notice);
+        size_t left = bytes - sizeof notice;
+        struct left_pair *pairs = must_alloc(left);
+        memcpy(pairs, at + sizeof notice, left);
+        members_notice(j, from, &notice, pairs, left / sizeof *pairs);
+        free(pairs);
+        return;
+    }
+    struct batch head;
+    if (bytes < sizeof head || *at != MESSAGE_CALLS)
+        return;
+    memcpy(&head, data, sizeof head);
+    for (size_t i = sizeof head; i + sizeof(struct fact) <= bytes;
+         i += sizeof(struct fact)) {
+        struct fact fact;
+        memcpy(&fact, at + i, sizeof fact);
+        compare_fact(j, &fact, head.host);
+    }
+}
+
+/* --- What a thread told of last ------------------------------------------------------
+ */
+
+static int this_thread(const struct judge *j) {
+    return j->thread ? j->thread->number : 0;
+}
+
+static struct recent *recent_of(struct judge *j) {
+    struct calls *calls = calls_of(j);
+    uint64_t key = (uint64_t)(uint32_t)this_thread(j);
+    struct recent *recent = map_get(&calls->recent, key);
+    if (!recent)
+        map_put(&calls->recent, key, recent = must_alloc(sizeof *recent));
+    return recent;
+}
+
+const struct recent *calls_recent(struct judge *j, int thread) {
+    return map_get(&calls_of(j)->recent, (uint64_t)(uint32_t)thread);
+}
+
+void calls_thread_gone(struct judge *j, int thread) {
+    struct calls *calls = calls_of(j);
+    struct recent *recent = map_get(&calls->recent, (uint64_t)(uint32_t)thread);
+    if (!recent)
+        return;
+    map_put(&calls->recent, (uint64_t)(uint32_t)thread, NULL);
+    free(recent->at);
+    free(recent);
+}
+
+/* A group's joins come while it is open, its calls when it ends. */
+static struct recent_call *recently(struct judge *j, uint64_t group, bool join) {
+    struct recent *recent = recent_of(j);
+    bool open = join && j->thread && j->thread->group;
+    bool goes_on =
+        (open && recent->open) || (group && (recent->open || recent->group == group));
+    if (!goes_on)
+        recent->n = 0;
+    recent->open = open;
+    recent->group = group;
+    ROOM(recent->at, recent->n, &recent->size);
+    struct recent_call *call = &recent->at[recent->n++];
+    memset(call, 0, sizeof *call);
+    call->join = join;
+    return call;
+}
+
+/* --- Calls ------------------------------------------------------------------------- */
+
+/* Tells of the operations of other communicators that this thread has under way on this
+ * device, that is, of the order in which it issues them. NCCL User Guide, "Using multiple
+ * NCCL communicators concurrently", "Group Operation Ordering Semantics". */
+static void tell_order(struct judge *j, struct comm *comm, const struct fact *fact,
+                       struct position at) {
+    struct calls *calls = j->calls;
+    size_t n = 0;
+    for (size_t i = 0; i < calls->nbusy; i++) {
+        struct comm *other = calls->busy[i];
+        if (other->facts.gone || other->newest_seq <= other->seen) {
+            other->busy = false;
+            continue;
+        }
+        calls->busy[n++] = other;
+        if (other == comm || other->thread != this_thread(j) ||
+            other->facts.device != comm->facts.device)
+            continue;
+        struct fact order = *fact;
+        order.what = FACT_ORDER;
+        order.other = other->facts.id;
+        order.other_first = other->since > other->seen ? other->since : other->seen + 1;
+        order.other_last = other->newest_seq;
+        order.other_site = other->newest_site;
+        order.other_number = other->facts.number;
+        order.ordered = !(at.group && at.group == other->newest_group) &&
+                        clock_covers(at.clock, other->newest_slot, other->newest_at);
+        uint64_t low = comm->facts.id, high = other->facts.id;
+        uint64_t pair = low < high ? mixed(low, high) : mixed(high, low);
+        pass_on(j, keeper_of(j, pair), &order);
+    }
+    calls->nbusy = n;
+    if (comm->busy)
+        return;
+    comm->busy = true;
+    ROOM(calls->busy, calls->nbusy, &calls->busy_size);
+    calls->busy[calls->nbusy++] = comm;
+}
+
+/* "When a single thread is managing multiple devices, group semantics must be used." NCCL
+ * User Guide, "Management Of Multiple GPUs From One Thread". */
+static void check_group_needed(struct judge *j, const struct comm *comm,
+                               const struct fact *fact, struct position at) {
+    const struct comm *other = map_get(&j->calls->by_id, comm->facts.id);
+    for (; other; other = other->same)
+        if (other != comm && !at.captured && other->thread == this_thread(j) &&
+            other->newest_seq == fact->seq &&
+            (!at.group || other->newest_group != at.group))
+            break;
+    if (!other)
+        return;
+    struct text text = {0};
+    char words[JUDGE_PLACE], here[JUDGE_PLACE], there[JUDGE_PLACE];
+    text_add(&text,
+             "deadlock: one thread calls NCCL for several devices without a group\n"
+             "  rank %d on %s: %s at %s, for rank %d (device %d) of communicator %d\n"
+             "  the same thread before, for rank %d (device %d): at %s\n"
+             "  Hint: each call may wait until the other ranks have made theirs, and this"
+             " thread makes them later:\n"
+             "        all of them go between ncclGroupStart and ncclGroupEnd.\n",
+             j->rank, j->host, fact_words(words, fact), fact_site(j, here, fact),
+             comm->facts.rank, comm->facts.device, comm->facts.number, other->facts.rank,
+             other->facts.device, place(j, other->newest_site, there));
+    report(j, &text, true, mixed(fact->site, other->newest_site));
+}
+
+static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
+    if (!group || group != comm->group) {
+        uint64_t *list = comm->earlier;
+        size_t size = comm->earlier_size;
+        comm->earlier = comm->newest;
+        comm->earlier_size = comm->newest_size;
+        comm->nearlier = comm->nnewest;
+        comm->newest = list;
+        comm->newest_size = size;
+        comm->nnewest = 0;
+        comm->group = group;
+    }
+    for (size_t i = 0; i < comm->nearlier; i++)
+        unseen_behind(op, comm->earlier[i]);
+    ROOM(comm->newest, comm->nnewest, &comm->newest_size);
+    comm->newest[comm->nnewest++] = op->number;
+}
+
+uint64_t calls_issued(struct judge *j, const struct judge_call *call,
+                      struct position at) {
+    struct comm *comm = comm_of(j, call->comm);
+    if (!comm)
+        return 0;
+    j->calls->activity++;
+    bool pair = pairs(call->kind);
+    struct fact fact = {.what = FACT_CALL,
+                        .comm = comm->facts.id,
+                        .index = ++comm->ops,
+                        .count = call->count,
+                        .site = call->at.site,
+                        .rank = comm->facts.rank,
+                        .nranks = comm->facts.nranks,
+                        .world = j->rank,
+                        .device = comm->facts.device,
+                        .number = comm->facts.number,
+                        .kind = call->kind,
+                        .type = call->type,
+                        .redop = call->redop,
+                        .root = call->root,
+                        .captured = at.captured};
+    if (pair)
+        fact.seq = ++pair_count(comm, call->root, call->kind == JUDGE_SEND)->n;
+    else
+        fact.seq = ++comm->collectives;
+    if (call->kind == JUDGE_SPLIT)
+        comm->split = fact.seq;
+    if (comm->facts.nranks > 1 || pair)
+        pass_on(j, comm->keeper, &fact);
+    struct recent_call *recent = recently(j, at.group, false);
+    recent->fact = fact;
+    if (at.slot < 0)
+        return fact.index;
+    struct unseen_op *op = unseen_add(&j->calls->unseen, at);
+    op->comm = call->comm;
+    op->call = *call;
+    op->fact = fact;
+    op->at = call->at;
+    recent->number = op->number;
+    follow(comm, op, at.group);
+    if (pair || comm->facts.nranks == 1)
+        return fact.index;
+    check_group_needed(j, comm, &fact, at);
+    tell_order(j, comm, &fact, at);
+    if (comm->thread != this_thread(j))
+        comm->since = fact.seq;
+    comm->thread = this_thread(j);
+    comm->newest_site = fact.site;
+    comm->newest_seq = fact.seq;
+    comm->newest_group = at.group;
+    comm->newest_slot = at.slot;
+    comm->newest_at = at.seq;
+    return fact.index;
+}
+
+/* What nobody has heard of yet is as if it had never been. */
+static void unsay(struct judge *j, const struct comm *comm, const struct fact *fact) {
+    struct calls *calls = j->calls;
+    bool found = false;
+    size_t n = 0;
+    for (size_t i = 0; i < calls->nlog; i++) {
+        const struct fact *told = &calls->log[i];
+        if (told->comm == fact->comm && told->rank == fact->rank &&
+            told->index == fact->index) {
+            found |= told->what == FACT_CALL;
+            continue;
+        }
+        calls->log[n] = *told;
+        calls->log_to[n++] = calls->log_to[i];
+    }
+    calls->nlog = n;
+    if (found || (comm->facts.nranks == 1 && !pairs(fact->kind)))
+        return;
+    struct fact back = *fact;
+    back.what = FACT_BACK;
+    pass_on(j, comm->keeper, &back);
+}
+
+void calls_taken_back(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    struct recent *recent = recent_of(j);
+    size_t i = recent->n;
+    while (i > 0 && (recent->at[i - 1].join || !comm ||
+                     recent->at[i - 1].fact.comm != comm->facts.id ||
+                     recent->at[i - 1].fact.rank != comm->facts.rank))
+        i--;
+    if (i == 0)
+        return;
+    j->calls->activity++;
+    struct recent_call call = recent->at[i - 1];
+    memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
+    recent->n--;
+    comm->ops--;
+    if (pairs(call.fact.kind))
+        pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
+    else
+        comm->collectives--;
+    if (comm->newest_seq > comm->collectives)
+        comm->newest_seq = comm->collectives;
+    struct unseen_op *op =
+        call.number ? unseen_find(&j->calls->unseen, call.number) : NULL;
+    if (op)
+        unseen_forget(&j->calls->unseen, op);
+    unsay(j, comm, &call.fact);
+}
+
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]) {
-    (void)j, (void)comm, (void)first, (void)index;
-    return 0;
+    const struct unseen *u = &calls_of(j)->unseen;
+    int n = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct unseen_op *op = u->at[i];
+        if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm))
+            continue;
+        if (n < 4) {
+            first[n] = op->call;
+            index[n] = op->fact.index;
+        }
+        n++;
+    }
+    return n;
 }
-void calls_seen(struct judge *j) {
-    (void)j;
+
+void calls_failure(struct judge *j, const char *text, struct judge_at at) {
+    struct calls *calls = calls_of(j);
+    size_t bytes = strlen(text) + 1;
+    calls->failure = must_grow(calls->failure, bytes);
+    memcpy(calls->failure, text, bytes);
+    calls->failed_site = at.site;
 }
-void calls_receive(struct judge *j, int from, const void *data, size_t bytes) {
-    (void)j, (void)from, (void)data, (void)bytes;
+
+/* --- Joining and leaving ------------------------------------------------------------ */
+
+void calls_joins(struct judge *j, const struct judge_join *join) {
+    struct notice notice = {.what = NOTICE_JOINS,
+                            .id = join->id,
+                            .rank = join->rank,
+                            .nranks = join->nranks,
+                            .device = join->device,
+                            .site = join->at.site};
+    name_call(notice.call, join->at.call);
+    memcpy(notice.bus_id, join->bus_id, sizeof notice.bus_id);
+    notice.bus_id[sizeof notice.bus_id - 1] = '\0';
+    struct recent_call *recent = recently(j, 0, true);
+    recent->notice = notice;
+    if (join->rank >= 0 && join->rank < join->nranks) {
+        calls_notice(j, &notice);
+        return;
+    }
+    struct text text = {0};
+    char where[JUDGE_PLACE];
+    text_add(&text,
+             "setup: rank %d is outside the communicator\n"
+             "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
+             "  Hint: the ranks are numbered from 0 to %d.\n",
+             join->rank, j->rank, j->host, notice.call, join->rank, join->nranks,
+             place(j, join->at.site, where), join->nranks - 1);
+    report(j, &text, true, mixed(join->at.site, 3));
 }
-const char *const judge_type_names[] = {"ncclInt8"},
-                  *const judge_redop_names[] = {"ncclSum"},
-                  *const judge_kind_names[] = {"ncclBroadcast"};
+
+void calls_join_failed(struct judge *j) {
+    struct recent *recent = recent_of(j);
+    if (recent->n == 0 || !recent->at[recent->n - 1].join)
+        return;
+    struct notice notice = recent->at[--recent->n].notice;
+    notice.what = NOTICE_FAILED;
+    calls_notice(j, &notice);
+}
+
+void calls_id_made(struct judge *j, uint64_t id, struct judge_at at) {
+    struct notice notice = {.what = NOTICE_ID, .id = id, .site = at.site};
+    name_call(notice.call, at.call);
+    calls_notice(j, &notice);
+}
+
+static void forget_calls_of(struct judge *j, int comm) {
+    struct unseen *u = &j->calls->unseen;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < u->n && !again; i++)
+            if (!u->at[i]->seen && u->at[i]->comm == comm) {
+                unseen_forget(u, u->at[i]);
+                again = true;
+            }
+    }
+}
+
+static void release(struct comm *comm) {
+    for (size_t i = 0; i < comm->pairs.size; i++)
+        free(comm->pairs.at[i].value);
+    map_free(&comm->pairs);
+    free(comm->newest);
+    free(comm->earlier);
+    comm->newest = comm->earlier = NULL;
+    comm->nnewest = comm->newest_size = comm->nearlier = comm->earlier_size = 0;
+}
+
+void calls_comm_ends(struct judge *j, int number, enum judge_end how,
+                     struct judge_at at) {
+    struct comm *comm = comm_of(j, number);
+    if (!comm || comm->facts.gone)
+        return;
+    struct notice notice = {.what = NOTICE_ENDED,
+                            .id = comm->facts.id,
+                            .rank = comm->facts.rank,
+                            .nranks = comm->facts.nranks,
+                            .device = comm->facts.device,
+                            .how = how,
+                            .number = comm->facts.number,
+                            .ops = comm->ops,
+                            .collectives = comm->collectives,
+                            .site = at.site};
+    name_call(notice.call, at.call);
+    struct left_pair *left = NULL;
+    size_t n = 0, size = 0;
+    for (size_t i = 0; i < comm->pairs.size; i++) {
+        const struct pair_count *count = comm->pairs.at[i].value;
+        if (!count)
+            continue;
+        ROOM(left, n, &size);
+        left[n++] = (struct left_pair){count->peer, count->send, count->n};
+    }
+    send_notice(j, &notice, left, n);
+    free(left);
+    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
+        forget_calls_of(j, number);
+    comm->how = how;
+    comm->left = true;
+    comm->facts.ended = at;
+    if (how != JUDGE_DESTROYED && how != JUDGE_ABORTED)
+        return;
+    comm->facts.gone = true;
+    struct fact fact = {.what = FACT_ENDED,
+                        .comm = comm->facts.id,
+                        .rank = comm->facts.rank,
+                        .nranks = comm->facts.nranks,
+                        .world = j->rank};
+    pass_on(j, comm->keeper, &fact);
+    // What is left of it is what people and later calls ask for.
+    struct comm *newest = map_get(&j->calls->by_id, comm->facts.id);
+    if (newest == comm)
+        map_put(&j->calls->by_id, comm->facts.id, comm->same);
+    for (; newest; newest = newest->same)
+        if (newest->same == comm)
+            newest->same = comm->same;
+    release(comm);
+}
+
+void calls_comm_used_after(struct judge *j, int number, struct judge_at at) {
+    const struct comm *comm = comm_of(j, number);
+    if (!comm)
+        return;
+    struct text text = {0};
+    char here[JUDGE_PLACE], made[JUDGE_PLACE], ended[JUDGE_PLACE];
+    const char *how = comm->how == JUDGE_ABORTED ? "aborted" : "destroyed";
+    text_add(&text,
+             "setup: %s uses a communicator after it was %s\n"
+             "  rank %d on %s: %s at %s\n"
+             "  communicator %d, made by %s at %s, was %s at %s\n"
+             "  Hint: the real NCCL reads memory that is free: a crash, or"
+             " ncclInvalidArgument.\n",
+             at.call, how, j->rank, j->host, at.call, place(j, at.site, here),
+             comm->facts.number, comm->facts.made.call,
+             place(j, comm->facts.made.site, made), how,
+             place(j, comm->facts.ended.site, ended));
+    report(j, &text, true, mixed(at.site, comm->facts.ended.site));
+}
+
+void calls_free(struct judge *j) {
+    struct calls *calls = j->calls;
+    if (!calls)
+        return;
+    compare_free(calls);
+    members_free(calls);
+    for (size_t i = 0; i < calls->ncomms; i++) {
+        release(calls->comms[i]);
+        free(calls->comms[i]);
+    }
+    for (size_t i = 0; i < calls->recent.size; i++) {
+        struct recent *recent = calls->recent.at[i].value;
+        if (recent)
+            free(recent->at);
+        free(recent);
+    }
+    map_free(&calls->recent);
+    map_free(&calls->by_id);
+    unseen_free(&calls->unseen);
+    free(calls->comms);
+    free(calls->log);
+    free(calls->log_to);
+    free(calls->busy);
+    free(calls->failure);
+    free(calls);
+    j->calls = NULL;
+}

@@ -1,49 +1,568 @@
 /*
- * waits.c: what this process waits for, described for rank 0.
+ * waits.c: what this process waits for, described for rank 0 when it lasts.
+ *
+ * A description holds the oldest operations that may not have ended; rank 0 answers how
+ * many of them are sure to end, and the next description begins behind those.
  */
-#include "inside.h"
+#include "state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
+                    POLLS_WITHIN = 5;
+enum { FIRST_WINDOW = 256 };
+
+struct thread_wait {
+    enum wait_kind kind;
+    bool poll;
+    struct judge_at at;
+    double since, renewed;
+    struct clock what;
+    int comm;
+    const void *mpi_comm;
+    int peer;
+    struct recent_call *launches;
+    size_t nlaunches;
+};
+
+struct function { // of the program: queued, the oldest runs; a graph queues it again and
+                  // again
+    uint64_t *ops;
+    size_t first, end, size;
+    struct thread_wait *outer; // of the thread that runs it
+    bool only;                 // which does nothing else
+};
+
+struct waits {
+    uint64_t activity, told_activity;
+    double told;
+    bool told_waiting;
+    struct map functions,
+        program;        // program: threads that wait or call outside of functions
+    struct map idle;    // threads that only run functions, and run none
+    struct map running; // by thread: struct function
+    bool finished;
+    int finish_thread;
+    enum wait_kind finish;
+    struct judge_at finish_at;
+    uint64_t window, size;
+};
+
+static struct waits *waits_of(struct judge *j) {
+    if (!j->waits) {
+        j->waits = must_alloc(sizeof *j->waits);
+        j->waits->size = FIRST_WINDOW;
+    }
+    return j->waits;
+}
+
+static double now(struct judge *j) {
+    return j->outside.now(j->outside.self);
+}
+
+static void release(struct thread_wait *wait) {
+    if (!wait)
+        return;
+    clock_free(&wait->what);
+    free(wait->launches);
+    free(wait);
+}
+
+/* --- Waits begin and end -------------------------------------------------------------
+ */
+
+static uint64_t key_of(const struct thread *thread) {
+    return (uint64_t)(uint32_t)thread->number;
+}
+
+static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll,
+                                 struct judge_at at) {
+    struct waits *waits = waits_of(j);
+    if (!j->thread)
+        return NULL;
+    struct thread_wait *old = j->thread->wait;
+    bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
+    if (!again) {
+        release(old);
+        j->thread->wait = must_alloc(sizeof *j->thread->wait);
+        j->thread->wait->since = now(j);
+        waits->activity++;
+    }
+    if (!map_get(&waits->running, key_of(j->thread)))
+        map_put(&waits->program, key_of(j->thread), waits);
+    struct thread_wait *wait = j->thread->wait;
+    wait->kind = kind;
+    wait->poll = poll;
+    wait->at = at;
+    wait->renewed = now(j);
+    return wait;
+}
+
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at) {
-    (void)j, (void)what, (void)poll, (void)at;
+    struct thread_wait *wait = begin(j, WAIT_ORDER, poll, at);
+    if (wait)
+        clock_copy(&wait->what, what);
 }
+
 void waits_begin_launch(struct judge *j, struct judge_at at) {
-    (void)j, (void)at;
+    struct thread_wait *wait = begin(j, WAIT_LAUNCH, false, at);
+    const struct recent *recent = wait ? calls_recent(j, j->thread->number) : NULL;
+    if (!recent || recent->n == 0)
+        return;
+    wait->nlaunches = recent->n;
+    wait->launches = must_alloc(recent->n * sizeof *wait->launches);
+    memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
 }
+
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
-    (void)j, (void)comm, (void)at;
+    struct thread_wait *wait = begin(j, WAIT_LEAVE, false, at);
+    if (wait)
+        wait->comm = comm;
 }
+
 void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
                      struct judge_at at) {
-    (void)j, (void)mpi_comm, (void)peer, (void)poll, (void)at;
+    struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
+    if (!wait)
+        return;
+    wait->mpi_comm = mpi_comm;
+    wait->peer = peer;
 }
-void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
-    (void)j, (void)finalize, (void)at;
-}
+
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
-    (void)j, (void)comm, (void)at;
+    struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
+    if (wait)
+        wait->comm = comm;
 }
+
+static void tell(struct judge *j);
+
+void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
+    struct waits *waits = waits_of(j);
+    waits->finished = true;
+    waits->finish = finalize ? WAIT_FINALIZE : WAIT_EXIT;
+    waits->finish_at = at;
+    waits->finish_thread = j->thread ? j->thread->number : 0;
+    waits->activity++;
+    calls_flush(j);
+    tell(j); // perhaps the last word of this process
+}
+
 void waits_end(struct judge *j, struct clock *what) {
-    (void)j, (void)what;
+    struct waits *waits = waits_of(j);
+    if (what)
+        *what = (struct clock){0};
+    struct thread_wait *wait = j->thread ? j->thread->wait : NULL;
+    if (!wait) {
+        // MPI_Finalize has returned; the program may go on without MPI.
+        if (waits->finish == WAIT_FINALIZE && j->thread &&
+            j->thread->number == waits->finish_thread)
+            waits->finished = false;
+        return;
+    }
+    if (what) {
+        *what = wait->what;
+        wait->what = (struct clock){0};
+    }
+    release(wait);
+    j->thread->wait = NULL;
+    waits->activity++;
 }
-void waits_function_queued(struct judge *j, int function, struct position at) {
-    (void)j, (void)function, (void)at;
-}
-void waits_function_begins(struct judge *j, int function) {
-    (void)j, (void)function;
-}
-void waits_function_ends(struct judge *j, int function) {
-    (void)j, (void)function;
-}
+
 void waits_thread_gone(struct judge *j, struct thread *thread) {
-    (void)j, (void)thread;
+    struct waits *waits = waits_of(j);
+    release(thread->wait);
+    thread->wait = NULL;
+    map_put(&waits->program, key_of(thread), NULL);
+    map_put(&waits->idle, key_of(thread), NULL);
+    calls_thread_gone(j, thread->number);
+    waits->activity++;
 }
-void waits_free(struct judge *j) {
-    (void)j;
+
+/* --- Functions of the program ----------------------------------------------------------
+ */
+
+void waits_function_queued(struct judge *j, int function, struct position at) {
+    struct waits *waits = waits_of(j);
+    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, at);
+    op->function = FUNCTION_QUEUED;
+    op->function_number = function;
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f)
+        map_put(&waits->functions, (uint64_t)(uint32_t)function,
+                f = must_alloc(sizeof *f));
+    ROOM(f->ops, f->end, &f->size);
+    f->ops[f->end++] = op->number;
 }
+
+static struct unseen_op *oldest(struct judge *j, const struct function *f) {
+    return f->first < f->end ? unseen_find(&calls_of(j)->unseen, f->ops[f->first]) : NULL;
+}
+
+void waits_function_begins(struct judge *j, int function) {
+    struct waits *waits = waits_of(j);
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f || !j->thread)
+        return;
+    struct unseen_op *op = oldest(j, f);
+    if (op) {
+        op->function = FUNCTION_RUNS;
+        op->thread = j->thread->number;
+    }
+    f->outer = j->thread->wait;
+    j->thread->wait = NULL;
+    f->only = !f->outer && !map_get(&waits->program, key_of(j->thread));
+    map_put(&waits->idle, key_of(j->thread), NULL);
+    map_put(&waits->running, key_of(j->thread), f);
+    waits->activity++;
+}
+
+void waits_function_ends(struct judge *j, int function) {
+    struct waits *waits = waits_of(j);
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f || !j->thread)
+        return;
+    struct unseen_op *op = oldest(j, f);
+    if (op)
+        op->function = FUNCTION_ENDED;
+    release(j->thread->wait);
+    j->thread->wait = f->outer;
+    f->outer = NULL;
+    if (f->only)
+        map_put(&waits->idle, key_of(j->thread), waits);
+    map_put(&waits->running, key_of(j->thread), NULL);
+    waits->activity++;
+    if (++f->first < f->end)
+        return;
+    map_put(&waits->functions, (uint64_t)(uint32_t)function, NULL);
+    free(f->ops);
+    free(f);
+}
+
+/* --- A description -------------------------------------------------------------------
+ */
+
+static struct thread_wait *waiting(struct judge *j, const struct thread *thread) {
+    struct thread_wait *wait = thread->wait;
+    return wait && (!wait->poll || now(j) - wait->renewed < POLLS_WITHIN) ? wait : NULL;
+}
+
+struct described {
+    struct state_head head;
+    struct state_wait *waits;
+    int32_t *ints;
+    struct state_item *items;
+    struct state_op *ops;
+    struct state_comm *comms;
+    struct state_pair *pairs;
+    size_t waits_size, ints_size, items_size, ops_size, comms_size, pairs_size;
+    uint64_t *numbers; // of the operations
+    size_t numbers_size;
+};
+
+static void name_call(char out[CALL_NAME], const char *call) {
+    snprintf(out, CALL_NAME, "%s", call ? call : "the program");
+}
+
+static void add_int(struct described *d, int value) {
+    ROOM(d->ints, (size_t)d->head.nints, &d->ints_size);
+    d->ints[d->head.nints++] = value;
+}
+
+/* Its place in the description; -1: it is done, or sure to be; -2: it comes later. */
+static int index_of(const struct described *d, uint64_t number) {
+    int low = 0, high = d->head.nops;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (d->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < d->head.nops)
+        return d->numbers[low] == number ? low : -1;
+    return d->head.more ? -2 : -1;
+}
+
+static void add_ops(struct judge *j, struct described *d) {
+    const struct waits *waits = j->waits;
+    const struct unseen *u = &j->calls->unseen;
+    size_t i = unseen_first(u, waits->window);
+    for (; i < u->n && (uint64_t)d->head.nops < waits->size; i++) {
+        const struct unseen_op *op = u->at[i];
+        if (op->seen || op->function == FUNCTION_ENDED)
+            continue;
+        size_t n = (size_t)d->head.nops++;
+        ROOM(d->ops, n, &d->ops_size);
+        ROOM(d->numbers, n, &d->numbers_size);
+        d->numbers[n] = op->number;
+        struct state_op *record = &d->ops[n];
+        record->fact = op->fact;
+        record->number = op->number;
+        record->function = (int32_t)op->function;
+        record->thread = op->thread;
+        name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
+        record->first_before = d->head.nints;
+        for (size_t b = 0; b < op->nbefore; b++) {
+            int before = index_of(d, op->before[b]);
+            if (before >= 0)
+                add_int(d, before);
+        }
+        record->nbefore = d->head.nints - record->first_before;
+    }
+    d->head.window = d->head.nops ? d->numbers[0] : waits->window;
+    d->head.more = i < u->n;
+    // What each communicator has behind the window.
+    for (size_t k = u->n; k > i; k--) {
+        const struct unseen_op *op = u->at[k - 1];
+        if (op->seen || op->comm < 0)
+            continue;
+        struct comm *comm = j->calls->comms[op->comm];
+        if (!pairs(op->call.kind)) {
+            comm->upto = op->fact.seq - 1;
+            continue;
+        }
+        struct pair_count *count =
+            map_get(&comm->pairs, pair_key(op->call.root, op->call.kind == JUDGE_SEND));
+        if (count)
+            count->upto = op->fact.seq - 1;
+    }
+}
+
+static void add_comms(struct judge *j, struct described *d) {
+    for (size_t i = 0; i < j->calls->ncomms; i++) {
+        const struct comm *comm = j->calls->comms[i];
+        if (comm->facts.gone)
+            continue;
+        ROOM(d->comms, (size_t)d->head.ncomms, &d->comms_size);
+        d->comms[d->head.ncomms++] = (struct state_comm){.id = comm->facts.id,
+                                                         .ops = comm->ops,
+                                                         .collectives = comm->collectives,
+                                                         .upto = comm->upto,
+                                                         .rank = comm->facts.rank,
+                                                         .nranks = comm->facts.nranks,
+                                                         .number = comm->facts.number};
+        for (size_t k = 0; k < comm->pairs.size; k++) {
+            const struct pair_count *count = comm->pairs.at[k].value;
+            if (!count)
+                continue;
+            ROOM(d->pairs, (size_t)d->head.npairs, &d->pairs_size);
+            d->pairs[d->head.npairs++] = (struct state_pair){.id = comm->facts.id,
+                                                             .n = count->n,
+                                                             .upto = count->upto,
+                                                             .rank = comm->facts.rank,
+                                                             .peer = count->peer,
+                                                             .send = count->send};
+        }
+    }
+}
+
+static void reset_upto(struct judge *j) {
+    for (size_t i = 0; i < j->calls->ncomms; i++) {
+        struct comm *comm = j->calls->comms[i];
+        comm->upto = comm->collectives;
+        for (size_t k = 0; k < comm->pairs.size; k++) {
+            struct pair_count *count = comm->pairs.at[k].value;
+            if (count)
+                count->upto = count->n;
+        }
+    }
+}
+
+static void add_order(struct judge *j, struct described *d, struct state_wait *record,
+                      const struct thread_wait *wait) {
+    const struct unseen_op **list = NULL;
+    size_t size = 0;
+    size_t n = unseen_covered(&j->calls->unseen, &wait->what, &list, &size);
+    for (size_t i = 0; i < n; i++) {
+        int at = list[i]->function == FUNCTION_ENDED ? -1 : index_of(d, list[i]->number);
+        if (at >= 0)
+            add_int(d, at);
+        record->beyond |= at == -2;
+    }
+    record->n = d->head.nints - record->first;
+    free(list);
+}
+
+static void add_launches(struct described *d, struct state_wait *record,
+                         const struct thread_wait *wait) {
+    record->first = d->head.nitems;
+    record->n = (int32_t)wait->nlaunches;
+    for (size_t i = 0; i < wait->nlaunches; i++) {
+        const struct recent_call *call = &wait->launches[i];
+        ROOM(d->items, (size_t)d->head.nitems, &d->items_size);
+        struct state_item *item = &d->items[d->head.nitems++];
+        memset(item, 0, sizeof *item);
+        if (!call->join) {
+            item->fact = call->fact;
+            continue;
+        }
+        item->id = call->notice.id;
+        item->site = call->notice.site;
+        item->rank = call->notice.rank;
+        item->nranks = call->notice.nranks;
+        memcpy(item->join, call->notice.call, sizeof item->join);
+    }
+}
+
+static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
+                      const struct thread_wait *wait) {
+    record->n = -1;
+    if (wait->peer == JUDGE_ANY || !wait->mpi_comm || !j->outside.mpi_ranks)
+        return;
+    int *world = must_alloc((size_t)j->nranks * sizeof *world);
+    int n = j->outside.mpi_ranks(j->outside.self, wait->mpi_comm, wait->peer, world,
+                                 j->nranks);
+    record->n = n;
+    for (int i = 0; i < n && i < j->nranks; i++)
+        add_int(d, world[i]);
+    free(world);
+}
+
+static struct state_wait *add_wait(struct described *d, enum wait_kind kind,
+                                   struct judge_at at) {
+    ROOM(d->waits, (size_t)d->head.nwaits, &d->waits_size);
+    struct state_wait *record = &d->waits[d->head.nwaits++];
+    memset(record, 0, sizeof *record);
+    record->kind = (int32_t)kind;
+    record->site = at.site;
+    record->first = d->head.nints;
+    record->thread = -1;
+    name_call(record->call, at.call);
+    return record;
+}
+
+static void add_waits(struct judge *j, struct described *d) {
+    const struct waits *waits = j->waits;
+    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
+        const struct thread_wait *wait = waiting(j, thread);
+        if (!wait) {
+            d->head.computing += !map_get(&waits->idle, key_of(thread));
+            continue;
+        }
+        struct state_wait *record = add_wait(d, wait->kind, wait->at);
+        record->poll = wait->poll;
+        record->thread = thread->number;
+        const struct comm_facts *comm = calls_comm(j, wait->comm);
+        if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
+            record->comm = comm->id;
+            record->comm_number = comm->number;
+        }
+        if (wait->kind == WAIT_ORDER)
+            add_order(j, d, record, wait);
+        else if (wait->kind == WAIT_LAUNCH)
+            add_launches(d, record, wait);
+        else if (wait->kind == WAIT_MPI)
+            add_peers(j, d, record, wait);
+    }
+    if (waits->finished)
+        add_wait(d, waits->finish, waits->finish_at);
+}
+
+static void append(char **at, const void *data, size_t bytes) {
+    if (bytes)
+        memcpy(*at, data, bytes);
+    *at += bytes;
+}
+
+static void tell(struct judge *j) {
+    struct waits *waits = waits_of(j);
+    struct calls *calls = calls_of(j);
+    struct described d = {.head = {.message = MESSAGE_STATE,
+                                   .activity = waits->activity + calls->activity,
+                                   .failed_site = calls->failed_site}};
+    struct state_head *head = &d.head;
+    memcpy(head->host, j->host, sizeof head->host);
+    reset_upto(j);
+    add_ops(j, &d);
+    add_comms(j, &d);
+    add_waits(j, &d);
+    head->failure_bytes = calls->failure ? (int32_t)strlen(calls->failure) + 1 : 0;
+    if (head->nints % 2)
+        add_int(&d, 0); // keeps what follows aligned
+    size_t bytes =
+        sizeof *head + (size_t)head->nwaits * sizeof *d.waits +
+        (size_t)head->nitems * sizeof *d.items + (size_t)head->nops * sizeof *d.ops +
+        (size_t)head->ncomms * sizeof *d.comms + (size_t)head->npairs * sizeof *d.pairs +
+        (size_t)head->nints * sizeof *d.ints + (size_t)head->failure_bytes;
+    char *data = must_alloc(bytes), *at = data;
+    append(&at, head, sizeof *head);
+    append(&at, d.waits, (size_t)head->nwaits * sizeof *d.waits);
+    append(&at, d.items, (size_t)head->nitems * sizeof *d.items);
+    append(&at, d.ops, (size_t)head->nops * sizeof *d.ops);
+    append(&at, d.comms, (size_t)head->ncomms * sizeof *d.comms);
+    append(&at, d.pairs, (size_t)head->npairs * sizeof *d.pairs);
+    append(&at, d.ints, (size_t)head->nints * sizeof *d.ints);
+    append(&at, calls->failure, (size_t)head->failure_bytes);
+    free(d.waits);
+    free(d.items);
+    free(d.ops);
+    free(d.comms);
+    free(d.pairs);
+    free(d.ints);
+    free(d.numbers);
+    waits->told = now(j);
+    waits->told_waiting = head->nwaits > 0;
+    waits->told_activity = head->activity;
+    if (j->rank == 0)
+        stuck_receive(j, 0, data, bytes);
+    else
+        j->outside.send(j->outside.self, 0, data, bytes);
+    free(data);
+}
+
 bool waits_tell(struct judge *j) {
-    (void)j;
-    return false;
+    struct waits *waits = waits_of(j);
+    bool any = waits->finished, lasts = waits->finished;
+    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
+        const struct thread_wait *wait = waiting(j, thread);
+        any |= wait != NULL;
+        lasts |= wait && now(j) - wait->since >
+                             (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
+    }
+    // Who told that it waits tells that it goes on, too.
+    bool goes_on = waits->told_waiting &&
+                   waits->told_activity != waits->activity + calls_of(j)->activity;
+    if (now(j) - waits->told >= BETWEEN && (lasts || goes_on))
+        tell(j);
+    return any;
 }
+
 void waits_receive(struct judge *j, int from, const void *data, size_t bytes) {
-    (void)j, (void)from, (void)data, (void)bytes;
+    struct waits *waits = waits_of(j);
+    struct answer answer;
+    if (from != 0 || bytes < sizeof answer)
+        return;
+    memcpy(&answer, data, sizeof answer);
+    if (answer.window > waits->window)
+        waits->window = answer.window;
+    if (answer.more && answer.size >= waits->size)
+        waits->size *= 2;
+}
+
+void waits_free(struct judge *j) {
+    struct waits *waits = j->waits;
+    if (!waits)
+        return;
+    for (size_t i = 0; i < waits->functions.size; i++) {
+        struct function *f = waits->functions.at[i].value;
+        if (!f)
+            continue;
+        release(f->outer);
+        free(f->ops);
+        free(f);
+    }
+    for (struct thread *thread = j->threads; thread; thread = thread->next) {
+        release(thread->wait);
+        thread->wait = NULL;
+    }
+    map_free(&waits->functions);
+    map_free(&waits->program);
+    map_free(&waits->idle);
+    map_free(&waits->running);
+    free(waits);
+    j->waits = NULL;
 }

@@ -1,0 +1,254 @@
+/*
+ * members.c: on rank 0: who joins a communicator, which ranks it has, who has left it.
+ *
+ * NCCL User Guide, "Creating a Communicator", "Destroying a communicator".
+ */
+#include "facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct members *members_of(struct judge *j) {
+    struct calls *calls = calls_of(j);
+    if (!calls->members)
+        calls->members = must_alloc(sizeof *calls->members);
+    return calls->members;
+}
+
+struct member_comm *members_comm(struct judge *j, uint64_t id) {
+    return map_get(&members_of(j)->comms, id);
+}
+
+const char *members_host(struct judge *j, int world) {
+    const char *host = map_get(&members_of(j)->hosts, (uint64_t)world);
+    return host ? host : "?";
+}
+
+int members_id_maker(struct judge *j, uint64_t id) {
+    const struct notice *made = map_get(&members_of(j)->ids, id);
+    return made ? made->rank : -1;
+}
+
+static struct member_comm *comm_with(struct judge *j, uint64_t id, int nranks) {
+    struct members *members = members_of(j);
+    struct member_comm *comm = map_get(&members->comms, id);
+    if (comm)
+        return comm;
+    comm = must_alloc(sizeof *comm);
+    comm->id = id;
+    comm->nranks = nranks;
+    comm->of = must_alloc((size_t)nranks * sizeof *comm->of);
+    for (int r = 0; r < nranks; r++)
+        comm->of[r].world = -1;
+    map_put(&members->comms, id, comm);
+    return comm;
+}
+
+static void release(struct member_comm *comm) {
+    for (int r = 0; comm && r < comm->nranks; r++)
+        free(comm->of[r].pairs);
+    if (comm)
+        free(comm->of);
+    free(comm);
+}
+
+static void forget(struct members *members, struct member_comm *comm) {
+    map_put(&members->comms, comm->id, NULL);
+    map_put(&members->used, comm->id, members);
+    free(map_get(&members->ids, comm->id));
+    map_put(&members->ids, comm->id, NULL);
+    release(comm);
+}
+
+/* --- Joins that cannot come to a communicator ----------------------------------------
+ */
+
+static void describe(struct judge *j, struct text *text, int world,
+                     const struct notice *join) {
+    char where[JUDGE_PLACE];
+    text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n", world,
+             members_host(j, world), join->call, join->rank, join->nranks, join->device,
+             place(j, join->site, where));
+}
+
+static void say_used(struct judge *j, int from, const struct notice *join,
+                     const struct member *before) {
+    struct text text = {0};
+    text_add(&text, "setup: one unique id is used for two communicators\n");
+    if (before)
+        describe(j, &text, before->world, &before->join);
+    describe(j, &text, from, join);
+    text_add(&text,
+             "  Hint: every communicator has a unique id of its own: ncclGetUniqueId is"
+             " called once for each.\n"
+             "        The real NCCL hangs here, or fails on a closed connection.\n");
+    report(j, &text, false, 0);
+}
+
+static void say_two(struct judge *j, int from, const struct notice *join,
+                    const struct member *other) {
+    struct text text = {0};
+    if (join->nranks != other->join.nranks)
+        text_add(&text, "setup: the ranks do not agree on how many they are\n");
+    else if (from != other->world)
+        text_add(&text, "setup: two processes call themselves rank %d\n", join->rank);
+    else
+        text_add(&text, "setup: one process calls itself rank %d twice\n", join->rank);
+    describe(j, &text, other->world, &other->join);
+    describe(j, &text, from, join);
+    text_add(&text,
+             "  Hint: every rank of a communicator gives the same unique id and number of"
+             " ranks,\n"
+             "        and a rank of its own. The real NCCL hangs here, or fails on a"
+             " closed connection.\n");
+    report(j, &text, false, 0);
+}
+
+static void check_gpu(struct judge *j, int from, const struct notice *join,
+                      const struct member_comm *comm) {
+    const struct member *other = NULL;
+    for (int r = 0; r < comm->nranks && !other && join->bus_id[0]; r++) {
+        const struct member *member = &comm->of[r];
+        if (r != join->rank && member->joined &&
+            strcmp(member->join.bus_id, join->bus_id) == 0 &&
+            strcmp(members_host(j, member->world), join->host) == 0)
+            other = member;
+    }
+    if (!other)
+        return;
+    struct text text = {0};
+    text_add(&text, "setup: two ranks are bound to the same GPU, %s of %s\n",
+             join->bus_id, join->host);
+    describe(j, &text, other->world, &other->join);
+    describe(j, &text, from, join);
+    text_add(&text,
+             "  Hint: does every rank call cudaSetDevice(rank %% deviceCount) before"
+             " ncclCommInitRank,\n"
+             "        and are there as many GPUs as ranks? NCCL returns"
+             " ncclInvalidUsage.\n");
+    report(j, &text, true,
+           mixed(join->site, mixed((uint64_t)from, (uint64_t)other->world)));
+}
+
+static void joins(struct judge *j, int from, const struct notice *join) {
+    struct members *members = members_of(j);
+    if (join->nranks < 1 || join->rank < 0 || join->rank >= join->nranks)
+        return;
+    if (map_get(&members->used, join->id)) {
+        say_used(j, from, join, NULL);
+        return;
+    }
+    struct member_comm *comm = comm_with(j, join->id, join->nranks);
+    struct member *member = join->rank < comm->nranks ? &comm->of[join->rank] : NULL;
+    const struct member *other = NULL;
+    for (int r = 0; r < comm->nranks && !other; r++)
+        if (comm->of[r].joined)
+            other = &comm->of[r];
+    if (comm->complete) {
+        say_used(j, from, join, member && member->joined ? member : other);
+        return;
+    }
+    if (other && join->nranks != comm->nranks) {
+        say_two(j, from, join, other);
+        return;
+    }
+    if (!member)
+        return;
+    if (member->joined && !member->left) {
+        say_two(j, from, join, member);
+        return;
+    }
+    comm->njoined += !member->joined;
+    comm->nended -= member->left;
+    free(member->pairs);
+    *member = (struct member){.world = from, .joined = true, .join = *join};
+    comm->complete = comm->njoined == comm->nranks;
+    check_gpu(j, from, join, comm);
+}
+
+/* --- Notices ------------------------------------------------------------------------ */
+
+void members_notice(struct judge *j, int from, const struct notice *told,
+                    const struct left_pair *left, size_t n) {
+    struct members *members = members_of(j);
+    struct notice notice = *told;
+    notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
+    notice.bus_id[sizeof notice.bus_id - 1] = '\0';
+    members->changed = j->outside.now(j->outside.self);
+    if (!map_get(&members->hosts, (uint64_t)from)) {
+        char *host = must_alloc(JUDGE_HOST);
+        memcpy(host, notice.host, JUDGE_HOST);
+        map_put(&members->hosts, (uint64_t)from, host);
+    }
+    struct member_comm *comm = map_get(&members->comms, notice.id);
+    struct member *member = comm && notice.rank >= 0 && notice.rank < comm->nranks
+                                ? &comm->of[notice.rank]
+                                : NULL;
+    switch ((enum notice_what)notice.what) {
+    case NOTICE_JOINS: joins(j, from, &notice); return;
+    case NOTICE_FAILED:
+        if (member && member->joined && member->world == from) {
+            *member = (struct member){.world = -1};
+            comm->njoined--;
+            comm->complete = false;
+        }
+        return;
+    case NOTICE_MADE:
+        if (!comm && notice.nranks > 0)
+            comm = comm_with(j, notice.id, notice.nranks);
+        if (!comm || notice.rank < 0 || notice.rank >= comm->nranks)
+            return;
+        member = &comm->of[notice.rank];
+        member->world = from;
+        member->made = true;
+        return;
+    case NOTICE_ENDED:
+        if (!member)
+            return;
+        comm->nended += !member->left;
+        member->left = true;
+        member->how = (enum judge_end)notice.how;
+        member->end = notice;
+        free(member->pairs);
+        member->pairs = must_alloc(n * sizeof *left);
+        member->npairs = n;
+        if (n)
+            memcpy(member->pairs, left, n * sizeof *left);
+        if (comm->nended == comm->nranks && notice.how != JUDGE_FINALIZED &&
+            notice.how != JUDGE_REVOKED) {
+            for (int r = 0; r < comm->nranks; r++)
+                if (comm->of[r].how == JUDGE_FINALIZED ||
+                    comm->of[r].how == JUDGE_REVOKED)
+                    return;
+            forget(members, comm);
+        }
+        return;
+    case NOTICE_ID:
+        if (!map_get(&members->ids, notice.id)) {
+            struct notice *made = must_alloc(sizeof *made);
+            *made = notice;
+            made->rank = from;
+            map_put(&members->ids, notice.id, made);
+        }
+        return;
+    case NOTICE_HOLD: members->hold = members->changed + 1; return;
+    }
+}
+
+void members_free(struct calls *calls) {
+    struct members *members = calls->members;
+    if (!members)
+        return;
+    for (size_t i = 0; i < members->comms.size; i++)
+        release(members->comms.at[i].value);
+    for (size_t i = 0; i < members->ids.size; i++)
+        free(members->ids.at[i].value);
+    for (size_t i = 0; i < members->hosts.size; i++)
+        free(members->hosts.at[i].value);
+    map_free(&members->comms);
+    map_free(&members->used);
+    map_free(&members->ids);
+    map_free(&members->hosts);
+    free(members);
+    calls->members = NULL;
+}

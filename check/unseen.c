@@ -1,0 +1,175 @@
+/*
+ * unseen.c: the operations that hold a call of NCCL, or a function of the program, and
+ * that the host does not know to be done; and what each of them comes behind.
+ */
+#include "facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is left of a stream, oldest first. */
+struct unseen_slot {
+    struct unseen_op **at;
+    size_t first, end, size;
+};
+
+static struct unseen_slot *slot_of(struct unseen *u, int slot) {
+    ROOM(u->slots, (size_t)slot, &u->nslots);
+    return &u->slots[slot];
+}
+
+void unseen_behind(struct unseen_op *op, uint64_t number) {
+    ROOM(op->before, op->nbefore, &op->before_size);
+    op->before[op->nbefore++] = number;
+}
+
+size_t unseen_covered(const struct unseen *u, const struct clock *clock,
+                      const struct unseen_op ***list, size_t *size) {
+    size_t n = 0;
+    for (size_t i = 0; i < u->nactive; i++) {
+        const struct unseen_slot *slot = &u->slots[u->active[i]];
+        size_t low = slot->first, high = slot->end;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (clock_covers(clock, u->active[i], slot->at[middle]->seq))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == slot->first)
+            continue;
+        ROOM(*list, n, size);
+        (*list)[n++] = slot->at[low - 1];
+    }
+    return n;
+}
+
+/* All that a new operation comes behind, by its clock. */
+static void order(struct unseen *u, struct unseen_op *op, const struct clock *clock) {
+    for (size_t i = 0; i < u->nactive; i++) {
+        const struct unseen_slot *slot = &u->slots[u->active[i]];
+        for (size_t at = slot->end; at > slot->first; at--) {
+            const struct unseen_op *other = slot->at[at - 1];
+            if ((op->group && other->group == op->group) ||
+                !clock_covers(clock, u->active[i], other->seq))
+                continue;
+            unseen_behind(op, other->number);
+            break;
+        }
+    }
+}
+
+struct unseen_op *unseen_add(struct unseen *u, struct position at) {
+    struct unseen_op *op = must_alloc(sizeof *op);
+    op->number = ++u->next;
+    op->slot = at.slot;
+    op->seq = at.seq;
+    op->group = at.group;
+    op->comm = -1;
+    if (at.clock)
+        order(u, op, at.clock);
+    ROOM(u->at, u->n, &u->size);
+    u->at[u->n++] = op;
+    struct unseen_slot *slot = slot_of(u, at.slot);
+    if (slot->first == slot->end) {
+        slot->first = slot->end = 0;
+        ROOM(u->active, u->nactive, &u->active_size);
+        u->active[u->nactive++] = at.slot;
+    } else if (slot->first > slot->end / 2 && slot->end >= slot->size) {
+        size_t n = slot->end - slot->first;
+        memmove(slot->at, slot->at + slot->first, n * sizeof *slot->at);
+        slot->first = 0;
+        slot->end = n;
+    }
+    ROOM(slot->at, slot->end, &slot->size);
+    slot->at[slot->end++] = op;
+    return op;
+}
+
+size_t unseen_first(const struct unseen *u, uint64_t number) {
+    size_t low = 0, high = u->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (u->at[middle]->number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct unseen_op *unseen_find(const struct unseen *u, uint64_t number) {
+    size_t i = unseen_first(u, number);
+    return i < u->n && u->at[i]->number == number && !u->at[i]->seen ? u->at[i] : NULL;
+}
+
+static void release(struct unseen_op *op) {
+    free(op->before);
+    free(op);
+}
+
+static void tidy(struct unseen *u) {
+    if (2 * u->nseen <= u->n)
+        return;
+    size_t n = 0;
+    for (size_t i = 0; i < u->n; i++)
+        if (u->at[i]->seen)
+            release(u->at[i]);
+        else
+            u->at[n++] = u->at[i];
+    u->n = n;
+    u->nseen = 0;
+}
+
+static void drop_inactive(struct unseen *u) {
+    size_t n = 0;
+    for (size_t i = 0; i < u->nactive; i++)
+        if (u->slots[u->active[i]].first < u->slots[u->active[i]].end)
+            u->active[n++] = u->active[i];
+    u->nactive = n;
+}
+
+void unseen_forget(struct unseen *u, struct unseen_op *op) {
+    struct unseen_slot *slot = &u->slots[op->slot];
+    for (size_t i = slot->end; i > slot->first; i--)
+        if (slot->at[i - 1] == op) {
+            memmove(slot->at + i - 1, slot->at + i, (slot->end - i) * sizeof *slot->at);
+            slot->end--;
+            break;
+        }
+    op->seen = true;
+    u->nseen++;
+    drop_inactive(u);
+    tidy(u);
+}
+
+void calls_seen(struct judge *j) {
+    struct calls *calls = j->calls;
+    if (!calls)
+        return;
+    struct unseen *u = &calls->unseen;
+    for (size_t i = 0; i < u->nactive; i++) {
+        struct unseen_slot *slot = &u->slots[u->active[i]];
+        while (slot->first < slot->end &&
+               clock_covers(&j->known, u->active[i], slot->at[slot->first]->seq)) {
+            struct unseen_op *op = slot->at[slot->first++];
+            op->seen = true;
+            u->nseen++;
+            if (op->comm >= 0 && !pairs(op->call.kind) &&
+                op->fact.seq > calls->comms[op->comm]->seen)
+                calls->comms[op->comm]->seen = op->fact.seq;
+        }
+    }
+    drop_inactive(u);
+    tidy(u);
+}
+
+void unseen_free(struct unseen *u) {
+    for (size_t i = 0; i < u->n; i++)
+        release(u->at[i]);
+    for (size_t i = 0; i < u->nslots; i++)
+        free(u->slots[i].at);
+    free(u->at);
+    free(u->slots);
+    free(u->active);
+}

@@ -1,0 +1,463 @@
+/*
+ * verdict.c: on rank 0: what stuck.c has found, in words.
+ */
+#include "stuck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- What a process waits for --------------------------------------------------------
+ */
+
+/* What keeps operation i from ending: the first that has begun and does not end. */
+static int culprit(const struct process *process, int i) {
+    for (;;) {
+        const struct state_op *op = &process->ops[i];
+        int before = -1;
+        for (int b = 0; b < op->nbefore && before < 0; b++) {
+            int candidate = process->ints[op->first_before + b];
+            if (!process->ends[candidate])
+                before = candidate;
+        }
+        if (before < 0)
+            return i;
+        i = before;
+    }
+}
+
+static struct cause cause_of(struct judge *j, int p, const struct state_wait *wait) {
+    struct stuck *s = j->stuck;
+    const struct process *process = &s->of[p];
+    for (int i = wait->first; wait->kind == WAIT_ORDER && i < wait->first + wait->n;
+         i++) {
+        if (process->ends[process->ints[i]])
+            continue;
+        int at = culprit(process, process->ints[i]);
+        const struct state_op *op = &process->ops[at];
+        if (op->function != FUNCTION_NONE)
+            return (struct cause){.function = op};
+        return (struct cause){.call = &op->fact,
+                              .meeting = s->meetings[process->meeting[at]]};
+    }
+    for (int i = wait->first; wait->kind == WAIT_LAUNCH && i < wait->first + wait->n;
+         i++) {
+        const struct state_item *item = &process->items[i];
+        if (item->join[0]) {
+            if (!stuck_join_can(j, item))
+                return (struct cause){.join = item};
+            continue;
+        }
+        struct meeting *m = stuck_meeting(j, &item->fact);
+        for (int r = 0; r < m->n; r++)
+            if (!stuck_launched_here(s, m, r))
+                return (struct cause){.call = &item->fact, .meeting = m};
+    }
+    return (struct cause){0};
+}
+
+const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause) {
+    const struct process *process = &j->stuck->of[p];
+    const struct state_wait *found = NULL;
+    *cause = (struct cause){0};
+    for (int w = 0; process->data && !process->host && w < process->head->nwaits; w++) {
+        const struct state_wait *wait = &process->waits[w];
+        if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
+            continue;
+        struct cause own = cause_of(j, p, wait);
+        if (!found || (!cause->call && own.call)) {
+            found = wait;
+            *cause = own;
+        }
+    }
+    return found;
+}
+
+static bool member_missing(struct judge *j, const struct state_wait *wait,
+                           const struct cause *cause, int i) {
+    return wait->kind == WAIT_LAUNCH ? !stuck_launched_here(j->stuck, cause->meeting, i)
+                                     : !stuck_member_here(j->stuck, cause->meeting, i);
+}
+
+/* A process that keeps a wait of process p from ending; -1: nobody knows. */
+static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
+                      const struct cause *cause) {
+    struct stuck *s = j->stuck;
+    const struct process *process = &s->of[p];
+    if (!wait)
+        return -1;
+    for (int i = 0; cause->meeting && i < cause->meeting->n; i++)
+        if (member_missing(j, wait, cause, i))
+            return cause->meeting->who[i];
+    if (cause->join) {
+        const struct member_comm *comm = members_comm(j, cause->join->id);
+        for (int q = 0; comm && q < s->n; q++) {
+            bool joined = false;
+            for (int r = 0; r < comm->nranks; r++)
+                joined |= comm->of[r].joined && comm->of[r].world == q;
+            if (!joined)
+                return q;
+        }
+    }
+    if (cause->function) {
+        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
+        struct cause own = inner ? cause_of(j, p, inner) : (struct cause){0};
+        return inner && inner != wait && !own.function ? blocker_of(j, p, inner, &own)
+                                                       : -1;
+    }
+    for (int i = 0; wait->kind == WAIT_MPI && i < wait->n; i++) {
+        int peer = process->ints[wait->first + i];
+        if (!stuck_peer_can(s, p, peer))
+            return peer;
+    }
+    const struct member_comm *comm = members_comm(j, wait->comm);
+    for (int r = 0; wait->kind == WAIT_LEAVE && comm && r < comm->nranks; r++)
+        if (stuck_stays(j, p, wait, r))
+            return comm->of[r].world;
+    return -1;
+}
+
+static int blocker(struct judge *j, int p) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    return blocker_of(j, p, wait, &cause);
+}
+
+/* --- Lines ---------------------------------------------------------------------------
+ */
+
+/* The process of each rank of a communicator. */
+static int *world_of(struct judge *j, uint64_t id, int nranks) {
+    const struct member_comm *comm = members_comm(j, id);
+    int *world = must_alloc((size_t)nranks * sizeof *world);
+    for (int r = 0; r < nranks; r++)
+        world[r] = comm && r < comm->nranks ? comm->of[r].world : -1;
+    return world;
+}
+
+static bool together(struct judge *j, uint64_t id) {
+    const struct member_comm *comm = members_comm(j, id);
+    for (int r = 1; comm && r < comm->nranks; r++)
+        for (int q = 0; q < r; q++)
+            if (comm->of[r].world >= 0 && comm->of[r].world == comm->of[q].world)
+                return true;
+    return false;
+}
+
+static void add_absent(struct text *text, const int *ranks, int n) {
+    if (n == 0)
+        return;
+    text_add(text, "; ");
+    add_ranks(text, ranks, n);
+    text_add(text, " %s not there", n == 1 ? "is" : "are");
+}
+
+static void add_cause(struct judge *j, struct text *text, int p,
+                      const struct state_wait *wait, const struct cause *cause) {
+    const struct process *process = &j->stuck->of[p];
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    if (cause->call) {
+        const struct fact *call = cause->call;
+        const struct meeting *m = cause->meeting;
+        if (call->kind != JUDGE_SPLIT && call->kind != JUDGE_REGISTER)
+            text_add(text, " for %s at %s", fact_words(words, call),
+                     fact_site(j, where, call));
+        text_add(text, ", operation %llu on communicator %d",
+                 (unsigned long long)call->index, call->number);
+        int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
+        bool by_rank = together(j, m->comm);
+        for (int i = 0; i < m->n; i++)
+            if (member_missing(j, wait, cause, i))
+                absent[n++] = !by_rank && m->who[i] >= 0 ? m->who[i]
+                              : m->from < 0              ? i
+                              : i == 0                   ? m->from
+                                                         : m->to;
+        add_absent(text, absent, n);
+        free(absent);
+    } else if (cause->function) {
+        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
+        text_add(text, " for a function of %s", cause->function->call);
+        if (inner)
+            text_add(text, ", which waits in %s at %s", inner->call,
+                     place(j, inner->site, where));
+    } else if (wait->kind == WAIT_LEAVE) {
+        const struct member_comm *comm = members_comm(j, wait->comm);
+        int n = 0, nranks = comm ? comm->nranks : 0;
+        int *absent = must_alloc((size_t)nranks * sizeof *absent);
+        for (int r = 0; r < nranks; r++)
+            if (stuck_stays(j, p, wait, r))
+                absent[n++] = comm->of[r].world;
+        text_add(text, ", of communicator %d", wait->comm_number);
+        add_absent(text, absent, n);
+        free(absent);
+    }
+}
+
+/* What process p has done on the communicator that it is about. */
+static void add_part(struct judge *j, struct text *text, int p,
+                     const struct fact *about) {
+    const struct process *process = &j->stuck->of[p];
+    const struct member_comm *comm = members_comm(j, about->comm);
+    const struct member *member = NULL;
+    char where[JUDGE_PLACE];
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p)
+            member = &comm->of[r];
+    uint64_t ops = member && member->left ? member->end.ops : 0;
+    for (int c = 0; c < process->head->ncomms; c++)
+        if (process->comms[c].id == about->comm)
+            ops = process->comms[c].ops;
+    if (comm && !member)
+        text_add(text, ", no rank of the communicator");
+    else
+        text_add(text, ", after %llu operation%s on the communicator",
+                 (unsigned long long)ops, ops == 1 ? "" : "s");
+    if (member && member->left && member->how == JUDGE_ABORTED)
+        text_add(text, ", which it aborted at %s", place(j, member->end.site, where));
+    if (member && member->left && member->how == JUDGE_REVOKED)
+        text_add(text, ", which it revoked at %s", place(j, member->end.site, where));
+}
+
+static void add_line(struct judge *j, struct text *text, int p,
+                     const struct fact *about) {
+    const struct process *process = &j->stuck->of[p];
+    char where[JUDGE_PLACE];
+    text_add(text, "  rank %d on %s: ", p,
+             process->data ? process->head->host : members_host(j, p));
+    if (!process->data || process->head->nwaits == 0) {
+        text_add(text, "computes\n");
+        return;
+    }
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    if (!wait)
+        wait = &process->waits[0];
+    for (int w = 0; stuck_finished(process) && w < process->head->nwaits; w++)
+        if (process->waits[w].kind == WAIT_FINALIZE ||
+            process->waits[w].kind == WAIT_EXIT)
+            wait = &process->waits[w];
+    if (wait->kind == WAIT_EXIT)
+        text_add(text, "has ended without MPI_Finalize");
+    else if (wait->kind == WAIT_FINALIZE)
+        text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
+    else if (cause.join && strcmp(cause.join->join, wait->call) == 0)
+        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call,
+                 cause.join->rank, cause.join->nranks, place(j, wait->site, where));
+    else
+        text_add(text, "waits in %s at %s", wait->call, place(j, wait->site, where));
+    if (cause.join && strcmp(cause.join->join, wait->call) != 0)
+        text_add(text, " for %s(rank %d of %d ranks) at %s", cause.join->join,
+                 cause.join->rank, cause.join->nranks, place(j, cause.join->site, where));
+    bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
+    if (!finished &&
+        (cause.call || cause.function || (!about && wait->kind == WAIT_LEAVE)))
+        add_cause(j, text, p, wait, &cause);
+    else if (about)
+        add_part(j, text, p, about);
+    if (process->failure[0])
+        text_add(text, "; got an error at %s: %s",
+                 place(j, process->head->failed_site, where), process->failure);
+    text_add(text, "\n");
+}
+
+/* Lines of all who are stuck or have ended; of everybody. */
+static void add_lines(struct judge *j, struct text *text, const struct fact *about,
+                      bool all) {
+    enum { MANY = 32 };
+    int told = 0, more = 0;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!all && !verdict_wait(j, p, &cause) && !stuck_finished(&j->stuck->of[p]))
+            continue;
+        if (told++ < MANY)
+            add_line(j, text, p, about);
+        else
+            more++;
+    }
+    if (more)
+        text_add(text, "  and %d more\n", more);
+}
+
+/* --- Reports -------------------------------------------------------------------------
+ */
+
+/* Ranks that wait for other joins: a unique id that did not get about, or communicators
+ * that are created in another order. */
+struct joins {
+    bool differ, known, brought;
+};
+
+static struct joins look_at_joins(struct judge *j) {
+    struct joins found = {.known = true};
+    uint64_t first = 0;
+    bool any = false;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!verdict_wait(j, p, &cause) || !cause.join)
+            continue;
+        uint64_t id = cause.join->id;
+        found.differ |= any && id != first;
+        if (!any)
+            first = id;
+        any = true;
+        int maker = members_id_maker(j, id);
+        found.known &= maker >= 0;
+        found.brought |= maker >= 0 && maker != p;
+    }
+    return found;
+}
+
+static void report_join(struct judge *j) {
+    struct joins joins = look_at_joins(j);
+    struct text text = {0};
+    const char
+        *title = "setup: ncclCommInitRank waits for ranks that never come\n",
+        *hint = "  Hint: each of the nranks ranks calls ncclCommInitRank once. The real"
+                " NCCL hangs here.\n";
+    if (joins.differ && joins.known && joins.brought) {
+        title = "setup: the ranks create communicators in another order\n";
+        hint = "  Hint: each waits in ncclCommInitRank until all ranks of that "
+               "communicator are"
+               " there. All create\n"
+               "        several communicators in the same order, or between "
+               "ncclGroupStart and"
+               " ncclGroupEnd.\n"
+               "        The real NCCL hangs here.\n";
+    } else if (joins.differ) {
+        title = "setup: the ranks do not give the same unique id to ncclCommInitRank\n";
+        hint = "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings all of it,"
+               " sizeof(ncclUniqueId)\n"
+               "        bytes, to the others. The real NCCL hangs here.\n";
+    }
+    text_add(&text, "%s", title);
+    add_lines(j, &text, NULL, true);
+    text_add(&text, "%s", hint);
+    report(j, &text, false, 0);
+}
+
+/* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
+ * moved for long, and every rank waits. */
+static void report_standstill(struct judge *j) {
+    struct text text = {0};
+    text_add(&text, "missing: every rank waits, and nothing has moved for %g seconds\n",
+             j->options.timeout);
+    add_lines(j, &text, NULL, true);
+    text_add(&text,
+             "  Hint: look at the MPI calls: one of them waits for a message or a rank"
+             " that never comes.\n");
+    report(j, &text, false, 0);
+}
+
+static bool leaving(struct judge *j, int p) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    return wait && wait->kind == WAIT_LEAVE;
+}
+
+/* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
+ * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
+ * one has given its communicators up, and the other has a call left. */
+static int cycle_from(struct judge *j, int p, bool about) {
+    struct stuck *s = j->stuck;
+    bool *passed = must_alloc((size_t)s->n);
+    while (p >= 0 && !passed[p]) {
+        passed[p] = true;
+        p = blocker(j, p);
+        if (p >= 0 && (stuck_finished(&s->of[p]) || !s->of[p].data || s->of[p].host ||
+                       (about && leaving(j, p))))
+            p = -1;
+    }
+    free(passed);
+    return p >= 0 && blocker(j, p) != p ? p : -1;
+}
+
+static void add_title(struct judge *j, struct text *text, int first,
+                      const struct fact *about, bool cycle) {
+    char words[JUDGE_PLACE];
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, first, &cause);
+    if (cycle)
+        text_add(text, "deadlock: ranks wait for one another\n");
+    else if (about && pairs(about->kind))
+        text_add(text, "deadlock: a %s that no %s meets, on communicator %d\n",
+                 about->kind == JUDGE_SEND ? "send" : "receive",
+                 about->kind == JUDGE_SEND ? "receive" : "send", about->number);
+    else if (about)
+        text_add(
+            text,
+            "missing: %s, operation %llu on communicator %d, waits for ranks that never"
+            " come\n",
+            fact_words(words, about), (unsigned long long)about->index, about->number);
+    else
+        text_add(text, "missing: %s waits for ranks that never come\n", wait->call);
+}
+
+static void add_hint(struct judge *j, struct text *text, const struct fact *about) {
+    bool leave = false, aborted = false;
+    const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
+    for (int r = 0; comm && r < comm->nranks; r++)
+        aborted |= comm->of[r].left && comm->of[r].how == JUDGE_ABORTED;
+    for (int q = 0; q < j->stuck->n; q++)
+        leave |= !about && leaving(j, q);
+    const char *hint =
+        "all ranks of an MPI communicator make the same collective calls, in the"
+        " same order.";
+    if (aborted)
+        hint = "when one rank aborts a communicator, all others have to abort it too: "
+               "what they"
+               " wait for\n"
+               "        on it does not come any more. The real NCCL hangs here.";
+    else if (about && pairs(about->kind))
+        hint = "each ncclSend needs an ncclRecv on the other side; those that must happen"
+               " together go\n"
+               "        between ncclGroupStart and ncclGroupEnd.\n"
+               "        The real NCCL hangs here.";
+    else if (about)
+        hint =
+            "all ranks of a communicator make the same calls, in the same order over all"
+            " communicators.\n"
+            "        The real NCCL hangs here.";
+    else if (leave)
+        hint = "ncclCommDestroy waits for all ranks of the same node: all call it, and "
+               "several\n"
+               "        communicators are destroyed in the same order. The real NCCL "
+               "hangs here.";
+    text_add(text, "  Hint: %s\n", hint);
+}
+
+static void report_stuck(struct judge *j, int first) {
+    struct text text = {0};
+    struct cause cause;
+    verdict_wait(j, first, &cause);
+    const struct fact *about = cause.call;
+    int cycle = cycle_from(j, first, about != NULL);
+    add_title(j, &text, first, about, cycle >= 0);
+    add_lines(j, &text, about, false);
+    if (cycle >= 0) {
+        text_add(&text, "  The cycle: rank %d", cycle);
+        int q = cycle;
+        do {
+            q = blocker(j, q);
+            text_add(&text, " waits for rank %d%s", q, q == cycle ? "" : ", which");
+        } while (q != cycle);
+        text_add(&text, ".\n");
+    }
+    if (about) {
+        int *world = world_of(j, about->comm, about->nranks);
+        add_size(&text, about->number, about->nranks, world);
+        free(world);
+    }
+    add_hint(j, &text, about);
+    report(j, &text, false, 0);
+}
+
+void verdict(struct judge *j, int p) {
+    struct cause cause = {0};
+    if (p >= 0)
+        verdict_wait(j, p, &cause);
+    if (p < 0)
+        report_standstill(j);
+    else if (cause.join)
+        report_join(j);
+    else
+        report_stuck(j, p);
+}
