@@ -64,6 +64,10 @@ endif
 
 cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
 cpu_library := $(cpu_build)/libnccl-cpu.a
+cpu_shared := $(cpu_build)/libnccl-cpu.so
+cpu_below := $(cpu_build)/standin.o
+OBJCOPY ?= objcopy
+NM ?= nm
 , := ,
 sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
 # A report names the lines of calls: sibling calls are off, since a call in tail position
@@ -120,16 +124,34 @@ endif
 # Where the sums are made: -O2 would make them one by one.
 $(cpu_build)/number.o: private vectorized := -O3
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
-	$(MPICC) -std=gnu11 -fwrapv $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@
+	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@
 
 # cpu-flags prints nothing but the flags.
 ifneq ($(needs_build),)
 $(cpu_objects): | announce
 endif
 
-$(cpu_library): $(cpu_objects)
+# One object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and no others.
+$(cpu_build)/public: $(cpu_objects)
+	$(LD) -r $^ -o $@
+	$(OBJCOPY) --localize-hidden $@
+
+$(cpu_library): $(cpu_build)/public
 	@rm -f $@
-	ar rcs $@ $^
+	$(AR) rcs $@ $<
+
+# What can be linked below something that has those names itself: NCCL's are pncclX there,
+# as in NCCL, the others standin_X.
+$(cpu_build)/names: $(cpu_build)/public
+	$(NM) -g --defined-only $< | awk '$$3 ~ /^(cuda|cublas|MPI_)/ { print $$3, "standin_" $$3 } \
+	    $$3 ~ /^nccl/ { print $$3, "p" $$3 }' >$@
+$(cpu_below): $(cpu_build)/public $(cpu_build)/names
+	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $< $@
+
+# The same with all names, for programs that want to have something loaded before it.
+$(cpu_shared): $(cpu_build)/public $(cpu_build)/names
+	$(MPICC) -shared -Wl,-Bsymbolic $< $$(awk '/^nccl/ { print "-Wl,--defsym=" $$2 "=" $$1 }' $(cpu_build)/names) \
+	    $(sanitizers) -lm -ldl -pthread -o $@
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv

@@ -1,15 +1,16 @@
 /*
- * carry.c: how the data of a call gets where it belongs.
+ * carry.c has how the data of a call gets where it belongs.
  *
  * Every rank announces a call to the ranks it works with when the call has come to the
- * head of its stream. Small data comes with the announcement; larger data goes in
- * messages of its own, at the same time. The call is done when the data is there and all
- * have announced the same. Ranks that all live in this process are served by plain
- * copies.
+ * head of its stream. Small data comes with the announcement; larger data goes in blocks
+ * of its own, at the same time. The call is done when the data is there and all have
+ * announced the same. Ranks that do not agree wait for ever, as they may on GPUs.
  *
  * NCCL User Guide, "Collective Operations"; MPI Standard, "Nonblocking Communication".
  */
-#include "internal.h"
+#include "carry.h"
+
+#include "number.h"
 
 enum { INLINE_BYTES = 1024 };
 
@@ -80,6 +81,91 @@ static bool brings(const struct call *call, int peer, size_t *offset) {
     }
 }
 
+/* --- Coming and going ------------------------------------------------------------- */
+
+struct call *call_create(struct ncclComm *comm, int kind) {
+    struct call *call = must_alloc(sizeof *call);
+    call->comm = comm;
+    call->facts.kind = kind;
+    call->facts.comm = comm->id;
+    call->facts.rank = comm->rank;
+    call->facts.root = -1;
+    comm_hold(comm);
+    return call;
+}
+
+struct call *call_copy(const struct call *from) {
+    struct call *call = call_create(from->comm, from->facts.kind);
+    call->facts = from->facts;
+    call->sendbuff = from->sendbuff;
+    call->recvbuff = from->recvbuff;
+    memcpy(call->scalar, from->scalar, sizeof call->scalar);
+    call->device_scalar = from->device_scalar;
+    return call;
+}
+
+void call_number(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    struct facts *f = &call->facts;
+    f->seq = f->kind == CALL_SEND    ? ++comm->sends[f->root]
+             : f->kind == CALL_RECV  ? ++comm->receives[f->root]
+             : f->kind == CALL_SPLIT ? ++comm->splits
+                                     : ++comm->collectives;
+}
+
+bool call_usable(const struct call *call) {
+    size_t out = call_send_bytes(call), in = call_recv_bytes(call);
+    return (out == 0 || memory_range(call->sendbuff, out)) &&
+           (in == 0 || memory_range(call->recvbuff, in)) &&
+           (!call->device_scalar ||
+            memory_range(call->device_scalar, type_size(call->facts.type)));
+}
+
+/* A call keeps its memory as long as MPI may use it, whatever the program does. */
+static void pin(struct call *call) {
+    const void *buffers[] = {call->sendbuff, call->recvbuff};
+    for (int i = 0; i < 2; i++) {
+        call->pinned[i] = buffers[i] ? memory_find(buffers[i]) : NULL;
+        if (call->pinned[i])
+            memory_pin(call->pinned[i]);
+    }
+}
+
+static void unlist(struct call *call) {
+    struct call **at = &call->comm->running;
+    while (*at && *at != call)
+        at = &(*at)->next_running;
+    if (*at)
+        *at = call->next_running;
+}
+
+static void end(void *owner) {
+    struct call *call = owner;
+    for (int i = 0; i < 2; i++)
+        if (call->pinned[i])
+            memory_unpin(call->pinned[i]);
+    free(call->heard);
+    free(call->tags);
+    if (call->payloads && call->payloads == call->comm->scratch)
+        call->comm->scratch_lent = false;
+    else
+        free(call->payloads);
+    free(call->contribution);
+    free(call->result);
+    comm_release(call->comm);
+    free(call);
+}
+
+void call_release(struct call *call) {
+    unlist(call);
+    if (call->state == CALL_MOVING) {
+        wire_abandon(&call->transfers, end, call);
+        return;
+    }
+    wire_forget(&call->transfers);
+    end(call);
+}
+
 /* Sets call->contribution to what this rank brings, ready to be added up or sent. */
 static const void *contribution(struct call *call) {
     if (call->contribution)
@@ -99,166 +185,34 @@ static const void *contribution(struct call *call) {
     return call->contribution;
 }
 
-/* The announced calls that this one is listed with. */
-static struct call **list_of(struct call *call) {
-    return call->comm->clique ? &call->comm->clique->waiting : &call->comm->running;
-}
-
-static void list(struct call *call) {
-    call->next_waiting = *list_of(call);
-    *list_of(call) = call;
-}
-
-static void unlist(struct call *call) {
-    struct call **at = list_of(call);
-    while (*at && *at != call)
-        at = &(*at)->next_waiting;
-    if (*at)
-        *at = call->next_waiting;
-}
-
-void call_release(struct call *call) {
-    if (call->comm)
-        unlist(call);
-    free(call->heard);
-    free(call->theirs);
-    if (call->payloads && call->payloads == call->comm->scratch)
-        call->comm->scratch_lent = false;
-    else
-        free(call->payloads);
-    free(call->contribution);
-    free(call->result);
-    free(call->requests);
-    free(call);
-}
-
-/* --- All ranks in this process ---------------------------------------------------- */
-
-static bool same_collective(const struct call *a, const struct call *b) {
-    return !point_to_point(a->facts.kind) && !point_to_point(b->facts.kind) &&
-           a->facts.seq == b->facts.seq;
-}
-
-static bool partners(const struct facts *a, const struct facts *b) {
-    return ((a->kind == CALL_SEND && b->kind == CALL_RECV) ||
-            (a->kind == CALL_RECV && b->kind == CALL_SEND)) &&
-           a->root == b->rank && b->root == a->rank && a->seq == b->seq;
-}
-
-/* The result of a reduction over calls[0..n), elements [first, first + count). */
-static void *reduce_here(struct call **calls, int n, size_t first, size_t count) {
-    int type = carry_type(calls[0]->facts.type);
-    size_t bytes = count * type_size(type), skip = first * type_size(type);
-    char *total = must_grow(NULL, bytes + 1);
-    memcpy(total, (const char *)contribution(calls[0]) + skip, bytes);
-    for (int r = 1; r < n; r++)
-        reduce_into(total, (const char *)contribution(calls[r]) + skip, count, type,
-                    calls[0]->facts.redop);
-    return total;
-}
-
-/* calls[r] is rank r's; all results are made before any is written, so that in place is
- * as good as out of place. */
-static void carry_here(struct call **calls, int n) {
-    const struct facts *f = &calls[0]->facts;
-    size_t bytes = raw_bytes(calls[0]), count = f->count;
-    char **results = must_alloc((size_t)n * sizeof *results);
-    switch (f->kind) {
-    case CALL_SPLIT:
-        for (int r = 0; r < n; r++) {
-            calls[r]->payloads = must_alloc((size_t)n * sizeof calls[r]->split);
-            for (int p = 0; p < n; p++)
-                memcpy(calls[r]->payloads + (size_t)p * sizeof calls[r]->split,
-                       calls[p]->split, sizeof calls[p]->split);
-        }
-        break;
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE:
-        results[0] = reduce_here(calls, n, 0, count);
-        for (int r = 0; r < n; r++)
-            if (f->kind == CALL_ALL_REDUCE || r == f->root)
-                from_carry(shadow(calls[r]->recvbuff), results[0], count, f->type,
-                           f->redop, n);
-        break;
-    case CALL_REDUCE_SCATTER:
-        for (int r = 0; r < n; r++)
-            results[r] = reduce_here(calls, n, (size_t)r * count, count);
-        for (int r = 0; r < n; r++)
-            from_carry(shadow(calls[r]->recvbuff), results[r], count, f->type, f->redop,
-                       n);
-        break;
-    default:
-        for (int r = 0; r < n; r++) {
-            size_t out = call_recv_bytes(calls[r]);
-            if (out == 0)
-                continue;
-            char *to = results[r] = must_grow(NULL, out);
-            for (int p = 0; p < n; p++) {
-                size_t offset;
-                if (brings(calls[p], r, &offset) &&
-                    (f->kind != CALL_BROADCAST || p == f->root)) {
-                    memcpy(to, (const char *)shadow(calls[p]->sendbuff) + offset, bytes);
-                    to += bytes;
-                }
-            }
-        }
-        for (int r = 0; r < n; r++)
-            if (results[r])
-                memcpy(shadow(calls[r]->recvbuff), results[r], call_recv_bytes(calls[r]));
-    }
-    for (int r = 0; r < n; r++)
-        free(results[r]);
-    free(results);
-}
-
-static bool advance_here(struct call *call) {
-    struct clique *clique = call->comm->clique;
-    const struct facts *f = &call->facts;
-    if (point_to_point(f->kind)) {
-        for (struct call *other = clique->waiting; other; other = other->next_waiting)
-            if (other->state == CALL_ANNOUNCED && partners(f, &other->facts)) {
-                if (library.check != CHECK_OFF && !facts_agree(f, &other->facts))
-                    check_pair(f, &other->facts);
-                struct call *to = f->kind == CALL_RECV ? call : other;
-                struct call *from = to == call ? other : call;
-                size_t bytes =
-                    raw_bytes(to) < raw_bytes(from) ? raw_bytes(to) : raw_bytes(from);
-                if (bytes)
-                    memmove(shadow(to->recvbuff), shadow(from->sendbuff), bytes);
-                to->state = from->state = CALL_DONE;
-                return true;
-            }
-        return false;
-    }
-    int n = clique->nranks, here = 0;
-    struct call **calls = must_alloc((size_t)n * sizeof *calls);
-    bool agree = true;
-    for (struct call *other = clique->waiting; other; other = other->next_waiting)
-        if (other->state == CALL_ANNOUNCED && same_collective(call, other)) {
-            agree &= facts_agree(f, &other->facts);
-            here += !calls[other->facts.rank];
-            calls[other->facts.rank] = other;
-        }
-    if (!agree && library.check != CHECK_OFF) {
-        struct facts *all = must_alloc((size_t)n * sizeof *all);
-        bool *have = must_alloc((size_t)n);
-        for (int r = 0; r < n; r++)
-            if ((have[r] = calls[r] != NULL))
-                all[r] = calls[r]->facts;
-        check_mismatch(all, have, n);
-    }
-    if (here == n) {
-        carry_here(calls, n);
-        for (int r = 0; r < n; r++)
-            calls[r]->state = CALL_DONE;
-    }
-    free(calls);
-    return here == n;
-}
-
 /* --- Announcements ---------------------------------------------------------------- */
 
-bool call_talks(const struct call *call, int r) {
+/* Announcements that came before the call they belong to, or the communicator. */
+struct message {
+    struct early link;
+    struct facts facts;
+    size_t bytes;
+    char payload[];
+};
+static struct early *strays, *last_stray; // for communicators that are not here yet
+
+static void keep(struct early **first, struct early **last, const struct facts *facts,
+                 const char *payload, size_t bytes) {
+    struct message *message = must_grow(NULL, sizeof *message + bytes);
+    message->facts = *facts;
+    message->link.next = NULL;
+    message->bytes = bytes;
+    if (bytes)
+        memcpy(message->payload, payload, bytes);
+    if (*last)
+        (*last)->next = &message->link;
+    else
+        *first = &message->link;
+    *last = &message->link;
+}
+
+/* Whether this rank and rank r tell each other of the call. */
+static bool talks(const struct call *call, int r) {
     const struct facts *f = &call->facts;
     if (point_to_point(f->kind) || r == f->rank)
         return point_to_point(f->kind) && r == f->root;
@@ -268,139 +222,144 @@ bool call_talks(const struct call *call, int r) {
     return !rooted || f->rank == f->root || r == f->root;
 }
 
-void call_announce(struct call *call) {
-    struct ncclComm *comm = call->comm;
-    const struct facts *f = &call->facts;
-    bool pair = point_to_point(f->kind);
-    call->state = CALL_ANNOUNCED;
-    if (!pair) {
-        comm->started = f->seq;
-        comm->history[f->seq % HISTORY] = *f;
-    }
-    if (!pair || comm->clique)
-        list(call);
-    if (comm->clique)
+/* The announcement of another rank for this call, whether it agrees or not. */
+static bool belongs(const struct facts *mine, const struct facts *theirs) {
+    bool pair = point_to_point(mine->kind);
+    if (pair != point_to_point(theirs->kind) || mine->seq != theirs->seq)
+        return false;
+    if (pair)
+        return mine->kind != theirs->kind && mine->root == theirs->rank &&
+               theirs->root == mine->rank;
+    return (mine->kind == CALL_SPLIT) == (theirs->kind == CALL_SPLIT);
+}
+
+/* NCCL moves bytes, but where it adds up it must know of what. */
+static bool agree(const struct facts *a, const struct facts *b) {
+    if (!point_to_point(a->kind) && (a->kind != b->kind || a->root != b->root))
+        return false;
+    if (reduces(a->kind))
+        return a->count == b->count && a->type == b->type && a->redop == b->redop;
+    return a->count * type_size(a->type) == b->count * type_size(b->type);
+}
+
+static void hear(struct call *call, const struct facts *theirs, const char *payload,
+                 size_t bytes) {
+    int r = theirs->rank;
+    if (!talks(call, r) || call->heard[r]) {
+        call->differ = true;
         return;
-    bool with_data = travels_inline(call);
-    if (library.check == CHECK_OFF && !with_data)
-        return; // nobody listens
-    size_t bytes = travel_bytes(call), offset;
+    }
+    call->heard[r] = true;
+    call->missing--;
+    call->differ |= !agree(&call->facts, theirs);
+    call->tags[call->comm->nranks + r] = theirs->tag;
+    if (bytes && travels_inline(call) && bytes == travel_bytes(call))
+        memcpy(call->payloads + bytes * (size_t)r, payload, bytes);
+}
+
+static void hear_for(struct ncclComm *comm, const struct facts *facts,
+                     const char *payload, size_t bytes) {
+    if (facts->kind == CALL_LEAVE) {
+        if (!comm->left[facts->rank]) {
+            comm->left[facts->rank] = true;
+            comm_release(comm);
+        }
+        return;
+    }
+    for (struct call *call = comm->running; call; call = call->next_running)
+        if (belongs(&call->facts, facts)) {
+            hear(call, facts, payload, bytes);
+            return;
+        }
+    keep(&comm->early, &comm->last_early, facts, payload, bytes);
+}
+
+static void on_call(int from, const char *data, size_t bytes) {
+    (void)from;
+    struct facts facts;
+    memcpy(&facts, data, sizeof facts);
+    struct ncclComm *comm = comm_find(facts.comm, facts.to);
+    if (comm)
+        hear_for(comm, &facts, data + sizeof facts, bytes - sizeof facts);
+    else
+        keep(&strays, &last_stray, &facts, data + sizeof facts, bytes - sizeof facts);
+}
+
+void carry_start(void) {
+    wire_listen(WIRE_CALL, on_call);
+}
+
+void carry_adopt(struct ncclComm *comm) {
+    comm->holds += comm->nranks; // one for each that has not left
+    struct early *all = strays;
+    strays = last_stray = NULL;
+    while (all) {
+        struct message *message = (struct message *)all;
+        const struct facts *f = &message->facts;
+        all = all->next;
+        if (f->comm == comm->id && f->to == comm->rank)
+            hear_for(comm, f, message->payload, message->bytes);
+        else
+            keep(&strays, &last_stray, f, message->payload, message->bytes);
+        free(message);
+    }
+}
+
+void carry_leave(struct ncclComm *comm) {
+    struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE};
+    if (comm->state != READY || comm->left[comm->rank])
+        return;
+    for (int step = 1; step <= comm->nranks; step++) { // itself last
+        leave.to = (comm->rank + step) % comm->nranks;
+        wire_send(comm->world[leave.to], WIRE_CALL, &leave, sizeof leave, NULL, 0);
+    }
+}
+
+static void announce(struct call *call) {
+    struct ncclComm *comm = call->comm;
+    struct facts *f = &call->facts;
+    size_t n = (size_t)comm->nranks, bytes = travel_bytes(call), offset;
+    bool with_data = travels_inline(call) && bytes;
     const char *mine = with_data ? contribution(call) : NULL;
-    call->heard = must_alloc((size_t)comm->nranks);
-    if (!pair && library.check != CHECK_OFF)
-        call->theirs = must_alloc((size_t)comm->nranks * sizeof *call->theirs);
-    call->missing = 0;
+    call->state = CALL_ANNOUNCED;
+    call->heard = must_alloc(n * sizeof *call->heard);
+    call->tags = must_alloc(2 * n * sizeof *call->tags);
     if (with_data)
-        call->payloads = must_alloc(bytes * (size_t)comm->nranks);
+        call->payloads = must_alloc(bytes * n);
+    for (int r = 0; r < comm->nranks; r++)
+        call->missing += talks(call, r);
+    struct call **last = &comm->running;
+    while (*last)
+        last = &(*last)->next_running;
+    *last = call;
     for (int step = 0; step < comm->nranks; step++) {
         int peer = (f->rank + step) % comm->nranks;
-        if (!call_talks(call, peer))
+        if (!talks(call, peer))
             continue;
-        call->missing++;
-        bool data = with_data && bytes && brings(call, peer, &offset);
-        if (peer == f->rank)
-            call_heard(comm, f, data ? mine + offset : NULL, data ? bytes : 0);
-        else
-            wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f,
-                      data ? mine + offset : NULL, data ? bytes : 0);
+        bool data = with_data && brings(call, peer, &offset);
+        f->to = peer;
+        f->tag = call->tags[peer] =
+            travels_inline(call) ? 0 : wire_tag(comm->world[peer]);
+        wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f, data ? mine + offset : NULL,
+                  data ? bytes : 0);
     }
-}
-
-void comm_leave(struct ncclComm *comm) {
-    const struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE};
-    if (comm->left[comm->rank] || comm->clique || !library.mpi)
-        return;
-    comm->left[comm->rank] = true;
-    for (int r = 0; r < comm->nranks; r++)
-        if (r != comm->rank)
-            wire_send(comm->world[r], WIRE_CALL, &leave, sizeof leave, NULL, 0);
-}
-
-int comm_remains(const struct ncclComm *comm, int from) {
-    for (int r = from; r < comm->nranks && !comm->clique && library.mpi; r++)
-        if (!comm->left[r] && on_this_host(comm->world[r]))
-            return r;
-    return -1;
-}
-
-void call_heard(struct ncclComm *comm, const struct facts *facts, const char *payload,
-                size_t bytes) {
-    if (facts->kind == CALL_LEAVE) {
-        comm->left[facts->rank] = true;
-        return;
-    }
-    // With a root, a rank can be done before it has heard from all who call with it. In
-    // a group, later ones can be done before.
-    const struct facts *mine = &comm->history[facts->seq % HISTORY];
-    bool over = !point_to_point(facts->kind) && facts->seq <= comm->started;
-    for (struct call *call = comm->running; over && call; call = call->next_waiting)
-        over = call->facts.seq != facts->seq;
-    if (over) {
-        if (library.check != CHECK_OFF && mine->seq == facts->seq &&
-            !facts_agree(mine, facts)) {
-            struct facts *all = must_alloc((size_t)comm->nranks * sizeof *all);
-            bool *have = must_alloc((size_t)comm->nranks);
-            all[facts->rank] = *facts;
-            all[comm->rank] = *mine;
-            have[facts->rank] = have[comm->rank] = true;
-            check_mismatch(all, have, comm->nranks);
-        }
-        return;
-    }
-    struct early *early = must_alloc(sizeof *early + bytes);
-    early->facts = *facts;
-    early->bytes = bytes;
-    if (bytes)
-        memcpy(early->payload, payload, bytes);
-    if (comm->last_early)
-        comm->last_early->next = early;
-    else
-        comm->early = early;
-    comm->last_early = early;
-}
-
-/* Takes the announcements that belong to this call. */
-static bool listen(struct call *call) {
-    struct ncclComm *comm = call->comm;
-    const struct facts *f = &call->facts;
-    bool any = false, pair = point_to_point(f->kind);
-    struct early *before = NULL;
-    for (struct early *early = comm->early; early;) {
-        struct early *next = early->next;
-        const struct facts *theirs = &early->facts;
-        bool fits = pair ? partners(f, theirs)
-                         : !point_to_point(theirs->kind) && theirs->seq == f->seq;
-        if (!fits) {
+    struct early *before = NULL, *next;
+    for (struct early *early = comm->early; early; early = next) {
+        struct message *message = (struct message *)early;
+        next = early->next;
+        if (!belongs(f, &message->facts)) {
             before = early;
-            early = next;
             continue;
         }
-        if (call_talks(call, theirs->rank) && !call->heard[theirs->rank])
-            call->missing--;
-        call->heard[theirs->rank] = true;
-        if (library.check != CHECK_OFF && !facts_agree(f, theirs)) {
-            if (pair)
-                check_pair(f, theirs);
-            else if (call->differ == 0)
-                call->differ = now();
-        }
-        if (call->theirs)
-            call->theirs[theirs->rank] = *theirs;
-        size_t room = travel_bytes(call);
-        if (call->payloads && early->bytes)
-            memcpy(call->payloads + room * (size_t)theirs->rank, early->payload,
-                   early->bytes < room ? early->bytes : room);
+        hear(call, &message->facts, message->payload, message->bytes);
         if (before)
             before->next = next;
         else
             comm->early = next;
         if (!next)
             comm->last_early = before;
-        free(early);
-        early = next;
-        any = true;
+        free(message);
     }
-    return any;
 }
 
 /* --- Small data: it is all here --------------------------------------------------- */
@@ -440,7 +399,7 @@ static void finish_inline(struct call *call) {
     call->state = CALL_DONE;
 }
 
-/* --- Large data: MPI moves it ----------------------------------------------------- */
+/* --- Large data, in blocks --------------------------------------------------------- */
 
 /* Room for what comes in: the communicator's own, where no other call has it, since fresh
  * memory costs more than the data that it takes. */
@@ -513,25 +472,19 @@ static struct traffic traffic_with(struct call *call, int peer) {
 static void post(struct call *call, bool receives) {
     struct ncclComm *comm = call->comm;
     const struct facts *f = &call->facts;
-    int n = comm->nranks, error = MPI_SUCCESS;
+    int n = comm->nranks;
     bool pair = point_to_point(f->kind);
-    int tag = (int)(f->seq & 0x3fff) * 2 + pair;
-    int type = reduces(f->kind) ? carry_type(f->type) : f->type;
-    for (int step = pair ? 0 : 1; step < n && error == MPI_SUCCESS; step++) {
+    size_t one = travel_bytes(call) / f->count;
+    for (int step = pair ? 0 : 1; step < n; step++) {
         int peer = (f->rank + (receives ? n - step : step)) % n;
         struct traffic traffic = traffic_with(call, peer);
-        MPI_Request *request = &call->requests[call->nrequests];
         if (receives && traffic.nin)
-            error = PMPI_Irecv(traffic.in, (int)traffic.nin, mpi_type(type), peer, tag,
-                               comm->mpi, request);
+            wire_take(&call->transfers, comm->world[peer], call->tags[n + peer],
+                      traffic.in, traffic.nin * one);
         else if (!receives && traffic.nout)
-            error = PMPI_Isend(traffic.out, (int)traffic.nout, mpi_type(type), peer, tag,
-                               comm->mpi, request);
-        else
-            continue;
-        call->nrequests++;
+            wire_put(&call->transfers, comm->world[peer], call->tags[peer], traffic.out,
+                     traffic.nout * one);
     }
-    call->failed |= error != MPI_SUCCESS;
 }
 
 /* This rank's own block, from sendbuff to recvbuff. */
@@ -549,7 +502,6 @@ static void start_moving(struct call *call) {
     const struct facts *f = &call->facts;
     size_t bytes = travel_bytes(call), n = (size_t)comm->nranks;
     call->state = CALL_MOVING;
-    call->requests = must_alloc(2 * n * sizeof *call->requests);
     if (f->kind == CALL_REDUCE_SCATTER)
         call->payloads = borrow(comm, bytes * n);
     if (in_parts(call))
@@ -578,20 +530,16 @@ static void add_up(const struct call *call, char *sum, const char *own, size_t c
 }
 
 static bool finish_moving(struct call *call) {
-    int complete = 0;
     const struct facts *f = &call->facts;
     // Not before the ranks agree: Open MPI writes past the end of a buffer that is too
     // short for what comes.
     if (!call->receiving) {
-        if (call->missing > 0 || call->differ != 0)
+        if (call->missing > 0 || call->differ)
             return false;
         call->receiving = true;
         post(call, true);
     }
-    if (!call->failed)
-        call->failed = PMPI_Testall(call->nrequests, call->requests, &complete,
-                                    MPI_STATUSES_IGNORE) != MPI_SUCCESS;
-    if (call->failed || !complete)
+    if (!wire_moved(&call->transfers))
         return false;
     char *to = shadow(call->recvbuff), *result = call->result ? call->result : to;
     const char *own = contribution(call);
@@ -599,7 +547,6 @@ static bool finish_moving(struct call *call) {
         size_t skip = part_begin(call, f->rank) * type_size(carry_type(f->type));
         add_up(call, result + skip, own + skip, part_count(call, f->rank));
         call->summed = true;
-        call->nrequests = 0;
         post(call, true);
         post(call, false);
         return true;
@@ -617,49 +564,22 @@ static bool finish_moving(struct call *call) {
 }
 
 bool call_advance(struct call *call) {
-    struct ncclComm *comm = call->comm;
-    const struct facts *f = &call->facts;
-    bool pair = point_to_point(f->kind), further = false;
-    if (comm->aborted) {
-        call->state = CALL_DONE;
-        return true;
-    }
+    bool further = false, small = travels_inline(call);
     if (call->state == CALL_QUEUED) {
-        // Collectives of a communicator start in the order of their calls.
-        if (!pair && comm->started + 1 != f->seq)
-            return false;
-        call_announce(call);
+        pin(call);
+        announce(call);
         further = true;
     }
-    if (comm->clique)
-        return (call->state == CALL_ANNOUNCED && advance_here(call)) || further;
-    if (call->heard)
-        further |= listen(call);
-    // A moment for the others to come, and first for a rank that hears from all of them:
-    // the report names them all.
-    bool hears_all = f->root < 0 || f->rank == f->root;
-    if (call->differ != 0 && now() > call->differ + (hears_all ? 0 : 0.5) &&
-        (call->missing == 0 || now() > call->differ + 2)) {
-        call->theirs[f->rank] = *f;
-        call->heard[f->rank] = true;
-        check_mismatch(call->theirs, call->heard, comm->nranks);
-    }
-    if (call->state == CALL_ANNOUNCED) {
-        bool small = travels_inline(call);
-        bool agreed = call->missing == 0 && call->differ == 0;
-        if ((small && !agreed) || (!pair && comm->moved + 1 != f->seq))
-            return further;
-        if (!pair)
-            comm->moved = f->seq;
+    if (call->state == CALL_ANNOUNCED && small && call->missing == 0 && !call->differ) {
+        finish_inline(call);
         further = true;
-        if (small)
-            finish_inline(call);
-        else
-            start_moving(call);
+    } else if (call->state == CALL_ANNOUNCED && !small) {
+        start_moving(call);
+        further = true;
     }
     if (call->state == CALL_MOVING)
         further |= finish_moving(call);
-    if (call->state == CALL_DONE && !pair)
+    if (call->state == CALL_DONE)
         unlist(call);
     return further;
 }

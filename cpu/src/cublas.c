@@ -1,9 +1,13 @@
 /*
- * cublas.c: the one sum of cuBLAS that the lessons use, queued like any other operation.
+ * cublas.c has the one sum of cuBLAS that the lessons use, queued like any other
+ * operation.
  */
-#include "internal.h"
-
+#pragma GCC visibility push(default)
 #include <cublas_v2.h>
+#pragma GCC visibility pop
+
+#include "capture.h"
+#include "device.h"
 
 struct cublasContext {
     int device;
@@ -13,6 +17,11 @@ struct cublasContext {
 
 static struct cublasContext *contexts;
 
+#define CUBLAS_CALL                            \
+    if (in_host_function())                    \
+        return CUBLAS_STATUS_EXECUTION_FAILED; \
+    LOCKED
+
 static bool is_context(cublasHandle_t handle) {
     for (struct cublasContext *context = contexts; context; context = context->next)
         if (context == handle)
@@ -21,7 +30,7 @@ static bool is_context(cublasHandle_t handle) {
 }
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
-    PUBLIC_CALL;
+    CUBLAS_CALL;
     int device;
     if (!handle)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -35,12 +44,10 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-    PUBLIC_CALL;
+    CUBLAS_CALL;
     for (struct cublasContext **at = &contexts; *at; at = &(*at)->next)
         if (*at == handle) {
-            for (int s = 0; s < nstreams; s++)
-                if (streams[s] && streams[s]->device == handle->device)
-                    wait_for(streams[s], streams[s]->queued, "cublasDestroy", CALLER);
+            device_wait(handle->device);
             *at = handle->next;
             free(handle);
             return CUBLAS_STATUS_SUCCESS;
@@ -49,14 +56,16 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-    PUBLIC_CALL;
+    CUBLAS_CALL;
     if (!is_context(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
     handle->stream = stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-struct axpy {
+struct axpy_op { // y += alpha * x
+    struct op op;
+    int device;
     size_t n;
     float alpha;
     const float *x;
@@ -64,75 +73,76 @@ struct axpy {
     int64_t incx, incy;
 };
 
-static void axpy(void *argument) {
-    const struct axpy *a = argument;
+static size_t bytes_of(size_t n, int64_t increment) {
+    return ((n - 1) * (size_t)llabs(increment) + 1) * sizeof(float);
+}
+
+static bool step(struct op *op) {
+    const struct axpy_op *a = (const struct axpy_op *)op;
+    op->done = true;
+    if (!memory_range(a->x, bytes_of(a->n, a->incx)) ||
+        !memory_range(a->y, bytes_of(a->n, a->incy))) {
+        device_break(a->device, cudaErrorIllegalAddress);
+        return true;
+    }
     const float *x = shadow(a->x);
     float *restrict y = shadow(a->y);
     if (a->incx == 1 && a->incy == 1) {
         for (size_t i = 0; i < a->n; i++)
             y[i] += a->alpha * x[i];
-        return;
+        return true;
     }
     int64_t last = (int64_t)a->n - 1;
     x -= a->incx < 0 ? last * a->incx : 0;
     y -= a->incy < 0 ? last * a->incy : 0;
     for (int64_t i = 0; i <= last; i++)
         y[i * a->incy] += a->alpha * x[i * a->incx];
-}
-
-/* True if a GPU could not read or write all of it; reported. */
-static bool bad_vector(const char *which, const void *start, size_t bytes, void *site) {
-    if (memory_find(start))
-        return check_range("cublasSaxpy", site, start, bytes);
-    if (library.check == CHECK_OFF)
-        return true;
-    char where[256];
-    struct text text = {0};
-    text_add(&text,
-             "memory: %s of cublasSaxpy is not memory that a GPU can use\n"
-             "  rank %d on %s: cublasSaxpy at %s\n"
-             "  Hint: it wants addresses from cudaMalloc; a real GPU stops here with an"
-             " illegal memory access.\n",
-             which, library.world, library.host, site_text(where, site));
-    report(&text, true);
     return true;
 }
 
+static struct op *copy(const struct op *op) {
+    const struct axpy_op *from = (const struct axpy_op *)op;
+    struct axpy_op *to = (struct axpy_op *)op_create(sizeof *to, step);
+    struct op fresh = to->op;
+    *to = *from;
+    to->op = fresh;
+    to->op.copy = copy;
+    return &to->op;
+}
+
 static cublasStatus_t queue_axpy(cublasHandle_t handle, int64_t n, const float *alpha,
-                                 const float *x, int64_t incx, float *y, int64_t incy,
-                                 void *site) {
+                                 const float *x, int64_t incx, float *y, int64_t incy) {
     if (!is_context(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (n <= 0)
         return CUBLAS_STATUS_SUCCESS;
+    if (!alpha)
+        return CUBLAS_STATUS_INVALID_VALUE;
     struct stream *stream = stream_of(handle->stream, handle->device);
-    if (!alpha || !stream)
-        return alpha ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_INVALID_VALUE;
-    size_t xbytes = ((size_t)(n - 1) * (size_t)llabs(incx) + 1) * sizeof *x;
-    size_t ybytes = ((size_t)(n - 1) * (size_t)llabs(incy) + 1) * sizeof *y;
-    if (bad_vector("x", x, xbytes, site) || bad_vector("y", y, ybytes, site))
+    if (!stream || capture_in_the_way(stream) ||
+        device_broken(stream->device) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    struct op *op = op_create(OP_COMPUTE, "cublasSaxpy", site);
-    struct axpy *argument = op->staged = must_alloc(sizeof *argument);
-    *argument = (struct axpy){(size_t)n, *alpha, x, y, incx, incy};
-    op->bytes = sizeof *argument;
-    op->function = axpy;
-    op_range(op, x, xbytes, false, NULL);
-    op_range(op, y, ybytes, true, NULL);
-    op_enqueue(op, stream);
+    struct axpy_op model = {.device = stream->device,
+                            .n = (size_t)n,
+                            .alpha = *alpha,
+                            .x = x,
+                            .y = y,
+                            .incx = incx,
+                            .incy = incy};
+    op_enqueue(copy(&model.op), stream);
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasSaxpy_v2(cublasHandle_t handle, int n, const float *alpha,
                               const float *x, int incx, float *y, int incy) {
-    PUBLIC_CALL;
-    return queue_axpy(handle, n, alpha, x, incx, y, incy, CALLER);
+    CUBLAS_CALL;
+    return queue_axpy(handle, n, alpha, x, incx, y, incy);
 }
 
 cublasStatus_t cublasSaxpy_v2_64(cublasHandle_t handle, int64_t n, const float *alpha,
                                  const float *x, int64_t incx, float *y, int64_t incy) {
-    PUBLIC_CALL;
-    return queue_axpy(handle, n, alpha, x, incx, y, incy, CALLER);
+    CUBLAS_CALL;
+    return queue_axpy(handle, n, alpha, x, incx, y, incy);
 }
 
 static const struct {

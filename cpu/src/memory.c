@@ -1,38 +1,24 @@
 /*
- * memory.c: allocations, each mapped twice.
+ * memory.c has the allocations, each mapped twice.
  *
- * The program sees device memory at an address that it cannot read or write, as on a GPU:
- * a host that dereferences it is stopped and told so. The bytes lie at another address,
- * the shadow, which only this library knows. Pinned and managed memory has both addresses
- * for the same bytes: it is open to the host except while a queued operation uses it.
+ * The program sees device memory at an address that it cannot read or write, as on a GPU.
+ * The bytes lie at another address, the shadow, which only this library knows. Pinned and
+ * managed memory has both addresses for the same bytes.
+ *
+ * Small allocations share an arena: a process may have some 65,000 mappings only.
  */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "memory.h"
 
-#include <execinfo.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 static struct memory **table; // sorted by user address
 static size_t used, capacity;
 
-enum { HUGE = 4 << 20 }; // two large pages
-
-/* Freed allocations, to name a use after free. */
-enum { REMEMBERED = 64 };
-static struct memory freed[REMEMBERED];
-static size_t nfreed;
-
-const struct memory *memory_freed(const void *address) {
-    const char *at = address;
-    for (size_t i = 0; i < REMEMBERED && i < nfreed; i++)
-        if (at >= freed[i].user && at < freed[i].user + freed[i].mapped)
-            return &freed[i];
-    return NULL;
-}
+enum { SMALL = 1 << 20 };     // bytes, up to which an allocation is put into an arena
+enum { HUGE_PAGE = 4 << 20 }; // from here on large pages are asked for: two of them
 
 static size_t position_of(const char *address) {
     size_t low = 0, high = used;
@@ -48,9 +34,18 @@ static size_t position_of(const char *address) {
 
 struct memory *memory_find(const void *address) {
     size_t i = position_of(address);
-    if (i == 0 || (const char *)address >= table[i - 1]->user + table[i - 1]->mapped)
+    if (i == 0 || (const char *)address >= table[i - 1]->user + table[i - 1]->mapped ||
+        table[i - 1]->freed)
         return NULL;
     return table[i - 1];
+}
+
+struct memory *memory_range(const void *start, size_t bytes) {
+    struct memory *memory = memory_find(start);
+    if (!memory)
+        return NULL;
+    size_t offset = (size_t)((const char *)start - memory->user);
+    return offset <= memory->bytes && bytes <= memory->bytes - offset ? memory : NULL;
 }
 
 void *shadow(const void *address) {
@@ -59,333 +54,181 @@ void *shadow(const void *address) {
                   : (void *)(uintptr_t)address;
 }
 
-size_t memory_count(void) {
-    return used;
-}
+/* --- Mapping ---------------------------------------------------------------------- */
 
-struct memory *memory_at(size_t i) {
-    return table[i];
-}
+struct mapping {
+    char *user, *shadow;
+    int file; // that both map; -1: none
+};
 
-const char *memory_kind_name(enum memory_kind kind) {
-    return kind == MEMORY_DEVICE   ? "device"
-           : kind == MEMORY_PINNED ? "pinned"
-                                   : "managed";
-}
-
-static void install_guard(void);
-
-cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void *site) {
-    *out = NULL;
-    if (bytes == 0)
-        return cudaSuccess;
-    if (kind == MEMORY_DEVICE) {
-        size_t available, total;
-        cudaError_t error = cudaMemGetInfo(&available, &total);
-        if (error != cudaSuccess)
-            return error;
-        if (bytes > available)
-            return cudaErrorMemoryAllocation;
+static bool map(struct mapping *out, size_t bytes, bool host_too) {
+    const int apart = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *user = MAP_FAILED, *inner = MAP_FAILED;
+    int file = -1;
+    if (!host_too) {
+        // The host may touch nothing there: an address without memory is enough.
+        user = mmap(NULL, bytes, PROT_NONE, apart, -1, 0);
+        inner = mmap(NULL, bytes, PROT_READ | PROT_WRITE, apart, -1, 0);
+    } else if ((file = memfd_create("nccl-cpu", MFD_CLOEXEC)) >= 0 &&
+               ftruncate(file, (off_t)bytes) == 0) {
+        user = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        inner = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     }
-    int device = 0;
-    cudaGetDevice(&device);
+    *out = (struct mapping){user, inner, file};
+    if (user != MAP_FAILED && inner != MAP_FAILED)
+        return true;
+    if (user != MAP_FAILED)
+        munmap(user, bytes);
+    if (inner != MAP_FAILED)
+        munmap(inner, bytes);
+    if (file >= 0)
+        close(file);
+    return false;
+}
+
+/* Arenas of device memory and of memory that the host uses too. Addresses are given in
+ * turn, so that one that was freed is not soon another allocation's. */
+struct arena {
+    struct mapping map;
+    size_t bytes, next;
+    bool host_too;
+};
+static struct arena *arenas;
+static int narenas;
+static const size_t arena_sizes[] = {(size_t)16 << 30, (size_t)1 << 30, 64 << 20};
+
+static bool make_arena(bool host_too) {
+    struct arena arena = {.host_too = host_too};
+    for (size_t i = 0; i < sizeof arena_sizes / sizeof *arena_sizes; i++) {
+        arena.bytes = arena_sizes[i];
+        if (map(&arena.map, arena.bytes, host_too)) {
+            arenas = must_grow(arenas, (size_t)(narenas + 1) * sizeof *arenas);
+            arenas[narenas++] = arena;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A gap of `bytes` between `from` and `to` of the arena; NULL: there is none. */
+static char *gap_in(const struct arena *arena, size_t from, size_t to, size_t bytes) {
+    char *at = arena->map.user + from, *end = arena->map.user + to;
+    size_t i = position_of(at);
+    if (i > 0 && table[i - 1]->user + table[i - 1]->mapped > at)
+        at = table[i - 1]->user + table[i - 1]->mapped;
+    for (; i < used && table[i]->user < end; i++) {
+        if ((size_t)(table[i]->user - at) >= bytes)
+            return at;
+        at = table[i]->user + table[i]->mapped;
+    }
+    return at <= end && (size_t)(end - at) >= bytes ? at : NULL;
+}
+
+static bool find_room(size_t mapped, bool host_too, struct mapping *out, int *number) {
+    for (int turn = 0; turn < 2; turn++) {
+        for (int a = 0; a < narenas; a++) {
+            struct arena *arena = &arenas[a];
+            if (arena->host_too != host_too)
+                continue;
+            char *at = gap_in(arena, arena->next, arena->bytes, mapped);
+            if (!at)
+                at = gap_in(arena, 0, arena->bytes, mapped);
+            if (!at)
+                continue;
+            size_t offset = (size_t)(at - arena->map.user);
+            arena->next = offset + mapped;
+            *out = (struct mapping){at, arena->map.shadow + offset, arena->map.file};
+            *number = a;
+            return true;
+        }
+        if (turn == 0 && !make_arena(host_too))
+            break;
+    }
+    return false;
+}
+
+/* --- Coming and going ------------------------------------------------------------- */
+
+struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t mapped = (bytes + page - 1) / page * page;
-    if (mapped < bytes)
-        return cudaErrorMemoryAllocation;
-    void *user = MAP_FAILED, *inner = MAP_FAILED;
-    if (kind == MEMORY_DEVICE) {
-        // The host may touch nothing there: an address without memory is enough.
-        user = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                    -1, 0);
-        inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                     -1, 0);
+    bool host_too = kind != MEMORY_DEVICE;
+    struct mapping place;
+    int arena = -1;
+    if (mapped < bytes ||
+        (mapped > SMALL || !find_room(mapped, host_too, &place, &arena))) {
+        if (mapped < bytes || !map(&place, mapped, host_too))
+            return NULL;
+        if (place.file >= 0)
+            close(place.file);
         // Large pages, where there is room for some: MPI moves them much faster.
-        if (inner != MAP_FAILED && mapped >= HUGE)
-            madvise(inner, mapped, MADV_HUGEPAGE);
-    } else {
-        int file = memfd_create("nccl-cpu", MFD_CLOEXEC);
-        if (file >= 0 && ftruncate(file, (off_t)mapped) == 0) {
-            user = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-            inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        }
-        if (file >= 0)
-            close(file);
-    }
-    if (user == MAP_FAILED || inner == MAP_FAILED) {
-        if (user != MAP_FAILED)
-            munmap(user, mapped);
-        if (inner != MAP_FAILED)
-            munmap(inner, mapped);
-        return cudaErrorMemoryAllocation;
+        if (!host_too && mapped >= HUGE_PAGE)
+            madvise(place.shadow, mapped, MADV_HUGEPAGE);
     }
     if (used == capacity) {
         capacity = capacity ? 2 * capacity : 64;
         table = must_grow(table, capacity * sizeof *table);
     }
     struct memory *memory = must_alloc(sizeof *memory);
-    *memory = (struct memory){user, inner, bytes, mapped, kind, device, site, NULL};
-    size_t at = position_of(user);
+    *memory = (struct memory){.user = place.user,
+                              .shadow = place.shadow,
+                              .bytes = bytes,
+                              .mapped = mapped,
+                              .kind = kind,
+                              .device = device,
+                              .arena = arena};
+    size_t at = position_of(place.user);
     memmove(table + at + 1, table + at, (used - at) * sizeof *table);
     table[at] = memory;
     used++;
-    install_guard();
-    *out = user;
-    return cudaSuccess;
+    if (kind == MEMORY_DEVICE)
+        memset(memory->shadow, 0xff, bytes);
+    return memory;
 }
 
-void memory_destroy(struct memory *memory, void *site) {
+static void unmap(struct memory *memory) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
     used--;
-    memory->end_site = site;
-    freed[nfreed++ % REMEMBERED] = *memory;
-    munmap(memory->user, memory->mapped);
-    munmap(memory->shadow, memory->mapped);
+    if (memory->arena < 0) {
+        munmap(memory->user, memory->mapped);
+        munmap(memory->shadow, memory->mapped);
+    } else if (arenas[memory->arena].host_too) {
+        const struct arena *arena = &arenas[memory->arena];
+        fallocate(arena->map.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  memory->user - arena->map.user, (off_t)memory->mapped);
+    } else {
+        madvise(memory->shadow, memory->mapped, MADV_DONTNEED);
+    }
     free(memory);
+}
+
+void memory_destroy(struct memory *memory) {
+    memory->freed = true;
+    if (memory->pins == 0)
+        unmap(memory);
+}
+
+void memory_pin(struct memory *memory) {
+    memory->pins++;
+}
+
+void memory_unpin(struct memory *memory) {
+    if (--memory->pins == 0 && memory->freed)
+        unmap(memory);
+}
+
+size_t memory_used(int device) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < used; i++)
+        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
+            bytes += table[i]->mapped;
+    return bytes;
 }
 
 void memory_reset_device(int device) {
     for (size_t i = used; i > 0; i--)
-        if (table[i - 1]->device == device && table[i - 1]->kind != MEMORY_PINNED)
-            memory_destroy(table[i - 1], NULL);
-}
-
-/* An unseen operation on these bytes of `memory`, a writing one rather than a reading. */
-static struct op *operation_on(struct memory *memory, const char *start, size_t bytes,
-                               struct range **used) {
-    struct op *found = NULL;
-    *used = NULL;
-    for (int s = 0; s < nstreams; s++)
-        for (struct op *op = streams[s] ? streams[s]->first : NULL; op; op = op->next)
-            for (int r = 0; r < op->nranges; r++) {
-                // A function on a stream comes before what is queued there behind it.
-                if (running_function && running_function->stream == op->stream)
-                    continue;
-                struct range *range = &op->ranges[r];
-                if (range->start < start + bytes && start < range->start + range->bytes &&
-                    range->start >= memory->user &&
-                    range->start < memory->user + memory->mapped) {
-                    if (found && !range->write)
-                        continue;
-                    found = op;
-                    *used = range;
-                }
-            }
-    return found;
-}
-
-void memory_guard(struct memory *memory) {
-    if (memory->kind == MEMORY_DEVICE || library.check == CHECK_OFF)
-        return;
-    struct range *used;
-    struct op *op = operation_on(memory, memory->user, memory->bytes, &used);
-    // What a queued operation only reads, the host may read too.
-    mprotect(memory->user, memory->mapped,
-             !op           ? PROT_READ | PROT_WRITE
-             : used->write ? PROT_NONE
-                           : PROT_READ);
-}
-
-/* --- The host touches what it must not -------------------------------------------- */
-
-static struct sigaction before_segv, before_bus;
-
-/* The first frame of the program above the one that the signal interrupted. */
-static void *program_frame(void *fault) {
-    void *frames[64];
-    int n = backtrace(frames, 64), at = 0;
-    for (int i = 0; i < n; i++)
-        if (frames[i] == fault)
-            at = i;
-    if (site_offset(fault) >= 0)
-        return (char *)fault + 1;
-    for (int i = at; i < n; i++)
-        if (site_offset(frames[i]) >= 0 && i > 1)
-            return frames[i];
-    return fault;
-}
-
-static void on_fault(int number, siginfo_t *info, void *context) {
-    const char *address = info->si_addr;
-    struct memory *memory = memory_find(address);
-    void *fault = NULL;
-    const char *verb = "touches";
-#if defined(__x86_64__)
-    ucontext_t *state = context;
-    fault = (void *)state->uc_mcontext.gregs[REG_RIP];
-    verb = state->uc_mcontext.gregs[REG_ERR] & 2 ? "writes to" : "reads";
-#elif defined(__aarch64__)
-    fault = (void *)((ucontext_t *)context)->uc_mcontext.pc;
-#else
-    (void)context;
-#endif
-    // In a call to this library or to MPI, it is the call that touched it.
-    void *line = called_from && !running_function ? called_from : program_frame(fault);
-    char where[256], made[256], other[256], words[256];
-    struct text text = {0};
-    if (memory && memory->kind == MEMORY_DEVICE && library.check != CHECK_OFF) {
-        text_add(
-            &text,
-            "memory: the host %s device memory\n"
-            "  rank %d on %s: at %s, byte %zu of %zu bytes of cudaMalloc at %s\n"
-            "  Hint: only the GPU can use this address; copy with cudaMemcpy.\n"
-            "        On a real GPU the program ends here with a segmentation fault.\n",
-            verb, library.world, library.host, site_text(where, line),
-            (size_t)(address - memory->user), memory->bytes,
-            site_text(made, memory->site));
-        report(&text, false);
-    }
-    if (memory && memory->kind != MEMORY_DEVICE) {
-        struct range *used;
-        struct op *op = operation_on(memory, address, 1, &used);
-        if (op && library.check != CHECK_OFF) {
-            text_add(
-                &text,
-                "race: the host %s %s memory that a queued operation still uses\n"
-                "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s\n"
-                "  queued: %s at %s, which %s it\n"
-                "  Hint: call cudaStreamSynchronize first: until then nothing is known"
-                " of the operation.\n",
-                verb, memory_kind_name(memory->kind), library.world, library.host,
-                site_text(where, line), (size_t)(address - memory->user), memory->bytes,
-                site_text(made, memory->site), range_text(words, op, used),
-                range_site(other, op, used), used->write ? "writes" : "reads");
-            report(&text, true);
-        }
-        // A neighbour on the same page, or checks that only warn: let it through.
-        mprotect(memory->user, memory->mapped, PROT_READ | PROT_WRITE);
-        return;
-    }
-    const struct memory *gone = memory_freed(address);
-    if (gone && library.check != CHECK_OFF) {
-        text_add(
-            &text,
-            "memory: the host %s %s memory that was freed before\n"
-            "  rank %d on %s: at %s, byte %zu of %zu bytes made at %s, freed at %s\n",
-            verb, memory_kind_name(gone->kind), library.world, library.host,
-            site_text(where, line), (size_t)(address - gone->user), gone->bytes,
-            site_text(made, gone->site), site_text(other, gone->end_site));
-        report(&text, false);
-    }
-    // Not ours: as it would have been without us.
-    sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
-}
-
-static void install_guard(void) {
-    static bool installed;
-    if (installed)
-        return;
-    installed = true;
-    void *warm[2];
-    backtrace(warm, 2); // loads what a signal handler should not have to load
-    struct sigaction action = {.sa_sigaction = on_fault,
-                               .sa_flags = SA_SIGINFO | SA_NODEFER};
-    sigaction(SIGSEGV, &action, &before_segv);
-    sigaction(SIGBUS, &action, &before_bus);
-}
-
-/* --- How much there is ------------------------------------------------------------ */
-
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
-    PUBLIC_CALL;
-    int ndevices, device;
-    if (!free_bytes || !total)
-        return cudaErrorInvalidValue;
-    cudaError_t error = cudaGetDeviceCount(&ndevices);
-    if (error != cudaSuccess)
-        return error;
-    cudaGetDevice(&device);
-    // The devices share less than half of the host's memory: its programs need the rest.
-    struct sysinfo info;
-    sysinfo(&info);
-    size_t all = (size_t)info.totalram * info.mem_unit;
-    *total = all / 8 * 3 / (size_t)ndevices;
-    size_t mine = 0;
-    for (size_t i = 0; i < used; i++)
-        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
-            mine += table[i]->mapped;
-    *free_bytes = mine < *total ? *total - mine : 0;
-    return cudaSuccess;
-}
-
-/* --- The calls -------------------------------------------------------------------- */
-
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    PUBLIC_CALL;
-    return cuda_error(!pointer ? cudaErrorInvalidValue
-                               : memory_create(pointer, bytes, MEMORY_DEVICE, CALLER));
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
-    PUBLIC_CALL;
-    if (!pointer || flags & ~7u)
-        return cuda_error(cudaErrorInvalidValue);
-    return cuda_error(memory_create(pointer, bytes, MEMORY_PINNED, CALLER));
-}
-
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-    PUBLIC_CALL;
-    return cuda_error(!pointer ? cudaErrorInvalidValue
-                               : memory_create(pointer, bytes, MEMORY_PINNED, CALLER));
-}
-
-cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) {
-    PUBLIC_CALL;
-    if (!pointer || bytes == 0 ||
-        (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
-        return cuda_error(cudaErrorInvalidValue);
-    return cuda_error(memory_create(pointer, bytes, MEMORY_MANAGED, CALLER));
-}
-
-static bool uses(struct stream *stream, struct memory *memory) {
-    for (struct op *op = stream->first; op; op = op->next)
-        for (int r = 0; r < op->nranges; r++)
-            if (memory_find(op->ranges[r].start) == memory)
-                return true;
-    return false;
-}
-
-static cudaError_t free_one(void *pointer, bool pinned, const char *name, void *site) {
-    if (!pointer)
-        return cudaSuccess;
-    struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || (memory->kind == MEMORY_PINNED) != pinned)
-        return cudaErrorInvalidValue;
-    check_host_access(name, site, pointer, memory->bytes, "frees");
-    // As cudaFree does: what is still under way there ends first.
-    for (int s = 0; s < nstreams; s++)
-        if (streams[s] && uses(streams[s], memory))
-            wait_for(streams[s], streams[s]->queued, name, site);
-    memory_destroy(memory, site);
-    return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *pointer) {
-    PUBLIC_CALL;
-    return cuda_error(free_one(pointer, false, "cudaFree", CALLER));
-}
-
-cudaError_t cudaFreeHost(void *pointer) {
-    PUBLIC_CALL;
-    return cuda_error(free_one(pointer, true, "cudaFreeHost", CALLER));
-}
-
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
-                                     const void *pointer) {
-    PUBLIC_CALL;
-    if (!out)
-        return cuda_error(cudaErrorInvalidValue);
-    memset(out, 0, sizeof *out);
-    struct memory *memory = memory_find(pointer);
-    out->device = memory ? memory->device : cudaInvalidDeviceId;
-    if (!memory)
-        return cudaSuccess;
-    static const enum cudaMemoryType types[] = {cudaMemoryTypeDevice, cudaMemoryTypeHost,
-                                                cudaMemoryTypeManaged};
-    out->type = types[memory->kind];
-    out->devicePointer = (void *)(uintptr_t)pointer;
-    if (memory->kind != MEMORY_DEVICE)
-        out->hostPointer = (void *)(uintptr_t)pointer;
-    return cudaSuccess;
+        if (table[i - 1]->device == device && table[i - 1]->kind != MEMORY_PINNED &&
+            !table[i - 1]->freed)
+            memory_destroy(table[i - 1]);
 }

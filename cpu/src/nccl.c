@@ -1,24 +1,21 @@
 /*
- * nccl.c: NCCL's calls. Arguments are checked as NCCL checks them and the work is queued;
- * it happens when a wait advances the stream.
- * NCCL User Guide, "NCCL API".
+ * nccl.c has NCCL's calls. Arguments are checked as NCCL checks them and the work is
+ * queued; it happens when a wait advances the stream.
+ * NCCL User Guide, "NCCL API", "Group Calls", "Fault Tolerance".
  */
-#include "internal.h"
+#include "capture.h"
+#include "carry.h"
+#include "device.h"
+#include "meet.h"
+#include "number.h"
 
-struct ncclComm *communicators;
-static __thread char last_error[512];
+/* At the entry of a call of NCCL: takes the lock, refuses a host function's call. */
+#define NCCL_CALL                                                                       \
+    if (in_host_function())                                                             \
+        return nccl_error(ncclInvalidUsage, "%s: called by a host function", __func__); \
+    LOCKED
 
 /* --- Errors ----------------------------------------------------------------------- */
-
-ncclResult_t nccl_error(ncclResult_t result, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
-    va_end(arguments);
-    snprintf(library.failure, sizeof library.failure, "%.95s", last_error);
-    library.failed_at = called_from;
-    return result;
-}
 
 const char *ncclGetErrorString(ncclResult_t result) {
     switch (result) {
@@ -36,7 +33,7 @@ const char *ncclGetErrorString(ncclResult_t result) {
 
 const char *ncclGetLastError(ncclComm_t comm) {
     (void)comm; // NCCL keeps it per thread, too
-    return last_error;
+    return nccl_last_error();
 }
 
 ncclResult_t ncclGetVersion(int *version) {
@@ -46,178 +43,218 @@ ncclResult_t ncclGetVersion(int *version) {
     return ncclSuccess;
 }
 
-/* --- Communicators ---------------------------------------------------------------- */
-
-struct ncclComm *comm_by_id(uint64_t id) {
-    for (struct ncclComm *comm = communicators; comm; comm = comm->next)
-        if (comm->id == id && !comm->clique)
-            return comm;
-    return NULL;
-}
-
-struct ncclComm *comm_create(uint64_t id, int rank, int nranks, const int *world,
-                             int device, const char *maker, void *site) {
-    static int number;
-    struct ncclComm *comm = must_alloc(sizeof *comm);
-    comm->id = id;
-    struct ncclComm *same = communicators;
-    while (same && same->id != id) // another rank of it in this process
-        same = same->next;
-    comm->number = same ? same->number : ++number;
-    comm->rank = rank;
-    comm->nranks = nranks;
-    comm->device = device;
-    comm->maker = maker;
-    comm->site = site;
-    comm->mpi = MPI_COMM_NULL;
-    comm->world = must_alloc((size_t)nranks * sizeof *comm->world);
-    memcpy(comm->world, world, (size_t)nranks * sizeof *world);
-    comm->left = must_alloc((size_t)nranks * sizeof *comm->left);
-    comm->sends = must_alloc((size_t)nranks * sizeof *comm->sends);
-    comm->receives = must_alloc((size_t)nranks * sizeof *comm->receives);
-    comm->next = communicators;
-    communicators = comm;
-    return comm;
-}
-
 /* NULL, a stranger, or a communicator that is no more: ncclInvalidArgument. */
-static ncclResult_t check_comm(const char *name, const struct ncclComm *comm,
-                               void *site) {
-    struct ncclComm *known = communicators;
-    while (known && known != comm)
-        known = known->next;
-    if (!known)
-        return nccl_error(ncclInvalidArgument, "%s: %s", name,
-                          comm ? "comm is not a communicator" : "comm is NULL");
-    if (!known->destroyed)
-        return ncclSuccess;
-    if (library.check != CHECK_OFF) {
-        char where[256], ended[256], made[256];
-        struct text text = {0};
-        text_add(&text,
-                 "setup: %s uses a communicator after it was %s\n"
-                 "  rank %d on %s: %s at %s\n"
-                 "  communicator %d, made by %s at %s, was %s at %s\n"
-                 "  Hint: the real NCCL reads freed memory here.\n",
-                 name, comm->aborted ? "aborted" : "destroyed", library.world,
-                 library.host, name, site_text(where, site), comm->number, comm->maker,
-                 site_text(made, comm->site), comm->aborted ? "aborted" : "destroyed",
-                 site_text(ended, comm->end_site));
-        report(&text, true);
-    }
-    return nccl_error(ncclInvalidArgument, "%s: comm was destroyed", name);
+static ncclResult_t check_handle(const char *name, const struct ncclComm *comm) {
+    if (!comm)
+        return nccl_error(ncclInvalidArgument, "%s: comm is NULL", name);
+    if (!comm_known(comm) || comm->destroyed)
+        return nccl_error(ncclInvalidArgument, "%s: comm is not a communicator", name);
+    return ncclSuccess;
 }
 
-#define CHECK_COMM(comm)                                               \
-    do {                                                               \
-        ncclResult_t comm_result = check_comm(__func__, comm, CALLER); \
-        if (comm_result != ncclSuccess)                                \
-            return comm_result;                                        \
+/* Nor may it be used while a call on it is under way. */
+static ncclResult_t check_comm(const char *name, const struct ncclComm *comm) {
+    ncclResult_t result = check_handle(name, comm);
+    if (result != ncclSuccess)
+        return result;
+    if (comm->error != ncclSuccess)
+        return nccl_error(comm->error, "%s: %s", name, comm->why);
+    if (comm->state == JOINING || (comm->splitting && !comm->blocking))
+        return nccl_error(ncclInvalidArgument,
+                          "%s: comm is used before the call before returned ncclSuccess",
+                          name);
+    return ncclSuccess;
+}
+
+#define CHECK_COMM(comm)                                       \
+    do {                                                       \
+        ncclResult_t comm_result = check_comm(__func__, comm); \
+        if (comm_result != ncclSuccess)                        \
+            return comm_result;                                \
     } while (0)
+
+/* --- Operations ------------------------------------------------------------------- */
+
+/* The calls of one group on one communicator. */
+struct unit {
+    struct op op;
+    struct ncclComm *comm;
+    struct call *calls;
+    bool too_late; // the communicator was no more when this was launched
+    bool started;
+};
+
+static bool step(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    bool usable = !unit->too_late;
+    for (struct call *call = unit->calls; call && !unit->started; call = call->next)
+        usable &= call_usable(call);
+    if (!usable)
+        device_break(unit->comm->device, cudaErrorIllegalAddress);
+    if (!usable || unit->comm->aborted)
+        return op->done = true;
+    unit->started = true;
+    bool further = false;
+    op->done = true;
+    for (struct call *call = unit->calls; call; call = call->next) {
+        if (call->state != CALL_DONE)
+            further |= call_advance(call);
+        op->done &= call->state == CALL_DONE;
+    }
+    return further;
+}
+
+/* Operations of a communicator follow one another, whatever their streams; they take
+ * their turns when they are launched, not when they are captured. */
+static void queued(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    struct ncclComm *comm = unit->comm;
+    unit->too_late = comm->destroyed;
+    for (struct call *call = unit->calls; call && !unit->too_late; call = call->next)
+        call_number(call);
+    op_after(op, comm->newest);
+    comm->newest = (struct mark){op->stream->slot, op->stream->queued + 1};
+}
+
+static void drop(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    while (unit->calls) {
+        struct call *call = unit->calls;
+        unit->calls = call->next;
+        call_release(call);
+    }
+    comm_release(unit->comm);
+}
+
+static struct op *copy(const struct op *op);
+
+static struct unit *unit_create(struct ncclComm *comm) {
+    struct unit *unit = (struct unit *)op_create(sizeof *unit, step);
+    unit->op.drop = drop;
+    unit->op.copy = copy;
+    unit->op.queued = queued;
+    unit->comm = comm;
+    comm_hold(comm);
+    return unit;
+}
+
+static struct op *copy(const struct op *op) {
+    const struct unit *from = (const struct unit *)op;
+    struct unit *unit = unit_create(from->comm);
+    struct call **end = &unit->calls;
+    for (const struct call *call = from->calls; call; call = call->next) {
+        *end = call_copy(call);
+        end = &(*end)->next;
+    }
+    return &unit->op;
+}
 
 /* --- Groups ----------------------------------------------------------------------- */
 
+struct made { // a communicator that is being made, and where its handle goes
+    struct ncclComm *comm, **out;
+    const char *name;
+    struct made *next;
+    // ncclCommInitRank
+    ncclUniqueId id;
+    int rank, nranks;
+    // ncclCommSplit
+    struct ncclComm *parent;
+    int color, key;
+};
+
 static __thread struct {
     int depth;
-    void *site;
     struct call *first, *last;
-    struct init *inits;
-    struct split *splits;
+    struct made *makes;
     ncclResult_t error;
 } group;
 
-int group_open(struct stream *stream, void **site, struct call **first, int *ncalls) {
-    *site = group.site;
-    *first = NULL;
-    *ncalls = 0;
-    for (struct call *call = group.first; call; call = call->next)
-        if (!stream || call->stream == stream) {
-            *first = *first ? *first : call;
-            (*ncalls)++;
-        }
-    return group.depth;
+static bool streams_differ(const struct call *calls) {
+    for (const struct call *call = calls; call; call = call->next)
+        if (!call->stream->capture != !calls->stream->capture)
+            return true;
+    return false;
 }
 
-struct call *call_create(struct ncclComm *comm, int kind, void *site) {
-    struct call *call = must_alloc(sizeof *call);
-    call->comm = comm;
-    call->site = site;
-    call->facts.comm = comm->id;
-    call->facts.rank = comm->rank;
-    call->facts.world = comm->world[comm->rank];
-    call->facts.kind = kind;
-    call->facts.site = site_offset(site);
-    call->facts.device = comm->device;
-    call->facts.together = comm->clique && comm->nranks > 1;
-    memcpy(call->facts.host, library.host, sizeof call->facts.host - 1);
-    return call;
+/* To send to oneself is to receive from oneself, in the same group. */
+static bool alone_with_itself(const struct call *calls) {
+    for (const struct call *a = calls; a; a = a->next) {
+        const struct facts *f = &a->facts;
+        if (!point_to_point(f->kind) || f->root != f->rank)
+            continue;
+        // The k-th send goes with the k-th receive.
+        int before = 0;
+        for (const struct call *b = calls; b != a; b = b->next)
+            before += b->comm == a->comm && b->facts.kind == f->kind &&
+                      b->facts.root == f->root;
+        const struct call *b = calls;
+        for (; b; b = b->next)
+            if (b->comm == a->comm && point_to_point(b->facts.kind) &&
+                b->facts.kind != f->kind && b->facts.root == f->root && before-- == 0)
+                break;
+        if (!b ||
+            b->facts.count * type_size(b->facts.type) != f->count * type_size(f->type))
+            return true;
+    }
+    return false;
 }
 
-struct call *call_copy(const struct call *from) {
-    struct call *call = call_create(from->comm, from->facts.kind, from->site);
-    call->facts = from->facts;
-    call->sendbuff = from->sendbuff;
-    call->recvbuff = from->recvbuff;
-    memcpy(call->scalar, from->scalar, sizeof call->scalar);
-    call->device_scalar = from->device_scalar;
-    return call;
+/* Whether no call before this one is on its stream. */
+static bool first_on_its_stream(const struct call *calls, const struct call *call) {
+    while (calls->stream != call->stream)
+        calls = calls->next;
+    return calls == call;
 }
 
-void call_number(struct call *call) {
-    struct ncclComm *comm = call->comm;
-    struct facts *f = &call->facts;
-    f->index = ++comm->calls;
-    f->seq = f->kind == CALL_SEND   ? ++comm->sends[f->root]
-             : f->kind == CALL_RECV ? ++comm->receives[f->root]
-                                    : ++comm->collectives;
+/* Queues the calls on one communicator, in order; returns the rest. What is on several
+ * streams "will behave as if the NCCL group operation was posted on every stream". */
+static struct call *launch_one(struct call *calls) {
+    struct unit *unit = unit_create(calls->comm);
+    struct call **end = &unit->calls, *rest = NULL, **rest_end = &rest;
+    struct stream *stream = calls->stream;
+    while (calls) {
+        struct call *call = calls, ***list = call->comm == unit->comm ? &end : &rest_end;
+        calls = call->next;
+        call->next = NULL;
+        **list = call;
+        *list = &call->next;
+    }
+    for (struct call *call = unit->calls; call; call = call->next)
+        if (first_on_its_stream(unit->calls, call))
+            stream_join(stream, call->stream);
+    op_enqueue(&unit->op, stream);
+    for (struct call *call = unit->calls; call; call = call->next)
+        if (first_on_its_stream(unit->calls, call))
+            stream_join(call->stream, stream);
+    return rest;
 }
 
-/* Queues the calls of a group: one operation on each stream that they name. */
-static void launch(struct call *calls) {
-    struct stream *used[64];
-    struct op *ops[64];
-    int n = 0;
+static ncclResult_t launch(struct call *calls) {
+    const char *why = NULL;
+    if (calls && streams_differ(calls))
+        why = "some streams of the group are captured and some are not";
+    else if (alone_with_itself(calls))
+        why =
+            "a send to oneself, or a receive from oneself, without the other half in the"
+            " same group";
+    if (!why) {
+        while (calls)
+            calls = launch_one(calls);
+        return ncclSuccess;
+    }
     while (calls) {
         struct call *call = calls;
         calls = call->next;
-        call->next = NULL;
-        struct stream *stream = call->stream;
-        if (!stream->capturing)
-            call_number(call);
-        int i = 0;
-        while (i < n && used[i] != stream)
-            i++;
-        if (i == n) {
-            if (n == 64) { // more streams than anybody has: in several operations
-                for (int k = 0; k < n; k++)
-                    op_enqueue(ops[k], used[k]);
-                n = i = 0;
-            }
-            used[n] = stream;
-            ops[n++] = op_create(OP_NCCL, kind_name(call->facts.kind), call->site);
-        }
-        struct call **end = &ops[i]->calls;
-        while (*end)
-            end = &(*end)->next;
-        *end = call;
-        op_range(ops[i], call->sendbuff, call_send_bytes(call), false, call);
-        op_range(ops[i], call->recvbuff, call_recv_bytes(call), true, call);
-        if (call->device_scalar)
-            op_range(ops[i], call->device_scalar, type_size(call->facts.type), false,
-                     call);
+        call_release(call);
     }
-    for (int i = 0; i < n; i++) {
-        check_group_race(ops[i]);
-        op_enqueue(ops[i], used[i]);
-    }
+    return nccl_error(ncclInvalidUsage, "%s", why);
 }
 
 static ncclResult_t queue_call(struct call *call, struct stream *stream) {
     call->stream = stream;
-    if (group.depth == 0) {
-        launch(call);
-        return ncclSuccess;
-    }
+    if (group.depth == 0)
+        return launch(call);
     if (group.last)
         group.last->next = call;
     else
@@ -226,38 +263,82 @@ static ncclResult_t queue_call(struct call *call, struct stream *stream) {
     return ncclSuccess;
 }
 
+/* Communicators are made together: begun all of them, then waited for. */
+static bool is_made(const void *comm) {
+    const struct ncclComm *made = comm;
+    return made->state == READY || made->error != ncclSuccess;
+}
+
+static ncclResult_t make(struct made *makes) {
+    ncclResult_t result = ncclSuccess;
+    for (struct made *made = makes; made; made = made->next) {
+        if (made->parent) {
+            meet_split(made->parent, made->comm, made->color, made->key);
+            continue;
+        }
+        ncclResult_t joined = meet_join(made->comm, &made->id, made->rank, made->nranks);
+        if (joined != ncclSuccess) {
+            made->comm->error = joined;
+            snprintf(made->comm->why, sizeof made->comm->why, "%.255s",
+                     nccl_last_error());
+        }
+    }
+    while (makes) {
+        struct made *made = makes;
+        struct ncclComm *comm = made->comm;
+        makes = made->next;
+        if (!comm && made->parent->blocking) { // NCCL_SPLIT_NOCOLOR
+            wait_for(stream_end(made->parent->own));
+        } else if (comm ? !comm->blocking : true) {
+            result = result == ncclSuccess ? ncclInProgress : result;
+        } else {
+            wait_until(is_made, comm);
+            if (comm->error != ncclSuccess) {
+                result = nccl_error(comm->error, "%s: %s", made->name, comm->why);
+                *made->out = NULL;
+                comm_release(comm);
+            }
+        }
+        free(made);
+    }
+    return result;
+}
+
+static ncclResult_t queue_make(struct made made) {
+    struct made *mine = must_alloc(sizeof *mine), **end = &group.makes;
+    *mine = made;
+    *made.out = made.comm;
+    if (group.depth == 0)
+        return make(mine);
+    while (*end)
+        end = &(*end)->next;
+    *end = mine;
+    return ncclSuccess;
+}
+
 ncclResult_t ncclGroupStart(void) {
-    PUBLIC_CALL;
-    if (group.depth++ == 0)
-        group.site = CALLER;
+    NCCL_CALL;
+    group.depth++;
     return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (group.depth == 0)
         return nccl_error(ncclInvalidUsage, "ncclGroupEnd: no ncclGroupStart before it");
     if (--group.depth > 0)
         return ncclSuccess;
     struct call *calls = group.first;
-    struct init *inits = group.inits;
-    struct split *splits = group.splits;
+    struct made *makes = group.makes;
     ncclResult_t result = group.error;
     group.first = group.last = NULL;
-    group.inits = NULL;
-    group.splits = NULL;
+    group.makes = NULL;
     group.error = ncclSuccess;
-    if (inits) {
-        ncclResult_t joined = setup_join(inits);
-        result = result == ncclSuccess ? joined : result;
-    }
-    if (splits) {
-        ncclResult_t split = setup_split(splits);
-        result = result == ncclSuccess ? split : result;
-    }
-    if (result == ncclSuccess) {
-        launch(calls);
-        return ncclSuccess;
+    ncclResult_t joined = make(makes);
+    result = result == ncclSuccess ? joined : result;
+    if (result == ncclSuccess || result == ncclInProgress) {
+        ncclResult_t launched = launch(calls);
+        return launched == ncclSuccess ? result : launched;
     }
     // NCCL launches nothing of a group in which a call failed.
     while (calls) {
@@ -270,80 +351,47 @@ ncclResult_t ncclGroupEnd(void) {
 
 /* An error inside a group is the group's, too. */
 static ncclResult_t in_group(ncclResult_t result) {
-    if (result != ncclSuccess && group.depth > 0 && group.error == ncclSuccess)
+    if (result != ncclSuccess && result != ncclInProgress && group.depth > 0 &&
+        group.error == ncclSuccess)
         group.error = result;
     return result;
 }
 
-/* --- Joining and leaving ---------------------------------------------------------- */
+/* --- Joining ---------------------------------------------------------------------- */
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (!id)
         return nccl_error(ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
-    return setup_unique_id(id);
+    return meet_unique_id(id);
+}
+
+static bool blocks(const ncclConfig_t *config) {
+    return !config || config->blocking != 0;
 }
 
 static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int rank,
-                              const char *name, void *site) {
+                              const ncclConfig_t *config, const char *name) {
+    int count;
     if (!out)
         return nccl_error(ncclInvalidArgument, "%s: comm is NULL", name);
     *out = NULL;
-    struct text text = {0};
-    char where[256];
-    if (nranks < 1 || rank < 0 || rank >= nranks) {
-        if (library.check != CHECK_OFF && nranks >= 1) {
-            text_add(&text,
-                     "setup: rank %d is outside the communicator\n"
-                     "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
-                     "  Hint: ranks count from 0 to %d here. NCCL returns"
-                     " ncclInvalidArgument.\n",
-                     rank, library.world, library.host, name, rank, nranks,
-                     site_text(where, site), nranks - 1);
-            report(&text, true);
-        }
+    if (nranks < 1 || rank < 0 || rank >= nranks)
         return nccl_error(ncclInvalidArgument, "%s: rank %d of %d ranks", name, rank,
                           nranks);
-    }
-    uint64_t number;
-    int creator, device, count;
     if (cudaGetDeviceCount(&count) != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "%s: no device", name);
-    cudaGetDevice(&device);
-    if (!setup_read_id(&id, &number, &creator)) {
-        if (library.check != CHECK_OFF) {
-            text_add(
-                &text,
-                "setup: the unique id is not one that ncclGetUniqueId made\n"
-                "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
-                "  Hint: one rank calls ncclGetUniqueId, and MPI_Bcast brings it to"
-                " all the others\n"
-                "        before ncclCommInitRank. The real NCCL fails or hangs here.\n",
-                library.world, library.host, name, rank, nranks, site_text(where, site));
-            report(&text, true);
-        }
-        return nccl_error(ncclInvalidArgument,
-                          "%s: commId was not made by ncclGetUniqueId", name);
-    }
-    struct init *init = must_alloc(sizeof *init);
-    *init = (struct init){.out = out,
-                          .id = number,
-                          .creator = creator,
-                          .rank = rank,
-                          .nranks = nranks,
-                          .device = device,
-                          .name = name,
-                          .site = site};
-    if (group.depth == 0)
-        return setup_join(init);
-    init->next = group.inits;
-    group.inits = init;
-    return ncclSuccess;
+    return queue_make((struct made){.comm = comm_create(device_now(), blocks(config)),
+                                    .out = out,
+                                    .name = name,
+                                    .id = id,
+                                    .rank = rank,
+                                    .nranks = nranks});
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
-    PUBLIC_CALL;
-    return in_group(init_rank(comm, nranks, id, rank, "ncclCommInitRank", CALLER));
+    NCCL_CALL;
+    return in_group(init_rank(comm, nranks, id, rank, NULL, __func__));
 }
 
 static ncclResult_t check_config(const char *name, const ncclConfig_t *config) {
@@ -368,15 +416,15 @@ static ncclResult_t check_config(const char *name, const ncclConfig_t *config) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id,
                                     int rank, ncclConfig_t *config) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     ncclResult_t result = check_config(__func__, config);
     if (result != ncclSuccess)
         return in_group(result);
-    return in_group(init_rank(comm, nranks, id, rank, "ncclCommInitRankConfig", CALLER));
+    return in_group(init_rank(comm, nranks, id, rank, config, __func__));
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     int count;
     if (!comms || ndev < 1)
         return nccl_error(ncclInvalidArgument, "ncclCommInitAll: %s",
@@ -395,25 +443,15 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
                                   "ncclCommInitAll: device %d stands twice in devlist",
                                   device);
     }
-    static uint64_t made;
-    int *world = must_alloc((size_t)ndev * sizeof *world);
     for (int i = 0; i < ndev; i++)
-        world[i] = library.world;
-    struct clique *clique = must_alloc(sizeof *clique);
-    clique->nranks = ndev;
-    uint64_t id = 0xa11ull << 48 | (uint64_t)library.world << 24 | ++made;
-    for (int i = 0; i < ndev; i++) {
-        comms[i] = comm_create(id, i, ndev, world, devices ? devices[i] : i,
-                               "ncclCommInitAll", CALLER);
-        comms[i]->clique = clique;
-    }
-    free(world);
+        comms[i] = comm_create(devices ? devices[i] : i, true);
+    meet_alone(comms, ndev);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     ncclResult_t result = check_config(__func__, config);
     if (!newcomm)
@@ -422,100 +460,128 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
         result = nccl_error(ncclInvalidArgument, "ncclCommSplit: color is %d", color);
     if (result != ncclSuccess)
         return in_group(result);
-    *newcomm = NULL;
-    struct split *split = must_alloc(sizeof *split);
-    *split = (struct split){
-        .comm = comm, .out = newcomm, .color = color, .key = key, .site = CALLER};
-    if (group.depth == 0)
-        return setup_split(split);
-    struct split **end = &group.splits;
-    while (*end)
-        end = &(*end)->next;
-    *end = split;
-    return ncclSuccess;
+    bool wanted = color != NCCL_SPLIT_NOCOLOR;
+    bool blocking = config && config->blocking >= 0 ? config->blocking : comm->blocking;
+    struct ncclComm *made = wanted ? comm_create(comm->device, blocking) : NULL;
+    return in_group(queue_make((struct made){.comm = made,
+                                             .out = newcomm,
+                                             .name = __func__,
+                                             .parent = comm,
+                                             .color = color,
+                                             .key = key}));
 }
 
-/* Waits for all that is queued on the communicator; the host has seen it then. */
-static void flush(struct ncclComm *comm, const char *name, void *site) {
-    for (int s = 0; s < nstreams; s++) {
-        uint64_t last = 0;
-        for (struct op *op = streams[s] ? streams[s]->first : NULL; op; op = op->next)
-            for (struct call *call = op->calls; call; call = call->next)
-                if (call->comm == comm)
-                    last = op->seq;
-        if (!last)
-            continue;
-        wait_until(streams[s], last, name, site);
-        if (last > seen[s])
-            seen[s] = last;
-    }
-    forget_seen();
+/* --- Leaving ---------------------------------------------------------------------- */
+
+struct leave_op {
+    struct op op;
+    struct ncclComm *comm;
+};
+
+static bool step_leave(struct op *op) {
+    carry_leave(((struct leave_op *)op)->comm);
+    return op->done = true;
+}
+
+static void drop_leave(struct op *op) {
+    comm_release(((struct leave_op *)op)->comm);
+}
+
+/* The other ranks are told when all that is queued with the communicator is done. */
+static void finalize(struct ncclComm *comm) {
+    struct op *op = op_create(sizeof(struct leave_op), step_leave);
+    op->drop = drop_leave;
+    ((struct leave_op *)op)->comm = comm;
+    comm_hold(comm);
+    op_after(op, comm->newest);
+    op_enqueue(op, comm->own);
+    comm->leaving = stream_end(comm->own);
+    comm->finalized = true;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (comm->finalized)
         return nccl_error(ncclInvalidArgument, "ncclCommFinalize: called before");
-    flush(comm, "ncclCommFinalize", CALLER);
-    comm_leave(comm);
-    comm->finalized = true;
+    finalize(comm);
+    if (!comm->blocking)
+        return ncclInProgress;
+    wait_for(comm->leaving);
     return ncclSuccess;
 }
 
+/* NCCL's call is collective among the ranks of a host. The last one of a process waits
+ * for those of the others. */
+static bool host_has_left(const void *argument) {
+    const struct ncclComm *comm = argument;
+    for (int r = 0; r < comm->nranks; r++)
+        if (!comm->left[r] && comm->world[r] == wire_world)
+            return true;
+    for (int r = 0; r < comm->nranks; r++)
+        if (!comm->left[r] && wire_same_host(comm->world[r]))
+            return false;
+    return true;
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (!comm)
         return ncclSuccess; // as NCCL: nothing to do
-    CHECK_COMM(comm);
-    if (!comm->finalized) {
-        check_unfinished("ncclCommDestroy", CALLER, comm);
-        flush(comm, "ncclCommDestroy", CALLER);
-    }
-    comm_leave(comm);
-    if (group.depth == 0 && comm_remains(comm, 0) >= 0) {
-        struct wait wait = {.comm = comm};
-        wait_begin(&wait, WAIT_LEAVE, "ncclCommDestroy", CALLER);
-        while (comm_remains(comm, 0) >= 0)
-            wait_tick(&wait, progress());
-        wait_end(&wait);
-    }
-    if (!comm->scratch_lent) {
-        free(comm->scratch);
-        comm->scratch = NULL;
-        comm->scratch_bytes = 0;
-    }
+    ncclResult_t result = check_handle(__func__, comm);
+    if (result != ncclSuccess)
+        return result;
+    if (comm->state == JOINING)
+        return nccl_error(ncclInvalidArgument, "%s: comm is not ready", __func__);
+    if (!comm->finalized)
+        finalize(comm);
     comm->destroyed = true;
-    comm->end_site = CALLER;
+    if (comm->blocking)
+        wait_for(comm->leaving);
+    if (comm->blocking && group.depth == 0)
+        wait_until(host_has_left, comm);
+    comm_release(comm);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (!comm)
         return ncclSuccess;
-    CHECK_COMM(comm);
-    comm->aborted = true;
-    advance();
-    flush(comm, "ncclCommAbort", CALLER);
-    comm_leave(comm);
-    comm->destroyed = true;
-    comm->end_site = CALLER;
+    ncclResult_t result = check_handle(__func__, comm);
+    if (result != ncclSuccess)
+        return result;
+    comm->aborted = comm->destroyed = true;
+    meet_leave(comm);
+    carry_leave(comm);
+    queue_look();
+    comm_release(comm);
     return ncclSuccess;
 }
 
+static bool nothing_under_way(const void *argument) {
+    const struct ncclComm *comm = argument;
+    return is_made(comm) &&
+           (comm->blocking || (!comm->splitting && passed(comm->leaving)));
+}
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
-    PUBLIC_CALL;
-    CHECK_COMM(comm);
+    NCCL_CALL;
+    ncclResult_t result = check_handle(__func__, comm);
+    if (result != ncclSuccess)
+        return result;
     if (!error)
         return nccl_error(ncclInvalidArgument,
                           "ncclCommGetAsyncError: asyncError is NULL");
-    *error = ncclSuccess;
+    bool over = poll_until(nothing_under_way, comm);
+    *error = comm->error != ncclSuccess ? comm->error
+             : over                     ? ncclSuccess
+                                        : ncclInProgress;
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (!count)
         return nccl_error(ncclInvalidArgument, "ncclCommCount: count is NULL");
@@ -524,7 +590,7 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int *count) {
 }
 
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (!device)
         return nccl_error(ncclInvalidArgument, "ncclCommCuDevice: device is NULL");
@@ -533,7 +599,7 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device) {
 }
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (!rank)
         return nccl_error(ncclInvalidArgument, "ncclCommUserRank: rank is NULL");
@@ -544,11 +610,11 @@ ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank) {
 /* --- Memory and registration ------------------------------------------------------ */
 
 ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (!pointer || bytes == 0)
         return nccl_error(ncclInvalidArgument, "ncclMemAlloc: %s",
                           pointer ? "size is 0" : "ptr is NULL");
-    cudaError_t error = memory_create(pointer, bytes, MEMORY_DEVICE, CALLER);
+    cudaError_t error = device_allocate(pointer, bytes, MEMORY_DEVICE);
     if (error != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "ncclMemAlloc: %s",
                           cudaGetErrorString(error));
@@ -556,7 +622,7 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
 }
 
 ncclResult_t ncclMemFree(void *pointer) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     if (cudaFree(pointer) == cudaSuccess)
         return ncclSuccess;
     return nccl_error(ncclInvalidArgument, "ncclMemFree: not an address of ncclMemAlloc");
@@ -598,20 +664,20 @@ static ncclResult_t deregister(const char *name, struct ncclComm *comm, void *ha
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
                               void **handle) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     return register_buffer(__func__, comm, buffer, bytes, handle);
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     return deregister(__func__, comm, handle);
 }
 
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
                                     ncclWindow_t *window, int flags) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (flags & ~NCCL_WIN_COLL_SYMMETRIC)
         return nccl_error(ncclInvalidArgument, "%s: unknown flags %d", __func__, flags);
@@ -619,7 +685,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     return deregister(__func__, comm, window);
 }
@@ -628,7 +694,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
                                       ncclScalarResidence_t residence, ncclComm_t comm) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     if (!op || !scalar)
         return nccl_error(ncclInvalidArgument, "%s: %s is NULL", __func__,
@@ -656,7 +722,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
 }
 
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-    PUBLIC_CALL;
+    NCCL_CALL;
     CHECK_COMM(comm);
     int i = (int)op - ncclNumOps;
     if (i < 0 || i >= comm->nredops || !comm->redops[i].live)
@@ -681,8 +747,9 @@ static ncclResult_t check_op(struct call *call, const char *name, ncclRedOp_t op
     if (i < 0)
         return ncclSuccess;
     if (comm->redops[i].type != type)
-        return nccl_error(ncclInvalidArgument, "%s: op was made for %s, the data is %s",
-                          name, type_name(comm->redops[i].type), type_name(type));
+        return nccl_error(ncclInvalidArgument,
+                          "%s: op was made for data type %d, the data is %d", name,
+                          (int)comm->redops[i].type, (int)type);
     call->facts.redop = PRE_MUL_SUM;
     memcpy(call->scalar, comm->redops[i].value, sizeof call->scalar);
     if (comm->redops[i].on_device)
@@ -703,12 +770,10 @@ static bool rooted(int kind) {
 static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
                                void *recvbuff, size_t count, ncclDataType_t type,
                                ncclRedOp_t op, int root, ncclComm_t comm,
-                               cudaStream_t handle, void *site) {
-    ncclResult_t result = check_comm(name, comm, site);
+                               cudaStream_t handle) {
+    ncclResult_t result = check_comm(name, comm);
     if (result != ncclSuccess)
         return in_group(result);
-    if (library.over && !library.mpi && !comm->clique)
-        check_too_late(name, site);
     struct stream *stream = stream_of(handle, comm->device);
     if (!stream)
         result = nccl_error(ncclInvalidArgument, "%s: stream is not a stream", name);
@@ -723,14 +788,14 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
                        "%s: %s %d, and the communicator has %d"
                        " ranks",
                        name, point_to_point(kind) ? "peer" : "root", root, comm->nranks);
-    else if (count > INT32_MAX)
-        result =
-            nccl_error(ncclInvalidArgument,
-                       "%s: %zu elements; the CPU build carries at most %d in one call",
-                       name, count, INT32_MAX);
+    else if (capture_in_the_way(stream) || device_broken(comm->device) != cudaSuccess)
+        result = nccl_error(ncclUnhandledCudaError, "%s: %s", name,
+                            cudaGetErrorString(device_broken(comm->device)
+                                                   ? device_broken(comm->device)
+                                                   : cudaErrorStreamCaptureImplicit));
     if (result != ncclSuccess)
         return in_group(result);
-    struct call *call = call_create(comm, kind, site);
+    struct call *call = call_create(comm, kind);
     call->facts.type = type;
     call->facts.count = count;
     call->facts.root = rooted(kind) ? root : -1;
@@ -742,23 +807,17 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
     if (result == ncclSuccess && ((out && !sendbuff) || (in && !recvbuff)))
         result = nccl_error(ncclInvalidArgument, "%s: %s is NULL", name,
                             out && !sendbuff ? "sendbuff" : "recvbuff");
-    if (result == ncclSuccess && library.check != CHECK_OFF) {
-        if ((out && check_nccl_buffer(call, "sendbuff", sendbuff, out)) ||
-            (in && check_nccl_buffer(call, "recvbuff", recvbuff, in)) ||
-            (out && in && check_overlap(call)))
-            result = nccl_error(ncclInvalidArgument, "%s: a buffer is not usable", name);
-    }
-    if (result != ncclSuccess) {
+    // As in NCCL, a collective of nothing is none.
+    if (result != ncclSuccess || (count == 0 && !point_to_point(kind))) {
         call_release(call);
         return in_group(result);
     }
-    return queue_call(call, stream);
+    return in_group(queue_call(call, stream));
 }
 
-#define COLLECTIVE(kind, send, recv, count, type, op, root)                            \
-    PUBLIC_CALL;                                                                       \
-    return collective(kind, __func__, send, recv, count, type, op, root, comm, stream, \
-                      CALLER)
+#define COLLECTIVE(kind, send, recv, count, type, op, root) \
+    NCCL_CALL;                                              \
+    return collective(kind, __func__, send, recv, count, type, op, root, comm, stream)
 
 ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                            ncclDataType_t type, int root, ncclComm_t comm,

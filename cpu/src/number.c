@@ -1,11 +1,11 @@
 /*
- * number.c: data types and reductions.
+ * number.c has the data types and the reductions.
  *
  * NCCL adds up half, bfloat16 and the 8-bit floats; MPI knows none of them. They are
  * widened to float, reduced as floats, and rounded once at the end (to nearest, ties to
  * even). NCCL User Guide, "Types": ncclDataType_t, ncclRedOp_t.
  */
-#include "internal.h"
+#include "number.h"
 
 #include <math.h>
 
@@ -170,22 +170,5 @@ void reduce_into(void *total, const void *more, size_t n, int carry, int redop) 
     }
         EACH_CARRY_TYPE(REDUCE)
     default: break;
-    }
-}
-
-MPI_Datatype mpi_type(int type) {
-    switch (type) {
-    case ncclInt8: return MPI_INT8_T;
-    case ncclUint8: return MPI_UINT8_T;
-    case ncclInt32: return MPI_INT32_T;
-    case ncclUint32: return MPI_UINT32_T;
-    case ncclInt64: return MPI_INT64_T;
-    case ncclUint64: return MPI_UINT64_T;
-    case ncclFloat32: return MPI_FLOAT;
-    case ncclFloat64: return MPI_DOUBLE;
-    // Only ever copied as they are: reductions of these happen in float.
-    case ncclFloat16:
-    case ncclBfloat16: return MPI_UINT16_T;
-    default: return MPI_UINT8_T;
     }
 }

@@ -1,0 +1,132 @@
+/*
+ * alloc.c has the calls that allocate and free memory, and say what a pointer is.
+ * CUDA Runtime API, "Memory Management", "Stream Ordered Memory Allocator".
+ */
+#include "capture.h"
+#include "device.h"
+
+static cudaError_t allocate(void **pointer, size_t bytes, enum memory_kind kind) {
+    if (!pointer)
+        return cuda_error(cudaErrorInvalidValue);
+    if (capture_forbids())
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
+    if (device_broken(device_now()) != cudaSuccess)
+        return cuda_error(device_broken(device_now()));
+    return cuda_error(device_allocate(pointer, bytes, kind));
+}
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    CUDA_CALL;
+    return allocate(pointer, bytes, MEMORY_DEVICE);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
+    CUDA_CALL;
+    return flags & ~7u ? cuda_error(cudaErrorInvalidValue)
+                       : allocate(pointer, bytes, MEMORY_PINNED);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    CUDA_CALL;
+    return allocate(pointer, bytes, MEMORY_PINNED);
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) {
+    CUDA_CALL;
+    if (bytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        return cuda_error(cudaErrorInvalidValue);
+    return allocate(pointer, bytes, MEMORY_MANAGED);
+}
+
+static cudaError_t release(void *pointer, bool pinned) {
+    if (!pointer)
+        return cudaSuccess;
+    struct memory *memory = memory_find(pointer);
+    if (!memory || memory->user != pointer || (memory->kind == MEMORY_PINNED) != pinned)
+        return cudaErrorInvalidValue;
+    if (capture_forbids())
+        return cudaErrorStreamCaptureUnsupported;
+    // What is under way on the device ends first; pinned memory is every device's.
+    int device = memory->device;
+    for (int s = 0; s < nstreams; s++)
+        if (streams[s] && (pinned || streams[s]->device == device))
+            wait_for(stream_end(streams[s]));
+    memory = memory_find(pointer); // another thread may have been faster
+    if (!memory)
+        return cudaErrorInvalidValue;
+    memory_destroy(memory);
+    return device_broken(device);
+}
+
+cudaError_t cudaFree(void *pointer) {
+    CUDA_CALL;
+    return cuda_error(release(pointer, false));
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+    CUDA_CALL;
+    return cuda_error(release(pointer, true));
+}
+
+/* The address is known at once. Whether it is used too early is the program's affair. */
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
+    CUDA_CALL;
+    struct stream *stream = stream_of(handle, device_now());
+    if (!pointer || !stream)
+        return cuda_error(pointer ? cudaErrorInvalidResourceHandle
+                                  : cudaErrorInvalidValue);
+    return cuda_error(device_allocate(pointer, bytes, MEMORY_DEVICE));
+}
+
+struct free_op {
+    struct op op;
+    void *pointer;
+};
+
+static bool step_free(struct op *op) {
+    struct memory *memory = memory_find(((struct free_op *)op)->pointer);
+    if (memory)
+        memory_destroy(memory);
+    return op->done = true;
+}
+
+static struct op *another_free(const struct op *from) {
+    struct op *op = op_create(sizeof(struct free_op), step_free);
+    op->copy = another_free;
+    ((struct free_op *)op)->pointer = ((const struct free_op *)from)->pointer;
+    return op;
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
+    CUDA_CALL;
+    struct stream *stream = stream_of(handle, device_now());
+    if (!stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (!pointer)
+        return cudaSuccess;
+    struct memory *memory = memory_find(pointer);
+    if (!memory || memory->user != pointer || memory->kind == MEMORY_PINNED)
+        return cuda_error(cudaErrorInvalidValue);
+    struct free_op of = {.pointer = pointer};
+    op_enqueue(another_free(&of.op), stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
+                                     const void *pointer) {
+    CUDA_CALL;
+    if (!out)
+        return cuda_error(cudaErrorInvalidValue);
+    memset(out, 0, sizeof *out);
+    struct memory *memory = memory_find(pointer);
+    out->device = memory ? memory->device : cudaInvalidDeviceId;
+    if (!memory)
+        return cudaSuccess;
+    static const enum cudaMemoryType types[] = {cudaMemoryTypeDevice, cudaMemoryTypeHost,
+                                                cudaMemoryTypeManaged};
+    out->type = types[memory->kind];
+    out->devicePointer = (void *)(uintptr_t)pointer;
+    if (memory->kind != MEMORY_DEVICE)
+        out->hostPointer = (void *)(uintptr_t)pointer;
+    return cudaSuccess;
+}

@@ -1,0 +1,89 @@
+/*
+ * base.c has the lock, the time, the host's memory, and the end of the job.
+ */
+#define _GNU_SOURCE
+#include "base.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread int depth; // how often this thread holds it
+static atomic_int waiting; // threads that want it
+
+static void take(void) {
+    if (pthread_mutex_trylock(&lock) == 0)
+        return;
+    atomic_fetch_add(&waiting, 1);
+    pthread_mutex_lock(&lock);
+    atomic_fetch_sub(&waiting, 1);
+}
+
+void base_lock(void) {
+    if (depth++ == 0)
+        take();
+}
+
+void base_unlock(void) {
+    if (--depth == 0)
+        pthread_mutex_unlock(&lock);
+}
+
+static void nap(long nanoseconds) {
+    nanosleep(&(struct timespec){0, nanoseconds}, NULL);
+}
+
+void base_pause(unsigned looks) {
+    enum { SHORT_WAIT = 2000 };
+    int held = depth;
+    depth = 0;
+    pthread_mutex_unlock(&lock);
+    if (looks > SHORT_WAIT)
+        nap(200000);
+    else if (atomic_load(&waiting) > 0)
+        nap(1000); // a mutex is not fair: who waits for it must find it free
+    else if (looks % 16 == 15)
+        sched_yield(); // MPI yields in between, if it is told to
+    take();
+    depth = held;
+}
+
+double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void *must_alloc(size_t bytes) {
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        fail("out of host memory");
+    return memory;
+}
+
+void *must_grow(void *memory, size_t bytes) {
+    memory = realloc(memory, bytes ? bytes : 1);
+    if (!memory)
+        fail("out of host memory");
+    return memory;
+}
+
+void (*fail_everywhere)(void);
+
+void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fflush(stdout);
+    fprintf(stderr, "CPU build: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    fflush(stderr);
+    va_end(arguments);
+    if (fail_everywhere)
+        fail_everywhere();
+    _exit(1);
+}

@@ -1,0 +1,86 @@
+/* carry.h: calls of NCCL, and how their data gets where it belongs. */
+#ifndef CPU_CARRY_H
+#define CPU_CARRY_H
+
+#include "comm.h"
+#include "memory.h"
+#include "wire.h"
+
+enum call_kind {
+    CALL_BROADCAST,
+    CALL_ALL_REDUCE,
+    CALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_REDUCE_SCATTER,
+    CALL_ALL_TO_ALL,
+    CALL_GATHER,
+    CALL_SCATTER,
+    CALL_SPLIT,
+    CALL_SEND,
+    CALL_RECV,
+    CALL_LEAVE // a rank has given the communicator up
+};
+
+/* What a rank says of a call to another one. */
+struct facts {
+    uint64_t comm;
+    int32_t rank, to; // in the communicator: who says it, and to whom
+    int32_t kind;     // enum call_kind
+    int32_t type;     // ncclDataType_t
+    int32_t redop;    // ncclRedOp_t; one that the program made as PRE_MUL_SUM
+    int32_t root;     // or the peer of a send or receive; -1: none
+    uint64_t count;   // elements
+    uint64_t seq; // among the collectives, or the sends or receives to this peer, from 1
+    int32_t tag;  // of the blocks that go to that rank
+};
+
+enum call_state { CALL_QUEUED, CALL_ANNOUNCED, CALL_MOVING, CALL_DONE };
+
+struct call {
+    struct facts facts;
+    enum call_state state;
+    struct ncclComm *comm;
+    const void *sendbuff;
+    void *recvbuff;
+    char scalar[8];            // of PRE_MUL_SUM, as it is in memory
+    const void *device_scalar; // read when the call starts
+    int split[2];              // CALL_SPLIT: color and key
+    struct stream *stream;     // that it was given
+    struct call *next;         // of its group
+    struct call *next_running;
+    // while it runs
+    int missing;        // ranks whose announcement has not come
+    bool *heard;        // which have
+    bool differ;        // they do not agree: it will never end
+    int *tags;          // of the blocks to each rank, and from each rank
+    char *payloads;     // what came from the others, to be added up or passed on
+    bool receiving;     // from the others, who have announced the same
+    bool summed;        // (all-)reduce: this rank's part of the sums is made
+    void *contribution; // what this rank brings, where that is not sendbuff itself
+    void *result;       // where the sums are made, where that is not recvbuff itself
+    struct transfers transfers;
+    struct memory *pinned[2];
+};
+
+static inline bool point_to_point(int kind) {
+    return kind == CALL_SEND || kind == CALL_RECV;
+}
+
+struct call *call_create(struct ncclComm *comm, int kind);
+struct call *call_copy(const struct call *call);
+size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
+size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is not used
+void call_number(struct call *call);             // it takes its turn
+
+/* Whether a GPU could use its buffers. */
+bool call_usable(const struct call *call);
+bool call_advance(struct call *call); // true if it got further
+void call_release(struct call *call); // done or not
+
+void carry_start(void);
+/* The communicator is ready: what came for it before that is taken in. */
+void carry_adopt(struct ncclComm *comm);
+/* Tells the other ranks that this one has given `comm` up. */
+void carry_leave(struct ncclComm *comm);
+
+#endif

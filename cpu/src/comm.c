@@ -1,0 +1,75 @@
+/*
+ * comm.c has the communicators: who belongs to them, and how long they live.
+ *
+ * A communicator lives as long as the program has it, an operation uses it, or one of its
+ * ranks has not given it up: what comes for it then is no longer of interest, but known.
+ */
+#include "comm.h"
+
+static struct ncclComm *all;
+
+struct ncclComm *comm_create(int device, bool blocking) {
+    struct ncclComm *comm = must_alloc(sizeof *comm);
+    comm->device = device;
+    comm->blocking = blocking;
+    comm->holds = 1;
+    comm->own = stream_create(device, false);
+    comm->newest = comm->leaving = stream_end(comm->own);
+    comm->next = all;
+    all = comm;
+    return comm;
+}
+
+void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
+                 const int *world) {
+    size_t n = (size_t)nranks;
+    comm->id = id;
+    comm->rank = rank;
+    comm->nranks = nranks;
+    comm->world = must_alloc(n * sizeof *comm->world);
+    memcpy(comm->world, world, n * sizeof *world);
+    comm->left = must_alloc(n * sizeof *comm->left);
+    comm->sends = must_alloc(n * sizeof *comm->sends);
+    comm->receives = must_alloc(n * sizeof *comm->receives);
+    comm->state = READY;
+}
+
+struct ncclComm *comm_find(uint64_t id, int rank) {
+    for (struct ncclComm *comm = all; comm; comm = comm->next)
+        if (comm->id == id && comm->rank == rank && comm->state == READY)
+            return comm;
+    return NULL;
+}
+
+bool comm_known(const struct ncclComm *comm) {
+    for (const struct ncclComm *known = all; known; known = known->next)
+        if (known == comm)
+            return true;
+    return false;
+}
+
+void comm_hold(struct ncclComm *comm) {
+    comm->holds++;
+}
+
+void comm_release(struct ncclComm *comm) {
+    if (--comm->holds > 0)
+        return;
+    struct ncclComm **at = &all;
+    while (*at != comm)
+        at = &(*at)->next;
+    *at = comm->next;
+    stream_retire(comm->own);
+    while (comm->early) {
+        struct early *early = comm->early;
+        comm->early = early->next;
+        free(early);
+    }
+    free(comm->world);
+    free(comm->left);
+    free(comm->sends);
+    free(comm->receives);
+    free(comm->scratch);
+    free(comm->redops);
+    free(comm);
+}

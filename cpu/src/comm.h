@@ -1,0 +1,56 @@
+/* comm.h: communicators: who belongs to them, and how long they live. */
+#ifndef CPU_COMM_H
+#define CPU_COMM_H
+
+#include "queue.h"
+
+struct redop { // a reduction that the program made
+    bool live;
+    ncclDataType_t type;
+    bool on_device;
+    char value[8];
+    const void *scalar;
+};
+
+struct early { // that came for a call before the call was made; carry.c knows what
+    struct early *next;
+};
+
+struct ncclComm {
+    uint64_t id; // the same on all its ranks
+    int rank, nranks, device;
+    int *world; // the process that each of its ranks is in
+    enum { JOINING, READY } state;
+    ncclResult_t error; // that it could not be made,
+    char why[256];      // and why
+    bool blocking;      // its calls return when they are over
+    bool finalized, destroyed, aborted;
+    bool *left;                   // which ranks have finalized, destroyed or aborted it
+    int holds;                    // who may still look at it
+    struct stream *own;           // for what the program gives no stream
+    struct mark newest;           // of its operations: they follow one another
+    struct mark leaving;          // where it tells the others that it has left
+    int splitting;                // calls of ncclCommSplit under way
+    uint64_t collectives, splits; // made so far
+    uint64_t *sends, *receives;   // made so far, per peer
+    struct call *running;         // those that are announced, and not done
+    struct early *early, *last_early;
+    char *scratch; // for one call at a time
+    size_t scratch_bytes;
+    bool scratch_lent;
+    struct redop *redops;
+    int nredops;
+    struct ncclComm *next;
+};
+
+/* The handle of the program holds it. */
+struct ncclComm *comm_create(int device, bool blocking);
+/* Its members are known: it is ready for use. */
+void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
+                 const int *world);
+struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no longer
+bool comm_known(const struct ncclComm *comm);      // the program's handle is one
+void comm_hold(struct ncclComm *comm);
+void comm_release(struct ncclComm *comm);
+
+#endif

@@ -1,0 +1,26 @@
+/* device.h: errors, devices, and what the calling thread has set. */
+#ifndef CPU_DEVICE_H
+#define CPU_DEVICE_H
+
+#include "hostfunc.h"
+#include "memory.h"
+
+enum { MAX_DEVICES = 256 };
+
+/* Remembers it for cudaGetLastError. */
+cudaError_t cuda_error(cudaError_t error);
+int device_now(void);                 // of the calling thread
+cudaError_t device_check(int device); // whether there is such a device
+void device_ranks_on_host(int ranks); // as many devices, if the environment is silent
+const char *device_bus_id(int device, char out[32]);
+void device_wait(int device); // for all that is queued on it
+/* An allocation on the current device; NULL at *out for 0 bytes. */
+cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind);
+
+/* At the entry of a call of CUDA: takes the lock, refuses a host function's call. */
+#define CUDA_CALL                                 \
+    if (in_host_function())                       \
+        return cuda_error(cudaErrorNotPermitted); \
+    LOCKED
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * meet.c has how ranks find one another and become a communicator.
+ *
+ * As in NCCL, the process that made the unique id is where they meet: each rank sends it
+ * its particulars, and when all are there it answers all of them.
+ * NCCL User Guide, "Creating a Communicator", "Communicator Creation and Management".
+ */
+#include "meet.h"
+
+#include "carry.h"
+#include "device.h"
+#include "helper.h"
+
+#include <stdarg.h>
+#include <sys/random.h>
+
+static __thread char last_error[512];
+
+ncclResult_t nccl_error(ncclResult_t result, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(last_error, sizeof last_error, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+const char *nccl_last_error(void) {
+    return last_error;
+}
+
+/* --- The unique id ---------------------------------------------------------------- */
+
+struct unique {
+    char magic[8];
+    uint64_t number, job;
+    int32_t creator; // process
+    char rest[NCCL_UNIQUE_ID_BYTES - 28 - 4];
+};
+_Static_assert(sizeof(struct unique) == NCCL_UNIQUE_ID_BYTES, "as large as NCCL's");
+static const char magic[8] = "nccl-cpu";
+
+struct issued { // an id that was made here, and that nobody has met with yet
+    uint64_t number;
+    struct issued *next;
+};
+static struct issued *issued;
+
+static struct issued **issued_as(uint64_t number) {
+    struct issued **at = &issued;
+    while (*at && (*at)->number != number)
+        at = &(*at)->next;
+    return at;
+}
+
+ncclResult_t meet_unique_id(ncclUniqueId *id) {
+    wire_start();
+    struct unique unique = {.job = wire_job(), .creator = wire_world};
+    memcpy(unique.magic, magic, sizeof magic);
+    if (getrandom(&unique.number, sizeof unique.number, 0) != sizeof unique.number)
+        unique.number = (uint64_t)(now() * 1e9) ^ wire_job() << 20;
+    unique.number |= 1;
+    memcpy(id, &unique, sizeof unique);
+    struct issued *mine = must_alloc(sizeof *mine);
+    *mine = (struct issued){unique.number, issued};
+    issued = mine;
+    helper_duty(1, queue_look);
+    return ncclSuccess;
+}
+
+/* --- The meeting ------------------------------------------------------------------ */
+
+struct join { // what a rank sends to the meeting
+    uint64_t id;
+    int32_t rank, nranks;
+    char host[32], bus_id[32];
+};
+
+struct joined { // what it gets back; the processes of all ranks follow
+    uint64_t id;
+    int32_t rank, nranks, result;
+    char text[256];
+};
+
+struct meeting {
+    uint64_t id;
+    int nranks, here;
+    struct join *joins; // by rank; nranks is 0 where nobody came yet
+    int32_t *world;
+    struct meeting *next;
+};
+static struct meeting *meetings;
+
+/* Two ranks on one GPU. */
+static ncclResult_t check_devices(const struct meeting *meeting, char *why, size_t size) {
+    const struct join *all = meeting->joins;
+    for (int i = 0; i < meeting->nranks; i++)
+        for (int j = i + 1; j < meeting->nranks; j++)
+            if (strcmp(all[i].host, all[j].host) == 0 &&
+                strcmp(all[i].bus_id, all[j].bus_id) == 0) {
+                snprintf(why, size,
+                         "Duplicate GPU detected: rank %d and rank %d both on GPU %s of "
+                         "%s",
+                         i, j, all[i].bus_id, all[i].host);
+                return ncclInvalidUsage;
+            }
+    return ncclSuccess;
+}
+
+static void answer(const struct meeting *meeting) {
+    struct joined head = {.id = meeting->id, .nranks = meeting->nranks};
+    head.result = check_devices(meeting, head.text, sizeof head.text);
+    for (int i = 0; i < meeting->nranks; i++) {
+        head.rank = i;
+        wire_send(meeting->world[i], WIRE_JOINED, &head, sizeof head, meeting->world,
+                  (size_t)meeting->nranks * sizeof *meeting->world);
+    }
+}
+
+/* An id is good for one communicator: its meeting is closed after that. */
+static void refuse(const struct join *join, int world) {
+    struct joined head = {.id = join->id,
+                          .rank = join->rank,
+                          .nranks = join->nranks,
+                          .result = ncclRemoteError,
+                          .text = "the unique id has made a communicator already"};
+    wire_send(world, WIRE_JOINED, &head, sizeof head, NULL, 0);
+}
+
+/* Ranks that do not agree on how many they are meet apart, and so in vain; so does the
+ * second of two that call themselves the same. */
+static void on_join(int from, const char *data, size_t bytes) {
+    (void)bytes;
+    struct join join;
+    memcpy(&join, data, sizeof join);
+    if (!*issued_as(join.id)) {
+        refuse(&join, from);
+        return;
+    }
+    struct meeting **at = &meetings;
+    while (*at && ((*at)->id != join.id || (*at)->nranks != join.nranks))
+        at = &(*at)->next;
+    struct meeting *meeting = *at;
+    if (!meeting) {
+        *at = meeting = must_alloc(sizeof *meeting);
+        meeting->id = join.id;
+        meeting->nranks = join.nranks;
+        meeting->joins = must_alloc((size_t)join.nranks * sizeof *meeting->joins);
+        meeting->world = must_alloc((size_t)join.nranks * sizeof *meeting->world);
+    }
+    if (meeting->joins[join.rank].nranks)
+        return;
+    meeting->joins[join.rank] = join;
+    meeting->world[join.rank] = from;
+    if (++meeting->here < meeting->nranks)
+        return;
+    struct issued **mine = issued_as(join.id), *gone = *mine;
+    *mine = gone->next;
+    free(gone);
+    helper_duty(-1, queue_look);
+    *at = meeting->next;
+    answer(meeting);
+    free(meeting->joins);
+    free(meeting->world);
+    free(meeting);
+}
+
+/* --- ncclCommInitRank ------------------------------------------------------------- */
+
+struct joining { // this process's ranks that have not been answered
+    struct ncclComm *comm;
+    uint64_t id;
+    int rank;
+    struct joining *next;
+};
+static struct joining *joining;
+
+static void no_longer_joining(struct joining **at) {
+    struct joining *mine = *at;
+    *at = mine->next;
+    free(mine);
+    helper_work(-1, queue_look);
+}
+
+static void on_joined(int from, const char *data, size_t bytes) {
+    (void)from;
+    (void)bytes;
+    struct joined head;
+    memcpy(&head, data, sizeof head);
+    struct joining **at = &joining;
+    while (*at && ((*at)->id != head.id || (*at)->rank != head.rank))
+        at = &(*at)->next;
+    if (!*at) // it was aborted
+        return;
+    struct ncclComm *comm = (*at)->comm;
+    no_longer_joining(at);
+    if (head.result != ncclSuccess) {
+        comm->error = (ncclResult_t)head.result;
+        snprintf(comm->why, sizeof comm->why, "%s", head.text);
+        return;
+    }
+    int *world = must_alloc((size_t)head.nranks * sizeof *world);
+    for (int i = 0; i < head.nranks; i++) {
+        int32_t process;
+        memcpy(&process, data + sizeof head + (size_t)i * sizeof process, sizeof process);
+        world[i] = process;
+    }
+    comm_become(comm, head.id, head.rank, head.nranks, world);
+    free(world);
+    carry_adopt(comm);
+}
+
+void meet_start(void) {
+    wire_listen(WIRE_JOIN, on_join);
+    wire_listen(WIRE_JOINED, on_joined);
+}
+
+ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
+                       int nranks) {
+    struct unique unique;
+    wire_start();
+    memcpy(&unique, id, sizeof unique);
+    if (memcmp(unique.magic, magic, sizeof magic) != 0 || unique.creator < 0)
+        return nccl_error(ncclInvalidArgument, "commId was not made by ncclGetUniqueId");
+    if (unique.job != wire_job() || unique.creator >= wire_nworld)
+        return nccl_error(
+            ncclSystemError,
+            "commId was made by a process that MPI does not know of: the CPU"
+            " build connects the processes that one mpirun or srun started");
+    struct join join = {.id = unique.number, .rank = rank, .nranks = nranks};
+    snprintf(join.host, sizeof join.host, "%.31s", wire_host());
+    device_bus_id(comm->device, join.bus_id);
+    struct joining *mine = must_alloc(sizeof *mine);
+    *mine = (struct joining){comm, unique.number, rank, joining};
+    joining = mine;
+    helper_work(1, queue_look);
+    wire_send(unique.creator, WIRE_JOIN, &join, sizeof join, NULL, 0);
+    return ncclSuccess;
+}
+
+void meet_leave(struct ncclComm *comm) {
+    for (struct joining **at = &joining; *at; at = &(*at)->next)
+        if ((*at)->comm == comm) {
+            no_longer_joining(at);
+            return;
+        }
+}
+
+/* --- ncclCommInitAll -------------------------------------------------------------- */
+
+void meet_alone(struct ncclComm *const *comms, int n) {
+    static uint64_t made;
+    int *world = must_alloc((size_t)n * sizeof *world);
+    for (int i = 0; i < n; i++)
+        world[i] = wire_world;
+    uint64_t id = 0xa11ull << 48 | (uint64_t)wire_world << 24 | ++made << 1;
+    for (int i = 0; i < n; i++) {
+        comm_become(comms[i], id, i, n, world);
+        carry_adopt(comms[i]);
+    }
+    free(world);
+}
+
+/* --- ncclCommSplit ---------------------------------------------------------------- */
+
+struct split_op {
+    struct op op;
+    struct call *call;
+    struct ncclComm *made;
+};
+
+static uint64_t mix(uint64_t x) { // splitmix64
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/* Ranks of one color form a communicator, in the order of their keys, then of their ranks
+ * in the old one. */
+static void split_up(const struct call *call, struct ncclComm *made) {
+    const struct ncclComm *comm = call->comm;
+    int color = call->split[0], n = 0, rank = 0;
+    int(*all)[2] = (int(*)[2])(void *)call->payloads;
+    int *members = must_alloc((size_t)comm->nranks * sizeof *members);
+    for (int r = 0; r < comm->nranks; r++) {
+        if (all[r][0] != color)
+            continue;
+        int at = n++;
+        for (; at > 0 && all[members[at - 1]][1] > all[r][1]; at--)
+            members[at] = members[at - 1];
+        members[at] = r;
+    }
+    int *world = must_alloc((size_t)comm->nranks * sizeof *world);
+    for (int i = 0; i < n; i++) {
+        world[i] = comm->world[members[i]];
+        if (members[i] == comm->rank)
+            rank = i;
+    }
+    uint64_t id = mix(comm->id ^ mix(call->facts.seq << 32 | (uint32_t)color));
+    comm_become(made, id, rank, n, world);
+    carry_adopt(made);
+    free(members);
+    free(world);
+}
+
+static bool step_split(struct op *op) {
+    struct split_op *split = (struct split_op *)op;
+    struct call *call = split->call;
+    bool further = call_advance(call);
+    op->done = call->state == CALL_DONE || call->comm->aborted;
+    if (op->done && call->comm->aborted && split->made)
+        split->made->error = ncclInvalidUsage;
+    else if (op->done && split->made)
+        split_up(call, split->made);
+    return further || op->done;
+}
+
+static void drop_split(struct op *op) {
+    struct split_op *split = (struct split_op *)op;
+    split->call->comm->splitting--;
+    call_release(split->call);
+    if (split->made)
+        comm_release(split->made);
+}
+
+void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key) {
+    struct split_op *split = (struct split_op *)op_create(sizeof *split, step_split);
+    split->op.drop = drop_split;
+    split->call = call_create(comm, CALL_SPLIT);
+    split->call->split[0] = color;
+    split->call->split[1] = key;
+    call_number(split->call);
+    split->made = made;
+    if (made)
+        comm_hold(made);
+    comm->splitting++;
+    op_enqueue(&split->op, comm->own);
+}

@@ -1,0 +1,25 @@
+/* meet.h: how ranks find one another and become a communicator. */
+#ifndef CPU_MEET_H
+#define CPU_MEET_H
+
+#include "comm.h"
+
+void meet_start(void);
+ncclResult_t meet_unique_id(ncclUniqueId *id);
+
+/* Each begins what ends when the new communicator is no longer JOINING: it is READY, or
+ * has an error. */
+ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
+                       int nranks);
+void meet_alone(struct ncclComm *const *comms, int n); // all of its ranks are given
+/* `made` is NULL where this rank's color is none. */
+void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key);
+
+/* The program gives it up while it is still JOINING. */
+void meet_leave(struct ncclComm *comm);
+
+ncclResult_t nccl_error(ncclResult_t result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+const char *nccl_last_error(void);
+
+#endif

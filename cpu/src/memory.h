@@ -1,0 +1,38 @@
+/* memory.h: allocations, each with two addresses. */
+#ifndef CPU_MEMORY_H
+#define CPU_MEMORY_H
+
+#include "base.h"
+
+enum memory_kind { MEMORY_DEVICE, MEMORY_PINNED, MEMORY_MANAGED };
+
+/* One allocation: at `user` as the program may use it (a device's memory not at all), at
+ * `shadow` as this library reads and writes it. */
+struct memory {
+    char *user, *shadow;
+    size_t bytes, mapped;
+    enum memory_kind kind;
+    int device;
+    unsigned pins; // transfers that still use it
+    bool freed;    // by the program; goes with the last pin
+    int arena;     // that it is part of; -1: none
+};
+
+/* NULL: no room. Fresh device memory is all ones: no number of any float type. */
+struct memory *memory_create(size_t bytes, enum memory_kind kind, int device);
+void memory_destroy(struct memory *memory);
+
+struct memory *memory_find(const void *address); // NULL: not ours
+/* The allocation that all of the range lies in; NULL: there is none. */
+struct memory *memory_range(const void *start, size_t bytes);
+/* Where this library may touch what the program calls `address`. */
+void *shadow(const void *address);
+
+/* As long as it is pinned it stays mapped, even if it is freed. */
+void memory_pin(struct memory *memory);
+void memory_unpin(struct memory *memory);
+
+size_t memory_used(int device);       // bytes
+void memory_reset_device(int device); // frees all of it
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * start.c has the start and the end of MPI, and what the library says at its own start.
+ */
+#define _GNU_SOURCE
+#include "carry.h"
+#include "device.h"
+#include "helper.h"
+#include "meet.h"
+
+static bool ours; // MPI was started here, for a program that does not
+static bool settled, over;
+
+/* --- MPI -------------------------------------------------------------------------- */
+
+static void abort_job(void) {
+    int started, ended;
+    PMPI_Initialized(&started);
+    PMPI_Finalized(&ended);
+    if (started && !ended)
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* MPI is there: the library takes its part of it. */
+static void settle(void) {
+    int level, ranks;
+    MPI_Comm host;
+    settled = true;
+    PMPI_Query_thread(&level);
+    helper_allow(level == MPI_THREAD_MULTIPLE);
+    fail_everywhere = abort_job;
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    PMPI_Comm_size(host, &ranks);
+    PMPI_Comm_free(&host);
+    device_ranks_on_host(ranks);
+    wire_open();
+}
+
+static int start_mpi(int *argc, char ***argv, int *provided) {
+    int level, result = MPI_SUCCESS;
+    LOCKED;
+    if (ours) { // and now the program does, too
+        ours = false;
+        PMPI_Query_thread(&level);
+    } else {
+        // Waits, host functions and the thread of last resort take turns with the
+        // program.
+        result = PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+        if (result == MPI_SUCCESS)
+            settle();
+    }
+    if (provided)
+        *provided = level;
+    return result;
+}
+
+int MPI_Init(int *argc, char ***argv) {
+    return start_mpi(argc, argv, NULL);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+    (void)required;
+    return start_mpi(argc, argv, provided);
+}
+
+int MPI_Abort(MPI_Comm comm, int code) {
+    return PMPI_Abort(comm, code);
+}
+
+int MPI_Finalize(void) {
+    LOCKED;
+    if (!over)
+        wire_close();
+    over = true;
+    return PMPI_Finalize();
+}
+
+/* Whether a launcher has started several processes that could meet. */
+static bool launched(void) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                        "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (getenv(sizes[i]) && atoi(getenv(sizes[i])) > 1)
+            return true;
+    return false;
+}
+
+/* Processes are about to meet. A program that leaves MPI out gets it all the same. */
+static void need_mpi(void) {
+    int started, ended, level;
+    if (settled)
+        return;
+    PMPI_Initialized(&started);
+    PMPI_Finalized(&ended);
+    if (ended)
+        return;
+    if (!started && launched()) {
+        PMPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        ours = true;
+    }
+    if (started || ours)
+        settle();
+}
+
+/* --- The library's own start and end ---------------------------------------------- */
+
+static void at_exit(int status, void *unused) {
+    (void)unused;
+    if (!ours || over || status != 0)
+        return;
+    LOCKED;
+    wire_close();
+    over = true;
+    PMPI_Finalize();
+}
+
+__attribute__((constructor)) static void start(void) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    const char *rank = NULL;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && !rank; i++)
+        rank = getenv(ranks[i]);
+    wire_start = need_mpi;
+    carry_start();
+    meet_start();
+    on_exit(at_exit, NULL);
+    if (!rank || strcmp(rank, "0") == 0) {
+        printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
+        fflush(stdout);
+    }
+}
