@@ -575,13 +575,13 @@ void compare_look(struct judge *j) {
         struct late late = compare->late[i];
         if (late.collective->due == 0) {
             compare->late[i--] = compare->late[--compare->nlate];
-        } else if (now(j) >= late.collective->due) {
+        } else if (j->last || now(j) >= late.collective->due) {
             compare->late[i--] = compare->late[--compare->nlate];
             say_collective(j, late.kept, late.collective);
         }
     }
     for (size_t i = 0; i < compare->nmisfits; i++)
-        if (now(j) >= compare->misfits[i].due) {
+        if (j->last || now(j) >= compare->misfits[i].due) {
             struct misfit misfit = compare->misfits[i];
             compare->misfits[i--] = compare->misfits[--compare->nmisfits];
             say_misfit(j, &misfit);

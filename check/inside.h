@@ -39,6 +39,7 @@ struct judge {
     struct judge_options options;
     int rank, nranks; // of the world
     char host[JUDGE_HOST];
+    bool last;         // all has come from the other ranks that will
     bool over;         // the job is ending: nothing is judged any more
     struct lock *lock; // judge.c's
     struct map threads_by_number;

@@ -126,6 +126,11 @@ bool judge_look(struct judge *j) {
     return waits;
 }
 
+void judge_last_look(struct judge *j) {
+    j->last = true;
+    judge_look(j);
+}
+
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     switch (bytes ? *(const unsigned char *)data : 0) {
     case MESSAGE_CALLS:
@@ -151,6 +156,8 @@ static struct told *tells(struct judge *j, struct judge_at at) {
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     calls_seen(j);
+    if (j->outside.host_memory)
+        j->outside.host_memory(j->outside.self, NULL);
 }
 
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
@@ -279,6 +286,8 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     calls_seen(j);
+    if (j->outside.host_memory)
+        j->outside.host_memory(j->outside.self, NULL);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
@@ -604,8 +613,12 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     const char *name = finalize ? "MPI_Finalize" : "the end of the program";
-    check_group_open(j, -1, name, finalize, at);
-    check_unfinished(j, -1, name, finalize, at);
+    // NCCL goes on without MPI: only the end of the process comes too early for what is
+    // still queued.
+    if (!finalize) {
+        check_group_open(j, -1, name, false, at);
+        check_unfinished(j, -1, name, false, at);
+    }
     waits_begin_finish(j, finalize, at);
 }
 

@@ -46,6 +46,9 @@ struct judge_outside {
      * at most `most` of them into `world`; with peer >= 0 only that rank of it. Returns
      * how many; -1: not known. */
     int (*mpi_ranks)(void *self, const void *mpi_comm, int peer, int *world, int most);
+    /* An operation was queued that uses the pinned or managed memory at `start`; with
+     * NULL: the host has learnt that operations have ended. May be NULL: nobody asks. */
+    void (*host_memory)(void *self, const void *start);
 };
 
 enum judge_mode { JUDGE_OFF, JUDGE_WARN, JUDGE_ON };
@@ -76,6 +79,8 @@ void judge_thread_gone(struct judge *j, int thread);
  * tells rank 0 of waits that last, and on rank 0 looks who can go on. True if something
  * waits, so that the next look should be soon. */
 bool judge_look(struct judge *j);
+/* Everything has come that will: what does not agree need not wait for more. */
+void judge_last_look(struct judge *j);
 /* A message of another rank's judge (or of this one's). */
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes);
 

@@ -654,6 +654,8 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         report_race(j, a, use, range->write, other, its_write);
     if (range->write && !use->makes)
         mark_written(a, from, to);
+    if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
+        j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start);
     forget_some(j);
 }
 

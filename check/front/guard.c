@@ -54,8 +54,10 @@ void guard_changed(void *self, const void *allocation) {
     (void)self;
     if (!standin_host_blocks)
         return;
-    watch(allocation)->changed = true;
-    any_changed = true;
+    if (allocation)
+        any_changed = watch(allocation)->changed = true;
+    for (size_t i = 0; i < nwatched && !allocation; i++)
+        any_changed |= watched[i].changed |= watched[i].closed;
 }
 
 void guard_never(const void *address) {

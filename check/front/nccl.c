@@ -218,6 +218,8 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
             drop_newest_make();
         return answer_nccl(result, at);
     }
+    if (failed(result))
+        front_settles();
     judge_wait_end(front_in(), result == ncclSuccess);
     front_out();
     makes_end(result);

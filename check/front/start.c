@@ -440,7 +440,7 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .send = send_parcel,
                                           .say = say,
                                           .place = front_place,
-                                          .mpi_ranks = mpi_ranks};
+                                          .mpi_ranks = mpi_ranks, .host_memory = guard_changed};
     pthread_key_create(&at_thread_end, thread_ends);
     judge = judge_new(&outside, &options);
     judge_world(judge, 0, 1, host);
@@ -550,7 +550,7 @@ static void meet_the_others(void) {
         }
     // What was compared last is said, if it was wrong.
     judge_enter(judge, 0);
-    judge_look(judge);
+    judge_last_look(judge);
     judge_leave(judge);
     free(take_outbox());
     PMPI_Ibarrier(control, &request);
@@ -592,8 +592,14 @@ static void at_exit(int status, void *unused) {
     exit_status = status;
     if (!front_on || ending || status != 0)
         return;
-    if (mpi_up || nworld == 1)
-        finish(false, (struct judge_at){"the end of the program", 0});
+    const struct judge_at nowhere = {"the end of the program", 0};
+    if (mpi_up || nworld == 1) {
+        finish(false, nowhere);
+    } else { // the judges have parted
+        judge_enter(judge, thread_number());
+        judge_finishes(judge, false, nowhere);
+        judge_leave(judge);
+    }
 }
 
 /* Before the constructors of C++ objects, whose destructors run before it then. */

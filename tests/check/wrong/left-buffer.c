@@ -3,7 +3,7 @@
 // exit: 0
 // warn: 0
 // off: 0
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: @all: 1 device buffer (made at @malloc)
 #include "../check.h"
 

@@ -1,7 +1,7 @@
 // A communicator is never destroyed. The real NCCL keeps its buffers and threads until
 // the process ends, and says nothing.
 // exit: 0
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: @all: 1 communicator (made at @split)
 #include "../check.h"
 

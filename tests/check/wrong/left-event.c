@@ -1,6 +1,6 @@
 // An event is never destroyed. The real CUDA says nothing.
 // exit: 0
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: @all: 1 event (made at @event)
 #include "../check.h"
 

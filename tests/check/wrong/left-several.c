@@ -1,7 +1,7 @@
 // Rank 1 returns early from its part of the work and leaves things of every kind behind.
 // The real CUDA and NCCL say nothing.
 // exit: 0
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: rank 1...: 1 device buffer (made at @malloc), 1 stream (made at @stream), 1
 //     event (made at @event)
 #include "../check.h"

@@ -1,6 +1,6 @@
 // A stream is never destroyed. The real CUDA says nothing.
 // exit: 0
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: @all: 1 stream (made at @stream)
 #include "../check.h"
 

@@ -1,7 +1,7 @@
 // A collective after MPI_Finalize. The real NCCL goes on, it needs no MPI; the CPU build
 // cannot.
 // warn: 1
-// expect: NCCL CHECK: left behind: the program calls MPI_Finalize and has not released
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: NCCL CHECK: setup: ncclAllReduce comes after MPI_Finalize
 // expect: rank @any on @host: ncclAllReduce at @late
 #include "../check.h"
