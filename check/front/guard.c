@@ -203,7 +203,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     void *fault;
     bool write = was_write(context, &known, &fault);
     struct judge_memory memory;
-    front_in_signal(true);
+    front_in_signal(host_call != NULL); // MPI may be what was interrupted
     struct judge *j = front_in();
     judge_host_faults(j, info->si_addr, write, known,
                       host_call ? host_call->site : program_frame(fault));

@@ -514,6 +514,13 @@ void front_communicates(void) {
     start_helper();
 }
 
+void front_settles(void) {
+    for (int i = 0; i < 50 && helper_runs && nworld > 1 && !ending; i++) {
+        wake_helper();
+        pause_for(0.02);
+    }
+}
+
 /* --- The end
  * ------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 // expect: NCCL CHECK: mismatch: the buffers of ncclAllGather overlap, and not as in place
 //     demands
 // expect: rank @any on @host: ncclAllGather(count 4, ncclInt32) at @allgather, rank @same
-//     of communicator 1
+//     of the @n ranks of communicator 1
 // expect: sendbuff == recvbuff + rank * sendcount
 #include "../check.h"
 

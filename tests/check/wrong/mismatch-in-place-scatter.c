@@ -3,7 +3,7 @@
 // expect: NCCL CHECK: mismatch: the buffers of ncclReduceScatter overlap, and not as in
 //     place demands
 // expect: rank @any on @host: ncclReduceScatter(count 4, ncclInt32, ncclSum) at @scatter,
-//     rank @same of communicator 1
+//     rank @same of the @n ranks of communicator 1
 // expect: recvbuff == sendbuff + rank * recvcount
 #include "../check.h"
 

@@ -4,7 +4,7 @@
 // expect: NCCL CHECK: race: the host writes to managed memory that a queued operation
 //     still uses
 // expect: rank @any on @host: at @write, byte 8 of 16 bytes made at @malloc
-// expect: queued: ncclAllReduce... at @allreduce, which reads it
+// expect: queued: ncclAllReduce... at @allreduce, ... which reads it
 #include "../check.h"
 
 int main(void) {

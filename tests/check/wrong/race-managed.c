@@ -4,7 +4,7 @@
 // expect: NCCL CHECK: race: the host reads managed memory that a queued operation still
 //     uses
 // expect: rank @any on @host: at @read, byte 12 of 16 bytes made at @malloc
-// expect: queued: ncclAllReduce... at @allreduce, which writes it
+// expect: queued: ncclAllReduce... at @allreduce, ... which writes it
 #include "../check.h"
 
 int main(void) {

@@ -1,9 +1,9 @@
 // MPI sends from pinned memory before the copy into it is done. On a GPU this is the old
 // value, or the new one by luck.
-// expect: NCCL CHECK: race: the host reads pinned memory that a queued operation still
+// expect: NCCL CHECK: race: MPI_Allreduce reads a buffer that a queued operation still
 //     uses
-// expect: rank @any on @host: at @allreduce, byte 0 of 16 bytes made at @pinned
-// expect: queued: cudaMemcpyAsync at @copy, which writes it
+// expect: rank @any on @host: MPI_Allreduce at @allreduce
+// expect: queued: cudaMemcpyAsync at @copy
 #include "../check.h"
 
 int main(void) {

@@ -1,7 +1,7 @@
 // The unique id stays on rank 0: the broadcast is forgotten. The real NCCL waits for ever
 // on rank 0 and returns a cryptic network error on the others.
-// expect: NCCL CHECK: setup: the unique id is not one that ncclGetUniqueId made
-// expect: rank @any on @host: ncclCommInitRank(rank @any of @n ranks) at @init
+// expect: NCCL CHECK: setup: the ranks do not give the same unique id to ncclCommInitRank
+// expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init
 // expect: MPI_Bcast
 #include "../check.h"
 
