@@ -511,6 +511,7 @@ static void judge_all(struct judge *j) {
 void stuck_look(struct judge *j) {
     if (j->rank != 0 || j->over)
         return;
+    members_look(j);
     struct stuck *s = stuck_of(j);
     bool fresh = false;
     for (int p = 0; p < s->n; p++) {
