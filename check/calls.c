@@ -533,6 +533,9 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
         const struct unseen_op *op = u->at[i];
         if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm))
             continue;
+        const struct comm *of = comm_of(j, op->comm);
+        if (of && of->left && of->how == JUDGE_FINALIZED) // which has completed them
+            continue;
         if (n < 4) {
             first[n] = op->call;
             index[n] = op->fact.index;
