@@ -531,7 +531,8 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
     int n = 0;
     for (size_t i = 0; i < u->n; i++) {
         const struct unseen_op *op = u->at[i];
-        if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm))
+        if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm) ||
+            j->calls->comms[op->comm]->facts.finalized)
             continue;
         const struct comm *of = comm_of(j, op->comm);
         if (of && of->left && of->how == JUDGE_FINALIZED) // which has completed them
@@ -650,6 +651,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
         forget_calls_of(j, number);
     comm->how = how;
     comm->left = true;
+    comm->facts.finalized |= how == JUDGE_FINALIZED;
     comm->facts.ended = at;
     if (how != JUDGE_DESTROYED && how != JUDGE_ABORTED)
         return;

@@ -128,8 +128,10 @@ void graph_stream_gone(struct judge *j, struct stream *stream) {
         return;
     for (int s = 0; s < order_nstreams(j->order); s++) {
         const struct stream *other = order_stream(j->order, s);
-        if (other && other != stream && other->capture == capture)
+        if (other && other != stream && other->capture == capture) {
+            stream->capture = NULL;
             return;
+        }
     }
     graph_ends(j, stream, false);
 }

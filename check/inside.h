@@ -115,6 +115,7 @@ struct comm_facts { // what others need to know of a communicator
     int number; // for people: the how-many-th of this process
     int rank, nranks, device;
     bool gone;
+    bool finalized; // which completes what is queued on it
     struct judge_at made, ended;
 };
 const struct comm_facts *calls_comm(struct judge *j, int comm);

@@ -250,10 +250,6 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     if (n > 1)
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);
-    // They do not come after one another either, but that was said.
-    for (int c = 0; c < t.ncomms && t.ncomms > 1; c++)
-        for (int s = 0; s < t.nslots; s++)
-            clock_reach(&t.clocks[c], t.slots[s], t.seqs[s]);
     uint64_t group = grouped ? ++j->groups : 0;
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;

@@ -63,6 +63,9 @@ void judge_free(struct judge *j) {
     waits_free(j);
     stuck_free(j);
     calls_free(j);
+    for (int s = 0; s < order_nstreams(j->order); s++)
+        if (order_stream(j->order, s))
+            graph_stream_gone(j, order_stream(j->order, s));
     graphs_free(j->graphs);
     functions_free(j->functions);
     uses_free(j->uses);

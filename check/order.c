@@ -35,9 +35,8 @@ bool clock_covers(const struct clock *c, int slot, uint64_t seq) {
 
 void clock_copy(struct clock *into, const struct clock *from) {
     widen(into, from->n);
-    if (from->n)
-        memcpy(into->at, from->at, (size_t)from->n * sizeof *from->at);
-    memset(into->at + from->n, 0, (size_t)(into->n - from->n) * sizeof *into->at);
+    for (int s = 0; s < into->n; s++)
+        into->at[s] = s < from->n ? from->at[s] : 0;
 }
 
 void clock_free(struct clock *c) {

@@ -273,16 +273,16 @@ static void add_range_hint(struct text *text, const struct judge_call *call,
                            const struct comm_facts *comm, size_t bytes, size_t from,
                            size_t size) {
     size_t blocks = blocks_of(call, bytes), block = bytes / blocks, room = size - from;
-    if (call && call->type_bytes > 1 && bytes == room * call->type_bytes)
-        text_add(text,
-                 "  Hint: NCCL counts elements (here of %zu bytes), cudaMalloc counts"
-                 " bytes.\n",
-                 call->type_bytes);
-    else if (call && blocks > 1 && block == room)
+    if (call && blocks > 1 && block == room)
         text_add(text,
                  "  Hint: the count is that of one rank; this buffer takes as much for"
                  " each of the %zu ranks.\n",
                  blocks);
+    else if (call && call->type_bytes > 1 && bytes == room * call->type_bytes)
+        text_add(text,
+                 "  Hint: NCCL counts elements (here of %zu bytes), cudaMalloc counts"
+                 " bytes.\n",
+                 call->type_bytes);
     else if (from > 0 && bytes <= size)
         text_add(text,
                  "  Hint: the buffer is long enough from its start, not from byte %zu: is"
