@@ -220,14 +220,19 @@ static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
 
 /* --- What the keepers are to hear --------------------------------------------------- */
 
-void calls_flush(struct judge *j) {
+/* A call that fails is taken back at once: who hears of it a little later never hears of
+ * it. */
+static const double SETTLED = 0.02; // seconds
+
+static void flush(struct judge *j, double until) {
     struct calls *calls = calls_of(j);
-    // Comparing may end in a report, but it never makes a call.
     struct fact *log = calls->log;
-    size_t n = calls->nlog;
-    calls->nlog = 0;
+    size_t n = 0;
+    while (n < calls->nlog && calls->log_to[n].since <= until)
+        n++;
+    // Comparing may end in a report, but it never makes a call.
     for (size_t i = 0; i < n; i++) {
-        int to = calls->log_to[i];
+        int to = calls->log_to[i].rank;
         if (to == TOLD)
             continue; // with an earlier one
         if (to == HERE || to == j->rank) {
@@ -240,14 +245,28 @@ void calls_flush(struct judge *j) {
         char *data = must_alloc(sizeof head + (n - i) * sizeof *log);
         memcpy(data, &head, sizeof head);
         for (size_t k = i; k < n; k++)
-            if (calls->log_to[k] == to) {
+            if (calls->log_to[k].rank == to) {
                 memcpy(data + bytes, &log[k], sizeof *log);
                 bytes += sizeof *log;
-                calls->log_to[k] = TOLD;
+                calls->log_to[k].rank = TOLD;
             }
         j->outside.send(j->outside.self, to, data, bytes);
         free(data);
     }
+    calls->nlog -= n;
+    if (n && calls->nlog) {
+        memmove(log, log + n, calls->nlog * sizeof *log);
+        memmove(calls->log_to, calls->log_to + n, calls->nlog * sizeof *calls->log_to);
+    }
+}
+
+void calls_flush(struct judge *j) {
+    flush(j, j->outside.now(j->outside.self) - SETTLED);
+    compare_look(j);
+}
+
+void calls_flush_all(struct judge *j) {
+    flush(j, j->outside.now(j->outside.self));
     compare_look(j);
 }
 
@@ -255,11 +274,11 @@ static void pass_on(struct judge *j, int to, const struct fact *fact) {
     enum { AT_ONCE = 64 };
     struct calls *calls = calls_of(j);
     if (calls->nlog >= AT_ONCE)
-        calls_flush(j);
+        calls_flush_all(j);
     ROOM(calls->log, calls->nlog, &calls->log_size);
     ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
     calls->log[calls->nlog] = *fact;
-    calls->log_to[calls->nlog++] = to;
+    calls->log_to[calls->nlog++] = (struct log_to){to, j->outside.now(j->outside.self)};
 }
 
 void calls_receive(struct judge *j, int from, const void *data, size_t bytes) {

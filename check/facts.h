@@ -140,7 +140,10 @@ struct calls {
     size_t ncomms, comms_size;
     struct map by_id; // struct comm
     struct fact *log;
-    int *log_to;
+    struct log_to {
+        int rank;
+        double since;
+    } * log_to;
     size_t nlog, log_size, log_to_size;
     struct comm **busy; // with collectives under way
     size_t nbusy, busy_size;
@@ -154,6 +157,7 @@ struct calls {
 };
 
 struct calls *calls_of(struct judge *j);
+void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
@@ -193,6 +197,8 @@ struct members {
     struct map hosts;            // of the world
     double hold;                 // until then something is being compared
     double changed;
+    struct conflict *conflicts; // of joins
+    size_t nconflicts, conflicts_size;
 };
 
 struct members *members_of(struct judge *j);
@@ -201,6 +207,7 @@ void members_notice(struct judge *j, int from, const struct notice *notice,
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
 const char *members_host(struct judge *j, int world);
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
+void members_look(struct judge *j);
 void members_free(struct calls *calls);
 
 /* "rank 0, rank 1, …" of a communicator that has ranks of its own numbering: how many it

@@ -71,13 +71,21 @@ static void describe(struct judge *j, struct text *text, int world,
              place(j, join->site, where));
 }
 
-static void say_used(struct judge *j, int from, const struct notice *join,
-                     const struct member *before) {
+/* Two joins that cannot both be: said a moment later, as one of them may fail at once. */
+struct conflict {
+    bool used;   // the unique id
+    bool before; // `other` is known
+    int from, other_from;
+    struct notice join, other;
+    double due;
+};
+
+static void say_used(struct judge *j, const struct conflict *c) {
     struct text text = {0};
     text_add(&text, "setup: one unique id is used for two communicators\n");
-    if (before)
-        describe(j, &text, before->world, &before->join);
-    describe(j, &text, from, join);
+    if (c->before)
+        describe(j, &text, c->other_from, &c->other);
+    describe(j, &text, c->from, &c->join);
     text_add(&text,
              "  Hint: every communicator has a unique id of its own: ncclGetUniqueId is"
              " called once for each.\n"
@@ -85,23 +93,60 @@ static void say_used(struct judge *j, int from, const struct notice *join,
     report(j, &text, false, 0);
 }
 
-static void say_two(struct judge *j, int from, const struct notice *join,
-                    const struct member *other) {
+static void say_two(struct judge *j, const struct conflict *c) {
     struct text text = {0};
-    if (join->nranks != other->join.nranks)
+    if (c->join.nranks != c->other.nranks)
         text_add(&text, "setup: the ranks do not agree on how many they are\n");
-    else if (from != other->world)
-        text_add(&text, "setup: two processes call themselves rank %d\n", join->rank);
+    else if (c->from != c->other_from)
+        text_add(&text, "setup: two processes call themselves rank %d\n", c->join.rank);
     else
-        text_add(&text, "setup: one process calls itself rank %d twice\n", join->rank);
-    describe(j, &text, other->world, &other->join);
-    describe(j, &text, from, join);
+        text_add(&text, "setup: one process calls itself rank %d twice\n", c->join.rank);
+    describe(j, &text, c->other_from, &c->other);
+    describe(j, &text, c->from, &c->join);
     text_add(&text,
              "  Hint: every rank of a communicator gives the same unique id and number of"
              " ranks,\n"
              "        and a rank of its own. The real NCCL hangs here, or fails on a"
              " closed connection.\n");
     report(j, &text, false, 0);
+}
+
+static void conflict(struct judge *j, bool used, int from, const struct notice *join,
+                     const struct member *other) {
+    struct members *members = members_of(j);
+    struct conflict c = {
+        .used = used, .from = from, .join = *join, .before = other != NULL};
+    if (other) {
+        c.other_from = other->world;
+        c.other = other->join;
+    }
+    c.due = j->outside.now(j->outside.self) + 0.1;
+    ROOM(members->conflicts, members->nconflicts, &members->conflicts_size);
+    members->conflicts[members->nconflicts++] = c;
+}
+
+void members_look(struct judge *j) {
+    struct members *members = members_of(j);
+    for (size_t i = 0; i < members->nconflicts; i++) {
+        struct conflict c = members->conflicts[i];
+        if (j->outside.now(j->outside.self) < c.due)
+            continue;
+        members->conflicts[i--] = members->conflicts[--members->nconflicts];
+        if (c.used)
+            say_used(j, &c);
+        else
+            say_two(j, &c);
+    }
+}
+
+static void settle(struct members *members, int from, const struct notice *failed) {
+    for (size_t i = 0; i < members->nconflicts; i++) {
+        const struct conflict *c = &members->conflicts[i];
+        if (c->join.id == failed->id &&
+            ((c->from == from && c->join.rank == failed->rank) ||
+             (c->before && c->other_from == from && c->other.rank == failed->rank)))
+            members->conflicts[i--] = members->conflicts[--members->nconflicts];
+    }
 }
 
 static void check_gpu(struct judge *j, int from, const struct notice *join,
@@ -135,7 +180,7 @@ static void joins(struct judge *j, int from, const struct notice *join) {
     if (join->nranks < 1 || join->rank < 0 || join->rank >= join->nranks)
         return;
     if (map_get(&members->used, join->id)) {
-        say_used(j, from, join, NULL);
+        conflict(j, true, from, join, NULL);
         return;
     }
     struct member_comm *comm = comm_with(j, join->id, join->nranks);
@@ -144,18 +189,18 @@ static void joins(struct judge *j, int from, const struct notice *join) {
     for (int r = 0; r < comm->nranks && !other; r++)
         if (comm->of[r].joined)
             other = &comm->of[r];
-    if (comm->complete) {
-        say_used(j, from, join, member && member->joined ? member : other);
+    if (comm->complete || (member && member->joined && member->made)) {
+        conflict(j, true, from, join, member && member->joined ? member : other);
         return;
     }
     if (other && join->nranks != comm->nranks) {
-        say_two(j, from, join, other);
+        conflict(j, false, from, join, other);
         return;
     }
     if (!member)
         return;
     if (member->joined && !member->left) {
-        say_two(j, from, join, member);
+        conflict(j, false, from, join, member);
         return;
     }
     comm->njoined += !member->joined;
@@ -187,6 +232,7 @@ void members_notice(struct judge *j, int from, const struct notice *told,
     switch ((enum notice_what)notice.what) {
     case NOTICE_JOINS: joins(j, from, &notice); return;
     case NOTICE_FAILED:
+        settle(members, from, &notice);
         if (member && member->joined && member->world == from) {
             *member = (struct member){.world = -1};
             comm->njoined--;
@@ -247,6 +293,7 @@ void members_free(struct calls *calls) {
         free(members->hosts.at[i].value);
     map_free(&members->comms);
     map_free(&members->used);
+    free(members->conflicts);
     map_free(&members->ids);
     map_free(&members->hosts);
     free(members);

@@ -484,14 +484,29 @@ static bool confirmed(struct judge *j, bool still) {
     return false;
 }
 
+/* Whether process p waits for MPI alone, which may do much that nobody sees here; or for
+ * what never comes. */
+static bool only_mpi(struct judge *j, int p) {
+    const struct process *process = &j->stuck->of[p];
+    if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
+        return false;
+    for (int w = 0; w < process->head->nwaits; w++) {
+        const struct state_wait *wait = &process->waits[w];
+        if ((wait->kind == WAIT_ORDER || wait->kind == WAIT_LAUNCH ||
+             wait->kind == WAIT_LEAVE) &&
+            stuck_wait_can(j, p, wait))
+            return false;
+    }
+    return true;
+}
+
 static void judge_all(struct judge *j) {
     struct stuck *s = j->stuck;
     int first = -1, rank = 0, waiting = 0, ended = 0;
     for (int p = 0; p < s->n; p++) {
         const struct process *process = &s->of[p];
         struct cause cause;
-        waiting +=
-            process->data && process->head->nwaits > 0 && process->head->computing == 0;
+        waiting += only_mpi(j, p);
         ended += stuck_finished(process);
         const struct state_wait *wait = verdict_wait(j, p, &cause);
         // A call says most, then a join.
@@ -502,6 +517,8 @@ static void judge_all(struct judge *j) {
         }
     }
     bool still = waiting == s->n && ended < s->n && s->quiet > j->options.timeout;
+    if (rank == 1 && still)
+        first = -1; // nobody knows whose fault it is
     if (first < 0 && !still)
         s->suspicious = false;
     else if (confirmed(j, first < 0) && now(j) >= members_of(j)->hold)
@@ -511,6 +528,7 @@ static void judge_all(struct judge *j) {
 void stuck_look(struct judge *j) {
     if (j->rank != 0 || j->over)
         return;
+    members_look(j);
     struct stuck *s = stuck_of(j);
     bool fresh = false;
     for (int p = 0; p < s->n; p++) {

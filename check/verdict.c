@@ -356,14 +356,22 @@ static bool leaving(struct judge *j, int p) {
 /* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
  * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
  * one has given its communicators up, and the other has a call left. */
-static int cycle_from(struct judge *j, int p, bool about) {
+static bool has_left(struct judge *j, int p, const struct fact *about) {
+    const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p && comm->of[r].left)
+            return true;
+    return about && leaving(j, p);
+}
+
+static int cycle_from(struct judge *j, int p, const struct fact *about) {
     struct stuck *s = j->stuck;
     bool *passed = must_alloc((size_t)s->n);
     while (p >= 0 && !passed[p]) {
         passed[p] = true;
         p = blocker(j, p);
         if (p >= 0 && (stuck_finished(&s->of[p]) || !s->of[p].data || s->of[p].host ||
-                       (about && leaving(j, p))))
+                       has_left(j, p, about)))
             p = -1;
     }
     free(passed);
@@ -429,7 +437,7 @@ static void report_stuck(struct judge *j, int first) {
     struct cause cause;
     verdict_wait(j, first, &cause);
     const struct fact *about = cause.call;
-    int cycle = cycle_from(j, first, about != NULL);
+    int cycle = cycle_from(j, first, about);
     add_title(j, &text, first, about, cycle >= 0);
     add_lines(j, &text, about, false);
     if (cycle >= 0) {

@@ -147,7 +147,7 @@ void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
     waits->finish_at = at;
     waits->finish_thread = j->thread ? j->thread->number : 0;
     waits->activity++;
-    calls_flush(j);
+    calls_flush_all(j);
     tell(j); // perhaps the last word of this process
 }
 
