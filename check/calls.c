@@ -553,6 +553,9 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
         if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm) ||
             j->calls->comms[op->comm]->facts.finalized)
             continue;
+        const struct comm *of = comm_of(j, op->comm);
+        if (of && of->left && of->how == JUDGE_FINALIZED) // which has completed them
+            continue;
         if (n < 4) {
             first[n] = op->call;
             index[n] = op->fact.index;

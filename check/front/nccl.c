@@ -36,7 +36,7 @@ static struct table comms;
  * is known. */
 struct made {
     struct made *next;
-    ncclComm_t *out;
+    ncclComm_t *out, parent; // parent: of a split
     struct comm like;
 };
 static __thread struct {
@@ -180,11 +180,10 @@ static uint64_t hash(const void *data, size_t bytes, uint64_t before) {
 }
 
 /* The call that makes `out` begins. In a group it happens at the end. */
-static struct made *making(ncclComm_t *out, struct comm like) {
+static void making(ncclComm_t *out, ncclComm_t parent, struct comm like) {
     struct made *made = front_alloc(sizeof *made);
-    *made = (struct made){group.makes, out, like};
+    *made = (struct made){group.makes, out, parent, like};
     group.makes = made;
-    return made;
 }
 
 /* What the calls made that are told of since the group began, or by this one alone. */
@@ -233,11 +232,12 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
     join.device = current_device();
     CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
     making(
-        out,
+        out, NULL,
         (struct comm){
             .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
     struct judge *j = front_in();
-    judge_joins(j, &join);
+    if (out && nranks > 0) // otherwise NCCL will refuse it
+        judge_joins(j, &join);
     if (group.depth == 0)
         judge_wait_launch(j, at);
     front_out();
@@ -310,7 +310,7 @@ ncclResult_t ncclGetVersion(int *version) {
 }
 
 /* A call that all ranks of a communicator make, on no stream. False: it is none that is
- * known. */
+ * known. `id`: of what it makes, the same on all ranks. */
 static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
                           uint64_t *id, struct judge_at at) {
     look_again(handle);
@@ -320,9 +320,13 @@ static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
     if (there) {
         struct judge_call call = {
             .comm = comm->number, .stream = -1, .kind = kind, .root = -1, .at = at};
-        judge_call(j, &call);
-        if (id)
+        if (id) {
             *id = judge_split_id(j, comm->number, color);
+            for (const struct made *made = group.makes; made; made = made->next)
+                if (made->parent == handle) // another one in the same group
+                    *id = hash(id, sizeof *id, 2);
+        }
+        judge_call(j, &call);
         if (group.depth == 0)
             judge_wait_launch(j, at);
     }
@@ -336,7 +340,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
     uint64_t id;
     if (!tell_together(comm, JUDGE_SPLIT, color, &id, at))
         return answer_nccl(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
-    making(color == NCCL_SPLIT_NOCOLOR ? NULL : out,
+    making(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
            (struct comm){.id = id, .rank = -1, .at = at});
     return made_by(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
 }
@@ -354,7 +358,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
     if (there) {
         struct comm like = {.rank = -1, .at = at};
         like.id = hash(excluded, (size_t)nexcluded * sizeof *excluded, parent->id);
-        making(out, like);
+        making(out, comm, like);
         if (group.depth == 0)
             judge_wait_launch(j, at);
     }
@@ -535,6 +539,8 @@ ncclResult_t ncclGroupEnd(void) {
     ncclResult_t result = CALL(PNCCL(ncclGroupEnd));
     if (!outermost)
         return answer_nccl(result, at);
+    if (failed(result) && group.makes)
+        front_settles();
     judge_wait_end(front_in(), result == ncclSuccess);
     front_out();
     makes_end(result);
