@@ -121,7 +121,8 @@ static void one_after_the_other(void) {
     }
     CUDA(cudaFree(send));
     CUDA(cudaFree(recv));
-    point("two ranks that both send first, on two streams and without a group, stay there");
+    point(
+        "two ranks that both send first, on two streams and without a group, stay there");
 }
 
 static void in_place_to_oneself(void) {

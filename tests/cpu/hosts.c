@@ -1,7 +1,7 @@
 /*
- * What the host does meanwhile: host functions, which call MPI or wait for the program; and
- * a program that waits by its own means, or in MPI, while something is queued. CUDA Runtime
- * API, "Execution Control", cudaLaunchHostFunc.
+ * What the host does meanwhile: host functions, which call MPI or wait for the program;
+ * and a program that waits by its own means, or in MPI, while something is queued. CUDA
+ * Runtime API, "Execution Control", cudaLaunchHostFunc.
  */
 #define TAP_THREADS
 #include "ints.h"

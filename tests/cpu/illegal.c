@@ -1,6 +1,6 @@
 /*
- * What a GPU answers with an illegal access breaks the device and moves nothing: addresses
- * of the host, past the end, freed before. CUDA Runtime API, "Error Handling",
+ * What a GPU answers with an illegal access breaks the device and moves nothing:
+ * addresses of the host, past the end, freed before. CUDA Runtime API, "Error Handling",
  * cudaErrorIllegalAddress. Without MPI.
  */
 #define TAP_ALONE

@@ -115,8 +115,7 @@ static void several_each(void) {
         }
         NCCL(ncclGroupStart());
         for (int i = 0; i < EACH; i++) {
-            NCCL(
-                ncclAllGather(send[i], recv[i], count, ncclInt32, comms[i], streams[i]));
+            NCCL(ncclAllGather(send[i], recv[i], count, ncclInt32, comms[i], streams[i]));
         }
         NCCL(ncclGroupEnd());
         for (int i = 0; i < EACH; i++) {
@@ -244,7 +243,8 @@ static void one_is_absent(void) {
     point("made, split and finalized without blocking; an operation aborted");
 }
 
-/* Large blocks are on their way when the communicator is aborted and their memory freed. */
+/* Large blocks are on their way when the communicator is aborted and their memory freed.
+ */
 static void aborted_on_the_way(void) {
     enum { LARGE = 1 << 20 };
     for (int round = 0; round < 5; round++) {
