@@ -185,6 +185,9 @@ $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_public))' >$(cpu_build)/check-shared/public
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
 
+.PHONY: cpu-forms
+cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_below)
+
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv
 SVG ?= $(CSV:.csv=.svg)
