@@ -615,14 +615,13 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 /* --- Ends ------------------------------------------------------------------------- */
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
-    const char *name = finalize ? "MPI_Finalize" : "the end of the program";
-    // NCCL goes on without MPI: only the end of the process comes too early for what is
-    // still queued.
-    if (!finalize) {
-        check_group_open(j, -1, name, false, at);
-        check_unfinished(j, -1, name, false, at);
-    }
     waits_begin_finish(j, finalize, at);
+}
+
+void judge_exits(struct judge *j) {
+    const struct judge_at nowhere = {"the end of the program", 0};
+    check_group_open(j, -1, nowhere.call, false, nowhere);
+    check_unfinished(j, -1, nowhere.call, false, nowhere);
 }
 
 void judge_left_behind(struct judge *j, char *out, size_t bytes) {

@@ -292,10 +292,10 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
  * ---------------------------------------------------------------------------------- */
 
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
- * be told where this rank is), or the end of the process without it. Work still queued,
- * an open group: wrong.
- */
+ * be told where this rank is), or the end of the process without it. */
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
+/* The process ends: what is still queued, or waits in a group, is lost. */
+void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if
  * nothing is left; and "3 calls failed and nobody looked, the first: …", "" if none. */
 void judge_left_behind(struct judge *j, char *out, size_t bytes);

@@ -136,5 +136,7 @@ void guard_never(const void *address); // not the pages of this allocation (wind
 /* Below is the stand-in, and it wants to know when the host waits elsewhere; NULL: GPUs.
  */
 extern void standin_host_blocks(int begins) __attribute__((weak));
+/* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
+extern bool standin_keeps_mpi(void) __attribute__((weak));
 
 #endif

@@ -599,14 +599,11 @@ static void at_exit(int status, void *unused) {
     exit_status = status;
     if (!front_on || ending || status != 0)
         return;
-    const struct judge_at nowhere = {"the end of the program", 0};
-    if (mpi_up || nworld == 1) {
-        finish(false, nowhere);
-    } else { // the judges have parted
-        judge_enter(judge, thread_number());
-        judge_finishes(judge, false, nowhere);
-        judge_leave(judge);
-    }
+    judge_enter(judge, thread_number());
+    judge_exits(judge);
+    judge_leave(judge);
+    if (mpi_up || nworld == 1)
+        finish(false, (struct judge_at){"the end of the program", 0});
 }
 
 /* Before the constructors of C++ objects, whose destructors run before it then. */

@@ -41,6 +41,14 @@ struct ncclComm *comm_find(uint64_t id, int rank) {
     return NULL;
 }
 
+bool comm_connects(void) {
+    for (const struct ncclComm *comm = all; comm; comm = comm->next)
+        for (int r = 1; comm->state == READY && !comm->destroyed && r < comm->nranks; r++)
+            if (comm->world[r] != comm->world[0])
+                return true;
+    return false;
+}
+
 bool comm_known(const struct ncclComm *comm) {
     for (const struct ncclComm *known = all; known; known = known->next)
         if (known == comm)

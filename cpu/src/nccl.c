@@ -520,7 +520,7 @@ static bool host_has_left(const void *argument) {
             return true;
     for (int r = 0; r < comm->nranks; r++)
         if (!comm->left[r] && wire_same_host(comm->world[r]))
-            return false;
+            return !wire_is_open(); // nothing can be heard any more
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 static bool ours; // MPI was started here, for a program that does not
 static bool settled, over;
+static bool finalized; // by the program; MPI goes on while NCCL needs it
 
 /* --- MPI -------------------------------------------------------------------------- */
 
@@ -66,12 +67,29 @@ int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
 
-int MPI_Finalize(void) {
+static int end_mpi(void) {
     LOCKED;
-    if (!over)
-        wire_close();
+    wire_close();
     over = true;
     return PMPI_Finalize();
+}
+
+/* The real NCCL goes on without MPI. Here MPI carries it: its end waits for the last
+ * communicator's, or for that of the process. */
+int MPI_Finalize(void) {
+    finalized = true;
+    return standin_keeps_mpi() ? MPI_SUCCESS : end_mpi();
+}
+
+int MPI_Finalized(int *flag) {
+    int result = PMPI_Finalized(flag);
+    *flag |= finalized;
+    return result;
+}
+
+bool standin_keeps_mpi(void) {
+    LOCKED;
+    return settled && !over && comm_connects();
 }
 
 /* What the launcher says in the environment; -1: nothing. */
@@ -126,14 +144,16 @@ static void need_mpi(void) {
 
 /* --- The library's own start and end ---------------------------------------------- */
 
+static int exit_status;
+
 static void at_exit(int status, void *unused) {
     (void)unused;
-    if (!ours || over || status != 0)
-        return;
-    LOCKED;
-    wire_close();
-    over = true;
-    PMPI_Finalize();
+    exit_status = status;
+}
+
+__attribute__((destructor)) static void end(void) {
+    if ((ours || finalized) && settled && !over && exit_status == 0)
+        end_mpi();
 }
 
 __attribute__((constructor)) static void start(void) {

@@ -820,6 +820,7 @@ static void ev_finish(const struct event *e) {
 }
 static void ev_exit(const struct event *e) {
     ranks[e->rank].ended = true;
+    judge_exits(e->judge);
     judge_finishes(e->judge, false, here(e, "exit"));
 }
 static void ev_thread_gone(const struct event *e) {
