@@ -25,23 +25,36 @@ point() {
     fi
 }
 
-build() { # OUT SOURCE FLAG…
-    "${CC:-gcc}" "${warnings[@]}" "${@:3}" "$2" "$top"/check/*.c -lpthread -o "$1"
+# The judge in objects of its own, with these flags, and the programs that play to it.
+build() { # FOLDER FLAG… -- SOURCE…
+    local folder=$work/$1 flags=()
+    mkdir "$folder"
+    shift
+    while [ "$1" != -- ]; do
+        flags+=("$1")
+        shift
+    done
+    shift
+    (cd "$folder" && "${CC:-gcc}" "${warnings[@]}" "${flags[@]}" -c "$top"/check/*.c)
+    local source
+    for source; do
+        "${CC:-gcc}" "${warnings[@]}" "${flags[@]}" "$source" "$folder"/*.o -lpthread \
+            -o "$folder/${source%.c}"
+    done
 }
 
-build "$work/play" play.c -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined &
-build "$work/fast" play.c -O2
-build "$work/random" random.c -O2
+build careful -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -- play.c &
+build fast -O2 -- play.c random.c
 wait $!
 
 for file in "${events[@]}"; do
     if [ "$file" = speed.events ]; then
-        point "$file: no slower than it says" "$work/fast" "$file"
+        point "$file: no slower than it says" "$work/fast/play" "$file"
     else
-        point "$file" "$work/play" "$file"
+        point "$file" "$work/careful/play" "$file"
     fi
 done
-point '40,000 random operations: no disagreement with the oracle' "$work/random" 1 1000
+point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
 if [ -x "$(command -v clang)" ]; then
     point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only "$top"/check/*.c ./*.c
 else
