@@ -38,8 +38,12 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
         }
         if (low == slot->first)
             continue;
-        ROOM(*list, n, size);
-        (*list)[n++] = slot->at[low - 1];
+        // Those of a group have the same place in the stream.
+        uint64_t seq = slot->at[low - 1]->seq;
+        for (; low > slot->first && slot->at[low - 1]->seq == seq; low--) {
+            ROOM(*list, n, size);
+            (*list)[n++] = slot->at[low - 1];
+        }
     }
     return n;
 }
@@ -53,7 +57,9 @@ static void order(struct unseen *u, struct unseen_op *op, const struct clock *cl
             if ((op->group && other->group == op->group) ||
                 !clock_covers(clock, u->active[i], other->seq))
                 continue;
-            unseen_behind(op, other->number);
+            uint64_t seq = other->seq;
+            for (; at > slot->first && slot->at[at - 1]->seq == seq; at--)
+                unseen_behind(op, slot->at[at - 1]->number);
             break;
         }
     }
