@@ -12,6 +12,7 @@
 
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at);
+void front_mpi_kept(struct judge_at at);
 void guard_host_call(const struct judge_at *at);
 
 /* --- Buffers
@@ -211,8 +212,10 @@ int MPI_Finalize(void) {
     if (front_depth > 0)
         return BELOW_MPI(MPI_Finalize)();
     AT_HERE;
-    if (standin_keeps_mpi && standin_keeps_mpi())
+    if (standin_keeps_mpi && standin_keeps_mpi()) {
+        front_mpi_kept(at);
         return BELOW_MPI(MPI_Finalize)();
+    }
     front_depth++;
     front_mpi_ends(at);
     front_depth--;

@@ -592,6 +592,13 @@ void front_mpi_ends(struct judge_at at) {
     mpi_up = false;
 }
 
+/* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
+static struct judge_at kept_at;
+
+void front_mpi_kept(struct judge_at at) {
+    kept_at = at;
+}
+
 static int exit_status = -1;
 
 static void at_exit(int status, void *unused) {
@@ -603,7 +610,8 @@ static void at_exit(int status, void *unused) {
     judge_exits(judge);
     judge_leave(judge);
     if (mpi_up || nworld == 1)
-        finish(false, (struct judge_at){"the end of the program", 0});
+        finish(kept_at.call != NULL,
+               kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
 }
 
 /* Before the constructors of C++ objects, whose destructors run before it then. */
