@@ -34,9 +34,10 @@ void *room_for(void *array, size_t n, size_t *size, size_t element) {
 }
 
 uint64_t mixed(uint64_t x, uint64_t y) {
-    x = (x ^ (y + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2))) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 31) * 0x94d049bb133111ebu;
-    return x ^ x >> 29;
+    x *= 0x9e3779b97f4a7c15u;
+    x = ((x ^ x >> 32) + y) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 29) * 0x94d049bb133111ebu;
+    return x ^ x >> 32;
 }
 
 /* --- A map: each key at its place or behind it, with no gap between --------------- */

@@ -88,10 +88,11 @@ struct unseen_op *unseen_find(const struct unseen *u,
                               uint64_t number); // NULL: it is seen
 size_t unseen_first(const struct unseen *u,
                     uint64_t number); // index of the first from there on
-/* The newest of each slot that the clock covers. */
+/* The newest of each slot that the clock covers; all calls of a group. */
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);
 void unseen_forget(struct unseen *u, struct unseen_op *op);
+void unseen_forget_comm(struct unseen *u, int comm); // all of its
 void unseen_free(struct unseen *u);
 
 /* --- calls.c ----------------------------------------------------------------------- */

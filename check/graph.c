@@ -216,7 +216,8 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
             must_grow(step->calls, (size_t)(step->ncalls + 1) * sizeof *step->calls);
         step->calls[step->ncalls++] = (struct issued_call){calls[i], stream->branch};
         struct judge_range ranges[3];
-        step_ranges(j, step, ranges, uses_of_call(j, &calls[i], ranges));
+        int nranges = uses_of_call(j, &calls[i], ranges);
+        step_ranges(j, step, ranges, nranges);
     }
     return left;
 }

@@ -137,16 +137,13 @@ static const struct part *newer(const struct part *tree, uint64_t from, uint64_t
     return found ? found : newer(tree->right, from, to, after, passes, self);
 }
 
-static struct part *without(struct part *tree, uint64_t until) {
+/* Without the parts that `gone` names. */
+static struct part *without(struct part *tree, passing *gone, void *self) {
     if (!tree)
         return NULL;
-    if (tree->newest <= until) {
-        tree_free(tree);
-        return NULL;
-    }
-    tree->left = without(tree->left, until);
-    tree->right = without(tree->right, until);
-    if (tree->seq > until)
+    tree->left = without(tree->left, gone, self);
+    tree->right = without(tree->right, gone, self);
+    if (!gone(tree->use, self))
         return summed_up(tree);
     struct part *rest = merged(tree->left, tree->right);
     part_free(tree);
@@ -251,11 +248,11 @@ void history_each(const struct history *history, const struct clock *clock,
     }
 }
 
-void history_forget(struct history *history, const struct clock *clock) {
+void history_forget(struct history *history, passing *gone, void *self) {
     for (size_t t = history->ntracks; t-- > 0;) {
         struct track *track = &history->tracks[t];
-        track->writes = without(track->writes, reach(clock, track->slot));
-        track->reads = without(track->reads, reach(clock, track->slot));
+        track->writes = without(track->writes, gone, self);
+        track->reads = without(track->reads, gone, self);
         if (!track->reads && !track->writes)
             *track = history->tracks[--history->ntracks];
     }

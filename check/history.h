@@ -56,8 +56,9 @@ void history_undo(struct history *history, uint64_t from, uint64_t to, struct us
 void history_each(const struct history *history, const struct clock *clock,
                   void (*each)(void *self, uint64_t from, uint64_t to, bool write),
                   void *self);
-/* Forgets what `clock` covers. */
-void history_forget(struct history *history, const struct clock *clock);
+/* Forgets the uses that are `gone`. */
+void history_forget(struct history *history,
+                    bool (*gone)(const struct use *use, void *self), void *self);
 void history_free(struct history *history);
 size_t history_parts(void); // in all histories of this process
 

@@ -175,6 +175,7 @@ void uses_each(struct judge *j, const void *start,
 /* A graph is launched whose operation (`use`) needs memory that was freed since. */
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
+void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_left(struct judge *j, struct text *text);
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);

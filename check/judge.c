@@ -432,7 +432,22 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     // Finalizing completes what is queued: that is what it is for.
     if (how == JUDGE_DESTROYED)
         check_unfinished(j, comm, at.call, true, at);
+    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
+        uses_aborted(j, comm);
     calls_comm_ends(j, comm, how, at);
+}
+
+void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: %s uses a communicator that is not ready\n"
+             "  rank %d on %s: %s at %s\n"
+             "  made by %s at %s, which does not wait for the others (blocking = 0)\n"
+             "  Hint: ask ncclCommGetAsyncError until it is no longer ncclInProgress.\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where), made.call,
+             place(j, made.site, there));
+    report(j, &text, true, mixed(at.site, 22));
 }
 
 void judge_comm_used_after(struct judge *j, int comm, struct judge_at at) {
@@ -445,11 +460,14 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
                   struct told *told) {
     int left = graph_calls(j, calls, (int)n);
     struct issued_call *issued = must_alloc((size_t)left * sizeof *issued);
-    for (int i = 0; i < left; i++) {
-        struct stream *stream = order_stream(j->order, calls[i].stream);
-        if (stream)
+    // The default stream last: what only it waits for comes before no other stream's
+    // call.
+    for (int i = 0; i < 2 * left; i++) {
+        const struct judge_call *call = &calls[i % left];
+        struct stream *stream = order_stream(j->order, call->stream);
+        if (stream && (stream->kind == JUDGE_LEGACY) == (i >= left))
             order_ready(j, stream);
-        issued[i] = (struct issued_call){calls[i], stream ? stream->slot : -1};
+        issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1};
     }
     if (left)
         issue_calls(j, issued, left, grouped, 0, told);
@@ -525,7 +543,8 @@ static void check_group_open(struct judge *j, int stream, const char *name, bool
 void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
     static const struct clock nothing;
-    check_group_open(j, number < 0 ? 0 : number, at.call, true, at);
+    if (stream)
+        check_group_open(j, number, at.call, true, at);
     waits_begin_order(j, stream ? order_clock(j->order, stream->slot) : &nothing, false,
                       at);
 }
@@ -578,9 +597,10 @@ static void polls(struct judge *j, const struct clock *clock, bool done,
 
 void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
-    check_group_open(j, number < 0 ? 0 : number, at.call, true, at);
-    if (stream)
-        polls(j, order_clock(j->order, stream->slot), done, at);
+    if (!stream)
+        return;
+    check_group_open(j, number, at.call, true, at);
+    polls(j, order_clock(j->order, stream->slot), done, at);
 }
 
 void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at) {

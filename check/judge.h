@@ -225,6 +225,8 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
 /* A use of a communicator that was destroyed or aborted; the front keeps such handles
  * known. */
 void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
+/* A use of one that is not there yet (blocking = 0), which the call at `made` began. */
+void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
 struct judge_call {
     int comm, stream; // stream: -1 for JUDGE_SPLIT and JUDGE_REGISTER

@@ -268,28 +268,50 @@ static size_t blocks_of(const struct judge_call *call, size_t bytes) {
     return block ? bytes / block : 1;
 }
 
+/* Whether the count is what one rank brings or gets, and one of the buffers is that of
+ * all. */
+static bool counts_one_rank(enum judge_kind kind) {
+    return kind == JUDGE_ALL_GATHER || kind == JUDGE_REDUCE_SCATTER ||
+           kind == JUDGE_ALL_TO_ALL || kind == JUDGE_GATHER || kind == JUDGE_SCATTER;
+}
+
 /* What made it too long? Only what the numbers say. */
 static void add_range_hint(struct text *text, const struct judge_call *call,
                            const struct comm_facts *comm, size_t bytes, size_t from,
                            size_t size) {
     size_t blocks = blocks_of(call, bytes), block = bytes / blocks, room = size - from;
-    if (call && blocks > 1 && block == room)
-        text_add(text,
-                 "  Hint: the count is that of one rank; this buffer takes as much for"
-                 " each of the %zu ranks.\n",
-                 blocks);
-    else if (call && call->type_bytes > 1 && bytes == room * call->type_bytes)
-        text_add(text,
-                 "  Hint: NCCL counts elements (here of %zu bytes), cudaMalloc counts"
-                 " bytes.\n",
-                 call->type_bytes);
-    else if (from > 0 && bytes <= size)
+    size_t ranks = comm && counts_one_rank(call->kind) ? (size_t)comm->nranks : 1;
+    bool elements = call && call->type_bytes > 1 && bytes == room * call->type_bytes;
+    if (from > 0 && bytes <= size)
         text_add(text,
                  "  Hint: the buffer is long enough from its start, not from byte %zu: is"
                  " only a part of it\n"
                  "        meant, or another place?\n",
                  from);
-    else if (call && blocks > 1 && room > block && room % block == 0)
+    else if (ranks > 1 && bytes == room * ranks && elements)
+        text_add(
+            text,
+            "  Hint: the count is that of one rank, and of elements: %zu times too much"
+            " is either for\n"
+            "        all %zu ranks, or in bytes.\n",
+            ranks, ranks);
+    else if (ranks > 1 && bytes == room * ranks && blocks > 1)
+        text_add(text,
+                 "  Hint: the count is that of one rank; this buffer takes as much for"
+                 " each of the %zu ranks.\n",
+                 ranks);
+    else if (ranks > 1 && bytes == room * ranks)
+        text_add(text,
+                 "  Hint: the count is that of one rank; here it is %zu times what the"
+                 " buffer has: that of\n"
+                 "        all %zu ranks?\n",
+                 ranks, ranks);
+    else if (elements)
+        text_add(text,
+                 "  Hint: NCCL counts elements (here of %zu bytes), cudaMalloc counts"
+                 " bytes.\n",
+                 call->type_bytes);
+    else if (blocks > 1 && room > block && room % block == 0)
         text_add(text,
                  "  Hint: there is room for %zu ranks, and communicator %d has %zu.\n",
                  room / block, comm ? comm->number : 0, blocks);
@@ -328,8 +350,9 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
              (unsigned long long)(a->end - a->start), kind_name(a->kind),
              place(j, a->made.site, made));
     if (comm) {
-        text_add(&text, "  %s takes %zu elements of %zu bytes", which, call->count,
-                 call->type_bytes);
+        text_add(&text, "  %s takes %zu element%s of %zu byte%s", which, call->count,
+                 call->count == 1 ? "" : "s", call->type_bytes,
+                 call->type_bytes == 1 ? "" : "s");
         if (blocks_of(call, bytes) > 1)
             text_add(&text, " for each of the %d ranks of communicator %d\n",
                      comm->nranks, comm->number);
@@ -621,13 +644,27 @@ static void report_race(struct judge *j, const struct allocation *a,
     report(j, &text, true, pair_of(use->at.site, other->at.site));
 }
 
+static bool is_known(const struct use *use, void *self) {
+    const struct judge *j = self;
+    return clock_covers(&j->known, use->slot, use->seq);
+}
+
 static void forget_some(struct judge *j) {
     struct uses *uses = j->uses;
     if (history_parts() <= uses->forget_at)
         return;
     for (size_t i = 0; i < uses->n; i++)
-        history_forget(&uses->table[i]->history, &j->known);
+        history_forget(&uses->table[i]->history, is_known, j);
     uses->forget_at = 2 * history_parts() + 4096;
+}
+
+static bool is_of_comm(const struct use *use, void *self) {
+    return use->is_call && use->call.comm == *(int *)self;
+}
+
+void uses_aborted(struct judge *j, int comm) {
+    for (size_t i = 0; i < j->uses->n; i++)
+        history_forget(&j->uses->table[i]->history, is_of_comm, &comm);
 }
 
 /* The part of a range that lies in its allocation; NULL: in none. */
@@ -805,9 +842,11 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
     uint64_t from = address(start), to = from + bytes;
     bool wrong = false;
     for (size_t i = bytes ? position_of(uses, to - 1) : 0; i-- > 0 && !wrong;) {
-        const struct allocation *a = uses->table[i];
+        struct allocation *a = uses->table[i];
         if (a->end <= from)
             break;
+        if (write && device_too)
+            mark_written(a, from > a->start ? from : a->start, to < a->end ? to : a->end);
         bool its_write;
         const struct use *use = unseen_use(j, a, from, to, write, &its_write);
         if (a->kind == JUDGE_DEVICE && !device_too) {

@@ -6,7 +6,7 @@
  * TAP play -v FILE [CASE]   prints the reports too; only the cases whose name contains
  * CASE
  *
- * A file is a list of cases, one event a line; README.md beside it lists the events.
+ * README.md beside it lists the events.
  */
 #define _GNU_SOURCE
 #include "judge.h"
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST = 16, WORDS = 40 }; // ranks; words in a line
 
@@ -245,7 +246,10 @@ static const char *behind(const struct event *e, const char *what) {
     return NULL;
 }
 
-/* Sums and products of numbers, n (ranks), r (this rank), last, next, prev. */
+static long iteration; // of the innermost loop, from 0
+
+/* Sums and products of numbers, n (ranks), r (this rank), last, next, prev, i
+ * (iteration). */
 static long factor(const char **at, int rank, int line) {
     char *end;
     long value = strtol(*at, &end, 0);
@@ -256,7 +260,8 @@ static long factor(const char **at, int rank, int line) {
     const struct {
         const char *name;
         long value;
-    } names[] = {{"next", (rank + 1) % n},
+    } names[] = {{"i", iteration},
+                 {"next", (rank + 1) % n},
                  {"prev", (rank + n - 1) % n},
                  {"last", n - 1},
                  {"n", n},
@@ -706,6 +711,10 @@ static void ev_revoke(const struct event *e) {
 static void ev_used_after(const struct event *e) {
     judge_comm_used_after(e->judge, comm_of(e, word(e, 1)), here(e, kept(word(e, 2))));
 }
+static void ev_used_before(const struct event *e) {
+    struct judge_at made = ranks[e->rank].last;
+    judge_comm_used_before(e->judge, made, here(e, kept(word(e, 1))));
+}
 static void ev_group(const struct event *e) {
     judge_group_starts(e->judge, here(e, "ncclGroupStart"));
 }
@@ -889,6 +898,7 @@ static const struct {
     {"abort", ev_abort},
     {"revoke", ev_revoke},
     {"used-after", ev_used_after},
+    {"used-before", ev_used_before},
     {"group", ev_group},
     {"end-group", ev_end_group},
     {"fails", ev_fails},
@@ -1110,6 +1120,7 @@ static bool play_case(const struct the_case *c, int nranks) {
     int wanted = -1;
     char what[500];
     int loop_line = 0, loops = 0;
+    clock_t begun = clock();
     start(nranks, &c->options);
     for (int i = c->first; i <= c->last && !job_over; i++) {
         const char *line = lines[i];
@@ -1120,7 +1131,8 @@ static bool play_case(const struct the_case *c, int nranks) {
         } else if (strncmp(line, "repeat ", 7) == 0) {
             loop_line = i;
             loops = atoi(line + 7);
-        } else if (strcmp(line, "again") == 0 && --loops > 0) {
+            iteration = 0;
+        } else if (strcmp(line, "again") == 0 && ++iteration < loops) {
             i = loop_line;
         }
     }
@@ -1133,9 +1145,13 @@ static bool play_case(const struct the_case *c, int nranks) {
         now += 0.1;
         more = look();
     }
+    double took = (double)(clock() - begun) / CLOCKS_PER_SEC;
     for (int i = c->first; i <= c->last; i++) {
         const char *line = lines[i];
-        if (strncmp(line, "expect ", 7) == 0) {
+        if (strncmp(line, "within ", 7) == 0 && took > atof(line + 7)) {
+            wrong(c, i, "took %g s", took);
+            right = false;
+        } else if (strncmp(line, "expect ", 7) == 0) {
             told = true;
             expand(c, i, line + 7, what, sizeof what);
             if (!reported(what)) {
@@ -1209,8 +1225,9 @@ static bool is_setting(const char *line) {
 }
 
 static void check_line(int i) {
-    static const char *const known[] = {"case ",  "expect ", "but ",  "silent",
-                                        "sleep ", "repeat ", "again", "reports "};
+    static const char *const known[] = {"case ",  "expect ", "but ",
+                                        "silent", "sleep ",  "repeat ",
+                                        "again",  "within ", "reports "};
     bool right = lines[i][0] == '\0' || lines[i][0] == '#' || is_event(lines[i]) ||
                  is_setting(lines[i]);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
