@@ -7,7 +7,9 @@
  */
 #include "handles.h"
 
+#pragma GCC visibility push(default)
 #include <cublas_v2.h>
+#pragma GCC visibility pop
 #include <stdlib.h>
 
 struct blas {

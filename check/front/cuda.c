@@ -461,14 +461,14 @@ static cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_
 #if ALL_OF_CUDA
 #define COPY_FUNCTION(name, to_side, from_side, parameters, ...)                   \
     PLAIN_COPY(name, to_side, from_side, parameters, __VA_ARGS__)                  \
-    cudaError_t name##_ptds parameters;                                            \
+    PUBLIC cudaError_t name##_ptds parameters;                                     \
     cudaError_t name##_ptds parameters {                                           \
         COPIES(name##_ptds, #name, cudaStreamPerThread, false, to_side, from_side, \
                __VA_ARGS__);                                                       \
     }
 #define COPY_FUNCTION_ASYNC(name, to_side, from_side, parameters, ...)                   \
     PLAIN_COPY_ASYNC(name, to_side, from_side, parameters, __VA_ARGS__)                  \
-    cudaError_t name##_ptsz parameters;                                                  \
+    PUBLIC cudaError_t name##_ptsz parameters;                                           \
     cudaError_t name##_ptsz parameters {                                                 \
         COPIES(name##_ptsz, #name, stream ? stream : cudaStreamPerThread, true, to_side, \
                from_side, __VA_ARGS__);                                                  \
@@ -888,7 +888,7 @@ cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t start, cudaEvent_t en
     return elapsed(CALL(BELOW(cudaEventElapsedTime_v2), ms, start, end), start, end, at);
 }
 #undef cudaEventElapsedTime
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
+PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 #endif
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
     ENTER(cudaEventElapsedTime, ms, start, end);
@@ -1047,8 +1047,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
     return answer(CALL(BELOW(cudaLaunchKernelExC), config, function, arguments), at);
 }
 
-cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
-                                     const void *function, void **arguments);
+PUBLIC cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
+                                            const void *function, void **arguments);
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
                                      const void *function, void **arguments) {
     ENTER_AS("cudaLaunchKernelExC", cudaLaunchKernelExC_ptsz, config, function,
@@ -1059,8 +1059,9 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
 }
 
 /* What nvcc 13 makes of kernel<<<…>>>(…); its headers declare it for nvcc only. */
-cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
-                               void **arguments, size_t shared, cudaStream_t stream);
+PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
+                                      void **arguments, size_t shared,
+                                      cudaStream_t stream);
 cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
                                void **arguments, size_t shared, cudaStream_t stream) {
     ENTER_AS("a kernel", __cudaLaunchKernel, function, grid, block, arguments, shared,
@@ -1071,8 +1072,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
         at);
 }
 
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
-                                    void **arguments, size_t shared, cudaStream_t stream);
+PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
+                                           void **arguments, size_t shared,
+                                           cudaStream_t stream);
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
                                     void **arguments, size_t shared,
                                     cudaStream_t stream) {

@@ -9,7 +9,12 @@
 
 #include "front.h"
 
+/* The names of CUDA are seen by programs, all others are not: the files are compiled with
+ * -fvisibility=hidden. */
+#pragma GCC visibility push(default)
 #include <cuda_runtime.h>
+#pragma GCC visibility pop
+#define PUBLIC __attribute__((visibility("default")))
 
 /* The header of the stand-in, which has a part of CUDA. */
 #ifdef CUDA_RUNTIME_H_CPU
@@ -100,7 +105,7 @@ static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
 #if ALL_OF_CUDA
 #define ON_STREAM(name, tells, parameters, ...)         \
     LEGACY_STREAM(name, tells, parameters, __VA_ARGS__) \
-    cudaError_t name##_ptsz parameters;                 \
+    PUBLIC cudaError_t name##_ptsz parameters;          \
     cudaError_t name##_ptsz parameters {                \
         ENTER_AS(#name, name##_ptsz, __VA_ARGS__);      \
         if (!stream)                                    \

@@ -10,7 +10,9 @@
  */
 #include "handles.h"
 
+#pragma GCC visibility push(default)
 #include <nccl.h>
+#pragma GCC visibility pop
 #include <stdlib.h>
 #include <string.h>
 
