@@ -117,8 +117,8 @@ void front_function_ends(struct front_own before);
  * is started; and in the CPU build MPI, if the launcher started several processes and the
  * program has not. */
 void front_communicates(void);
-/* A call that all ranks make together has failed: the program is likely to end now, and the judges
- * get a second to compare what the ranks did. */
+/* A call that all ranks make together has failed: the program is likely to end now, and
+ * the judges get a second to compare what the ranks did. */
 void front_settles(void);
 bool front_mpi_is_there(void); // MPI was started and not ended
 extern const char *front_host;

@@ -440,7 +440,8 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .send = send_parcel,
                                           .say = say,
                                           .place = front_place,
-                                          .mpi_ranks = mpi_ranks, .host_memory = guard_changed};
+                                          .mpi_ranks = mpi_ranks,
+                                          .host_memory = guard_changed};
     pthread_key_create(&at_thread_end, thread_ends);
     judge = judge_new(&outside, &options);
     judge_world(judge, 0, 1, host);

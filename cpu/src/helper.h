@@ -17,7 +17,8 @@ void helper_allow(bool allowed);
  * say (1), or no longer does (0). In between the thread does not wait for its turn. */
 #pragma GCC visibility push(default)
 void standin_host_blocks(int begins);
-/* Whether MPI_Finalize leaves MPI as it is, because a communicator of NCCL still needs it. */
+/* Whether MPI_Finalize leaves MPI as it is, because a communicator of NCCL still needs
+ * it. */
 bool standin_keeps_mpi(void);
 #pragma GCC visibility pop
 

@@ -161,8 +161,8 @@ static void start(int nranks, const struct judge_options *options) {
     job_over = false;
     everybody.n = n;
     for (int r = 0; r < n; r++) {
-        const struct judge_outside outside = {&ranks[r], tell_time,  send_to,
-                                              say,       tell_place, tell_mpi_ranks, NULL};
+        const struct judge_outside outside = {&ranks[r],  tell_time,      send_to, say,
+                                              tell_place, tell_mpi_ranks, NULL};
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
         ranks[r].judge = judge_new(&outside, options);

@@ -555,8 +555,8 @@ static void start(void) {
     memset(here_in_mpi, 0, sizeof here_in_mpi);
     for (int r = 0; r < nranks; r++) {
         struct rank *rank = &ranks[r];
-        const struct judge_outside outside = {rank, tell_time,  send_to,
-                                              say,  tell_place, tell_mpi_ranks};
+        const struct judge_outside outside = {rank,       tell_time,      send_to, say,
+                                              tell_place, tell_mpi_ranks, NULL};
         *rank = (struct rank){.in_mpi = -1, .leaving = -1, .group = -1};
         rank->judge = judge_new(&outside, &options);
         judge_world(rank->judge, r, nranks, "host");
