@@ -579,11 +579,37 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     return true;
 }
 
+/* What is sent or added up is memory of which nobody ever wrote a byte. */
+static bool sends_nothing(struct judge *j, const struct judge_call *call,
+                          const struct stream *stream) {
+    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call);
+    const struct allocation *a = bytes ? find(j->uses, start) : NULL;
+    if (!a || j->options.kernels || j->uses->kernels || (stream && stream->capture) ||
+        !never_written(a, start, start + bytes))
+        return false;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: sendbuff of %s is device memory that nothing has written\n",
+             call->at.call);
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    add_buffer(j, &text, a);
+    add_failures(j, &text);
+    text_add(&text,
+             "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
+             " Was another\n"
+             "        buffer meant, or did a copy get lost that was to write here?\n");
+    report(j, &text, true, mixed(call->at.site, 9));
+    return true;
+}
+
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream) {
     return one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
            one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
-           not_in_place(j, call) || other_device(j, call, stream);
+           not_in_place(j, call) || other_device(j, call, stream) ||
+           sends_nothing(j, call, stream);
 }
 
 int uses_of_call(struct judge *j, const struct judge_call *call,

@@ -644,6 +644,8 @@ static void add_details(const struct event *e, int from, struct judge_call *call
             call->root = (int)number(e, word(e, ++i));
         else if (strcmp(w, "scalar") == 0)
             call->scalar = address(e, word(e, ++i));
+        else if (strcmp(w, "fresh") == 0)
+            continue;
         else
             die(e->line, "what is %s?", w);
     }
@@ -667,6 +669,12 @@ static void collective(const struct event *e, enum judge_kind kind) {
         call.count = (size_t)number(e, word(e, 5));
         add_details(e, 6, &call);
     }
+    // Somebody has filled what is sent, unless the line says that nobody has.
+    bool fresh = false;
+    for (int i = 5; i < e->nwords; i++)
+        fresh |= strcmp(word(e, i), "fresh") == 0;
+    if (!fresh && call.sendbuff)
+        judge_memory_open(e->judge, call.sendbuff);
     judge_call(e->judge, &call);
 }
 

@@ -170,6 +170,7 @@ static void start(void) {
         judge_memory_made(j, address(b, 0), BYTES,
                           b == PINNED ? JUDGE_PINNED : JUDGE_DEVICE, 0, -1,
                           here("cudaMalloc"));
+        judge_memory_open(j, address(b); // races only
     for (int s = 0; s < STREAMS; s++) {
         streams[s] = judge_stream_made(j, kind_of(s), 0, here("cudaStreamCreate"));
         before_next[s] = none;
