@@ -149,21 +149,16 @@ void unseen_forget(struct unseen *u, struct unseen_op *op) {
     tidy(u);
 }
 
-void calls_seen(struct judge *j) {
-    struct calls *calls = j->calls;
-    if (!calls)
-        return;
-    struct unseen *u = &calls->unseen;
+void unseen_cover(struct unseen *u, const struct clock *known,
+                  void (*each)(void *self, const struct unseen_op *op), void *self) {
     for (size_t i = 0; i < u->nactive; i++) {
         struct unseen_slot *slot = &u->slots[u->active[i]];
         while (slot->first < slot->end &&
-               clock_covers(&j->known, u->active[i], slot->at[slot->first]->seq)) {
+               clock_covers(known, u->active[i], slot->at[slot->first]->seq)) {
             struct unseen_op *op = slot->at[slot->first++];
+            each(self, op);
             op->seen = true;
             u->nseen++;
-            if (op->comm >= 0 && !pairs(op->call.kind) &&
-                op->fact.seq > calls->comms[op->comm]->seen)
-                calls->comms[op->comm]->seen = op->fact.seq;
         }
     }
     drop_inactive(u);
