@@ -518,18 +518,6 @@ void calls_id_made(struct judge *j, uint64_t id, struct judge_at at) {
     send_notice(j, &notice, NULL, 0);
 }
 
-static void forget_calls_of(struct judge *j, int comm) {
-    struct unseen *u = &j->calls->unseen;
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < u->n && !again; i++)
-            if (!u->at[i]->seen && u->at[i]->comm == comm) {
-                unseen_forget(u, u->at[i]);
-                again = true;
-            }
-    }
-}
-
 static void release(struct comm *comm) {
     for (size_t i = 0; i < comm->pairs.size; i++)
         free(comm->pairs.at[i].value);
@@ -568,7 +556,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     send_notice(j, &notice, left, n);
     free(left);
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
-        forget_calls_of(j, number);
+        unseen_forget_comm(&j->calls->unseen, number);
     comm->how = how;
     comm->left = true;
     comm->facts.finalized |= how == JUDGE_FINALIZED;

@@ -92,6 +92,7 @@ size_t unseen_first(const struct unseen *u,
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);
 void unseen_forget(struct unseen *u, struct unseen_op *op);
+void unseen_forget_comm(struct unseen *u, int comm); // all of its
 /* Forgets what the clock covers. */
 void unseen_cover(struct unseen *u, const struct clock *known,
                   void (*each)(void *self, const struct unseen_op *op), void *self);

@@ -23,26 +23,35 @@ void unseen_behind(struct unseen_op *op, uint64_t number) {
     op->before[op->nbefore++] = number;
 }
 
+/* How many of a slot's entries, from its first one on, the clock covers. */
+static size_t covered(const struct unseen_slot *slot, int number,
+                      const struct clock *clock) {
+    size_t low = slot->first, high = slot->end;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (clock_covers(clock, number, slot->at[middle]->seq))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - slot->first;
+}
+
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size) {
     size_t n = 0;
     for (size_t i = 0; i < u->nactive; i++) {
         const struct unseen_slot *slot = &u->slots[u->active[i]];
-        size_t low = slot->first, high = slot->end;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (clock_covers(clock, u->active[i], slot->at[middle]->seq))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == slot->first)
+        size_t entries = covered(slot, u->active[i], clock);
+        if (entries == 0)
             continue;
-        // Those of a group have the same place in the stream.
-        uint64_t seq = slot->at[low - 1]->seq;
-        for (; low > slot->first && slot->at[low - 1]->seq == seq; low--) {
+        // The calls of a group have the same place in their stream.
+        size_t at = slot->first + entries - 1;
+        for (uint64_t seq = slot->at[at]->seq;; at--) {
             ROOM(*list, n, size);
-            (*list)[n++] = slot->at[low - 1];
+            (*list)[n++] = slot->at[at];
+            if (at == slot->first || slot->at[at - 1]->seq != seq)
+                break;
         }
     }
     return n;
@@ -52,16 +61,14 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
 static void order(struct unseen *u, struct unseen_op *op, const struct clock *clock) {
     for (size_t i = 0; i < u->nactive; i++) {
         const struct unseen_slot *slot = &u->slots[u->active[i]];
-        for (size_t at = slot->end; at > slot->first; at--) {
-            const struct unseen_op *other = slot->at[at - 1];
-            if ((op->group && other->group == op->group) ||
-                !clock_covers(clock, u->active[i], other->seq))
-                continue;
-            uint64_t seq = other->seq;
-            for (; at > slot->first && slot->at[at - 1]->seq == seq; at--)
-                unseen_behind(op, slot->at[at - 1]->number);
-            break;
-        }
+        size_t n = covered(slot, u->active[i], clock);
+        while (n > 0 && op->group && slot->at[slot->first + n - 1]->group == op->group)
+            n--;
+        if (n == 0)
+            continue;
+        uint64_t seq = slot->at[slot->first + n - 1]->seq;
+        for (; n > 0 && slot->at[slot->first + n - 1]->seq == seq; n--)
+            unseen_behind(op, slot->at[slot->first + n - 1]->number);
     }
 }
 
@@ -145,6 +152,25 @@ void unseen_forget(struct unseen *u, struct unseen_op *op) {
         }
     op->seen = true;
     u->nseen++;
+    drop_inactive(u);
+    tidy(u);
+}
+
+void unseen_forget_comm(struct unseen *u, int comm) {
+    for (size_t i = 0; i < u->nactive; i++) {
+        struct unseen_slot *slot = &u->slots[u->active[i]];
+        size_t n = slot->first;
+        for (size_t k = slot->first; k < slot->end; k++) {
+            struct unseen_op *op = slot->at[k];
+            if (op->comm != comm) {
+                slot->at[n++] = op;
+                continue;
+            }
+            op->seen = true;
+            u->nseen++;
+        }
+        slot->end = n;
+    }
     drop_inactive(u);
     tidy(u);
 }
