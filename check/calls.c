@@ -12,77 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- In words ---------------------------------------------------------------------- */
-
-const char *const judge_kind_names[] = {
-    "ncclBroadcast",     "ncclAllReduce",          "ncclReduce", "ncclAllGather",
-    "ncclReduceScatter", "ncclAlltoAll",           "ncclGather", "ncclScatter",
-    "ncclCommSplit",     "ncclCommWindowRegister", "ncclSend",   "ncclRecv"};
-const char *const judge_type_names[] = {
-    "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
-    "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
-    "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
-const char *const judge_redop_names[] = {"ncclSum", "ncclProd", "ncclMax", "ncclMin",
-                                         "ncclAvg"};
-
-bool pairs(int kind) {
-    return kind == JUDGE_SEND || kind == JUDGE_RECV;
-}
-
-static const char *type_name(int type) {
-    int n = sizeof judge_type_names / sizeof *judge_type_names;
-    return type >= 0 && type < n ? judge_type_names[type] : "a type of its own";
-}
-
-static const char *redop_name(int redop) {
-    int n = sizeof judge_redop_names / sizeof *judge_redop_names;
-    return redop >= 0 && redop < n ? judge_redop_names[redop] : "a PreMulSum";
-}
-
-const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
-    const char *name = judge_kind_names[f->kind], *type = type_name(f->type);
-    unsigned long long count = f->count;
-    switch (f->kind) {
-    case JUDGE_BROADCAST:
-    case JUDGE_GATHER:
-    case JUDGE_SCATTER:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, root %d)", name, count, type,
-                 f->root);
-        break;
-    case JUDGE_ALL_REDUCE:
-    case JUDGE_REDUCE_SCATTER:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s)", name, count, type,
-                 redop_name(f->redop));
-        break;
-    case JUDGE_REDUCE:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
-                 redop_name(f->redop), f->root);
-        break;
-    case JUDGE_SPLIT:
-    case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s", name); break;
-    case JUDGE_SEND:
-    case JUDGE_RECV:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s rank %d)", name, count, type,
-                 f->kind == JUDGE_SEND ? "to" : "from", f->root);
-        break;
-    default: snprintf(out, JUDGE_PLACE, "%s(count %llu, %s)", name, count, type);
-    }
-    return out;
-}
-
-const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call) {
-    struct fact fact = {.kind = call->kind,
-                        .type = call->type,
-                        .redop = call->redop,
-                        .root = call->root,
-                        .count = call->count};
-    return fact_words(out, &fact);
-}
-
-const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact) {
-    return place(j, fact->site, out);
-}
-
 /* --- In bytes ---------------------------------------------------------------------- */
 
 size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
@@ -152,20 +81,12 @@ static void send_notice(struct judge *j, struct notice *notice,
     notice->message = MESSAGE_JOIN;
     calls_of(j)->activity++;
     memcpy(notice->host, j->host, sizeof notice->host);
-    if (j->rank == 0) {
-        members_notice(j, 0, notice, left, n);
-        return;
-    }
     char *data = must_alloc(sizeof *notice + n * sizeof *left);
     memcpy(data, notice, sizeof *notice);
     if (n)
         memcpy(data + sizeof *notice, left, n * sizeof *left);
-    j->outside.send(j->outside.self, 0, data, sizeof *notice + n * sizeof *left);
+    post(j, 0, data, sizeof *notice + n * sizeof *left);
     free(data);
-}
-
-void calls_notice(struct judge *j, struct notice *notice) {
-    send_notice(j, notice, NULL, 0);
 }
 
 int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
@@ -193,7 +114,7 @@ int calls_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                             .number = number + 1,
                             .site = at.site};
     name_call(notice.call, at.call);
-    calls_notice(j, &notice);
+    send_notice(j, &notice, NULL, 0);
     return number;
 }
 
@@ -230,15 +151,10 @@ static void flush(struct judge *j, double until) {
     size_t n = 0;
     while (n < calls->nlog && calls->log_to[n].since <= until)
         n++;
-    // Comparing may end in a report, but it never makes a call.
     for (size_t i = 0; i < n; i++) {
         int to = calls->log_to[i].rank;
         if (to == TOLD)
             continue; // with an earlier one
-        if (to == HERE || to == j->rank) {
-            compare_fact(j, &log[i], j->host);
-            continue;
-        }
         struct batch head = {.message = MESSAGE_CALLS};
         memcpy(head.host, j->host, sizeof head.host);
         size_t bytes = sizeof head;
@@ -250,7 +166,7 @@ static void flush(struct judge *j, double until) {
                 bytes += sizeof *log;
                 calls->log_to[k].rank = TOLD;
             }
-        j->outside.send(j->outside.self, to, data, bytes);
+        post(j, to == HERE ? j->rank : to, data, bytes);
         free(data);
     }
     calls->nlog -= n;
@@ -262,12 +178,10 @@ static void flush(struct judge *j, double until) {
 
 void calls_flush(struct judge *j) {
     flush(j, j->outside.now(j->outside.self) - SETTLED);
-    compare_look(j);
 }
 
 void calls_flush_all(struct judge *j) {
     flush(j, j->outside.now(j->outside.self));
-    compare_look(j);
 }
 
 static void pass_on(struct judge *j, int to, const struct fact *fact) {
@@ -279,30 +193,6 @@ static void pass_on(struct judge *j, int to, const struct fact *fact) {
     ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
     calls->log[calls->nlog] = *fact;
     calls->log_to[calls->nlog++] = (struct log_to){to, j->outside.now(j->outside.self)};
-}
-
-void calls_receive(struct judge *j, int from, const void *data, size_t bytes) {
-    const char *at = data;
-    if (bytes >= sizeof(struct notice) && *at == MESSAGE_JOIN) {
-        struct notice notice;
-        memcpy(&notice, data, sizeof notice);
-        size_t left = bytes - sizeof notice;
-        struct left_pair *pairs = must_alloc(left);
-        memcpy(pairs, at + sizeof notice, left);
-        members_notice(j, from, &notice, pairs, left / sizeof *pairs);
-        free(pairs);
-        return;
-    }
-    struct batch head;
-    if (bytes < sizeof head || *at != MESSAGE_CALLS)
-        return;
-    memcpy(&head, data, sizeof head);
-    for (size_t i = sizeof head; i + sizeof(struct fact) <= bytes;
-         i += sizeof(struct fact)) {
-        struct fact fact;
-        memcpy(&fact, at + i, sizeof fact);
-        compare_fact(j, &fact, head.host);
-    }
 }
 
 /* --- What a thread told of last ------------------------------------------------------
@@ -465,6 +355,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
         fact.seq = ++comm->collectives;
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
+    if (j->options.mode == JUDGE_OFF)
+        return fact.index;
     if (comm->facts.nranks > 1 || pair)
         pass_on(j, comm->keeper, &fact);
     struct recent_call *recent = recently(j, at.group, false);
@@ -544,6 +436,18 @@ void calls_taken_back(struct judge *j, int number) {
     unsay(j, comm, &call.fact);
 }
 
+static void saw(void *self, const struct unseen_op *op) {
+    struct calls *calls = self;
+    if (op->comm >= 0 && !pairs(op->call.kind) &&
+        op->fact.seq > calls->comms[op->comm]->seen)
+        calls->comms[op->comm]->seen = op->fact.seq;
+}
+
+void calls_seen(struct judge *j) {
+    if (j->calls)
+        unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);
+}
+
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]) {
     const struct unseen *u = &calls_of(j)->unseen;
@@ -588,7 +492,7 @@ void calls_joins(struct judge *j, const struct judge_join *join) {
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     if (join->rank >= 0 && join->rank < join->nranks) {
-        calls_notice(j, &notice);
+        send_notice(j, &notice, NULL, 0);
         return;
     }
     struct text text = {0};
@@ -608,13 +512,13 @@ void calls_join_failed(struct judge *j) {
         return;
     struct notice notice = recent->at[--recent->n].notice;
     notice.what = NOTICE_FAILED;
-    calls_notice(j, &notice);
+    send_notice(j, &notice, NULL, 0);
 }
 
 void calls_id_made(struct judge *j, uint64_t id, struct judge_at at) {
     struct notice notice = {.what = NOTICE_ID, .id = id, .site = at.site};
     name_call(notice.call, at.call);
-    calls_notice(j, &notice);
+    send_notice(j, &notice, NULL, 0);
 }
 
 static void release(struct comm *comm) {
@@ -703,8 +607,6 @@ void calls_free(struct judge *j) {
     struct calls *calls = j->calls;
     if (!calls)
         return;
-    compare_free(calls);
-    members_free(calls);
     for (size_t i = 0; i < calls->ncomms; i++) {
         release(calls->comms[i]);
         free(calls->comms[i]);

@@ -70,10 +70,9 @@ struct compare {
 };
 
 static struct compare *compare_of(struct judge *j) {
-    struct calls *calls = calls_of(j);
-    if (!calls->compare)
-        calls->compare = must_alloc(sizeof *calls->compare);
-    return calls->compare;
+    if (!j->compare)
+        j->compare = must_alloc(sizeof *j->compare);
+    return j->compare;
 }
 
 static double now(struct judge *j) {
@@ -111,27 +110,12 @@ static struct kept *kept_of(struct judge *j, const struct fact *fact) {
 /* Another rank is about to go wrong too, and rank 0 to see that somebody waits: this
  * tells why. */
 static void hold(struct judge *j) {
-    struct notice notice = {.what = NOTICE_HOLD};
-    calls_notice(j, &notice);
+    struct notice notice = {.message = MESSAGE_JOIN, .what = NOTICE_HOLD};
+    memcpy(notice.host, j->host, sizeof notice.host);
+    post(j, 0, &notice, sizeof notice);
 }
 
 /* --- Words ------------------------------------------------------------------------- */
-
-void add_size(struct text *text, int number, int nranks, const int *world) {
-    enum { MANY = 32 };
-    text_add(text, "  communicator %d has %d rank%s", number, nranks,
-             nranks == 1 ? "" : "s");
-    bool differ = false;
-    for (int r = 0; world && r < nranks; r++)
-        differ |= world[r] >= 0 && world[r] != r;
-    bool first = true;
-    for (int r = 0; differ && r < nranks && r < MANY; r++)
-        if (world[r] >= 0) {
-            text_add(text, "%s its rank %d is rank %d", first ? ":" : ",", r, world[r]);
-            first = false;
-        }
-    text_add(text, "%s\n", differ ? " of the job" : "");
-}
 
 static bool agree(const struct fact *a, const struct fact *b) {
     if (a->captured != b->captured)
@@ -542,7 +526,7 @@ static void forget(struct judge *j, struct kept *kept) {
     free(kept);
 }
 
-void compare_fact(struct judge *j, const struct fact *fact, const char *host) {
+static void hear(struct judge *j, const struct fact *fact, const char *host) {
     if (fact->nranks < 1 || fact->rank < 0 || fact->rank >= fact->nranks)
         return;
     heard_of(compare_of(j), fact->world, host);
@@ -567,8 +551,21 @@ void compare_fact(struct judge *j, const struct fact *fact, const char *host) {
         collective(j, kept, fact);
 }
 
+void compare_receive(struct judge *j, const void *data, size_t bytes) {
+    struct batch head;
+    if (bytes < sizeof head)
+        return;
+    memcpy(&head, data, sizeof head);
+    for (size_t i = sizeof head; i + sizeof(struct fact) <= bytes;
+         i += sizeof(struct fact)) {
+        struct fact fact;
+        memcpy(&fact, (const char *)data + i, sizeof fact);
+        hear(j, &fact, head.host);
+    }
+}
+
 void compare_look(struct judge *j) {
-    struct compare *compare = calls_of(j)->compare;
+    struct compare *compare = j->compare;
     if (!compare)
         return;
     for (size_t i = 0; i < compare->nlate; i++) {
@@ -588,8 +585,8 @@ void compare_look(struct judge *j) {
         }
 }
 
-void compare_free(struct calls *calls) {
-    struct compare *compare = calls->compare;
+void compare_free(struct judge *j) {
+    struct compare *compare = j->compare;
     if (!compare)
         return;
     for (size_t i = 0; i < compare->comms.size; i++) {
@@ -626,5 +623,5 @@ void compare_free(struct calls *calls) {
     free(compare->misfits);
     free(compare->late);
     free(compare);
-    calls->compare = NULL;
+    j->compare = NULL;
 }

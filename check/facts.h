@@ -1,10 +1,6 @@
 /*
- * facts.h: what one judge tells another, and what the files behind calls.c share.
- *
- *   calls.c    the communicators and calls of this process
- *   unseen.c   the operations that the host does not know to be done
- *   compare.c  calls of all ranks of a communicator, compared by one of them, its keeper
- *   members.c  on rank 0: who joins a communicator, who has left it
+ * facts.h: what one judge tells another of calls and communicators, and what the files
+ * that make and read that share.
  */
 #ifndef FACTS_H
 #define FACTS_H
@@ -49,9 +45,13 @@ struct notice {
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
 };
 
+/* --- words.c ----------------------------------------------------------------------- */
+
 bool pairs(int kind); // sends and receives
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
+/* How many ranks a communicator has, and who they are where the numbers differ. */
+void add_size(struct text *text, int number, int nranks, const int *world);
 
 /* --- unseen.c ---------------------------------------------------------------------- */
 
@@ -93,6 +93,9 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);
 void unseen_forget(struct unseen *u, struct unseen_op *op);
 void unseen_forget_comm(struct unseen *u, int comm); // all of its
+/* Forgets what the clock covers. */
+void unseen_cover(struct unseen *u, const struct clock *known,
+                  void (*each)(void *self, const struct unseen_op *op), void *self);
 void unseen_free(struct unseen *u);
 
 /* --- calls.c ----------------------------------------------------------------------- */
@@ -153,8 +156,6 @@ struct calls {
     uint64_t activity; // grows with all that happens
     char *failure;
     uint64_t failed_site;
-    struct compare *compare;
-    struct members *members;
 };
 
 struct calls *calls_of(struct judge *j);
@@ -162,18 +163,10 @@ void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
-void calls_notice(struct judge *j, struct notice *notice); // to rank 0
 struct left_pair { // behind the notice of a rank that leaves: what it sent and received
     int32_t peer, send;
     uint64_t n;
 };
-
-/* --- compare.c --------------------------------------------------------------------- */
-
-void compare_fact(struct judge *j, const struct fact *fact, const char *host);
-void compare_look(struct judge *j); // says what has waited long enough for the others
-void compare_free(struct calls *calls);
-void compare_told(struct judge *j, struct text *text, const struct fact *fact);
 
 /* --- members.c --------------------------------------------------------------------- */
 
@@ -203,16 +196,8 @@ struct members {
 };
 
 struct members *members_of(struct judge *j);
-void members_notice(struct judge *j, int from, const struct notice *notice,
-                    const struct left_pair *left, size_t n);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
 const char *members_host(struct judge *j, int world);
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
-void members_look(struct judge *j);
-void members_free(struct calls *calls);
-
-/* "rank 0, rank 1, …" of a communicator that has ranks of its own numbering: how many it
- * has, and who they are where the numbers differ. */
-void add_size(struct text *text, int number, int nranks, const int *world);
 
 #endif

@@ -9,12 +9,20 @@
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
  *   failed.c   calls that failed, and whether anybody looked
- *   calls.c    calls in words; what the ranks of a communicator must agree on
  *   waits.c    what this process waits for, described for rank 0
- *   stuck.c    on rank 0: who can go on, and who never will
+ *   calls.c    the communicators and calls of this process
+ *   unseen.c   the operations that the host does not know to be done
+ *   compare.c  what the ranks of a communicator must agree on, compared by one of them
+ *   stuck.c    on rank 0: who will never go on
+ *   verdict.c  on rank 0: that, in words
+ *   marks.c    on rank 0: who can go on
+ *   members.c  on rank 0: who joins a communicator, who has left it
+ *   words.c    calls in words
+ *   post.c     messages to the judges of other ranks
  *   base.c     memory, arrays, a map
  *
- * Arrows point down: judge → graph → issue → uses → history, calls, waits, stuck → order,
+ * Arrows point down: judge → graph → issue → uses → history, waits → calls → unseen, and
+ * stuck → verdict → marks → members, and compare; all of them → words, post, order,
  * report → base.
  */
 #ifndef INSIDE_H
@@ -56,6 +64,9 @@ struct judge {
     struct waits *waits;
     struct stuck *stuck;
     struct reports *reports;
+    struct compare *compare;
+    struct members *members;
+    struct post *post;
     struct failures *failures;
 };
 
@@ -273,7 +284,19 @@ enum {
     MESSAGE_STATE = 'S',
     MESSAGE_ANSWER = 'A'
 };
-void calls_receive(struct judge *j, int from, const void *data, size_t bytes);
+/* A message to rank `to`, for judge_receive there; to this one itself it comes when it
+ * looks. */
+void post(struct judge *j, int to, const void *data, size_t bytes);
+const void *post_take(struct judge *j,
+                      size_t *bytes); // NULL: there is none; until the next
+void post_free(struct judge *j);
+void compare_receive(struct judge *j, const void *data, size_t bytes); // MESSAGE_CALLS
+void compare_look(struct judge *j); // says what has waited long enough for the others
+void compare_free(struct judge *j);
+void members_receive(struct judge *j, int from, const void *data,
+                     size_t bytes); // MESSAGE_JOIN
+void members_look(struct judge *j);
+void members_free(struct judge *j);
 void waits_receive(struct judge *j, int from, const void *data,
                    size_t bytes); // MESSAGE_ANSWER
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);

@@ -63,6 +63,9 @@ void judge_free(struct judge *j) {
     waits_free(j);
     stuck_free(j);
     calls_free(j);
+    compare_free(j);
+    members_free(j);
+    post_free(j);
     for (int s = 0; s < order_nstreams(j->order); s++)
         if (order_stream(j->order, s))
             graph_stream_gone(j, order_stream(j->order, s));
@@ -121,11 +124,23 @@ void judge_thread_gone(struct judge *j, int number) {
     thread_free(j, thread);
 }
 
+/* What this judge has told itself. */
+static void read_post(struct judge *j) {
+    const void *data;
+    size_t bytes;
+    while ((data = post_take(j, &bytes)))
+        judge_receive(j, j->rank, data, bytes);
+}
+
 bool judge_look(struct judge *j) {
     calls_flush(j);
     bool waits = waits_tell(j);
-    if (j->rank == 0)
+    read_post(j);
+    compare_look(j);
+    if (j->rank == 0) {
+        members_look(j);
         stuck_look(j);
+    }
     return waits;
 }
 
@@ -136,8 +151,8 @@ void judge_last_look(struct judge *j) {
 
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     switch (bytes ? *(const unsigned char *)data : 0) {
-    case MESSAGE_CALLS:
-    case MESSAGE_JOIN: calls_receive(j, from, data, bytes); break;
+    case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
+    case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
@@ -636,6 +651,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     waits_begin_finish(j, finalize, at);
+    read_post(j);
 }
 
 void judge_exits(struct judge *j) {

@@ -9,10 +9,9 @@
 #include <string.h>
 
 struct members *members_of(struct judge *j) {
-    struct calls *calls = calls_of(j);
-    if (!calls->members)
-        calls->members = must_alloc(sizeof *calls->members);
-    return calls->members;
+    if (!j->members)
+        j->members = must_alloc(sizeof *j->members);
+    return j->members;
 }
 
 struct member_comm *members_comm(struct judge *j, uint64_t id) {
@@ -213,8 +212,8 @@ static void joins(struct judge *j, int from, const struct notice *join) {
 
 /* --- Notices ------------------------------------------------------------------------ */
 
-void members_notice(struct judge *j, int from, const struct notice *told,
-                    const struct left_pair *left, size_t n) {
+static void hear(struct judge *j, int from, const struct notice *told,
+                 const struct left_pair *left, size_t n) {
     struct members *members = members_of(j);
     struct notice notice = *told;
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
@@ -281,8 +280,20 @@ void members_notice(struct judge *j, int from, const struct notice *told,
     }
 }
 
-void members_free(struct calls *calls) {
-    struct members *members = calls->members;
+void members_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct notice notice;
+    if (bytes < sizeof notice)
+        return;
+    memcpy(&notice, data, sizeof notice);
+    size_t left = bytes - sizeof notice;
+    struct left_pair *pairs = must_alloc(left);
+    memcpy(pairs, (const char *)data + sizeof notice, left);
+    hear(j, from, &notice, pairs, left / sizeof *pairs);
+    free(pairs);
+}
+
+void members_free(struct judge *j) {
+    struct members *members = j->members;
     if (!members)
         return;
     for (size_t i = 0; i < members->comms.size; i++)
@@ -297,5 +308,5 @@ void members_free(struct calls *calls) {
     map_free(&members->ids);
     map_free(&members->hosts);
     free(members);
-    calls->members = NULL;
+    j->members = NULL;
 }

@@ -1,12 +1,9 @@
 /*
  * stuck.c: on rank 0: when processes wait, can what they wait for still come?
  *
- * Rank 0 marks all that can go on: a process that computes can; one that waits can if
- * those can for whom it waits; an operation begins when those before it have ended, and
- * ends when all of its ranks have begun. That is repeated until nothing is added. Who is
- * never marked is stuck for good, whatever the others still do. Before that is said, all
- * whom it rests on have described themselves twice more, unchanged. Where something is
- * not known, it can go on.
+ * Who can go on is marked (marks.c). Who is never marked is stuck for good, whatever the
+ * others still do. Before that is said (verdict.c), all whom it rests on have described
+ * themselves twice more, unchanged.
  *
  * Model: the wait-for graphs of MUST.
  */
@@ -96,341 +93,6 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     release(&old);
 }
 
-/* --- Where calls meet --------------------------------------------------------------- */
-
-static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
-    bool pair = pairs(fact->kind), send = fact->kind == JUDGE_SEND;
-    int from = !pair ? -1 : send ? fact->rank : fact->root;
-    int to = !pair ? -1 : send ? fact->root : fact->rank;
-    uint64_t key = mixed(fact->comm,
-                         mixed(fact->seq, (uint64_t)(uint32_t)from << 32 | (uint32_t)to));
-    struct meeting *first = map_get(&s->by_key, key);
-    for (struct meeting *m = first; m; m = m->next)
-        if (m->comm == fact->comm && m->seq == fact->seq && m->from == from &&
-            m->to == to)
-            return m;
-    struct meeting *m = must_alloc(sizeof *m);
-    m->comm = fact->comm;
-    m->seq = fact->seq;
-    m->from = from;
-    m->to = to;
-    m->n = pair ? 2 : fact->nranks;
-    m->status = must_alloc((size_t)m->n);
-    m->who = must_alloc((size_t)m->n * sizeof *m->who);
-    m->op = must_alloc((size_t)m->n * sizeof *m->op);
-    m->number = (int)s->nmeetings;
-    m->next = first;
-    map_put(&s->by_key, key, m);
-    ROOM(s->meetings, s->nmeetings, &s->meetings_size);
-    s->meetings[s->nmeetings++] = m;
-    return m;
-}
-
-struct meeting *stuck_meeting(struct judge *j, const struct fact *fact) {
-    return meeting_at(j->stuck, fact);
-}
-
-static int member_of(const struct fact *fact) {
-    return !pairs(fact->kind) ? fact->rank : fact->kind == JUDGE_RECV;
-}
-
-/* What is known of a member's call that is not among the operations it has told of. */
-static enum status status_of(struct judge *j, const struct meeting *m, int i, int *who) {
-    struct stuck *s = j->stuck;
-    int rank = m->from < 0 ? i : i == 0 ? m->from : m->to;
-    int peer = i == 0 ? m->to : m->from;
-    const struct member_comm *comm = members_comm(j, m->comm);
-    *who = -1;
-    if (!comm || rank >= comm->nranks || comm->of[rank].world < 0 ||
-        comm->of[rank].world >= s->n)
-        return UNKNOWN;
-    const struct member *member = &comm->of[rank];
-    *who = member->world;
-    if (member->left && m->from < 0)
-        return member->end.collectives >= m->seq ? BEGUN : NEVER;
-    for (size_t k = 0; member->left && k < member->npairs; k++)
-        if (member->pairs[k].peer == peer && member->pairs[k].send == (i == 0))
-            return member->pairs[k].n >= m->seq ? BEGUN : NEVER;
-    if (member->left)
-        return NEVER;
-    const struct process *process = &s->of[member->world];
-    if (!process->data)
-        return UNKNOWN;
-    for (int c = 0; c < process->head->ncomms && m->from < 0; c++) {
-        const struct state_comm *own = &process->comms[c];
-        if (own->id == m->comm && own->rank == rank)
-            return own->collectives < m->seq ? BY_HOST
-                   : own->upto < m->seq      ? BEYOND
-                                             : BEGUN;
-    }
-    for (int c = 0; c < process->head->npairs && m->from >= 0; c++) {
-        const struct state_pair *own = &process->pairs[c];
-        if (own->id == m->comm && own->rank == rank && own->peer == peer &&
-            own->send == (i == 0))
-            return own->n < m->seq ? BY_HOST : own->upto < m->seq ? BEYOND : BEGUN;
-    }
-    return BY_HOST;
-}
-
-static void find_meetings(struct judge *j) {
-    struct stuck *s = j->stuck;
-    for (int p = 0; p < s->n; p++) {
-        struct process *process = &s->of[p];
-        for (int i = 0; process->data && i < process->head->nops; i++) {
-            const struct state_op *op = &process->ops[i];
-            if (op->function != FUNCTION_NONE)
-                continue;
-            struct meeting *m = meeting_at(s, &op->fact);
-            int member = member_of(&op->fact);
-            if (member < 0 || member >= m->n)
-                continue;
-            process->meeting[i] = m->number;
-            m->status[member] = WITH_OP;
-            m->who[member] = p;
-            m->op[member] = i;
-        }
-        // Calls that only have to be launched: no operations of their own here.
-        for (int i = 0; process->data && i < process->head->nitems; i++)
-            if (!process->items[i].join[0])
-                meeting_at(s, &process->items[i].fact);
-    }
-    for (size_t k = 0; k < s->nmeetings; k++) {
-        struct meeting *m = s->meetings[k];
-        for (int i = 0; i < m->n; i++) {
-            if (m->status[i] == WITH_OP)
-                continue;
-            m->status[i] = (unsigned char)status_of(j, m, i, &m->who[i]);
-            if (m->status[i] == BEYOND)
-                s->of[m->who[i]].beyond = true;
-        }
-    }
-}
-
-static void forget_meetings(struct stuck *s) {
-    for (size_t k = 0; k < s->nmeetings; k++) {
-        struct meeting *m = s->meetings[k];
-        free(m->status);
-        free(m->who);
-        free(m->op);
-        free(m);
-    }
-    s->nmeetings = 0;
-    map_free(&s->by_key);
-}
-
-/* --- Who can go on ------------------------------------------------------------------ */
-
-bool stuck_finished(const struct process *process) {
-    for (int w = 0; process->data && w < process->head->nwaits; w++)
-        if (process->waits[w].kind == WAIT_FINALIZE ||
-            process->waits[w].kind == WAIT_EXIT)
-            return true;
-    return false;
-}
-
-/* Whether process p may yet make calls that it has not made. */
-bool stuck_can_call(const struct stuck *s, int p) {
-    return !s->of[p].data || (s->of[p].host && !stuck_finished(&s->of[p]));
-}
-
-bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
-    switch ((enum status)m->status[i]) {
-    case NEVER: return false;
-    case BEGUN: return true;
-    case WITH_OP: return s->of[m->who[i]].begins[m->op[i]];
-    case BY_HOST: return !s->sure && stuck_can_call(s, m->who[i]);
-    default: return !s->sure;
-    }
-}
-
-/* The call has been made, or still can be. */
-bool stuck_launched_here(const struct stuck *s, const struct meeting *m, int i) {
-    return m->status[i] == WITH_OP || m->status[i] == BEYOND ||
-           stuck_member_here(s, m, i);
-}
-
-/* Nobody knows whom p waits for: anybody who can go on may be it. */
-static bool another_can(const struct stuck *s, int p) {
-    for (int q = 0; q < s->n; q++)
-        if (q != p && stuck_can_call(s, q))
-            return true;
-    return false;
-}
-
-static bool in_mpi(const struct process *process) {
-    for (int w = 0; process->data && w < process->head->nwaits; w++)
-        if (process->waits[w].kind == WAIT_MPI)
-            return true;
-    return false;
-}
-
-/* Whether process q may yet do what a wait of process p in MPI needs. */
-bool stuck_peer_can(const struct stuck *s, int p, int q) {
-    return q == p || q < 0 || q >= s->n || stuck_can_call(s, q) || in_mpi(&s->of[q]);
-}
-
-bool stuck_join_can(struct judge *j, const struct state_item *item) {
-    const struct stuck *s = j->stuck;
-    const struct member_comm *comm = members_comm(j, item->id);
-    if (!comm || comm->complete || comm->nranks != item->nranks)
-        return true;
-    return another_can(s, -1);
-}
-
-bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank) {
-    const struct stuck *s = j->stuck;
-    const struct member_comm *comm = members_comm(j, wait->comm);
-    const struct member *member = comm ? &comm->of[rank] : NULL;
-    return member && !member->left && member->world >= 0 && member->world < s->n &&
-           strcmp(members_host(j, member->world), s->of[p].head->host) == 0 &&
-           !stuck_can_call(s, member->world);
-}
-
-static bool ops_end(const struct process *process, const struct state_wait *wait) {
-    for (int i = wait->first; i < wait->first + wait->n; i++)
-        if (!process->ends[process->ints[i]])
-            return false;
-    return true;
-}
-
-static bool launch_can(struct judge *j, const struct process *process,
-                       const struct state_wait *wait) {
-    for (int i = wait->first; i < wait->first + wait->n; i++) {
-        const struct state_item *item = &process->items[i];
-        if (item->join[0]) {
-            if (!stuck_join_can(j, item))
-                return false;
-            continue;
-        }
-        const struct meeting *m = meeting_at(j->stuck, &item->fact);
-        for (int r = 0; r < m->n; r++)
-            if (!stuck_launched_here(j->stuck, m, r))
-                return false;
-    }
-    return true;
-}
-
-bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
-    const struct stuck *s = j->stuck;
-    const struct process *process = &s->of[p];
-    // It is free to do something else between two looks; but not for ever.
-    bool early = s->quiet < j->options.timeout;
-    switch ((enum wait_kind)wait->kind) {
-    case WAIT_ORDER: return (wait->poll && early) || ops_end(process, wait);
-    case WAIT_LAUNCH: return launch_can(j, process, wait);
-    case WAIT_LEAVE: {
-        const struct member_comm *comm = members_comm(j, wait->comm);
-        for (int r = 0; comm && r < comm->nranks; r++)
-            if (stuck_stays(j, p, wait, r))
-                return false;
-        return true;
-    }
-    case WAIT_COMM: return early || another_can(s, p);
-    case WAIT_MPI:
-        if (wait->n < 0 || wait->poll)
-            return early || another_can(s, p);
-        for (int i = 0; i < wait->n; i++)
-            if (!stuck_peer_can(s, p, process->ints[wait->first + i]))
-                return false;
-        return true;
-    default: return true;
-    }
-}
-
-const struct state_wait *stuck_wait_of(const struct process *process, int thread) {
-    for (int w = 0; w < process->head->nwaits; w++)
-        if (process->waits[w].thread == thread)
-            return &process->waits[w];
-    return NULL;
-}
-
-static bool host_can(struct judge *j, int p) {
-    const struct process *process = &j->stuck->of[p];
-    if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
-        return true;
-    for (int w = 0; w < process->head->nwaits; w++)
-        if (stuck_wait_can(j, p, &process->waits[w]))
-            return true;
-    return false;
-}
-
-static bool op_ends(struct judge *j, int p, int i) {
-    const struct stuck *s = j->stuck;
-    const struct process *process = &s->of[p];
-    const struct state_op *op = &process->ops[i];
-    if (op->function == FUNCTION_RUNS) {
-        const struct state_wait *wait = stuck_wait_of(process, op->thread);
-        return !s->sure && (!wait || stuck_wait_can(j, p, wait));
-    }
-    if (op->function != FUNCTION_NONE)
-        return !s->sure;
-    const struct meeting *m = s->meetings[process->meeting[i]];
-    return m->here == m->n;
-}
-
-/* All who wait for process p to make a call hear that it can. */
-static void count_calls_of(struct stuck *s, int p) {
-    for (size_t k = 0; k < s->nmeetings; k++) {
-        struct meeting *m = s->meetings[k];
-        for (int i = 0; i < m->n; i++)
-            m->here += m->status[i] == BY_HOST && m->who[i] == p;
-    }
-}
-
-static bool mark_ops(struct judge *j, int p) {
-    struct stuck *s = j->stuck;
-    struct process *process = &s->of[p];
-    bool news = false;
-    for (int i = 0; process->data && i < process->head->nops; i++) {
-        const struct state_op *op = &process->ops[i];
-        if (process->ends[i])
-            continue;
-        if (!process->begins[i]) {
-            bool can = true;
-            for (int b = 0; b < op->nbefore && can; b++)
-                can = process->ends[process->ints[op->first_before + b]];
-            if (!can)
-                continue;
-            process->begins[i] = news = true;
-            if (op->function == FUNCTION_NONE)
-                s->meetings[process->meeting[i]]->here++;
-        }
-        if (op_ends(j, p, i))
-            process->ends[i] = news = true;
-    }
-    return news;
-}
-
-static void mark_all(struct judge *j, bool sure) {
-    struct stuck *s = j->stuck;
-    s->sure = sure;
-    for (int p = 0; p < s->n; p++) {
-        struct process *process = &s->of[p];
-        process->host = !process->data;
-        if (process->data) {
-            memset(process->begins, 0, (size_t)process->head->nops);
-            memset(process->ends, 0, (size_t)process->head->nops);
-        }
-    }
-    for (size_t k = 0; k < s->nmeetings; k++) {
-        struct meeting *m = s->meetings[k];
-        m->here = 0;
-        for (int i = 0; i < m->n; i++)
-            m->here += m->status[i] != WITH_OP && stuck_member_here(s, m, i);
-    }
-    for (bool news = true; news;) {
-        news = false;
-        for (int p = 0; p < s->n; p++) {
-            news |= mark_ops(j, p);
-            if (sure || s->of[p].host || !host_can(j, p))
-                continue;
-            s->of[p].host = news = true;
-            if (stuck_can_call(s, p))
-                count_calls_of(s, p);
-        }
-    }
-}
-
 /* --- Looking ------------------------------------------------------------------------ */
 
 static void answer(struct judge *j, int p) {
@@ -450,10 +112,7 @@ static void answer(struct judge *j, int p) {
                   (n == process->head->nops || process->beyond || waits_beyond);
     if (n == 0 && !answer.more)
         return;
-    if (p == j->rank)
-        waits_receive(j, 0, &answer, sizeof answer);
-    else
-        j->outside.send(j->outside.self, p, &answer, sizeof answer);
+    post(j, p, &answer, sizeof answer);
 }
 
 static bool rests_on(struct judge *j, int p, bool still) {
@@ -461,17 +120,23 @@ static bool rests_on(struct judge *j, int p, bool still) {
     return still || verdict_wait(j, p, &cause);
 }
 
-/* From everybody it rests on, two more descriptions, unchanged. */
+/* From everybody it rests on, two more descriptions, unchanged; more where somebody is in
+ * MPI: who has got all that it needs may not have noticed yet. */
 static bool confirmed(struct judge *j, bool still) {
     struct stuck *s = j->stuck;
     bool sure = s->suspicious;
+    unsigned more = 2;
+    for (int p = 0; p < s->n; p++)
+        if (s->of[p].data && !s->of[p].host && stuck_in_mpi(&s->of[p]))
+            more = 8;
     for (int p = 0; p < s->n && s->suspicious; p++) {
         const struct process *process = &s->of[p];
         if (!process->data || (!rests_on(j, p, still) && !stuck_finished(process)))
             continue;
         if (process->head->activity != process->suspect_activity)
             s->suspicious = false;
-        else if (process->heard < process->suspect_heard + 2 && !stuck_finished(process))
+        else if (process->heard < process->suspect_heard + more &&
+                 !stuck_finished(process))
             sure = false;
     }
     if (s->suspicious)
@@ -528,7 +193,6 @@ static void judge_all(struct judge *j) {
 void stuck_look(struct judge *j) {
     if (j->rank != 0 || j->over)
         return;
-    members_look(j);
     struct stuck *s = stuck_of(j);
     bool fresh = false;
     for (int p = 0; p < s->n; p++) {
@@ -540,17 +204,17 @@ void stuck_look(struct judge *j) {
     double changed =
         members_of(j)->changed > s->changed ? members_of(j)->changed : s->changed;
     s->quiet = now(j) - changed;
-    find_meetings(j);
-    mark_all(j, true);
+    marks_find(j);
+    marks_set(j, true);
     for (int p = 0; p < s->n; p++)
         if (s->of[p].data)
             memcpy(s->of[p].is_sure, s->of[p].ends, (size_t)s->of[p].head->nops);
-    mark_all(j, false);
+    marks_set(j, false);
     judge_all(j);
     for (int p = 0; p < s->n; p++)
         if (s->of[p].fresh)
             answer(j, p);
-    forget_meetings(s);
+    marks_forget(s);
 }
 
 void stuck_free(struct judge *j) {
@@ -559,7 +223,7 @@ void stuck_free(struct judge *j) {
         return;
     for (int p = 0; p < s->n; p++)
         release(&s->of[p]);
-    forget_meetings(s);
+    marks_forget(s);
     free(s->meetings);
     free(s->of);
     free(s);

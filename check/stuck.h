@@ -56,6 +56,7 @@ struct cause {
     const struct state_op *function;
 };
 
+/* marks.c */
 bool stuck_finished(const struct process *process);
 bool stuck_can_call(const struct stuck *s, int p);
 bool stuck_member_here(const struct stuck *s, const struct meeting *meeting, int member);
@@ -68,6 +69,11 @@ bool stuck_join_can(struct judge *j, const struct state_item *item);
 bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
                  int rank); // LEAVE
 const struct state_wait *stuck_wait_of(const struct process *process, int thread);
+
+bool stuck_in_mpi(const struct process *process);
+void marks_find(struct judge *j); // where calls meet
+void marks_set(struct judge *j, bool sure);
+void marks_forget(struct stuck *s);
 
 /* verdict.c: says it. `p`: a process that is stuck, -1: only that nothing moves. */
 const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause);

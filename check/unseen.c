@@ -45,8 +45,14 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
         size_t entries = covered(slot, u->active[i], clock);
         if (entries == 0)
             continue;
-        ROOM(*list, n, size);
-        (*list)[n++] = slot->at[slot->first + entries - 1];
+        // The calls of a group have the same place in their stream.
+        size_t at = slot->first + entries - 1;
+        for (uint64_t seq = slot->at[at]->seq;; at--) {
+            ROOM(*list, n, size);
+            (*list)[n++] = slot->at[at];
+            if (at == slot->first || slot->at[at - 1]->seq != seq)
+                break;
+        }
     }
     return n;
 }
@@ -58,7 +64,10 @@ static void order(struct unseen *u, struct unseen_op *op, const struct clock *cl
         size_t n = covered(slot, u->active[i], clock);
         while (n > 0 && op->group && slot->at[slot->first + n - 1]->group == op->group)
             n--;
-        if (n > 0)
+        if (n == 0)
+            continue;
+        uint64_t seq = slot->at[slot->first + n - 1]->seq;
+        for (; n > 0 && slot->at[slot->first + n - 1]->seq == seq; n--)
             unseen_behind(op, slot->at[slot->first + n - 1]->number);
     }
 }
@@ -166,21 +175,16 @@ void unseen_forget_comm(struct unseen *u, int comm) {
     tidy(u);
 }
 
-void calls_seen(struct judge *j) {
-    struct calls *calls = j->calls;
-    if (!calls)
-        return;
-    struct unseen *u = &calls->unseen;
+void unseen_cover(struct unseen *u, const struct clock *known,
+                  void (*each)(void *self, const struct unseen_op *op), void *self) {
     for (size_t i = 0; i < u->nactive; i++) {
         struct unseen_slot *slot = &u->slots[u->active[i]];
         while (slot->first < slot->end &&
-               clock_covers(&j->known, u->active[i], slot->at[slot->first]->seq)) {
+               clock_covers(known, u->active[i], slot->at[slot->first]->seq)) {
             struct unseen_op *op = slot->at[slot->first++];
+            each(self, op);
             op->seen = true;
             u->nseen++;
-            if (op->comm >= 0 && !pairs(op->call.kind) &&
-                op->fact.seq > calls->comms[op->comm]->seen)
-                calls->comms[op->comm]->seen = op->fact.seq;
         }
     }
     drop_inactive(u);

@@ -147,6 +147,8 @@ void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
     waits->finish_at = at;
     waits->finish_thread = j->thread ? j->thread->number : 0;
     waits->activity++;
+    if (j->options.mode == JUDGE_OFF)
+        return;
     calls_flush_all(j);
     tell(j); // perhaps the last word of this process
 }
@@ -507,10 +509,7 @@ static void tell(struct judge *j) {
     waits->told = now(j);
     waits->told_waiting = head->nwaits > 0;
     waits->told_activity = head->activity;
-    if (j->rank == 0)
-        stuck_receive(j, 0, data, bytes);
-    else
-        j->outside.send(j->outside.self, 0, data, bytes);
+    post(j, 0, data, bytes);
     free(data);
 }
 
@@ -526,7 +525,8 @@ bool waits_tell(struct judge *j) {
     // Who told that it waits tells that it goes on, too.
     bool goes_on = waits->told_waiting &&
                    waits->told_activity != waits->activity + calls_of(j)->activity;
-    if (now(j) - waits->told >= BETWEEN && (lasts || goes_on))
+    if (j->options.mode != JUDGE_OFF && now(j) - waits->told >= BETWEEN &&
+        (lasts || goes_on))
         tell(j);
     return any;
 }

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check")
 events=(*.events)
-echo "1..$((${#events[@]} + 2))"
+echo "1..$((${#events[@]} + 3))"
 tests=0
 
 # point NAME COMMAND…: ok if the command succeeds; the end of what it prints, if not.
@@ -44,7 +44,7 @@ build() { # FOLDER FLAG… -- SOURCE…
 }
 
 build careful -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -- play.c &
-build fast -O2 -- play.c random.c
+build fast -O2 -- play.c random.c ranks.c
 wait $!
 
 for file in "${events[@]}"; do
@@ -55,6 +55,7 @@ for file in "${events[@]}"; do
     fi
 done
 point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
+point '600 random programs of several ranks, each right and with seven mistakes' "$work/fast/ranks" 1 600
 if [ -x "$(command -v clang)" ]; then
     point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only "$top"/check/*.c ./*.c
 else
