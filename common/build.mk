@@ -153,6 +153,9 @@ $(cpu_shared): $(cpu_build)/public $(cpu_build)/names
 	$(MPICC) -shared -Wl,-Bsymbolic $< $$(awk '/^nccl/ { print "-Wl,--defsym=" $$2 "=" $$1 }' $(cpu_build)/names) \
 	    $(sanitizers) -lm -ldl -pthread -o $@
 
+.PHONY: cpu-forms
+cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_below)
+
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv
 SVG ?= $(CSV:.csv=.svg)

@@ -13,12 +13,12 @@ cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
-over_mpi=(collectives p2p comms streams arguments early random)
+over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings)
 alone=(initall threads)
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
@@ -89,7 +89,8 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $flags -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda one_device devices)
+programs=("${over_mpi[@]}" "${alone[@]}" cuda graphs illegal one_device devices without_mpi
+    mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -121,8 +122,55 @@ for program in "${alone[@]}"; do
         fi
     done
 done
-if wanted cuda && [ -x cuda ]; then
-    run 'cuda, 3 devices' env CPU_DEVICES=3 ./cuda
+for program in cuda graphs illegal; do
+    if wanted "$program" && [ -x "$program" ]; then
+        run "$program, 3 devices" env CPU_DEVICES=3 "./$program"
+    fi
+done
+
+# Enough devices for two ranks in each process.
+if wanted meetings && [ -x meetings ]; then
+    for np in 2 3; do
+        run "meetings, $np ranks, 8 devices" "${mpirun[@]}" -np "$np" env CPU_DEVICES=8 ./meetings
+    done
+fi
+
+# A program that uses no MPI, but is started by mpirun.
+if wanted without_mpi && [ -x without_mpi ]; then
+    run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
+fi
+
+# MPI fails: the job ends, and says why.
+if wanted mpi_fails && [ -x mpi_fails ]; then
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 3 ./mpi_fails >stdout 2>stderr || code=$?
+    said=$(grep -c 'CPU build: rank 1 .* MPI_Isend failed' stderr || true)
+    is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), said $said times" \
+        'ended, said 1 times' 'an MPI call of the library fails'
+fi
+
+# The library's other forms: as a shared one it offers pncclX beside ncclX, and nothing but the
+# names of CUDA, cuBLAS, NCCL and MPI; and what is linked below something that stands in front.
+if wanted forms && [ -z "$sanitize" ]; then
+    make -s -C "$top" BACKEND=cpu cpu-forms >forms.log 2>&1 || cat forms.log
+    lib=$top/build/cpu
+    status=0
+    "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -I"$top/cpu/include" "$top/tests/cpu/interposed.c" \
+        -L"$lib" -lnccl-cpu -Wl,-rpath,"$lib" -o interposed || status=1
+    result "$status" 'interposed links with the shared library'
+    run 'interposed, 1 device' env CPU_DEVICES=1 ./interposed
+    names() { # FILE OPTION…
+        nm --defined-only "${@:2}" "$1" | awk 'NF == 3 { print $3 }' | sort
+    }
+    public='^(cuda|cublas|p?nccl|MPI_)[A-Z]|^standin_host_blocks$'
+    is "$(names "$lib/libnccl-cpu.so" -D | grep -vE "$public" | tr '\n' ' ')" '' \
+        'the shared library has no other names'
+    is "$(names "$lib/libnccl-cpu.a" -g | grep -vE "$public" | tr '\n' ' ')" '' \
+        'the static library has no other names'
+    is "$(names "$lib/standin.o" -g | grep -vE '^standin_(cuda|cublas|MPI_)[A-Z]|^pnccl[A-Z]' | tr '\n' ' ')" \
+        'standin_host_blocks ' 'what is linked below has names of its own'
+    is "$(names "$lib/standin.o" -g | wc -l)" "$(names "$lib/libnccl-cpu.a" -g | wc -l)" \
+        'and all of them'
 fi
 
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.

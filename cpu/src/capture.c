@@ -167,6 +167,12 @@ void capture_spoil(struct stream *stream) {
         recording_of(stream)->spoilt = true;
 }
 
+void capture_spoil_number(uint64_t number) {
+    struct recording *recording = recording_number(number);
+    if (recording)
+        recording->spoilt = true;
+}
+
 uint64_t capture_number(const struct stream *stream) {
     return stream->capture ? recording_of(stream)->number : 0;
 }

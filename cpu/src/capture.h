@@ -30,6 +30,8 @@ bool capture_spoilt(const struct stream *stream);
 /* The program did what is not allowed while this stream is captured. */
 void capture_spoil(struct stream *stream);
 
+void capture_spoil_number(uint64_t number);
+
 uint64_t capture_number(const struct stream *stream); // of its capture; 0: none
 const struct point *capture_point(const struct stream *stream);
 /* `stream` comes after `point` of the capture with this number. */

@@ -434,9 +434,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
     return cudaSuccess;
 }
 
-static cudaError_t event_to_ask(struct CUevent_st *event) {
+/* An event that a capture recorded stands for nothing that happens. */
+static cudaError_t event_to_ask(const struct CUevent_st *event) {
     if (!event)
         return cudaErrorInvalidResourceHandle;
+    capture_spoil_number(event->capture);
     return event->capture ? cudaErrorCapturedEvent : cudaSuccess;
 }
 

@@ -32,8 +32,8 @@ const char *nccl_last_error(void) {
 
 struct unique {
     char magic[8];
-    uint64_t number, job;
-    int32_t creator; // process
+    uint64_t number, job; // job: 0 where it was not known yet
+    int32_t creator;      // process
     char rest[NCCL_UNIQUE_ID_BYTES - 28 - 4];
 };
 _Static_assert(sizeof(struct unique) == NCCL_UNIQUE_ID_BYTES, "as large as NCCL's");
@@ -53,8 +53,10 @@ static struct issued **issued_as(uint64_t number) {
 }
 
 ncclResult_t meet_unique_id(ncclUniqueId *id) {
-    wire_start();
-    struct unique unique = {.job = wire_job(), .creator = wire_world};
+    // The others may not come to any call before they have the id: nothing waits here.
+    struct unique unique = {.job = wire_job()};
+    if (wire_number(&unique.creator) && !wire_is_open())
+        unique.job = 0;
     memcpy(unique.magic, magic, sizeof magic);
     if (getrandom(&unique.number, sizeof unique.number, 0) != sizeof unique.number)
         unique.number = (uint64_t)(now() * 1e9) ^ wire_job() << 20;
@@ -221,7 +223,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     memcpy(&unique, id, sizeof unique);
     if (memcmp(unique.magic, magic, sizeof magic) != 0 || unique.creator < 0)
         return nccl_error(ncclInvalidArgument, "commId was not made by ncclGetUniqueId");
-    if (unique.job != wire_job() || unique.creator >= wire_nworld)
+    if ((unique.job != 0 && unique.job != wire_job()) || unique.creator >= wire_nworld)
         return nccl_error(
             ncclSystemError,
             "commId was made by a process that MPI does not know of: the CPU"

@@ -74,14 +74,37 @@ int MPI_Finalize(void) {
     return PMPI_Finalize();
 }
 
-/* Whether a launcher has started several processes that could meet. */
+/* What the launcher says in the environment; -1: nothing. */
+static int launcher_says(const char *const *names) {
+    for (; *names; names++)
+        if (getenv(*names))
+            return atoi(getenv(*names));
+    return -1;
+}
+
+static int launched_rank(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID", NULL};
+    return launcher_says(names);
+}
+
+/* Whether it has started several processes that could meet. */
 static bool launched(void) {
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                        "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (getenv(sizes[i]) && atoi(getenv(sizes[i])) > 1)
-            return true;
-    return false;
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                        "SLURM_STEP_NUM_TASKS", NULL};
+    return launcher_says(names) > 1;
+}
+
+static bool number(int *world) {
+    int started;
+    PMPI_Initialized(&started);
+    if (settled)
+        *world = wire_world;
+    else if (started)
+        PMPI_Comm_rank(MPI_COMM_WORLD, world);
+    else
+        *world = launched() ? launched_rank() : 0;
+    return settled || started || launched();
 }
 
 /* Processes are about to meet. A program that leaves MPI out gets it all the same. */
@@ -114,16 +137,12 @@ static void at_exit(int status, void *unused) {
 }
 
 __attribute__((constructor)) static void start(void) {
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID"};
-    const char *rank = NULL;
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && !rank; i++)
-        rank = getenv(ranks[i]);
     wire_start = need_mpi;
+    wire_number = number;
     carry_start();
     meet_start();
     on_exit(at_exit, NULL);
-    if (!rank || strcmp(rank, "0") == 0) {
+    if (launched_rank() <= 0) {
         printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
         fflush(stdout);
     }

@@ -14,6 +14,7 @@
 
 int wire_world, wire_nworld = 1;
 void (*wire_start)(void);
+bool (*wire_number)(int *world);
 
 static bool open;
 static MPI_Comm messages, blocks;
@@ -89,6 +90,10 @@ void wire_close(void) {
     wait_until(complete, &request);
     open = false;
     queue_also(NULL);
+}
+
+bool wire_is_open(void) {
+    return open;
 }
 
 bool wire_same_host(int world) {

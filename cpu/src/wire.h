@@ -10,10 +10,13 @@
 
 extern int wire_world, wire_nworld; // this process among all, and how many there are
 
-/* Starts MPI, if processes need it to meet and the program has not; set by start.c. */
+/* Set by start.c. The first starts MPI, if processes need it to meet and the program has
+ * not: all of them come to it. The second says which process this is, at any time. */
 extern void (*wire_start)(void);
+extern bool (*wire_number)(int *world); // false: it is alone
 void wire_open(void);  // MPI is there; all ranks of MPI_COMM_WORLD call it
 void wire_close(void); // and is about to end; likewise
+bool wire_is_open(void);
 bool wire_same_host(int world);
 const char *wire_host(void);
 uint64_t wire_job(void); // a number that all processes of the job share

@@ -1,0 +1,274 @@
+/*
+ * Graphs in one process, without MPI: the order of launches, of branches, and what a
+ * capture refuses. CUDA Runtime API, "Graph Management"; CUDA Programming Guide,
+ * "Creating a Graph Using Stream Capture".
+ */
+#define TAP_ALONE
+#include "ints.h"
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { N = 1000, BYTES = N * (int)sizeof(int) };
+
+static cudaStream_t one, two;
+static cudaEvent_t fork_event, join_event;
+
+static void take_long(void *unused) {
+    (void)unused;
+    usleep(30000);
+}
+
+static cudaGraphExec_t end_capture(cudaStream_t stream) {
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    CUDA(cudaStreamEndCapture(stream, &graph));
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA(cudaGraphDestroy(graph));
+    return exec;
+}
+
+/* Each launch copies what the one before it left: they must not mix. */
+static void launches_follow_one_another(void) {
+    int *a = new_ints(N), *b = new_ints(N), *host;
+    CUDA(cudaMallocHost((void **)&host, BYTES));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMemcpyAsync(a, b, BYTES, cudaMemcpyDeviceToDevice, one));
+    CUDA(cudaLaunchHostFunc(one, take_long, NULL));
+    CUDA(cudaMemsetAsync(b, 3, BYTES, one));
+    cudaGraphExec_t exec = end_capture(one);
+    for (int order = 0; order < 2; order++) {
+        cudaStream_t first = order ? two : one, second = order ? one : two;
+        CUDA(cudaLaunchHostFunc(first, take_long, NULL));
+        CUDA(cudaMemsetAsync(b, 5, BYTES, first));
+        CUDA(cudaGraphLaunch(exec, first));
+        CUDA(cudaGraphLaunch(exec, second)); /* behind it, though on another stream */
+        CUDA(cudaMemcpyAsync(host, a, BYTES, cudaMemcpyDeviceToHost, second));
+        CUDA(cudaStreamSynchronize(second));
+        expect_all(host, N, 0x03030303, "after two launches on two streams");
+        CUDA(cudaStreamSynchronize(first));
+    }
+    CUDA(cudaGraphLaunch(exec, one));
+    CUDA(cudaGraphExecDestroy(exec)); /* the launch goes on */
+    CUDA(cudaStreamSynchronize(one));
+    CUDA(cudaFree(a));
+    CUDA(cudaFree(b));
+    CUDA(cudaFreeHost(host));
+    point("launches of one executable graph follow one another on two streams");
+}
+
+static atomic_int here, met;
+
+static void meet_another(void *unused) {
+    (void)unused;
+    atomic_fetch_add(&here, 1);
+    for (int i = 0; i < 2000 && atomic_load(&here) % 2; i++) {
+        usleep(1000);
+    }
+    atomic_fetch_add(&met, atomic_load(&here) % 2 == 0);
+}
+
+/* Two branches may run side by side; what joins them comes behind both. */
+static void branches(void) {
+    int *a = new_ints(N), *b = new_ints(N), *c = new_ints(2 * N);
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMemsetAsync(c, 0, 2 * BYTES, one));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA(cudaStreamWaitEvent(two, fork_event, 0));
+    CUDA(cudaLaunchHostFunc(one, meet_another, NULL));
+    CUDA(cudaMemsetAsync(a, 1, BYTES, one));
+    CUDA(cudaLaunchHostFunc(two, meet_another, NULL));
+    CUDA(cudaLaunchHostFunc(two, take_long, NULL));
+    CUDA(cudaMemsetAsync(b, 2, BYTES, two));
+    CUDA(cudaEventRecord(join_event, two));
+    CUDA(cudaStreamWaitEvent(one, join_event, 0));
+    CUDA(cudaMemcpyAsync(c, a, BYTES, cudaMemcpyDeviceToDevice, one));
+    CUDA(cudaMemcpyAsync(c + N, b, BYTES, cudaMemcpyDeviceToDevice, one));
+    cudaGraphExec_t exec = end_capture(one);
+    for (int round = 0; round < 3; round++) {
+        CUDA(cudaMemset(a, 9, BYTES));
+        CUDA(cudaMemset(b, 9, BYTES));
+        CUDA(cudaDeviceSynchronize());
+        atomic_store(&here, 0);
+        CUDA(cudaGraphLaunch(exec, round % 2 ? two : one));
+        CUDA(cudaStreamSynchronize(round % 2 ? two : one));
+        expect(atomic_load(&met) == 2 * (round + 1), "the branches did not meet");
+        expect_ints(c, N, 0x01010101, "first branch");
+        expect_ints(c + N, N, 0x02020202, "second branch");
+    }
+    point("two branches run side by side, and join");
+
+    /* The graph as a part of another one. */
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t outer;
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMemsetAsync(a, 7, BYTES, one));
+    CUDA(cudaGraphLaunch(exec, one));
+    CUDA(cudaMemcpyAsync(a, c + N, BYTES, cudaMemcpyDeviceToDevice, one));
+    CUDA(cudaStreamEndCapture(one, &graph));
+    CUDA(cudaGraphInstantiate(&outer, graph, 0));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaMemset(c, 9, 2 * BYTES));
+    CUDA(cudaDeviceSynchronize());
+    atomic_store(&here, 0);
+    CUDA(cudaGraphLaunch(outer, one));
+    CUDA(cudaStreamSynchronize(one));
+    expect_ints(a, N, 0x02020202, "copied behind the inner graph");
+    expect_ints(c, N, 0x01010101, "first branch of the inner graph");
+    CUDA(cudaGraphExecDestroy(outer));
+    CUDA(cudaFree(a));
+    CUDA(cudaFree(b));
+    CUDA(cudaFree(c));
+    point("a graph launched into another one");
+}
+
+/* Each of these spoils the capture: a graph is refused with this code at its end. */
+static void spoilt(cudaError_t code, cudaStream_t stream, const char *what) {
+    cudaGraph_t graph = (cudaGraph_t)&graph;
+    enum cudaStreamCaptureStatus status;
+    cudaError_t got = cudaStreamEndCapture(stream, &graph);
+    expect(got == code, "%s: cudaStreamEndCapture returned %s, expected %s", what,
+           cudaGetErrorName(got), cudaGetErrorName(code));
+    expect(graph == NULL, "%s: there is a graph", what);
+    CUDA(cudaStreamIsCapturing(stream, &status));
+    expect(status == cudaStreamCaptureStatusNone, "%s: status %d", what, (int)status);
+    cudaGetLastError();
+}
+
+static void refused(void) {
+    int *a = new_ints(N), *more;
+    float ms;
+    cudaGraph_t graph;
+    enum cudaStreamCaptureStatus status;
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA(cudaStreamWaitEvent(two, fork_event, 0));
+    CUDA(cudaMemsetAsync(a, 1, BYTES, two));
+    CUDA(cudaStreamIsCapturing(two, &status));
+    expect(status == cudaStreamCaptureStatusActive, "the second stream: %d", (int)status);
+    spoilt(cudaErrorStreamCaptureUnjoined, one, "unjoined");
+    CUDA(cudaMemsetAsync(a, 1, BYTES, two));
+    CUDA(cudaStreamSynchronize(two)); /* is itself again */
+    point("a branch that does not join");
+
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA(cudaStreamWaitEvent(two, fork_event, 0));
+    CUDA_IS(cudaErrorStreamCaptureUnmatched, cudaStreamEndCapture(two, &graph));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "ended by another stream");
+    point("a capture ended by a stream that joined it");
+
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventQuery(fork_event));
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventSynchronize(fork_event));
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventElapsedTime(&ms, fork_event, fork_event));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "asked about a captured event");
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventSynchronize(fork_event)); /* still */
+    CUDA_IS(cudaErrorCapturedEvent, cudaStreamWaitEvent(two, fork_event, 0));
+    CUDA(cudaEventRecord(fork_event, two)); /* and an event like any other again */
+    CUDA(cudaEventSynchronize(fork_event));
+    cudaGetLastError();
+    point("an event that was recorded in a capture can't be asked");
+
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA_IS(cudaErrorStreamCaptureIsolation, cudaStreamWaitEvent(one, fork_event, 0));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "waited for what is outside");
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaStreamBeginCapture(two, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA_IS(cudaErrorStreamCaptureMerge, cudaStreamWaitEvent(two, fork_event, 0));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "merged");
+    spoilt(cudaErrorStreamCaptureInvalidated, two, "merged");
+    point("a capture that would wait for uncaptured work, or for another capture");
+
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA_IS(cudaErrorStreamCaptureUnsupported, cudaMalloc((void **)&more, 4));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "cudaMalloc");
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaMalloc((void **)&more, 4));
+    CUDA(cudaFree(more));
+    cudaGraphExec_t exec = end_capture(one);
+    CUDA(cudaGraphExecDestroy(exec));
+    point("allocation during a capture");
+
+    /* A stream that goes while it is captured takes nothing with it. */
+    cudaStream_t three;
+    CUDA(cudaStreamCreate(&three));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA(cudaStreamWaitEvent(three, fork_event, 0));
+    CUDA(cudaMemsetAsync(a, 1, BYTES, three));
+    CUDA(cudaStreamDestroy(three));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "a stream destroyed");
+    CUDA(cudaFree(a));
+    point("a captured stream is destroyed");
+}
+
+/* NCCL's calls in the branches of a graph, and on several captured streams of a group. */
+static void nccl_captured(void) {
+    ncclComm_t comm = NULL, other = NULL;
+    int *a = new_ints(N), *b = new_ints(N), device = 0;
+    NCCL(ncclCommInitAll(&comm, 1, &device));
+    NCCL(ncclCommInitAll(&other, 1, &device));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeThreadLocal));
+    CUDA(cudaMemsetAsync(a, 5, BYTES, one));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA(cudaStreamWaitEvent(two, fork_event, 0));
+    NCCL(ncclGroupStart());
+    NCCL(ncclAllReduce(a, b, N / 2, ncclInt32, ncclSum, comm, one));
+    NCCL(ncclAllReduce(a + N / 2, b + N / 2, N / 2, ncclInt32, ncclSum, comm, two));
+    NCCL(ncclGroupEnd());
+    NCCL(ncclAllReduce(b, b, N, ncclInt32, ncclSum, other, two));
+    CUDA(cudaMemsetAsync(a, 6, BYTES, one));
+    CUDA(cudaEventRecord(join_event, two));
+    CUDA(cudaStreamWaitEvent(one, join_event, 0));
+    cudaGraphExec_t exec = end_capture(one);
+    for (int round = 0; round < 3; round++) {
+        CUDA(cudaGraphLaunch(exec, one));
+    }
+    NCCL(ncclAllReduce(b, b, N, ncclInt32, ncclSum, comm, two));
+    CUDA(cudaStreamSynchronize(one));
+    CUDA(cudaStreamSynchronize(two));
+    expect_ints(b, N, 0x05050505, "summed up in a graph");
+    expect_ints(a, N, 0x06060606, "set behind it");
+    point("a group on two captured streams");
+
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeThreadLocal));
+    NCCL(ncclGroupStart());
+    NCCL(ncclAllReduce(a, b, N, ncclInt32, ncclSum, comm, one));
+    NCCL(ncclAllReduce(a, b, N, ncclInt32, ncclSum, comm, two));
+    NCCL_IS(ncclInvalidUsage, ncclGroupEnd());
+    cudaGraphExec_t empty = end_capture(one);
+    CUDA(cudaGraphExecDestroy(empty));
+    point("a group on a captured stream and one that is not");
+
+    /* The communicator is gone: what a GPU makes of that is an illegal access. */
+    NCCL(ncclCommDestroy(comm));
+    NCCL(ncclCommDestroy(other));
+    CUDA(cudaGraphLaunch(exec, one));
+    CUDA_IS(cudaErrorIllegalAddress, cudaStreamSynchronize(one));
+    CUDA_IS(cudaErrorIllegalAddress, cudaMemset(a, 0, BYTES)); /* it stays so */
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaDeviceReset());
+    CUDA(cudaMalloc((void **)&a, BYTES));
+    CUDA(cudaMemset(a, 0, BYTES));
+    CUDA(cudaDeviceSynchronize());
+    CUDA(cudaFree(a));
+    point("a graph launched after its communicator is gone");
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    CUDA(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+    CUDA(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+    CUDA(cudaEventCreate(&fork_event));
+    CUDA(cudaEventCreate(&join_event));
+    launches_follow_one_another();
+    branches();
+    refused();
+    nccl_captured();
+    CUDA(cudaEventDestroy(fork_event));
+    CUDA(cudaEventDestroy(join_event));
+    return finish();
+}

@@ -1,0 +1,115 @@
+/*
+ * What a GPU answers with an illegal access breaks the device and moves nothing:
+ * addresses of the host, past the end, freed before. CUDA Runtime API, "Error Handling",
+ * cudaErrorIllegalAddress. Without MPI.
+ */
+#define TAP_ALONE
+#include "ints.h"
+
+enum { N = 3000 };
+#define BYTES (N * sizeof(int))
+
+static ncclComm_t comm;
+static cudaStream_t stream;
+
+static void begin(void) {
+    int device = 0;
+    NCCL(ncclCommInitAll(&comm, 1, &device));
+    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+}
+
+/* Every call that could tell says so, until the device is reset. */
+static void broken(const char *what) {
+    void *more;
+    cudaEvent_t event;
+    cudaError_t error = cudaStreamSynchronize(stream);
+    expect(error == cudaErrorIllegalAddress, "%s: %s", what, cudaGetErrorName(error));
+    CUDA_IS(cudaErrorIllegalAddress, cudaGetLastError());
+    CUDA_IS(cudaErrorIllegalAddress, cudaStreamQuery(stream));
+    CUDA_IS(cudaErrorIllegalAddress, cudaDeviceSynchronize());
+    CUDA_IS(cudaErrorIllegalAddress, cudaMalloc(&more, 4));
+    CUDA(cudaEventCreate(&event));
+    CUDA_IS(cudaErrorIllegalAddress, cudaEventRecord(event, stream));
+    CUDA(cudaEventDestroy(event));
+    CUDA(cudaSetDevice(1)); /* another device knows nothing of it */
+    CUDA(cudaMalloc(&more, 4));
+    CUDA(cudaFree(more));
+    CUDA(cudaSetDevice(0));
+    NCCL(ncclCommAbort(comm));
+    CUDA(cudaDeviceReset());
+    cudaGetLastError();
+    point("%s", what);
+    begin();
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    begin();
+    int *a = new_ints(N), *b = new_ints(N), *y, *host = calloc(N, sizeof(int));
+
+    int *fresh = malloc(BYTES);
+    CUDA(cudaMemcpy(fresh, a, BYTES, cudaMemcpyDeviceToHost));
+    expect_all(fresh, N, -1, "fresh memory");
+    NCCL(ncclMemAlloc((void **)&y, BYTES));
+    CUDA(cudaMemcpy(fresh, y, BYTES, cudaMemcpyDeviceToHost));
+    expect_all(fresh, N, -1, "fresh memory of NCCL");
+    NCCL(ncclMemFree(y));
+    CUDA(cudaMallocAsync((void **)&y, BYTES, stream));
+    CUDA(cudaMemcpyAsync(fresh, y, BYTES, cudaMemcpyDeviceToHost, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    expect_all(fresh, N, -1, "fresh memory of a stream");
+    CUDA(cudaFreeAsync(y, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    free(fresh);
+    point("fresh device memory is no number of any float type");
+
+    /* A copy is refused at once where the runtime can see it. */
+    CUDA_IS(cudaErrorInvalidValue,
+            cudaMemcpy(a + 1, host, BYTES, cudaMemcpyHostToDevice));
+    CUDA_IS(cudaErrorInvalidValue, cudaMemset(a, 0, BYTES + 1));
+    cudaGetLastError();
+    CUDA(cudaDeviceSynchronize());
+    point("copies and sets past the end");
+
+    NCCL(ncclAllReduce(host, b, N, ncclInt32, ncclSum, comm, stream));
+    broken("NCCL gets memory of the host to read");
+
+    b = new_ints(N);
+    NCCL(ncclAllReduce(b, host, N, ncclInt32, ncclSum, comm, stream));
+    broken("NCCL gets memory of the host to write");
+    expect_all(host, N, 0, "written");
+
+    b = new_ints(N);
+    NCCL(ncclAllReduce(b + 1, b, N, ncclInt32, ncclSum, comm, stream));
+    broken("NCCL reads past the end");
+
+    a = new_ints(N);
+    b = new_ints(N);
+    CUDA(cudaFree(a));
+    NCCL(ncclAllReduce(a, b, N, ncclInt32, ncclSum, comm, stream));
+    broken("NCCL reads what was freed");
+
+    a = new_ints(N);
+    b = new_ints(N);
+    CUDA(cudaFreeAsync(a, stream));
+    NCCL(ncclAllReduce(a, b, N, ncclInt32, ncclSum, comm, stream));
+    broken("NCCL reads what is freed before it on the stream");
+
+    a = new_ints(N);
+    b = new_ints(N);
+    CUDA(cudaFreeAsync(a, stream));
+    CUDA(cudaMemcpyAsync(b, a, BYTES, cudaMemcpyDeviceToDevice, stream));
+    broken("a copy reads what is freed before it on the stream");
+
+    /* What is queued behind is not done. */
+    a = new_ints(N);
+    memset(host, 0, BYTES);
+    NCCL(ncclAllReduce(host, a, N, ncclInt32, ncclSum, comm, stream));
+    CUDA(cudaMemsetAsync(a, 1, BYTES, stream));
+    broken("what is queued behind an illegal access");
+
+    free(host);
+    NCCL(ncclCommDestroy(comm));
+    point("clean-up");
+    return finish();
+}
