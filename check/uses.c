@@ -463,10 +463,13 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     const struct freed *freed = find_freed(j->uses, address(start));
     const struct comm_facts *comm = calls_comm(j, call->comm);
     struct text text = {0};
-    if (bytes == 0)
+    bool elsewhere = a && a->kind == JUDGE_DEVICE && comm && a->device != comm->device;
+    if (bytes == 0 || (a && !elsewhere && bytes <= a->end - address(start)))
         return false;
+    if (!start && !j->options.kernels)
+        return false; // ncclInvalidArgument
     call_words(words, call);
-    if (a && a->kind == JUDGE_DEVICE && comm && a->device != comm->device) {
+    if (elsewhere) {
         text_add(&text, "memory: %s of %s lies on another device than the communicator\n",
                  which, call->at.call);
         add_here(j, &text);
