@@ -166,11 +166,12 @@ static void start(void) {
     const struct judge_options options = {JUDGE_WARN, 30, false};
     j = judge_new(&outside, &options);
     judge_enter(j, 1);
-    for (int b = 0; b < BUFFERS; b++)
+    for (int b = 0; b < BUFFERS; b++) {
         judge_memory_made(j, address(b, 0), BYTES,
                           b == PINNED ? JUDGE_PINNED : JUDGE_DEVICE, 0, -1,
                           here("cudaMalloc"));
-        judge_memory_open(j, address(b); // races only
+        judge_memory_open(j, address(b, 0)); // who wrote first is not the question
+    }
     for (int s = 0; s < STREAMS; s++) {
         streams[s] = judge_stream_made(j, kind_of(s), 0, here("cudaStreamCreate"));
         before_next[s] = none;
