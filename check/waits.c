@@ -522,7 +522,7 @@ static void tell(struct judge *j) {
 
 bool waits_tell(struct judge *j) {
     struct waits *waits = waits_of(j);
-    bool any = waits->finished, lasts = waits->finished;
+    bool lasts = waits->finished, any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
         any |= wait != NULL;
