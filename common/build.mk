@@ -186,7 +186,7 @@ $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
 
 .PHONY: cpu-forms
-cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_below)
+cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_check)
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv

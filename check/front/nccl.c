@@ -230,7 +230,7 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
 static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
                   struct judge_at at) {
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
-    front_communicates();
+    front_communicates(nranks > 1);
     join.device = current_device();
     CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
     making(
@@ -276,7 +276,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
 ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
     ENTER_NCCL(ncclCommInitAll, out, n, devices);
     static uint64_t calls;
-    front_communicates();
+    front_communicates(false);
     ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
     if (result != ncclSuccess)
         return answer_nccl(result, at);

@@ -490,27 +490,15 @@ bool front_mpi_is_there(void) {
     return mpi_up;
 }
 
-static int processes_started(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                        "SLURM_NTASKS"};
-    const char *step = getenv("SLURM_STEP_ID") || getenv("SLURM_STEPID") ? "yes" : NULL;
-    for (int i = 0; i < 3; i++)
-        if (getenv(names[i]) && (i < 2 || step))
-            return atoi(getenv(names[i]));
-    return 1;
-}
-
-void front_communicates(void) {
+void front_communicates(bool meets) {
     int started = 0;
     if (!front_on)
         return;
-    if (standin_host_blocks && !mpi_up && processes_started() > 1) {
+    if (meets && standin_needs_mpi && !mpi_up) {
+        standin_needs_mpi();
         PMPI_Initialized(&started);
-        if (!started) {
-            int level;
-            CALL(BELOW(MPI_Init_thread), NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        if (started)
             front_mpi_started();
-        }
     }
     start_helper();
 }
