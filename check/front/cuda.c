@@ -85,6 +85,8 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
     *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED};
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+        guard_made(*pointer, bytes);
     struct judge *j = front_in();
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
@@ -98,6 +100,7 @@ static bool known(struct judge *j, const void *pointer, struct judge_memory *mem
 }
 
 static void forget(struct judge *j, const void *pointer, int stream, struct judge_at at) {
+    guard_gone(j, pointer);
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
     table_remove(&allocations, pointer);

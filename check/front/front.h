@@ -129,7 +129,9 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* --- guard.c --- */
 void guard_install(void);
 void guard_changed(void *self, const void *allocation); // its uses have changed
-void guard_apply(struct judge *j);     // closes and opens pages accordingly
+void guard_apply(struct judge *j);                   // closes and opens pages accordingly
+void guard_made(const void *start, size_t bytes);    // pinned or managed memory
+void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
 
 /* --- standin --- */
