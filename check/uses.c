@@ -11,6 +11,7 @@
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
+enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
     uint64_t start, end, serial;
@@ -495,6 +496,27 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     }
     if (j->options.kernels)
         return false; // who knows who made it
+    size_t before = position_of(j->uses, address(start));
+    const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
+    if (near && address(start) - near->start <= FAR * (near->end - near->start)) {
+        text_add(&text, "memory: %s of %s begins behind the end of a buffer\n", which,
+                 call->at.call);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "%s at %s\n"
+            "  the address: %llu bytes behind the start of a buffer of %llu bytes made"
+            " at %s\n"
+            "  Hint: no memory of a GPU is there. An offset that is added to a pointer"
+            " counts elements of\n"
+            "        its type, not bytes.\n",
+            words, place(j, call->at.site, where),
+            (unsigned long long)(address(start) - near->start),
+            (unsigned long long)(near->end - near->start),
+            place(j, near->made.site, made));
+        report(j, &text, true, mixed(call->at.site, 6));
+        return true;
+    }
     text_add(&text, "memory: %s of %s is not memory that a GPU can use\n", which,
              call->at.call);
     add_here(j, &text);
@@ -863,8 +885,10 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
         report_host(j, "frees", at, other, slot >= 0);
-    uses->freed[uses->nfreed++ % REMEMBERED] =
-        (struct freed){a->start, a->end, a->kind, a->made, at};
+    // What the host registered is the host's again, not gone.
+    if (!starts(a->made.call, "cudaHostRegister"))
+        uses->freed[uses->nfreed++ % REMEMBERED] =
+            (struct freed){a->start, a->end, a->kind, a->made, at};
     take_out(uses, i - 1);
 }
 
