@@ -27,6 +27,7 @@
 #                line stands for those left out.
 #   ```diff      What the first sed of the next console block changes in its copy of a program:
 #                all its lines with - and +, and lines around them with a space in front.
+#   ```C         C that stands nowhere: an answer to an exercise, for example.
 #   tables       Pieces of a `message` in the first column of a table headed "The course says"
 #                must stand in the source that prints it; … stands for what varies.
 use strict;
