@@ -26,7 +26,8 @@
 #                lines of that program, in this order, however they are wrapped; … alone on a
 #                line stands for those left out.
 #   ```diff      What the first sed of the next console block changes in its copy of a program:
-#                all its lines with - and +, and lines around them with a space in front.
+#                all its lines with - and +, and lines around them with a space in front; …
+#                alone on a line stands for others. In a lesson's README no sed is without.
 #   ```C         C that stands nowhere: an answer to an exercise, for example.
 #   tables       Pieces of a `message` in the first column of a table headed "The course says"
 #                must stand in the source that prints it; … stands for what varies.
@@ -321,7 +322,7 @@ sub diff_problems {
         next if /^(?:---|\+\+\+) /;
         push @{$mark eq ' ' ? \@kept : \@changed}, "$mark $text";
     }
-    my @shown = map { /^([-+ ])\s*(.*?)\s*$/ ? "$1 $2" : $_ } @{$diff->{lines}};
+    my @shown = map { /^([-+ ])\s*(.*?)\s*$/ ? "$1 $2" : $_ } grep { !/^\s*…\s*$/ } @{$diff->{lines}};
     my @shown_changes = grep { !/^ / } @shown;
     my %stands = map { $_ => 1 } @kept;
     my @nowhere = grep { /^ / && !$stands{$_} } @shown;
@@ -441,7 +442,7 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
         (console_problems($sed, $folder), diff_problems($block->('-int a;', '+int b;'), $sed, $folder)));
     $sed = $block->('$ sed "s/int rank, nranks/int me, nranks/" broadcast.c > ../build/one.c');
     $passes->('the change that is made', console_problems($sed, $folder), diff_problems(
-        $block->('     CHECK_MPI(MPI_Init(&argc, &argv));', '-    int rank, nranks;',
+        $block->('     CHECK_MPI(MPI_Init(&argc, &argv));', '…', '-    int rank, nranks;',
             '+    int me, nranks;'), $sed, $folder));
     $finds->('another line beside it', 'not beside it:\s+int you', diff_problems(
         $block->('     int you;', '-    int rank, nranks;', '+    int me, nranks;'), $sed, $folder));
@@ -479,6 +480,8 @@ for my $path (@readmes) {
                 time - $begin), @problems);
             ok("$name:$diff->{line}: the change shown is made", @problems
                 ? 'its commands fail' : diff_problems($diff, $block, $folder)) if $diff;
+            ok("$at: what its sed changes is shown", 'no diff block before it')
+                if $lesson && !$diff && "@{$block->{lines}}" =~ /\bsed\b.*\.c\s*>/;
             undef $diff;
         } elsif ($block->{kind} eq 'diff') {
             $diff = $block;
