@@ -63,6 +63,13 @@
 #define LESSON_FUNCTION static
 #endif
 
+/* The CPU build carries bytes much slower: for defaults that end sooner there. */
+#ifdef CUDA_RUNTIME_H_CPU
+enum { LESSON_CPU_BUILD = 1 };
+#else
+enum { LESSON_CPU_BUILD = 0 };
+#endif
+
 /* This rank's number and host; rank 0 of 1 as long as MPI has not started. */
 struct lesson_self {
     int rank, nranks;

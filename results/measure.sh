@@ -50,8 +50,8 @@ fi
 out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
-# The lessons, with both forms of lesson 05.
-forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//; s/^.*ring_allreduce$/&\n& --pipelined/')
+# The lessons' programs.
+forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//')
 tests_home=${NCCL_TESTS_HOME:-}
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
@@ -179,16 +179,15 @@ hello_time() {
 }
 
 ring_time() {
-    local count form
+    local count pieces
     [ "$gpus" -gt 1 ] || return 0 # a ring of one has no steps
     fresh ring.txt
     for count in $ring_sizes; do
-        for form in '' '--pieces 1' '--pieces 2' --pipelined '--pieces 8'; do
+        for pieces in 1 2 4 8; do
             # In small pieces it is the number of messages that costs, whatever else is done.
-            [[ $count -gt 1000000 || $form != '--pieces '* ]] || continue
-            # shellcheck disable=SC2086 # two words, or none
-            keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
-                -n "$count" --time $form
+            [ "$count" -gt 1000000 ] || [ "$pieces" = 4 ] || continue
+            keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 09-pipelined-ring/pipelined_ring \
+                -n "$count" --pieces "$pieces" --time
         done
     done
 }

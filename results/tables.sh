@@ -127,10 +127,12 @@ if [ -f hello-time.txt ]; then
 fi
 
 if [ -f ring.txt ]; then
-    echo "## Lesson 05: the ring beside ncclAllReduce"
+    echo "## Lesson 09: the pipelined ring beside ncclAllReduce"
     echo
-    echo "Both in the same run ([output](ring.txt)). In 4 pieces is what \`--pipelined\` takes; all forms in"
-    echo "pieces have registered buffers."
+    echo "Both in the same run ([output](ring.txt)), the ring with registered buffers; in 4 pieces is what the"
+    echo "lesson takes."
+    ! grep -q 05-ring-allreduce ring.txt ||
+        echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
     echo
     echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
     echo "| --- | --- | --- | --- | --- |"
