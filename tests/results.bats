@@ -29,7 +29,7 @@ setup() {
     [[ $output == *"BACKEND=cpu needs a folder of its own"* ]]
     STAGES='timed everything' run timeout 20 "$top/results/measure.sh" elsewhere
     [ "$status" -eq 2 ]
-    [[ $output == *"everything is none of timed, checked"* ]]
+    [[ $output == *"everything is none of timed (peer, three), checked"* ]]
     [ ! -e elsewhere ]
     [ "$before" = "$(cat "$top"/results/* | cksum)" ]
 }
@@ -63,11 +63,11 @@ END
         buffers nccl-tests; do
         [ -s $file.txt ]
     done
-    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^OK: ' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 16 ]
+    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq 20 ]
+    [ "$(grep -c '^OK: ' lessons.txt)" -eq 20 ]
+    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 20 ]
     grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
-    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq 8 ]
+    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq 10 ]
     [ "$(grep -c 'B, µs: ' buffers.txt)" -eq 24 ]
     for name in bandwidth-1 bandwidth-2 bandwidth-small; do
         grep -q '^<svg' $name.svg
@@ -128,5 +128,5 @@ END
     [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
     [[ $output == *"run 1 of 01-nccl-broadcast/broadcast, 2 ranks:"* ]]
     grep -q '^mpirun -np N 01-nccl-broadcast/broadcast: 2 runs .* 2 failed or hung' out/repeat.txt
-    [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq 7 ]
+    [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq 9 ]
 }
