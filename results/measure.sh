@@ -11,6 +11,7 @@
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
+#       peer, three   of timed, lesson 07 alone, and lesson 08 alone
 #       write     plots and README.md, from the files; needs no GPU
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
@@ -20,8 +21,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed checked lessons tests repeat memcheck programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), programs, write" >&2; exit 2; }
+    [[ " timed peer three checked lessons tests repeat memcheck programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -38,6 +39,7 @@ mpirun=(mpirun)
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
+    copy=100000 by_transport=16K
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
 else
@@ -45,6 +47,7 @@ else
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
+    copy=100000000 by_transport=256M
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
@@ -250,8 +253,10 @@ nccl_tests() {
     done
 }
 
+beside=nccl-tests.txt # where what nccl-tests print is kept
+
 ours() { # ARGUMENT…
-    keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
+    keep "$out/$beside" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
 }
 
 theirs() { # NAMES ARGUMENT…
@@ -265,16 +270,57 @@ theirs() { # NAMES ARGUMENT…
         start=("$program" -g "$gpus")
         ! ldd "$program" 2>/dev/null | grep -q libmpi ||
             start=("${mpirun[@]}" -np "$gpus" "$program" -g 1)
-        keep "$out/nccl-tests.txt" 90 "${start[@]}" -f 2 -a 3 "$@"
+        keep "$out/$beside" 90 "${start[@]}" -f 2 -a 3 "$@"
     done
 }
 
-pytorch() {
-    { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
-        >/dev/null 2>&1 || return 0
-    fresh pytorch.txt
+have_pytorch() {
+    command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'
+} >/dev/null 2>&1
+
+# in_pytorch FILE [ARGUMENT…]
+in_pytorch() {
+    local file=$1
+    shift
     export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
-    keep "$out/pytorch.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py
+    keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py "$@"
+}
+
+pytorch() {
+    have_pytorch || return 0
+    fresh pytorch.txt
+    in_pytorch pytorch.txt
+}
+
+# Copies from GPU to GPU, and what an all-reduce costs on each of NCCL's ways between them. The
+# last of the three says which way that was.
+peer() {
+    local way
+    fresh peer.txt
+    [ "$BACKEND" = cpu ] || keep "$out/peer.txt" 30 nvidia-smi topo -m
+    keep "$out/peer.txt" 150 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n "$copy"
+    keep "$out/peer.txt" 60 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n 2048
+    for way in NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 'NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/peer.txt" 150 env $way "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
+            --op all_reduce --max "$by_transport" --factor 32
+        keep "$out/peer.txt" 60 bash -c "env $way NCCL_DEBUG=INFO ${mpirun[*]} -np $gpus \
+02-nccl-allreduce/allreduce | grep -o 'via [A-Z].*' | sort | uniq -c"
+    done
+}
+
+# Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
+three() {
+    local turn beside=three.txt
+    fresh three.txt
+    for turn in 1 2; do
+        keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
+            --time --max "$largest"
+        [ "$turn" -eq 1 ] || continue
+        [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
+            -b 16 -e "$largest" -f 4 -w 100 -n 100
+        ! have_pytorch || in_pytorch three.txt every
+    done
 }
 
 # --- What only has to be right ----------------------------------------------------------------
@@ -433,6 +479,10 @@ for stage in $stages; do
         say 'ring' && ring_time
         say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
+        say 'copies, three all-reduces' && peer && three
+        ;;
+    peer | three)
+        say "$stage" && machine && "$stage"
         ;;
     checked)
         say "every lesson, the tests, $runs runs in a row, memcheck"

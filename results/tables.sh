@@ -207,6 +207,60 @@ if [ -f buffers.txt ]; then
     echo
 fi
 
+if [ -f peer.txt ]; then
+    echo "## Lesson 07: a copy from GPU to GPU"
+    echo
+    echo "One pair at a time ([output](peer.txt))."
+    echo
+    awk '/^\$ .*peer_to_peer/ { bytes = 4 * $NF; shown = 0 }
+        /^(Peer access|Through the host|Directly|By NCCL)/ && bytes && (bytes > 8192 || /GB/) {
+            if (!shown++) print (n++ ? "\n" : "") bytes " B a copy:\n\n```"; inside = 1 }
+        /^OK/ && inside { print "```"; inside = 0; bytes = 0 }
+        inside' peer.txt
+    echo
+    echo "And an all-reduce, on each of NCCL's ways between the GPUs (times, bus bandwidths):"
+    echo
+    awk "$size_of"'
+        /^\$ env / { way = ""; sizes = 0
+            for (i = 3; $i ~ /^NCCL_(P2P|SHM)/; i++) way = way (way ? ", " : "") "`" $i "`" }
+        $1 == "all_reduce" { row[++sizes] = $2; time[sizes] = $3; busbw[sizes] = $5 }
+        /^\[[0-9.]+ s\]$/ && sizes {
+            if (!headed++) print "| | " size_of(row[1]) " | " size_of(row[sizes]) " |\n| --- | --- | --- |"
+            printf "| %s | %s µs | %.2f ms, %s GB/s |\n", way ? way : "as it is", time[1], time[sizes] / 1000, busbw[sizes]
+            sizes = 0 }' peer.txt
+    echo
+fi
+
+if [ -f three.txt ]; then
+    echo "## Lesson 08: three ways to one sum"
+    echo
+    echo "Times in µs ([output](three.txt)). Lesson 08 ran before and after the others: the smaller of its two"
+    echo "times. nccl-tests: the sum of its times for the parts, the second part in place. The ratios are lesson"
+    echo "08's time over the other's."
+    echo
+    awk "$size_of$their_name"'
+        /^\$ / { name = their_name($0); lesson = $0 ~ /three_all_reduces/; torch = $0 ~ /collectives/ }
+        lesson && $1 ~ /^[0-9]+$/ && NF == 7 {
+            if (!($1 in known)) { known[$1] = 1; order[++sizes] = $1 }
+            for (w = 1; w <= 3; w++) if (!(ours[w, $1] + 0 && ours[w, $1] + 0 < $(2 * w + 1) + 0)) ours[w, $1] = $(2 * w + 1) }
+        lesson && /^ncclCommSplit/ { split_cost = $0; sub(/^.*: /, "", split_cost) }
+        name && $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ {
+            w = name == "all_reduce" ? 1 : name ~ /^(reduce|broadcast)$/ ? 2 : 3
+            parts[w, $1] += name ~ /^(broadcast|all_gather)$/ ? $10 : $6; nparts[w, $1]++ }
+        torch && $3 == "B" && $5 == "us" {
+            w = $1 == "all_reduce" ? 1 : $1 == "reduce_broadcast" ? 2 : 3; pytorch[w, $2] = $4 }
+        function cell(w, size, other) { return other[w, size] ? sprintf("%s (%.2f)", other[w, size], ours[w, size] / other[w, size]) : "" }
+        END {
+            split("all_reduce|reduce, broadcast|reduce_scatter, all_gather", way, "|")
+            for (w = 1; w <= 3; w++) {
+                print (w > 1 ? "\n" : "") "| " way[w] " | lesson 08 | nccl-tests (ratio) | PyTorch (ratio) |\n| --- | --- | --- | --- |"
+                for (i = 1; i <= sizes; i++) { size = order[i]
+                    if (nparts[w, size] != (w == 1 ? 1 : 2)) delete parts[w, size]
+                    printf "| %s | %s | %s | %s |\n", size_of(size), ours[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
+            if (split_cost) print "\nA communicator by `ncclCommSplit`, and the first all-reduce on it: " split_cost "." }' three.txt
+    echo
+fi
+
 # What lesson 06 and nccl-tests got, of all runs: WHICH is median or least, and stands beside the
 # least and the most. OURS and THEIRS are the columns of the two, CSV that of our CSV file; KEPT
 # says which sizes.

@@ -59,7 +59,8 @@ required='
 cudaGetDeviceCount cudaSetDevice cudaGetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
 cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaDeviceSynchronize cudaDeviceReset
 cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
-cudaDeviceDisablePeerAccess cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
+cudaDeviceDisablePeerAccess cudaDeviceGetP2PAttribute
+cudaIpcGetMemHandle cudaIpcOpenMemHandle cudaIpcCloseMemHandle cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
 cudaMallocManaged cudaMallocAsync cudaFreeAsync cudaMemGetInfo cudaMemcpy cudaMemcpyAsync
 cudaMemset cudaMemsetAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaPointerGetAttributes
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
@@ -122,6 +123,7 @@ int main(void) {
     SIZE(ncclDataType_t);
     SIZE(cudaUUID_t);
     SIZE(struct cudaPointerAttributes);
+    SIZE(cudaIpcMemHandle_t);
     CONFIG(size);
     CONFIG(magic);
     CONFIG(version);

@@ -18,7 +18,7 @@ export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrac
 sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
-over_mpi=(collectives p2p comms streams arguments early random)
+over_mpi=(collectives p2p comms streams arguments early random ipc)
 alone=(initall threads)
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'

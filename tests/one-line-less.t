@@ -20,7 +20,10 @@ use Programs qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $jobs    = delete $ENV{JOBS} // 2;
 my @ranks   = split ' ', delete $ENV{RANKS} // '';
-my %options = ('bandwidth.c' => '--factor 8'); # of all its sizes every third
+my %options = (
+    'bandwidth.c'    => '--factor 8', # of all its sizes every third
+    'peer_to_peer.c' => '-n 1000',
+);
 
 # The statements of a program that call MPI, CUDA or NCCL: first line, last line, text. A
 # statement is a line, or as many as it takes to close its parentheses.

@@ -507,13 +507,16 @@ void check_left_behind(void) {
     if (library.check == CHECK_OFF)
         return;
     struct text mine = {0};
-    size_t counts[3] = {0}, n;
-    void *site = NULL, *sites[3] = {NULL};
+    enum { OPENED = MEMORY_MANAGED + 1 };
+    size_t counts[OPENED + 1] = {0}, n;
+    void *site = NULL, *sites[OPENED + 1] = {NULL};
     for (size_t i = 0; i < memory_count(); i++) {
-        enum memory_kind kind = memory_at(i)->kind;
+        const struct memory *memory = memory_at(i);
+        int kind = memory->opened ? OPENED : (int)memory->kind;
         counts[kind]++;
-        sites[kind] = memory_at(i)->site;
+        sites[kind] = memory->site;
     }
+    add_left(&mine, "opened IPC handle", counts[OPENED], sites[OPENED]);
     add_left(&mine, "device buffer", counts[MEMORY_DEVICE], sites[MEMORY_DEVICE]);
     add_left(&mine, "pinned buffer", counts[MEMORY_PINNED], sites[MEMORY_PINNED]);
     add_left(&mine, "managed buffer", counts[MEMORY_MANAGED], sites[MEMORY_MANAGED]);

@@ -81,6 +81,7 @@ static const struct {
     ERROR(cudaErrorStartupFailure, "startup failure in cuda runtime"),
     ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
     ERROR(cudaErrorDeviceUninitialized, "invalid device context"),
+    ERROR(cudaErrorMapBufferObjectFailed, "mapping of buffer object failed"),
     ERROR(cudaErrorNoKernelImageForDevice,
           "no kernel image is available for execution on the device"),
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
@@ -429,6 +430,24 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute,
+                                      int from, int to) {
+    PUBLIC_CALL;
+    if (!value)
+        return cuda_error(cudaErrorInvalidValue);
+    if (check_device(from) != cudaSuccess || check_device(to) != cudaSuccess ||
+        from == to)
+        return cuda_error(cudaErrorInvalidDevice);
+    switch (attribute) {
+    case cudaDevP2PAttrPerformanceRank: *value = 0; break;
+    case cudaDevP2PAttrAccessSupported:
+    case cudaDevP2PAttrNativeAtomicSupported:
+    case cudaDevP2PAttrCudaArrayAccessSupported: *value = 1; break;
+    default: return cuda_error(cudaErrorInvalidValue);
+    }
+    return cudaSuccess;
+}
+
 /* --- Copies ----------------------------------------------------------------------- */
 
 static bool on_device(struct memory *memory) {
@@ -612,7 +631,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
     if (!pointer)
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || memory->kind == MEMORY_PINNED)
+    if (!memory || memory->user != pointer || memory->opened ||
+        memory->kind == MEMORY_PINNED)
         return cuda_error(cudaErrorInvalidValue);
     struct op *op = op_create(OP_FREE, "cudaFreeAsync", CALLER);
     op->destination = pointer;

@@ -2,6 +2,7 @@
  * internal.h: what the parts of the CPU build know of one another.
  *
  *   cuda.c, memory.c   the CUDA runtime's calls: devices, streams, events, memory
+ *   ipc.c              memory that several processes use
  *   cublas.c           cuBLAS's: one vector added to another
  *   nccl.c             NCCL's calls: arguments checked, work queued
  *   queue.c            streams: operations in order, and what advances them
@@ -89,6 +90,9 @@ struct memory {
     enum memory_kind kind;
     int device;
     void *site, *end_site; // where it was made, and freed
+    int file;     // ipc.c: holds the bytes, for other processes to open; -1: none
+    int opened;   // ipc.c: how often this process has opened it; 0: it is our own
+    uint64_t key; // ipc.c: of what was opened, the owner's number for it
 };
 
 struct memory *memory_find(const void *address); // NULL: not ours
@@ -97,6 +101,11 @@ const struct memory *memory_freed(const void *address);
 /* Where this library may touch what the program calls `address`. */
 void *shadow(const void *address);
 cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void *site);
+/* Enters what is mapped at these two addresses, `bytes` long, into the table. */
+struct memory *memory_enter(void *user, void *inner, size_t bytes, enum memory_kind kind,
+                            int device, void *site);
+/* Waits for what is queued on the memory; `what` the host does is a race if it had to. */
+void memory_quiet(struct memory *memory, const char *name, void *site, const char *what);
 void memory_destroy(struct memory *memory, void *site);
 void memory_guard(
     struct memory *memory); // its protection, after an operation came or went

@@ -75,6 +75,34 @@ const char *memory_kind_name(enum memory_kind kind) {
 
 static void install_guard(void);
 
+static size_t in_pages(size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+struct memory *memory_enter(void *user, void *inner, size_t bytes, enum memory_kind kind,
+                            int device, void *site) {
+    if (used == capacity) {
+        capacity = capacity ? 2 * capacity : 64;
+        table = must_grow(table, capacity * sizeof *table);
+    }
+    struct memory *memory = must_alloc(sizeof *memory);
+    *memory = (struct memory){.user = user,
+                              .shadow = inner,
+                              .bytes = bytes,
+                              .mapped = in_pages(bytes),
+                              .kind = kind,
+                              .device = device,
+                              .site = site,
+                              .file = -1};
+    size_t at = position_of(user);
+    memmove(table + at + 1, table + at, (used - at) * sizeof *table);
+    table[at] = memory;
+    used++;
+    install_guard();
+    return memory;
+}
+
 cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void *site) {
     *out = NULL;
     if (bytes == 0)
@@ -89,8 +117,7 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
     }
     int device = 0;
     cudaGetDevice(&device);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t mapped = (bytes + page - 1) / page * page;
+    size_t mapped = in_pages(bytes);
     if (mapped < bytes)
         return cudaErrorMemoryAllocation;
     void *user = MAP_FAILED, *inner = MAP_FAILED;
@@ -119,17 +146,7 @@ cudaError_t memory_create(void **out, size_t bytes, enum memory_kind kind, void 
             munmap(inner, mapped);
         return cudaErrorMemoryAllocation;
     }
-    if (used == capacity) {
-        capacity = capacity ? 2 * capacity : 64;
-        table = must_grow(table, capacity * sizeof *table);
-    }
-    struct memory *memory = must_alloc(sizeof *memory);
-    *memory = (struct memory){user, inner, bytes, mapped, kind, device, site, NULL};
-    size_t at = position_of(user);
-    memmove(table + at + 1, table + at, (used - at) * sizeof *table);
-    table[at] = memory;
-    used++;
-    install_guard();
+    memory_enter(user, inner, bytes, kind, device, site);
     *out = user;
     return cudaSuccess;
 }
@@ -142,6 +159,8 @@ void memory_destroy(struct memory *memory, void *site) {
     freed[nfreed++ % REMEMBERED] = *memory;
     munmap(memory->user, memory->mapped);
     munmap(memory->shadow, memory->mapped);
+    if (memory->file >= 0)
+        close(memory->file);
     free(memory);
 }
 
@@ -303,7 +322,8 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
     *total = all / 8 * 3 / (size_t)ndevices;
     size_t mine = 0;
     for (size_t i = 0; i < used; i++)
-        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
+        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED &&
+            !table[i]->opened)
             mine += table[i]->mapped;
     *free_bytes = mine < *total ? *total - mine : 0;
     return cudaSuccess;
@@ -346,17 +366,22 @@ static bool uses(struct stream *stream, struct memory *memory) {
     return false;
 }
 
+void memory_quiet(struct memory *memory, const char *name, void *site, const char *what) {
+    check_host_access(name, site, memory->user, memory->bytes, what);
+    for (int s = 0; s < nstreams; s++)
+        if (streams[s] && uses(streams[s], memory))
+            wait_for(streams[s], streams[s]->queued, name, site);
+}
+
 static cudaError_t free_one(void *pointer, bool pinned, const char *name, void *site) {
     if (!pointer)
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || (memory->kind == MEMORY_PINNED) != pinned)
+    if (!memory || memory->user != pointer || memory->opened ||
+        (memory->kind == MEMORY_PINNED) != pinned)
         return cudaErrorInvalidValue;
-    check_host_access(name, site, pointer, memory->bytes, "frees");
     // As cudaFree does: what is still under way there ends first.
-    for (int s = 0; s < nstreams; s++)
-        if (streams[s] && uses(streams[s], memory))
-            wait_for(streams[s], streams[s]->queued, name, site);
+    memory_quiet(memory, name, site, "frees");
     memory_destroy(memory, site);
     return cudaSuccess;
 }
