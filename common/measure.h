@@ -14,136 +14,6 @@
 /* User buffer registration, since NCCL 2.19. */
 #define MEASURE_CAN_REGISTER (NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 1))
 
-/* --- The command line ------------------------------------------------------------- */
-
-/* One option of a lesson: exactly one of flag, number, text and names is not null. */
-struct measure_option {
-    const char *name;          // as it is typed, for example "--max"
-    const char *argument;      // what the usage text calls its value; NULL for a flag
-    const char *help;          // what it does
-    bool *flag;                // becomes true
-    size_t *number;            // takes a whole number, with K, M or G behind it or not
-    size_t usual, least, most; // without the option; the smallest and the largest
-    const char **text;         // takes the value as it is
-    const char *const *names;  // the value is a list of some of these; NULL ends them
-    bool *chosen;              // with `names`: one for each
-};
-
-LESSON_FUNCTION void measure_usage(FILE *out, const char *program,
-                                   const struct measure_option *options) {
-    fprintf(out, "usage: %s", program);
-    for (const struct measure_option *o = options; o->name; o++)
-        fprintf(out, " [%s%s%s]", o->name, o->argument ? " " : "",
-                o->argument ? o->argument : "");
-    fprintf(out, " [-h]\n");
-    for (const struct measure_option *o = options; o->name; o++) {
-        char left[64];
-        snprintf(left, sizeof left, "%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
-        fprintf(out, "  %-13s %s", left, o->help);
-        for (int i = 0; o->names && o->names[i]; i++)
-            fprintf(out, "%s%s", i == 0 ? "" : ", ", o->names[i]);
-        if (o->usual > 0)
-            fprintf(out, " (default %zu)", o->usual);
-        fprintf(out, "\n");
-    }
-    fprintf(out, "  %-13s this text\n", "-h");
-}
-
-/* What is wrong with `text` as a number, into `problem`; "" and *number set if nothing.
- */
-LESSON_FUNCTION void measure_number(const struct measure_option *o, const char *text,
-                                    char problem[256]) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    const char *units = "KMG", *unit = end > text && *end ? strchr(units, *end) : NULL;
-    for (int i = 0; unit && i <= unit - units; i++)
-        value = llabs(value) < 1LL << 50 ? value * 1024 : 1LL << 60;
-    if (end == text || (*end && !unit) || (unit && end[1]))
-        snprintf(problem, 256, "%s %.99s is not a whole number", o->name, text);
-    else if (value < (long long)o->least)
-        snprintf(problem, 256, "%s %.99s is less than %zu", o->name, text, o->least);
-    else if (o->most && value > (long long)o->most)
-        snprintf(problem, 256, "%s %.99s is more than %zu", o->name, text, o->most);
-    else if (errno == ERANGE || value > 1LL << 50)
-        snprintf(problem, 256, "%s %.99s is too large", o->name, text);
-    else
-        *o->number = (size_t)value;
-}
-
-/* Marks the names in a list such as "broadcast,reduce". */
-LESSON_FUNCTION void measure_choose(const struct measure_option *o, const char *text,
-                                    char problem[256]) {
-    for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        int i = 0;
-        while (o->names[i] &&
-               (strlen(o->names[i]) != length || strncmp(o->names[i], at, length) != 0))
-            i++;
-        if (!o->names[i]) {
-            snprintf(problem, 256, "%s %.*s is none of its values", o->name,
-                     length < 99 ? (int)length : 99, at);
-            return;
-        }
-        o->chosen[i] = true;
-        at += length;
-        if (!*at)
-            return;
-    }
-}
-
-/* Rank 0 says `problem` and how it is right; every rank ends with exit code 2. */
-LESSON_FUNCTION _Noreturn void measure_misused(const char *program, const char *problem,
-                                               const struct measure_option *options) {
-    if (lesson_self().rank == 0) {
-        fprintf(stderr, "%s: %s\n", program, problem);
-        measure_usage(stderr, program, options);
-    }
-    lesson_leave(2);
-}
-
-/* Reads the command line, the same on every rank. Called after MPI_Init, so that only
- * rank 0 speaks. Wrong usage: exit code 2. `options` ends with an empty one. Returns the
- * program's name. */
-LESSON_FUNCTION const char *measure_options(int argc, char **argv,
-                                            const struct measure_option *options) {
-    // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const char *program = lesson_base(argv[0]);
-    char problem[256] = "";
-    for (const struct measure_option *o = options; o->name; o++)
-        if (o->number)
-            *o->number = o->usual;
-    for (int i = 1; i < argc && !problem[0]; i++) {
-        if (strcmp(argv[i], "-h") == 0) {
-            if (lesson_self().rank == 0)
-                measure_usage(stdout, program, options);
-            lesson_leave(0);
-        }
-        const struct measure_option *o = options;
-        while (o->name && strcmp(o->name, argv[i]) != 0)
-            o++;
-        if (!o->name)
-            snprintf(problem, sizeof problem, "unknown %s %.99s",
-                     argv[i][0] == '-' ? "option" : "argument", argv[i]);
-        else if (o->flag)
-            *o->flag = true;
-        else if (i + 1 == argc)
-            snprintf(problem, sizeof problem, "%s needs %s", o->name,
-                     o->number ? "a number" : "a value");
-        else if (o->number)
-            measure_number(o, argv[++i], problem);
-        else if (o->names)
-            measure_choose(o, argv[++i], problem);
-        else
-            *o->text = argv[++i];
-    }
-    if (problem[0])
-        measure_misused(program, problem, options);
-    return program;
-}
-
 /* --- The clock -------------------------------------------------------------------- */
 
 /* A batch is some operations queued one behind the other and waited for once: the time of
@@ -386,7 +256,7 @@ LESSON_FUNCTION struct chunk ring_chunk(const struct ring *r, int index, int pie
 LESSON_FUNCTION struct ring ring_options(int argc, char **argv, int rank, int nranks) {
     struct ring r = {.rank = rank, .nranks = nranks};
     size_t pieces = 0;
-    const struct measure_option options[] = {
+    const struct lesson_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = &r.count,
          .usual = (size_t)nranks, .least = 1},
         {"--time", NULL, "no tables, but times, and the bytes that a rank sends",
@@ -396,7 +266,7 @@ LESSON_FUNCTION struct ring ring_options(int argc, char **argv, int rank, int nr
         {"--pieces", "P", "pipelined, in P pieces a chunk instead of 4",
          .number = &pieces, .least = 1, .most = RING_PIECES},
         {0}};
-    measure_options(argc, argv, options);
+    lesson_options(argc, argv, options);
     r.pipelined |= pieces > 0;
     r.pieces = pieces ? (int)pieces : r.pipelined ? 4 : 1;
     r.bytes = r.count * sizeof(float);
@@ -633,9 +503,9 @@ LESSON_FUNCTION struct bandwidth bandwidth_options(int argc, char **argv, int ra
     const char *csv = NULL, *names[BANDWIDTH_OPERATIONS + 1] = {0};
     for (int i = 0; operations[i].name; i++)
         names[i] = operations[i].name;
-    const struct measure_option options[] = {
-        {"--op", "NAMES", "only these, with commas between:\n                ",
-         .names = names, .chosen = b.chosen},
+    const struct lesson_option options[] = {
+        {"--op", "NAMES", "only these, with commas between:", .names = names,
+         .chosen = b.chosen},
         {"--min", "BYTES", "smallest size; K, M and G may follow the number",
          .number = &b.min, .usual = 8, .least = 4},
         {"--max", "BYTES", "largest size", .number = &b.max, .usual = BANDWIDTH_MAX,
@@ -647,11 +517,11 @@ LESSON_FUNCTION struct bandwidth bandwidth_options(int argc, char **argv, int ra
         {"--register", NULL, "registers the buffers with NCCL", .flag = &b.registered},
         {"--graph", NULL, "launches each batch as a CUDA graph", .flag = &b.time.graph},
         {0}};
-    const char *program = measure_options(argc, argv, options);
+    lesson_options(argc, argv, options);
     if (b.min > b.max)
-        measure_misused(program, "--min is larger than --max", options);
+        lesson_misused(argv[0], options, "--min is larger than --max");
     if (b.registered && !MEASURE_CAN_REGISTER)
-        measure_misused(program, "--register needs NCCL 2.19 or newer", options);
+        lesson_misused(argv[0], options, "--register needs NCCL 2.19 or newer");
     bool any = false;
     for (int i = 0; names[i]; i++)
         any |= b.chosen[i];
