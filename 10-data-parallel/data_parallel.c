@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    struct network n;
+    struct network n = {0};
     network_options(argc, argv, &n, nranks, NULL);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.

@@ -138,6 +138,19 @@ LESSON_FUNCTION void network_samples(const struct network *n, size_t first, size
     }
 }
 
+/* Queues the copy of such samples to the GPU: the inputs of the first layer, and what is
+ * wanted. From memory that is not pinned, so it returns when they have been read. */
+LESSON_FUNCTION void network_load(const struct network *n, size_t first, size_t count,
+                                  cudaStream_t stream) {
+    const size_t numbers = count * n->width, bytes = numbers * sizeof(float);
+    float *samples = lesson_malloc(2 * bytes), *wanted = samples + numbers;
+    network_samples(n, first, count, samples, wanted);
+    CHECK_CUDA(cudaMemcpyAsync(n->activation[0], samples, bytes, cudaMemcpyHostToDevice,
+                               stream));
+    CHECK_CUDA(cudaMemcpyAsync(n->wanted, wanted, bytes, cudaMemcpyHostToDevice, stream));
+    free(samples);
+}
+
 /* --- One layer -------------------------------------------------------------------- */
 
 /* y = W · x, for all samples. */
@@ -231,13 +244,25 @@ LESSON_FUNCTION uint64_t network_checksum(const float *weights, size_t count) {
     return sum;
 }
 
+/* Ends the job unless all ranks of `group` have the same weights, to the last bit: then
+ * the smallest of their checksums is the largest as well. (Lesson 10 has it with NCCL.)
+ *   weights  in host memory
+ *   when     for the message: "after the last step" */
+LESSON_FUNCTION void network_check_copies(const float *weights, size_t count,
+                                          const char *when, MPI_Comm group) {
+    const uint64_t mine = network_checksum(weights, count);
+    uint64_t smallest, largest;
+    CHECK_MPI(MPI_Allreduce(&mine, &smallest, 1, MPI_UINT64_T, MPI_MIN, group));
+    CHECK_MPI(MPI_Allreduce(&mine, &largest, 1, MPI_UINT64_T, MPI_MAX, group));
+    if (smallest != largest)
+        lesson_fail("the ranks' copies of the weights differ %s", when);
+}
+
 /* The same training in one process, with the whole batch and without any communication:
  * the weights after the last step, into host memory. */
 LESSON_FUNCTION void network_reference(const struct network *like, float *host) {
     struct network n = *like;
     const size_t w = n.width, weights = network_weights(&n);
-    const size_t batch_bytes = n.batch * w * sizeof(float);
-    float *samples = lesson_malloc(2 * batch_bytes), *wanted = samples + n.batch * w;
     cublasHandle_t blas;
     network_malloc(&n, n.batch);
     CHECK_CUBLAS(cublasCreate(&blas));
@@ -245,10 +270,7 @@ LESSON_FUNCTION void network_reference(const struct network *like, float *host) 
     CHECK_CUDA(
         cudaMemcpy(n.weight[0], host, weights * sizeof *host, cudaMemcpyHostToDevice));
     for (size_t step = 0; step < n.steps; step++) {
-        network_samples(&n, step * n.batch, n.batch, samples, wanted);
-        CHECK_CUDA(
-            cudaMemcpy(n.activation[0], samples, batch_bytes, cudaMemcpyHostToDevice));
-        CHECK_CUDA(cudaMemcpy(n.wanted, wanted, batch_bytes, cudaMemcpyHostToDevice));
+        network_load(&n, step * n.batch, n.batch, NULL);
         for (size_t l = 0; l < n.layers; l++)
             network_forward(blas, w, w, n.batch, n.weight[l], n.activation[l],
                             n.activation[l + 1]);
@@ -267,7 +289,6 @@ LESSON_FUNCTION void network_reference(const struct network *like, float *host) 
         cudaMemcpy(host, n.weight[0], weights * sizeof *host, cudaMemcpyDeviceToHost));
     CHECK_CUBLAS(cublasDestroy(blas));
     network_free(&n);
-    free(samples);
 }
 
 /* What the weights of all layers should be on every rank: rank 0 trains the reference,
