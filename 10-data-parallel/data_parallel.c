@@ -63,20 +63,19 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasSetStream(blas, stream));
 
     // The whole model, on every rank; of each step's samples, this rank's share.
-    const size_t share = n.batch / nranks, width = n.width, layer = width * width;
-    const size_t weights = network_weights(&n),
-                 share_bytes = share * width * sizeof(float);
+    const size_t w = n.width, layer = w * w, count = network_weights(&n);
+    const size_t share = n.batch / nranks, share_bytes = share * w * sizeof(float);
     network_malloc(&n, share);
     float *samples = lesson_malloc(share_bytes), *wanted = lesson_malloc(share_bytes);
-    float *result = lesson_malloc(weights * sizeof(float));
+    float *result = lesson_malloc(count * sizeof(float));
 
-    // Every rank makes first weights of its own, as a process does that throws dice. What
-    // rank 0 has is for all: from different places, the same steps lead elsewhere.
+    // Every rank makes first weights of its own, as a process does that throws dice.
+    // Rank 0's are for all: from different places, the same steps lead elsewhere.
+    float *all = n.weight[0];
     network_first(&n, rank, result);
-    CHECK_CUDA(cudaMemcpyAsync(n.weight[0], result, weights * sizeof(float),
-                               cudaMemcpyHostToDevice, stream));
-    CHECK_NCCL(
-        ncclBroadcast(n.weight[0], n.weight[0], weights, ncclFloat, 0, comm, stream));
+    CHECK_CUDA(cudaMemcpyAsync(all, result, count * sizeof(float), cudaMemcpyHostToDevice,
+                               stream));
+    CHECK_NCCL(ncclBroadcast(all, all, count, ncclFloat, 0, comm, stream));
     check_copies(&n, "before the first step", comm, stream);
 
     size_t reduced = 0;
@@ -89,40 +88,40 @@ int main(int argc, char **argv) {
                                    stream));
         // 2. Forward, from the first layer to the last.
         for (size_t l = 0; l < n.layers; l++)
-            network_forward(blas, width, width, share, n.weight[l], n.activation[l],
+            network_forward(blas, w, w, share, n.weight[l], n.activation[l],
                             n.activation[l + 1]);
-        network_loss(blas, width, share, share, n.activation[n.layers], n.wanted,
+        network_loss(blas, w, share, share, n.activation[n.layers], n.wanted,
                      &n.distance[step]);
         // 3. Backward: each layer's gradient, then the derivative for the layer before.
         for (size_t l = n.layers; l-- > 0;) {
-            network_gradient(blas, width, width, share, n.activation[l],
-                             n.activation[l + 1], false, n.gradient[l]);
+            network_gradient(blas, w, w, share, n.activation[l], n.activation[l + 1],
+                             false, n.gradient[l]);
             if (l > 0)
-                network_backward(blas, width, width, share, n.weight[l],
-                                 n.activation[l + 1], n.activation[l]);
+                network_backward(blas, w, w, share, n.weight[l], n.activation[l + 1],
+                                 n.activation[l]);
         }
         // 4. Average the gradients: the mean over the shares is that over the batch.
         for (size_t l = 0; l < n.layers; l++) {
-            CHECK_NCCL(ncclAllReduce(n.gradient[l], n.gradient[l], layer, ncclFloat,
-                                     ncclAvg, comm, stream));
+            float *g = n.gradient[l];
+            CHECK_NCCL(ncclAllReduce(g, g, layer, ncclFloat, ncclAvg, comm, stream));
             reduced += layer * sizeof(float);
         }
         // 5. Update: the same weights, the same gradients, so the same weights again.
-        network_update(blas, &n, weights, n.gradient[0], n.momentum[0], n.weight[0]);
+        network_update(blas, &n, count, n.gradient[0], n.momentum[0], all);
     } // 6. Repeat.
 
-    CHECK_CUDA(cudaMemcpyAsync(result, n.weight[0], weights * sizeof(float),
-                               cudaMemcpyDeviceToHost, stream));
+    CHECK_CUDA(cudaMemcpyAsync(result, all, count * sizeof(float), cudaMemcpyDeviceToHost,
+                               stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     network_print_losses(&n);
     check_copies(&n, "after the last step", comm, stream);
     if (rank == 0)
         printf("a rank all-reduces  %zu bytes a step, counted; L x W x W x 4 = %zu\n",
-               reduced / n.steps, n.layers * width * width * 4);
+               reduced / n.steps, n.layers * w * w * 4);
 
     // Rank 0 trains once more, alone and with the whole batch: what should have come out.
     float *expected = network_expected(&n);
-    const int exit_code = network_verdict(&n, result, expected, weights, nranks == 1);
+    const int exit_code = network_verdict(&n, result, expected, count, nranks == 1);
 
     // In reverse order: nothing may go while something made later still uses it.
     free(expected);
