@@ -309,11 +309,11 @@ LESSON_FUNCTION float *network_expected(const struct network *n) {
  * `exact`: they must be equal bit for bit. Otherwise each gradient was the sum of the
  * same products in another order. A sum of B rounded numbers depends on it: its error
  * grows with the root of B. So a weight, which is about 1 and takes S such sums in, may
- * differ by S times the root of B times half a unit in the last place of 1. */
+ * differ by S times the root of B times the last place of 1. */
 LESSON_FUNCTION int network_verdict(const struct network *n, const float *weights,
                                     const float *expected, size_t count, bool exact) {
     const double bound =
-        exact ? 0 : (double)n->steps * sqrt((double)n->batch) * ldexp(1, -24);
+        exact ? 0 : (double)n->steps * sqrt((double)n->batch) * ldexp(1, -23);
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
         const double apart = fabs((double)weights[i] - expected[i]);
