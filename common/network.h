@@ -75,7 +75,15 @@ LESSON_FUNCTION size_t network_weights(const struct network *n) {
 LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
     const size_t one = n->width * n->width, model = network_weights(n) * sizeof(float);
     const size_t sample = n->width * sizeof(float);
-    lesson_need_memory(3 * model + (n->layers + 2) * samples * sample);
+    const size_t bytes = 3 * model + (n->layers + 2) * samples * sample;
+    size_t free_bytes, total_bytes;
+    CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (bytes > free_bytes)
+        lesson_fail(
+            "the network needs %.5g GB of GPU memory, and the GPU has %.5g GB free"
+            " of %.5g GB\n  Hint: choose fewer --layers, a smaller --width or"
+            " --batch.",
+            (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
     CHECK_CUDA(cudaMalloc((void **)&n->weight[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->gradient[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->momentum[0], model));

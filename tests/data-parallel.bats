@@ -63,6 +63,99 @@ learns() {
     [ "$(grep -c '^usage: ' <<<"$out")" -eq 1 ]
 }
 
+@test "network.h: gradients are the loss's slopes; the update has momentum; data have numbers" {
+    on_gpus && skip "one build is enough"
+    cat >"$BATS_TEST_TMPDIR/slopes.c" <<'END'
+#include "network.h"
+
+enum { W = 4, B = 5 };
+static struct network n = {.layers = 3, .width = W, .batch = B, .steps = 1};
+static cublasHandle_t blas;
+static float weights[3 * W * W], got[3 * W * W], samples[2 * B * W], wanted[2 * B * W];
+
+static double loss(void) {
+    float distance;
+    cudaMemcpy(n.weight[0], weights, sizeof weights, cudaMemcpyHostToDevice);
+    network_load(&n, 7, B, NULL);
+    for (int l = 0; l < 3; l++)
+        network_forward(blas, W, W, B, n.weight[l], n.activation[l], n.activation[l + 1]);
+    network_loss(blas, W, B, B, n.activation[3], n.wanted, n.distance);
+    cudaMemcpy(&distance, n.distance, sizeof distance, cudaMemcpyDeviceToHost);
+    return (double)distance * distance / 2 / B;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    cublasCreate(&blas);
+    network_malloc(&n, B);
+    network_first(&n, 3, weights);
+    loss();
+    for (int l = 3; l-- > 0;) {
+        network_gradient(blas, W, W, B, n.activation[l], n.activation[l + 1], false, n.gradient[l]);
+        network_backward(blas, W, W, B, n.weight[l], n.activation[l + 1], n.activation[l]);
+    }
+    cudaMemcpy(got, n.gradient[0], sizeof got, cudaMemcpyDeviceToHost);
+    double off = 0, largest = 0;
+    for (int i = 0; i < 3 * W * W; i++) {
+        // The loss is quadratic in each weight, so this slope is exact but for rounding.
+        const float was = weights[i];
+        weights[i] = was + 0.125f;
+        double slope = loss();
+        weights[i] = was - 0.125f;
+        slope = (slope - loss()) / 0.25;
+        weights[i] = was;
+        off = fmax(off, fabs(slope - got[i]));
+        largest = fmax(largest, fabs(slope));
+    }
+    printf("slopes: %d\n", off < 1e-5 && largest > 0.1);
+
+    // Half the samples, then the other half added to it.
+    loss();
+    network_gradient(blas, W, W, 2, n.activation[2], n.activation[3], false, n.gradient[2]);
+    network_gradient(blas, W, W, B - 2, n.activation[2] + 2 * W, n.activation[3] + 2 * W, true,
+                     n.gradient[2]);
+    cudaMemcpy(samples, n.gradient[2], W * W * sizeof(float), cudaMemcpyDeviceToHost);
+    off = 0;
+    for (int i = 0; i < W * W; i++)
+        off = fmax(off, fabs(samples[i] - got[2 * W * W + i]));
+    printf("in parts: %d\n", off < 1e-6);
+
+    cudaMemcpy(n.gradient[0], got, sizeof got, cudaMemcpyHostToDevice);
+    float after[3 * W * W];
+    for (int i = 0; i < 2; i++)
+        network_update(blas, &n, 3 * W * W, n.gradient[0], n.momentum[0], n.weight[0]);
+    cudaMemcpy(after, n.weight[0], sizeof after, cudaMemcpyDeviceToHost);
+    off = 0;
+    for (int i = 0; i < 3 * W * W; i++) // g, then 0.9 g + g
+        off = fmax(off, fabs(after[i] - (weights[i] - 0.1 / 3 * 2.9 * got[i])));
+    printf("momentum: %d\n", off < 1e-6);
+
+    network_samples(&n, 10, 6, samples, wanted);
+    network_samples(&n, 13, 2, samples + 6 * W, wanted + 6 * W);
+    printf("numbers: %d %d\n", !memcmp(samples + 3 * W, samples + 6 * W, 2 * W * sizeof(float)),
+           !memcmp(samples, samples + W, W * sizeof(float)));
+    printf("wanted: %d\n", wanted[1] == (samples[1] + samples[2]) / 2 &&
+                               wanted[W - 1] == (samples[W - 1] + samples[0]) / 2);
+    network_free(&n);
+    cublasDestroy(blas);
+    MPI_Finalize();
+}
+END
+    build slopes
+    top=$BATS_TEST_TMPDIR ranks 1 slopes
+    show
+    [ "$(tr '\n' ' ' <<<"$out")" = "slopes: 1 in parts: 1 momentum: 1 numbers: 1 0 wanted: 1 " ]
+}
+
+@test "too little memory" {
+    on_gpus && skip "up to the GPU"
+    ranks 1 $program --layers 64 --width 4096 --batch 16M
+    show
+    [ "$code" -eq 1 ]
+    grep -q 'the network needs .* GB of GPU memory' <<<"$err"
+    grep -q 'choose fewer --layers, a smaller --width or --batch' <<<"$err"
+}
+
 # broken SED: the lesson with something changed, on 3 ranks.
 broken() {
     on_gpus && skip "one build is enough"
