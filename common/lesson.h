@@ -192,6 +192,7 @@ struct lesson_option {
     size_t *number;    // takes a whole number, with K, M or G (of 1024) or without
     size_t usual, least,
         most;          // its default, if not 0; the smallest; the largest, if not 0
+    bool all;          // takes the word "all" as well: SIZE_MAX
     const char **text; // takes the value as it is
     const char *const *names; // the value is some of these, with commas; NULL ends them
     bool *chosen;             // with `names`: one for each
@@ -246,6 +247,10 @@ LESSON_FUNCTION void lesson_number(const struct lesson_option *o, const char *te
     const long long too_large = 1LL << 50;
     const char *units = "KMG";
     char *end;
+    if (o->all && strcmp(text, "all") == 0) {
+        *o->number = SIZE_MAX;
+        return;
+    }
     errno = 0;
     long long value = strtoll(text, &end, 10);
     const char *unit = end > text && *end ? strchr(units, *end) : NULL;

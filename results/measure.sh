@@ -9,6 +9,7 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
+#       training  not among them: lesson 11, and PyTorch's DDP beside it; six minutes
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone
@@ -21,8 +22,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed peer three checked lessons tests repeat memcheck programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), programs, write" >&2; exit 2; }
+    [[ " timed peer three checked lessons tests repeat memcheck training programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training, programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -38,6 +39,7 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
+    models='4:32:8 2:48:8'
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     copy=100000 by_transport=16K
     export OMPI_MCA_mpi_yield_when_idle=1
@@ -46,6 +48,7 @@ else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
+    models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
     copy=100000000 by_transport=256M
 fi
@@ -323,6 +326,29 @@ three() {
     done
 }
 
+# Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
+# PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
+training() {
+    local model layers width share form program=11-overlap/overlap
+    fresh training.txt
+    for model in $models; do
+        IFS=: read -r layers width share <<<"$model"
+        model="--layers $layers --width $width --batch $((share * gpus))"
+        for form in '--ctas 0' '--ctas 8' '--ctas 4' '--ctas 2' \
+            "--ctas 4 --bucket $((4 * width * width * 4))" '--ctas 4 --bucket all'; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/training.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
+        done
+        have_pytorch || continue
+        export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
+        for form in '' 'env NCCL_MAX_CTAS=4'; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/training.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
+                results/ddp.py $model
+        done
+    done
+}
+
 # --- What only has to be right ----------------------------------------------------------------
 
 every_lesson() {
@@ -490,6 +516,9 @@ for stage in $stages; do
         ;;
     lessons | tests | repeat | memcheck | programs)
         say "$stage" && checked "$stage"
+        ;;
+    training)
+        say 'training' && training
         ;;
     write)
         write_readme

@@ -324,3 +324,34 @@ if [ -f pytorch.txt ]; then
                 print line } }' pytorch.txt
     echo
 fi
+
+if [ -f training.txt ]; then
+    echo "## Lesson 11: gradients that travel while others are computed"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](training.txt))."
+    echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
+    echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
+    echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
+            model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); layer = 4 * width * width
+            model = option("layers") " × " width; torch = /torchrun/
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
+            bucket = option("bucket", torch ? "25 MiB" : "one layer")
+            if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
+            if (bucket == "all") bucket = "all layers"
+            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+            if (ctas == 0) ctas = "NCCL decides" }
+        /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
+        /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
+        END { flush() }' training.txt
+    echo
+fi

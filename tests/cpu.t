@@ -89,7 +89,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $flags -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda one_device devices races)
+programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas one_device devices races)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -123,6 +123,9 @@ for program in "${alone[@]}"; do
 done
 if wanted cuda && [ -x cuda ]; then
     run 'cuda, 3 devices' env CPU_DEVICES=3 ./cuda
+fi
+if wanted cublas && [ -x cublas ]; then
+    run cublas ./cublas
 fi
 
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.

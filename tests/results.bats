@@ -131,3 +131,30 @@ END
     grep -q '^mpirun -np N 01-nccl-broadcast/broadcast: 2 runs .* 2 failed or hung' out/repeat.txt
     [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq $(($(printf '%s\n' [0-9][0-9]-*/*.c | wc -l) - 1)) ]
 }
+
+@test "training: lesson 11 on every model, PyTorch after it; a row for each" {
+    cat >bin/torchrun <<'END'
+#!/bin/sh
+echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
+echo 'computing only      10.000 ms a step'
+echo 'all-reduce only      2.000 ms'
+echo 'both                11.500 ms, 1.150 of computing only'
+echo 'hidden                0.25 of the shorter of the two'
+END
+    printf '#!/bin/sh\nexit 0\n' >bin/python3
+    chmod +x bin/torchrun bin/python3
+    STAGES='training write' run timeout 200 "$top/results/measure.sh" out
+    echo "$output"
+    [ "$status" -eq 0 ]
+    cat out/training.txt
+    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/training.txt)" -eq 12 ]
+    grep -qx '\$ env NCCL_MAX_CTAS=4 torchrun .* --layers 2 --width 48 --batch 16' out/training.txt
+    figures='[0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| -?[0-9.]+'
+    for row in 'one layer \| NCCL decides' 'one layer \| 8' 'one layer \| 2' '4 layers \| 4' 'all layers \| 4'; do
+        [ "$(grep -cE "^\| [42] × [34][28] \| 8 \| lesson 11 \| $row \| $figures \|$" out/README.md)" -eq 2 ]
+    done
+    row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
+    grep -qxF "| 4 × 32 | 8 | PyTorch DDP | 25 MiB | NCCL decides | $row" out/README.md
+    grep -qxF "| 2 × 48 | 8 | PyTorch DDP | 25 MiB | 4 | $row" out/README.md
+}

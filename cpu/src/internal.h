@@ -3,7 +3,7 @@
  *
  *   cuda.c, memory.c   the CUDA runtime's calls: devices, streams, events, memory
  *   ipc.c              memory that several processes use
- *   cublas.c           cuBLAS's: one vector added to another
+ *   cublas.c, blas.c   cuBLAS's calls, and the arithmetic behind them
  *   nccl.c             NCCL's calls: arguments checked, work queued
  *   queue.c            streams: operations in order, and what advances them
  *   carry.c            an operation of NCCL carried out, by MPI or inside the process
