@@ -36,11 +36,14 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    lesson_need_memory(bytes);
-    // Only the root has something to tell.
-    int *host = lesson_malloc(bytes), *buf;
+    // On the host: only the root has something to tell.
+    int *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = rank == 0 ? 42 : 0;
+
+    // On the GPU: the host knows the address and must not use it.
+    int *buf;
+    lesson_need_memory(bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&buf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(buf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before broadcast:", host, count, ncclInt32);
@@ -49,8 +52,7 @@ int main(int argc, char **argv) {
     // theirs; the same pointer twice means in place.
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race
-    // it.
+    // The call only queued the work: without this wait, the copy below would race it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, buf, bytes, cudaMemcpyDeviceToHost));

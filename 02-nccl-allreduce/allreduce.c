@@ -36,11 +36,14 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    lesson_need_memory(2 * bytes);
-    // Every rank brings ones, so the sum counts the ranks.
-    float *host = lesson_malloc(bytes), *sendbuf, *recvbuf;
+    // On the host: every rank brings ones, so the sum counts the ranks.
+    float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = 1;
+
+    // On the GPU: what it gives and what it gets.
+    float *sendbuf, *recvbuf;
+    lesson_need_memory(2 * bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
@@ -50,8 +53,7 @@ int main(int argc, char **argv) {
     CHECK_NCCL(
         ncclAllReduce(sendbuf, recvbuf, count, ncclFloat32, ncclSum, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race
-    // it.
+    // The call only queued the work: without this wait, the copy below would race it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, recvbuf, bytes, cudaMemcpyDeviceToHost));

@@ -86,8 +86,10 @@ headers := $(wildcard $(TOP)/common/*.h $(TOP)/[0-9][0-9]-*/*.h)
 
 # --- Rules ---------------------------------------------------------------------------
 
-# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all.
-programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard $(TOP)/[0-9][0-9]-*/*.c)))
+# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all, and the program of
+# common/cuda.md.
+programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
+    $(TOP)/[0-9][0-9]-*/*.c $(TOP)/common/cuda.c)))
 
 .DEFAULT_GOAL := all
 .PHONY: all announce clean-lesson

@@ -222,6 +222,15 @@ END
     expect 0 "OK: 2 ranks, all 200000000 elements as expected"
 }
 
+@test "the program of common/cuda.md" {
+    run timeout 60 "$top/common/cuda"
+    [ "$status" -eq 0 ]
+    [[ ${lines[-1]} =~ ^1000000\ elements\ copied\ within\ the\ GPU\ in\ [0-9]+\.[0-9]+\ ms,\ 0\ wrong$ ]]
+    CUDA_VISIBLE_DEVICES='' run timeout 60 "$top/common/cuda"
+    [ "$status" -eq 1 ]
+    [[ ${lines[-1]} == "CUDA says: no CUDA-capable device is detected" ]]
+}
+
 @test "without mpirun a lesson is one rank" {
     for lesson in 00-nccl-hello-world/hello $lessons; do
         run timeout 60 "$top/$lesson"

@@ -6,7 +6,8 @@
  * signatures are those that NVIDIA publishes, so a program that keeps to these calls
  * compiles unchanged against this header and against the CUDA Toolkit. "Device memory" is
  * host memory here, set apart from the rest; a stream is a queue that every wait
- * advances.
+ * advances. What device memory, a stream, an event and a kernel are stands in
+ * common/cuda.md.
  *
  * The rules in the comments come from the manual "CUDA Runtime API"; each group names the
  * page. Unless a comment says otherwise, a call returns cudaSuccess, sizes are in bytes,
@@ -314,7 +315,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
  * cudaErrorInvalidDevice. */
 
 /* Writes the number of devices: those in CUDA_VISIBLE_DEVICES if it is set, else
- * CPU_DEVICES, else one for each rank on this host (4 without MPI). None: writes 0 and
+ * CPU_DEVICES, else one for each rank on this node (4 without MPI). None: writes 0 and
  * returns cudaErrorNoDevice. */
 cudaError_t cudaGetDeviceCount(int *count);
 

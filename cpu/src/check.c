@@ -253,6 +253,34 @@ bool check_overlap(struct call *call) {
     return false;
 }
 
+/* NCCL User Guide, "Group Calls", "Management Of Multiple GPUs From One Thread": a call
+ * may wait for the other ranks before it returns, and then the thread never gets to
+ * theirs. */
+void check_one_by_one(const struct call *call, uint64_t batch) {
+    const struct ncclComm *comm = call->comm, *before = NULL;
+    for (const struct ncclComm *other = communicators; other && !before;
+         other = other->next)
+        if (other != comm && other->clique == comm->clique && other->batch &&
+            other->batch != batch && other->batch >> 32 == batch >> 32 &&
+            other->collectives >= call->facts.seq)
+            before = other;
+    if (!before || library.check == CHECK_OFF)
+        return;
+    char words[256], where[256];
+    struct text text = {0};
+    text_add(
+        &text,
+        "deadlock: one thread makes the calls of several ranks one after the other\n"
+        "  rank %d, GPU %d: %s at %s\n"
+        "  rank %d, GPU %d: has made its call before, and may wait in it for this one\n"
+        "  Hint: the calls for all GPUs of a thread go between ncclGroupStart and"
+        " ncclGroupEnd.\n"
+        "        The real NCCL may hang here.\n",
+        comm->rank, comm->device, facts_text(words, &call->facts),
+        site_text(where, call->site), before->rank, before->device);
+    report(&text, true);
+}
+
 /* --- Who uses a buffer, and when -------------------------------------------------- */
 
 static const char *does(bool write) {

@@ -83,6 +83,37 @@ static void at_exit(int status, void *unused) {
     unlock_library();
 }
 
+/* --- Several hosts on one machine ------------------------------------------------- */
+
+/* CPU_HOSTS=2 divides the ranks of a machine among so many pretended hosts: in blocks,
+ * the first ones to the first host; with CPU_HOSTS=2:cyclic in turn. Each has a name,
+ * devices and reports of its own; MPI_Get_processor_name and MPI_Comm_split_type tell the
+ * program (below). */
+static int hosts_here = 1, my_host;
+
+/* The ranks of this rank's host: of the machine, or of its part of it. */
+static MPI_Comm find_host(void) {
+    MPI_Comm machine, host;
+    int rank, nranks;
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                         &machine);
+    PMPI_Comm_rank(machine, &rank);
+    PMPI_Comm_size(machine, &nranks);
+    const char *asked = getenv("CPU_HOSTS");
+    int hosts = asked ? atoi(asked) : 1;
+    hosts_here = hosts < 1 ? 1 : hosts < nranks ? hosts : nranks;
+    if (hosts_here == 1)
+        return machine;
+    bool in_turn = strcmp(asked + strspn(asked, "0123456789"), ":cyclic") == 0;
+    my_host = in_turn ? rank % hosts_here : (int)((long)rank * hosts_here / nranks);
+    size_t length = strlen(library.host), room = 24; // of 31 that reports have
+    length = length < room ? length : room;
+    snprintf(library.host + length, sizeof library.host - length, "-%d", my_host);
+    PMPI_Comm_split(machine, my_host, 0, &host);
+    PMPI_Comm_free(&machine);
+    return host;
+}
+
 static int start_mpi(int *argc, char ***argv, int required, int *provided) {
     int level;
     // Two threads that take turns need more than MPI_Init promises.
@@ -93,14 +124,13 @@ static int start_mpi(int *argc, char ***argv, int required, int *provided) {
         *provided = level;
     if (result != MPI_SUCCESS)
         return result;
-    MPI_Comm host;
     library.job = (uint64_t)(now() * 1e9) ^ (uint64_t)getpid() << 40;
     PMPI_Bcast(&library.job, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     PMPI_Comm_dup(MPI_COMM_WORLD, &library.control);
     PMPI_Comm_dup(MPI_COMM_WORLD, &library.nursery);
     PMPI_Comm_rank(MPI_COMM_WORLD, &library.world);
     PMPI_Comm_size(MPI_COMM_WORLD, &library.nworld);
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm host = find_host();
     PMPI_Comm_size(host, &ranks_on_host);
     int first = library.world;
     PMPI_Bcast(&first, 1, MPI_INT, 0, host);
@@ -294,7 +324,20 @@ int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *out) {
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
     PUBLIC_CALL;
     meet_first(comm, "MPI_Comm_split_type", CALLER);
-    return PMPI_Comm_split_type(comm, type, key, info, out);
+    int result = PMPI_Comm_split_type(comm, type, key, info, out);
+    if (result != MPI_SUCCESS || type != MPI_COMM_TYPE_SHARED || hosts_here == 1)
+        return result;
+    MPI_Comm machine = *out;
+    result = PMPI_Comm_split(machine, my_host, key, out);
+    PMPI_Comm_free(&machine);
+    return result;
+}
+
+int MPI_Get_processor_name(char *name, int *length) {
+    if (hosts_here == 1)
+        return PMPI_Get_processor_name(name, length);
+    *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", library.host);
+    return MPI_SUCCESS;
 }
 
 static int peer_of(int rank) {

@@ -314,10 +314,12 @@ struct ncclComm {
     void *site, *end_site;
     const char *maker;
     bool destroyed, aborted, finalized;
-    bool *left;                    // which ranks have finalized, destroyed or aborted it
-    MPI_Comm mpi;                  // MPI_COMM_NULL: all its ranks are in this process
-    struct clique *clique;         // those ranks
-    struct stream *own;            // for calls that the program gives no stream
+    bool *left;            // which ranks have finalized, destroyed or aborted it
+    MPI_Comm mpi;          // MPI_COMM_NULL: all its ranks are in this process
+    struct clique *clique; // those ranks
+    bool all_at_once;   // made by ncclCommInitAll: its calls go with those of the others,
+    uint64_t batch;     // in one group; the newest collective's group or single call
+    struct stream *own; // for calls that the program gives no stream
     uint64_t calls, collectives;   // made so far
     uint64_t *sends, *receives;    // made so far, per peer
     uint64_t started, moved;       // collectives, in order
@@ -431,6 +433,7 @@ bool facts_agree(const struct facts *a, const struct facts *b);
 void check_mismatch(const struct facts *all, const bool *have, int n);
 void check_pair(const struct facts *mine, const struct facts *theirs); // send and receive
 bool check_overlap(struct call *call); // true if the call must not be carried out
+void check_one_by_one(const struct call *call, uint64_t batch);
 void check_race(struct op *op, struct stream *stream);
 void check_group_race(struct op *op); // between the calls of one group
 /* The host itself is about to do `what` ("frees") with these bytes. */

@@ -174,6 +174,9 @@ void call_number(struct call *call) {
 
 /* Queues the calls of a group: one operation on each stream that they name. */
 static void launch(struct call *calls) {
+    static _Atomic uint64_t threads;
+    static __thread uint64_t batch; // above, the thread's number
+    batch = batch ? batch + 1 : ++threads << 32;
     struct stream *used[64];
     struct op *ops[64];
     int n = 0;
@@ -184,6 +187,11 @@ static void launch(struct call *calls) {
         struct stream *stream = call->stream;
         if (!stream->capturing)
             call_number(call);
+        if (!stream->capturing && call->comm->all_at_once &&
+            !point_to_point(call->facts.kind)) {
+            check_one_by_one(call, batch);
+            call->comm->batch = batch;
+        }
         int i = 0;
         while (i < n && used[i] != stream)
             i++;
@@ -406,6 +414,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
         comms[i] = comm_create(id, i, ndev, world, devices ? devices[i] : i,
                                "ncclCommInitAll", CALLER);
         comms[i]->clique = clique;
+        comms[i]->all_at_once = ndev > 1;
     }
     free(world);
     return ncclSuccess;
