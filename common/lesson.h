@@ -480,27 +480,21 @@ LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
     snprintf(text, LESSON_WIDTH, "%.15g", value);
 }
 
-/* A value made by lesson_letter: A0, A1, … for rank 0, B0, B1, … for rank 1, AA0 for 26.
- */
+/* A 64-bit number as a letter for its upper half and the number in its lower one: A0, A1,
+ * … for 0, B0, B1, … for 1, AA0 for 26. */
 LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
-    unsigned long long bits = (unsigned long long)value, rank = bits >> 32;
+    unsigned long long bits = (unsigned long long)value, upper = bits >> 32;
     char letters[8];
     int used = 0;
-    for (rank++; rank > 0 && used < 7; rank = (rank - 1) / 26)
-        letters[used++] = (char)('A' + (rank - 1) % 26);
+    for (upper++; upper > 0 && used < 7; upper = (upper - 1) / 26)
+        letters[used++] = (char)('A' + (upper - 1) % 26);
     int length = 0;
     while (used > 0)
         text[length++] = letters[--used];
     snprintf(text + length, (size_t)(LESSON_WIDTH - length), "%llu", bits & 0xffffffff);
 }
 
-/* An element that says where it came from: the sender's rank, its place in the sender's
- * buffer. Fits a uint64_t and, exactly, a double. */
-LESSON_FUNCTION uint64_t lesson_letter(int rank, size_t index) {
-    return ((uint64_t)rank << 32) | (uint32_t)index;
-}
-
-/* The style of all cells of a lesson. */
+/* How the last table's values were written, and the verdict's are. */
 LESSON_FUNCTION void (*lesson_cell)(char *text, double value) = lesson_cell_number;
 
 LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t type) {
@@ -518,10 +512,12 @@ LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t
  *   title   the line above, for example "Before broadcast:"
  *   values  this rank's buffer, on the host: count elements of type
  * Above 16 elements the first and the last 4 are shown, with the number between them.
+ * Numbers are written as such, those of ncclUint64 as letters: lesson_cell_letter.
  * A collective call: every rank comes, rank 0 prints. */
 LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t count,
                                   ncclDataType_t type) {
     struct lesson_self self = lesson_self();
+    lesson_cell = type == ncclUint64 ? lesson_cell_letter : lesson_cell_number;
     bool cut = count > LESSON_CELLS;
     size_t shown = cut ? 2 * LESSON_EDGE : count, row = shown * LESSON_WIDTH;
     char *mine = lesson_malloc(row), *all = lesson_malloc(row * (size_t)self.nranks);

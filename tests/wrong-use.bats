@@ -146,7 +146,7 @@ failure() {
     expect 1 "FAILED: rank 2, element 3 is 42, expected 43"
     top=$BATS_TEST_TMPDIR ranks 2 broken
     expect 0 "OK: 2 ranks, all 8 elements as expected"
-    sed 's/lesson_letter((int)/lesson_letter(1 + (int)/' \
+    sed 's/letter((int)/letter(1 + (int)/' \
         "$top/04-all-to-all/all_to_all.c" >broken.c
     build broken
     top=$BATS_TEST_TMPDIR ranks 2 broken
