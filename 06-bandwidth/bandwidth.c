@@ -89,20 +89,19 @@ int main(int argc, char **argv) {
     // As long as the largest size that fits; the smaller ones use a part of them.
     report_fit(&report);
     const size_t room = report.room;
-    float *host = lesson_malloc(room), *sendbuf, *recvbuf;
-    ncclWindow_t sendwin = NULL, recvwin = NULL;
-    if (report.registered) {
+    float *host = lesson_malloc(room), *buffers[2];
+    ncclWindow_t windows[2] = {NULL, NULL};
+    for (int b = 0; b < 2; b++) {
+        if (!report.registered) {
+            CHECK_CUDA(cudaMalloc((void **)&buffers[b], room));
+            continue;
+        }
         // NCCL knows these buffers on all ranks, so that a GPU can write into another's.
-        CHECK_NCCL(ncclMemAlloc((void **)&sendbuf, room));
-        CHECK_NCCL(ncclMemAlloc((void **)&recvbuf, room));
-        CHECK_NCCL(ncclCommWindowRegister(c.comm, sendbuf, room, &sendwin,
+        CHECK_NCCL(ncclMemAlloc((void **)&buffers[b], room));
+        CHECK_NCCL(ncclCommWindowRegister(c.comm, buffers[b], room, &windows[b],
                                           NCCL_WIN_COLL_SYMMETRIC));
-        CHECK_NCCL(ncclCommWindowRegister(c.comm, recvbuf, room, &recvwin,
-                                          NCCL_WIN_COLL_SYMMETRIC));
-    } else {
-        CHECK_CUDA(cudaMalloc((void **)&sendbuf, room));
-        CHECK_CUDA(cudaMalloc((void **)&recvbuf, room));
     }
+    float *sendbuf = buffers[0], *recvbuf = buffers[1];
     for (size_t i = 0; i < room / sizeof(float); i++)
         host[i] = value(c.rank, i);
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, room, cudaMemcpyHostToDevice, c.stream));
@@ -183,16 +182,13 @@ int main(int argc, char **argv) {
     const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.
-    if (report.registered) {
-        if (recvwin) // NULL: NCCL had no use for it
-            CHECK_NCCL(ncclCommWindowDeregister(c.comm, recvwin));
-        if (sendwin)
-            CHECK_NCCL(ncclCommWindowDeregister(c.comm, sendwin));
-        CHECK_NCCL(ncclMemFree(recvbuf));
-        CHECK_NCCL(ncclMemFree(sendbuf));
-    } else {
-        CHECK_CUDA(cudaFree(recvbuf));
-        CHECK_CUDA(cudaFree(sendbuf));
+    for (int b = 1; b >= 0; b--) {
+        if (windows[b]) // NULL: not registered, or NCCL had no use for it
+            CHECK_NCCL(ncclCommWindowDeregister(c.comm, windows[b]));
+        if (report.registered)
+            CHECK_NCCL(ncclMemFree(buffers[b]));
+        else
+            CHECK_CUDA(cudaFree(buffers[b]));
     }
     free(host);
     CHECK_CUDA(cudaStreamDestroy(c.stream));

@@ -3,7 +3,6 @@
  *
  *     mpirun -np 4 ./overlap [--bucket BYTES] [--ctas N] [--time] [--layers L] … [-h]
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
 

@@ -123,7 +123,7 @@ ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
 endif
 
 # Where the sums are made: -O2 would make them one by one. Products are rounded before they
-# are added, on every processor: else ranks on different hosts would differ in the last bit.
+# are added, on every processor: else ranks on different machines would differ in the last bit.
 $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 -fwrapv $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@

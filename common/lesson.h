@@ -70,27 +70,27 @@ enum { LESSON_CPU_BUILD = 1 };
 enum { LESSON_CPU_BUILD = 0 };
 #endif
 
-/* This rank's number and host; rank 0 of 1 as long as MPI has not started. */
+/* This rank's number and machine; rank 0 of 1 as long as MPI has not started. */
 struct lesson_self {
     int rank, nranks;
-    char host[MPI_MAX_PROCESSOR_NAME];
+    char machine[MPI_MAX_PROCESSOR_NAME];
 };
 
 LESSON_FUNCTION struct lesson_self lesson_self(void) {
-    struct lesson_self self = {0, 1, "this host"};
+    struct lesson_self self = {0, 1, "this machine"};
     int started = 0, ended = 0, length;
     MPI_Initialized(&started);
     MPI_Finalized(&ended);
     if (started && !ended) {
         MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
         MPI_Comm_size(MPI_COMM_WORLD, &self.nranks);
-        MPI_Get_processor_name(self.host, &length);
-        self.host[strcspn(self.host, ".")] = '\0';
+        MPI_Get_processor_name(self.machine, &length);
+        self.machine[strcspn(self.machine, ".")] = '\0';
     }
     return self;
 }
 
-/* Whether no other rank of this host has failed: the first makes a file in the folder
+/* Whether no other rank of this machine has failed: the first makes a file in the folder
  * that the launcher gives a job, and removes with it. */
 LESSON_FUNCTION bool lesson_first_to_fail(void) {
     const char *folder = getenv("PMIX_SERVER_TMPDIR");
@@ -107,9 +107,9 @@ LESSON_FUNCTION void lesson_pause(double seconds) {
         ;
 }
 
-/* Prints "rank R on HOST: " and the message to stderr, and ends the job with exit code 1.
- * A failure that several ranks share is printed once: lower ranks have a start, the first
- * of a host speaks, and its MPI_Abort ends the others. */
+/* Prints "rank R on MACHINE: " and the message to stderr, and ends the job with exit
+ * code 1. A failure that several ranks share is printed once: lower ranks have a start,
+ * the first of a machine speaks, and its MPI_Abort ends the others. */
 LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     struct lesson_self self = lesson_self();
     if (self.nranks > 1) {
@@ -123,7 +123,7 @@ LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fflush(stdout);
-    fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.host, text);
+    fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.machine, text);
     fflush(stderr);
     int started = 0, ended = 0;
     MPI_Initialized(&started);
@@ -151,9 +151,9 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
                                                   const char *file, int line) {
     const char *hint = "";
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
-        hint =
-            "\n  Hint: this host has no GPU that CUDA can use, or its driver is too old."
-            "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
+        hint = "\n  Hint: this machine has no GPU that CUDA can use, or its driver is "
+               "too old."
+               "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
     lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, lesson_base(file),
@@ -361,25 +361,25 @@ LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
 /* --- GPUs and memory -------------------------------------------------------------- */
 
 struct lesson_gpu {
-    char host[MPI_MAX_PROCESSOR_NAME];
+    char machine[MPI_MAX_PROCESSOR_NAME];
     char bus_id[32];
     int device, ndevices;
 };
 
 LESSON_FUNCTION bool lesson_same_gpu(const struct lesson_gpu *a,
                                      const struct lesson_gpu *b) {
-    return strcmp(a->host, b->host) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
+    return strcmp(a->machine, b->machine) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
 }
 
-/* How many ranks share this host's memory; known after lesson_one_gpu_per_rank. */
+/* How many ranks share this machine's memory; known after lesson_one_gpu_per_rank. */
 LESSON_FUNCTION int lesson_ranks_here = 1;
 
-/* Ends the job with exit code 1 and one message if two ranks of a host are bound to the
- * same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
+/* Ends the job with exit code 1 and one message if two ranks of a machine are bound to
+ * the same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
 LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
     struct lesson_self self = lesson_self();
     struct lesson_gpu mine = {.device = -1}, *all;
-    memcpy(mine.host, self.host, sizeof mine.host);
+    memcpy(mine.machine, self.machine, sizeof mine.machine);
     CHECK_CUDA(cudaGetDevice(&mine.device));
     CHECK_CUDA(cudaGetDeviceCount(&mine.ndevices));
     CHECK_CUDA(cudaDeviceGetPCIBusId(mine.bus_id, sizeof mine.bus_id, mine.device));
@@ -390,7 +390,7 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
                             MPI_COMM_WORLD));
     lesson_ranks_here = 0;
     for (int i = 0; i < self.nranks; i++)
-        lesson_ranks_here += strcmp(all[i].host, self.host) == 0;
+        lesson_ranks_here += strcmp(all[i].machine, self.machine) == 0;
     // NCCL 2.30 and newer allow it when they are told to.
     const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     int first = -1;
@@ -403,7 +403,7 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
             const struct lesson_gpu *gpu = &all[first];
             int ranks_there = 0, last = first;
             for (int i = 0; i < self.nranks; i++) {
-                ranks_there += strcmp(all[i].host, gpu->host) == 0;
+                ranks_there += strcmp(all[i].machine, gpu->machine) == 0;
                 last = lesson_same_gpu(&all[i], gpu) ? i : last;
             }
             fprintf(stderr, "ranks %d", first);
@@ -413,19 +413,20 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
             fprintf(stderr,
                     " on %s are bound to the same GPU, number %d (%s);"
                     " NCCL wants one GPU per rank.\n",
-                    gpu->host, gpu->device, gpu->bus_id);
+                    gpu->machine, gpu->device, gpu->bus_id);
             if (ranks_there > gpu->ndevices)
                 fprintf(stderr,
-                        "  Hint: this host shows %d GPU%s: at most -np %d here,"
-                        " or more hosts.\n",
+                        "  Hint: this machine shows %d GPU%s: at most -np %d here,"
+                        " or more nodes.\n",
                         gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
             else
                 fprintf(
                     stderr,
-                    "  Hint: the host has GPUs enough for its %d ranks. Every rank calls"
+                    "  Hint: the machine has GPUs enough for its %d ranks. Every rank "
+                    "calls"
                     " cudaSetDevice(rank %% deviceCount),\n"
-                    "        and for that the ranks of a host must follow one another:"
-                    " place them host by host\n"
+                    "        and for that the ranks of a machine must follow one another:"
+                    " place them node by node\n"
                     "        (srun --distribution=block, mpirun --map-by slot).\n",
                     ranks_there);
         }
@@ -446,7 +447,8 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
 }
 
-/* Bytes of host memory that Linux can still give, shared among the ranks of the host. */
+/* Bytes of host memory that Linux can still give, shared among the ranks of the machine.
+ */
 LESSON_FUNCTION double lesson_host_memory(void) {
     double kilobytes = 1e15; // elsewhere: malloc decides
     char line[128];
@@ -555,17 +557,21 @@ LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t 
     free(all);
 }
 
-/* Prints one line of text (at most 255 characters) per rank, in rank order. */
+/* Prints one line of text per rank, in rank order. */
 LESSON_FUNCTION void lesson_print_in_order(const char *line) {
-    enum { LINE = 256 };
     struct lesson_self self = lesson_self();
-    char mine[LINE], *all = lesson_malloc(LINE * (size_t)self.nranks);
-    snprintf(mine, sizeof mine, "%s", line);
-    CHECK_MPI(MPI_Gather(mine, LINE, MPI_CHAR, all, LINE, MPI_CHAR, 0, MPI_COMM_WORLD));
+    int longest, length = (int)strlen(line) + 1;
+    CHECK_MPI(MPI_Allreduce(&length, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    char *mine = lesson_malloc((size_t)longest);
+    char *all = lesson_malloc((size_t)longest * (size_t)self.nranks);
+    memcpy(mine, line, (size_t)length);
+    CHECK_MPI(
+        MPI_Gather(mine, longest, MPI_CHAR, all, longest, MPI_CHAR, 0, MPI_COMM_WORLD));
     for (int r = 0; self.rank == 0 && r < self.nranks; r++)
-        printf("%s\n", all + (size_t)r * LINE);
+        printf("%s\n", all + (size_t)r * (size_t)longest);
     fflush(stdout);
     free(all);
+    free(mine);
 }
 
 /* --- The verdict ------------------------------------------------------------------ */

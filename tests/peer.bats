@@ -69,7 +69,7 @@ GPU 1 - -" ]
     table 'Directly, GB/s' | grep -qE '^GPU 1 +[0-9.]+ +-$'
 }
 
-@test "two hosts: only NCCL goes from one to the other" {
+@test "two machines: only NCCL goes from one to the other" {
     on_gpus && skip "of the CPU build"
     CPU_HOSTS=2 ranks 4 $peer -n 100
     expect 0 "OK: 4 ranks, all $(((4 + 4 + 12) * 100)) elements as expected"
@@ -81,7 +81,7 @@ GPU 1 - -" ]
     table 'By NCCL, GB/s' | head -n 1 | grep -qE '^GPU 0 +-( +[0-9.]+){3}$'
 }
 
-@test "a handle of another host opens nothing" {
+@test "a handle of another machine opens nothing" {
     on_gpus && skip "of the CPU build"
     cat >"$BATS_TEST_TMPDIR/far.c" <<'END'
 #include "lesson.h"

@@ -87,15 +87,15 @@ failure() {
         on_gpus || export CPU_DEVICES=4
         ranks $((2 * gpus)) "$lesson"
         failure "ranks 0 and $gpus on" "bound to the same GPU, number 0 (0000:" \
-            "NCCL wants one GPU per rank" "at most -np $gpus here, or more hosts"
+            "NCCL wants one GPU per rank" "at most -np $gpus here, or more nodes"
         ! on_gpus || break # where every run takes seconds
     done
 }
 
 @test "GPUs enough, but two ranks on one" {
-    on_gpus && skip "needs a host whose ranks are not in one block"
+    on_gpus && skip "needs a machine whose ranks are not in one block"
     CPU_DEVICES=2 CUDA_VISIBLE_DEVICES=3,3 ranks 2 01-nccl-broadcast/broadcast
-    failure "ranks 0 and 1 on" "place them host by host"
+    failure "ranks 0 and 1 on" "place them node by node"
 }
 
 @test "NCCL_MULTI_RANK_GPU_ENABLE=1 leaves it to NCCL" {
