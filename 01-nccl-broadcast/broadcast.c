@@ -36,6 +36,9 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
+    lesson_need_memory(bytes);
+
     // On the host: only the root has something to tell.
     int *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
@@ -43,7 +46,6 @@ int main(int argc, char **argv) {
 
     // On the GPU: the host knows the address and must not use it.
     int *buf;
-    lesson_need_memory(bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&buf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(buf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before broadcast:", host, count, ncclInt32);

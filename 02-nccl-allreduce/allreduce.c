@@ -36,6 +36,9 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
+    lesson_need_memory(2 * bytes);
+
     // On the host: every rank brings ones, so the sum counts the ranks.
     float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
@@ -43,7 +46,6 @@ int main(int argc, char **argv) {
 
     // On the GPU: what it gives and what it gets.
     float *sendbuf, *recvbuf;
-    lesson_need_memory(2 * bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));

@@ -37,6 +37,9 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
+    lesson_need_memory(2 * bytes + part_bytes);
+
     // Rank 0 brings 1, 2, 3, …; rank 1 brings 2, 3, 4, …: no two sums are alike.
     int64_t *host = lesson_malloc(bytes);
     for (size_t i = 0; i < total; i++)
@@ -44,7 +47,6 @@ int main(int argc, char **argv) {
 
     // On the GPU: what it brings, its part of the sum, and all parts.
     int64_t *sendbuf, *chunk, *recvbuf;
-    lesson_need_memory(2 * bytes + part_bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&chunk, part_bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));

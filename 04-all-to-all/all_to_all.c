@@ -43,6 +43,9 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
+    lesson_need_memory(2 * bytes);
+
     // Rank 0 holds A0, A1, A2, …; rank 1 holds B0, B1, B2, …: block j is for rank j.
     uint64_t *host = lesson_malloc(bytes);
     for (size_t i = 0; i < total; i++)
@@ -50,7 +53,6 @@ int main(int argc, char **argv) {
 
     // On the GPU: two buffers, since a block must not be overwritten before it is sent.
     uint64_t *sendbuf, *recvbuf;
-    lesson_need_memory(2 * bytes); // ends with a message if the GPU has less
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
