@@ -124,9 +124,11 @@ int main(int argc, char **argv) {
             CHECK_NCCL(op->queue(&c, sendbuf, recvbuf));
             CHECK_CUDA(cudaStreamSynchronize(c.stream));
             CHECK_CUDA(cudaMemcpy(host, recvbuf, bytes, cudaMemcpyDeviceToHost));
-            for (size_t i = 0; i < c.count; i++)
-                if (op->result(&c, i) != any)
-                    lesson_expect(i, (double)host[i], (double)op->result(&c, i));
+            for (size_t i = 0; i < c.count; i++) {
+                const float expected = op->result(&c, i);
+                if (expected != any)
+                    lesson_expect(i, (double)host[i], (double)expected);
+            }
 
             // Warm up: a GPU that has idled is slow for a moment. These batches do not
             // count, but they tell how many operations are enough for one.

@@ -134,6 +134,20 @@ failure() {
         "CUDA says: invalid device ordinal (cudaErrorInvalidDevice)"
 }
 
+@test "a call of MPI's that fails is explained as well, by every lesson" {
+    on_gpus && skip "one build is enough"
+    cd "$BATS_TEST_TMPDIR"
+    sed 's/MPI_BYTE, 0, MPI_COMM_WORLD/MPI_BYTE, 99, MPI_COMM_WORLD/' \
+        "$top/01-nccl-broadcast/broadcast.c" >broken.c
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 2 broken
+    failure "rank 0 on " "MPI_Bcast(&id, sizeof id, MPI_BYTE, 99, MPI_COMM_WORLD) failed at broken.c:" \
+        "MPI says: MPI_ERR_ROOT"
+    for program in "$top"/[0-9][0-9]-*/*.c; do
+        grep -A 2 'MPI_Init(' "$program" | grep -q 'MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)'
+    done
+}
+
 @test "a wrong result: FAILED names the first, and counts the others" {
     on_gpus && skip "one build is enough"
     cd "$BATS_TEST_TMPDIR"
