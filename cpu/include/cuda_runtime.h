@@ -392,8 +392,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr,
                                       int srcDevice, int dstDevice);
 
 /* ---------------------------------------------------------------- other processes
- * CUDA Runtime API, Device Management: memory of one process that others of the same machine
- * open, and use as if it were theirs. */
+ * CUDA Runtime API, Device Management: memory of one process that others of the same
+ * machine open, and use as if it were theirs. */
 
 /* Writes a handle of the allocation that `devPtr` lies in, for other processes. It may be
  * asked for more than once, and needs not be given back. Memory that cudaMalloc did not
