@@ -40,7 +40,7 @@ help:
 define demo_run
 printf '\n$$ mpirun -np 4 %s\n' '$(strip $(1))'; mpirun --oversubscribe -np 4 $(strip $(1)) || exit 1;
 endef
-# A word from the last lesson; all of it takes a minute.
+# One operation of lesson 06: all of them take a minute.
 demo_bandwidth := --op all_reduce
 
 demo:

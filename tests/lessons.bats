@@ -21,6 +21,7 @@ elements() { # of all ranks together that a lesson checks with -n COUNT on N ran
     for n in $(rank_counts); do
         some=$counts
         thorough "$n" || some=1000
+        on_gpus || [ "$n" -eq 3 ] || [ "$n" -eq 8 ] || some='17 1000'
         for lesson in $lessons; do
             for count in $some; do
                 echo "$lesson: $n ranks, -n $count"

@@ -15,7 +15,7 @@ setup() {
     true
 }
 
-# usage_error LESSON MESSAGE ARGUMENT…
+# usage_error LESSON MESSAGE ARGUMENT…: one rank speaks for all of them.
 usage_error() {
     local lesson=$1 message=$2
     shift 2
@@ -25,24 +25,25 @@ usage_error() {
 
 @test "counts that are none" {
     for lesson in $lessons; do
-        usage_error "$lesson" "-n 0 is less than 1" -n 0
-        usage_error "$lesson" "-n abc is not a whole number" -n abc
+        misuse "$lesson" "-n 0 is less than 1" -n 0
+        misuse "$lesson" "-n abc is not a whole number" -n abc
     done
     lesson=02-nccl-allreduce/allreduce
-    usage_error $lesson "-n -5 is less than 1" -n -5
-    usage_error $lesson "-n 4x is not a whole number" -n 4x
-    usage_error $lesson "-n 1.5 is not a whole number" -n 1.5
-    usage_error $lesson "-n  is not a whole number" -n ""
-    usage_error $lesson "-n 99999999999999999999 is too large" -n 99999999999999999999
-    usage_error $lesson "-n needs a number" -n
+    usage_error $lesson "-n abc is not a whole number" -n abc
+    misuse $lesson "-n -5 is less than 1" -n -5
+    misuse $lesson "-n 4x is not a whole number" -n 4x
+    misuse $lesson "-n 1.5 is not a whole number" -n 1.5
+    misuse $lesson "-n  is not a whole number" -n ""
+    misuse $lesson "-n 99999999999999999999 is too large" -n 99999999999999999999
+    misuse $lesson "-n needs a number" -n
 }
 
 @test "unknown options and extra arguments" {
     for lesson in 00-nccl-hello-world/hello $lessons; do
-        usage_error "$lesson" "unknown option -x" -x
-        usage_error "$lesson" "unknown argument 7" 7
+        misuse "$lesson" "unknown option -x" -x
+        misuse "$lesson" "unknown argument 7" 7
     done
-    usage_error 00-nccl-hello-world/hello "unknown option -n" -n 4
+    misuse 00-nccl-hello-world/hello "unknown option -n" -n 4
     usage_error 01-nccl-broadcast/broadcast "unknown argument 5" -n 4 5
 }
 
