@@ -70,12 +70,8 @@ LESSON_FUNCTION size_t network_weights(const struct network *n) {
     return n->layers * n->width * n->width;
 }
 
-/* Allocates the whole model, and room for so many samples at a time. The momentum is 0.
- */
-LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
-    const size_t one = n->width * n->width, model = network_weights(n) * sizeof(float);
-    const size_t sample = n->width * sizeof(float);
-    const size_t bytes = 3 * model + (n->layers + 2) * samples * sample;
+/* Ends the job unless the GPU has so many bytes free. */
+LESSON_FUNCTION void network_need(size_t bytes) {
     size_t free_bytes, total_bytes;
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     if (bytes > free_bytes)
@@ -84,6 +80,39 @@ LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
             " of %.5g GB\n  Hint: choose fewer --layers, a smaller --width or"
             " --batch.",
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
+}
+
+/* Bytes that network_malloc_samples takes. */
+LESSON_FUNCTION size_t network_samples_bytes(const struct network *n, size_t samples) {
+    return (n->layers + 2) * samples * n->width * sizeof(float);
+}
+
+/* Allocates room for so many samples at a time, without weights: for a rank that keeps
+ * these in a way of its own. */
+LESSON_FUNCTION void network_malloc_samples(struct network *n, size_t samples) {
+    const size_t bytes = samples * n->width * sizeof(float);
+    for (size_t l = 0; l <= n->layers; l++)
+        CHECK_CUDA(cudaMalloc((void **)&n->activation[l], bytes));
+    CHECK_CUDA(cudaMalloc((void **)&n->wanted, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&n->distance, n->steps * sizeof(float)));
+    CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
+    // What was set to 0, here or before, was set in the default stream: other streams do
+    // not wait for that.
+    CHECK_CUDA(cudaDeviceSynchronize());
+}
+
+LESSON_FUNCTION void network_free_samples(struct network *n) {
+    CHECK_CUDA(cudaFree(n->distance));
+    CHECK_CUDA(cudaFree(n->wanted));
+    for (size_t l = 0; l <= n->layers; l++)
+        CHECK_CUDA(cudaFree(n->activation[l]));
+}
+
+/* Allocates the whole model, and room for so many samples at a time. The momentum is 0.
+ */
+LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
+    const size_t one = n->width * n->width, model = network_weights(n) * sizeof(float);
+    network_need(3 * model + network_samples_bytes(n, samples));
     CHECK_CUDA(cudaMalloc((void **)&n->weight[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->gradient[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->momentum[0], model));
@@ -93,20 +122,11 @@ LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
         n->gradient[l] = n->gradient[0] + l * one;
         n->momentum[l] = n->momentum[0] + l * one;
     }
-    for (size_t l = 0; l <= n->layers; l++)
-        CHECK_CUDA(cudaMalloc((void **)&n->activation[l], samples * sample));
-    CHECK_CUDA(cudaMalloc((void **)&n->wanted, samples * sample));
-    CHECK_CUDA(cudaMalloc((void **)&n->distance, n->steps * sizeof(float)));
-    CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
-    // These were set in the default stream, which other streams do not wait for.
-    CHECK_CUDA(cudaDeviceSynchronize());
+    network_malloc_samples(n, samples); // and waits for the 0 above
 }
 
 LESSON_FUNCTION void network_free(struct network *n) {
-    CHECK_CUDA(cudaFree(n->distance));
-    CHECK_CUDA(cudaFree(n->wanted));
-    for (size_t l = 0; l <= n->layers; l++)
-        CHECK_CUDA(cudaFree(n->activation[l]));
+    network_free_samples(n);
     CHECK_CUDA(cudaFree(n->momentum[0]));
     CHECK_CUDA(cudaFree(n->gradient[0]));
     CHECK_CUDA(cudaFree(n->weight[0]));
