@@ -3,7 +3,6 @@
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
 
@@ -99,8 +98,7 @@ static void train(struct training *t, size_t step) {
             network_backward(t->blas, w, w, share, weights(t, use), n->activation[l + 1],
                              n->activation[l]);
     }
-    // Layer 0's is the last to leave. Each rank updates what it keeps, and nobody else
-    // does that.
+    // Layer 0's is the last to leave. Each rank updates what it keeps, and no other does.
     wait_for(t, SCATTERED);
     for (size_t l = 0; l < n->layers; l++)
         network_update(t->blas, n, t->shard, n->gradient[l], n->momentum[l],
@@ -130,8 +128,7 @@ static size_t kept(const struct training *t, size_t stage) {
                             (stage < 1 ? whole : part));
 }
 
-/* How long a step takes without communication, and with it: in turns, so that what
- * happens to the machine meanwhile happens to both. */
+/* Times a step without communication and with it, in turns: the machine may change. */
 static void measure(struct training *t) {
     enum { STEPS = 10 };
     struct stopwatch watches[2] = {{0}};
@@ -206,9 +203,8 @@ int main(int argc, char **argv) {
     network_malloc_samples(n, t.share); // and waits for the 0 above
 
     // All ranks know the first weights (the seed is the same), and each keeps its shards.
-    // What a shard has beyond the end of its layer is never computed with.
     float *result = lesson_malloc((count + t.layer) * sizeof(float));
-    memset(result + count, 0, t.layer * sizeof(float));
+    memset(result + count, 0, t.layer * sizeof(float)); // what fills up the last shards
     network_first(n, 0, result);
     for (size_t l = 0; l < n->layers; l++)
         CHECK_CUDA(cudaMemcpyAsync(n->weight[l], result + l * one + rank * t.shard,
