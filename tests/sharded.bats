@@ -71,7 +71,7 @@ learns() {
         awk '/^computing only +[0-9]+\.[0-9]+ ms a step$/ { c = $3 }
             /^both +[0-9]+\.[0-9]+ ms, [0-9.]+ of computing only$/ { b = $2; ratio = $4 }
             END { if (!c || !b) exit 1; if (c < 0.05) exit 0
-                d = b / c - ratio; exit !(d * d < 0.02 * 0.02) }' <<<"$out"
+                d = b / c / ratio - 1; exit !(d * d < 0.02 * 0.02) }' <<<"$out"
     done
     learns 1 3 3 16
     [ "$(grep -cE '^(computing|both)' <<<"$out")" -eq 0 ]
