@@ -81,6 +81,9 @@ cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(ncc
 lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
 lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
 
+# What a lesson may include: common/, and its own folder.
+headers := $(wildcard $(TOP)/common/*.h $(TOP)/[0-9][0-9]-*/*.h)
+
 # --- Rules ---------------------------------------------------------------------------
 
 # PROGRAM is set by a lesson's Makefile; the top Makefile builds them all.
@@ -104,7 +107,7 @@ ifneq ($(needs_build),)
   endif
 endif
 
-$(programs): %: %.c $(wildcard $(TOP)/common/*.h) $(config_file) $(lesson_library) | announce
+$(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))

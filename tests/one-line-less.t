@@ -80,9 +80,10 @@ sub problem {
 my $dir   = tempdir('one-line-less-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $flags = cpu_flags();
 
+# The program as it is lies in $home, with the headers that it has beside it.
 sub compile {
-    my ($source, $binary) = @_;
-    my $said = `$mpicc -std=c11 -O2 -Wall -Wextra -I'$top/common' '$source' $flags -o '$binary' 2>&1`;
+    my ($source, $home, $binary) = @_;
+    my $said = `$mpicc -std=c11 -O2 -Wall -Wextra -I'$top/common' -I'$home' '$source' $flags -o '$binary' 2>&1`;
     return ($? == 0, $said =~ /used uninitialized/ ? 1 : 0);
 }
 
@@ -101,7 +102,7 @@ sub check_variant {
 
     open my $tap, '>', $file or die "$file: $!\n";
     my $what = "$variant->{name} without $variant->{text}";
-    my ($compiles, $warned) = compile($source, "$base/variant");
+    my ($compiles, $warned) = compile($source, dirname($variant->{path}), "$base/variant");
     if (!$compiles) {
         print $tap "ok $what # SKIP does not compile\n";
         close $tap;
@@ -137,7 +138,7 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     next if !@found;
     my $whole = "$dir/whole-" . basename($path, '.c');
     my %expected;
-    my ($compiles) = compile($path, $whole);
+    my ($compiles) = compile($path, dirname($path), $whole);
     if (!$compiles) {
         $number++;
         $failed++;
