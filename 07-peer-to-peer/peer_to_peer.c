@@ -83,14 +83,15 @@ int main(int argc, char **argv) {
         const bool near = strcmp(cards[to].machine, mine.machine) == 0;
         snprintf(row[to], CELL, "%s", to == rank ? "-" : near ? "not seen" : "far away");
         access[to] = near; // of a GPU that this process does not see, nobody can say
-        there[to] = -1;
-        if (!near || to == rank)
-            continue;
-        if (cudaDeviceGetByPCIBusId(&there[to], cards[to].bus_id) != cudaSuccess) {
-            cudaGetLastError(); // takes the error back: this was a question
+        if (!near ||
+            cudaDeviceGetByPCIBusId(&there[to], cards[to].bus_id) != cudaSuccess) {
             there[to] = -1;
-            continue;
+            cudaGetLastError(); // takes the error back: this was a question
         }
+        if (to == rank && there[to] != device)
+            lesson_fail("its own GPU is not where its card says");
+        if (to == rank || there[to] < 0)
+            continue;
         CHECK_CUDA(cudaDeviceCanAccessPeer(&access[to], device, there[to]));
         CHECK_CUDA(cudaDeviceGetP2PAttribute(&rating, cudaDevP2PAttrPerformanceRank,
                                              device, there[to]));

@@ -9,7 +9,8 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lesson 11, and PyTorch's DDP beside it; six minutes
+#       training  not among them: lessons 11 to 13, and PyTorch's DDP, FSDP and all_to_all_single
+#                 beside them
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone
@@ -39,7 +40,7 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
-    models='4:32:8 2:48:8'
+    models='4:32:8 2:48:8' tokens='16:8 48:40'
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     copy=100000 by_transport=16K
     export OMPI_MCA_mpi_yield_when_idle=1
@@ -49,6 +50,7 @@ else
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
+    tokens='64:128 1024:1024 2048:4096 4096:8192' # width, tokens a rank
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
     copy=100000000 by_transport=256M
 fi
@@ -349,6 +351,49 @@ training() {
     done
 }
 
+# Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
+training_sharded() {
+    local model layers width share stage program=12-sharded/sharded
+    fresh sharded.txt
+    for model in $models; do
+        IFS=: read -r layers width share <<<"$model"
+        model="--layers $layers --width $width --batch $((share * gpus))"
+        for stage in 3 2 1; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/sharded.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
+        done
+        torchrun_gpus || continue
+        for stage in 3 2; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/sharded.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
+                results/fsdp.py $model --stage $stage
+        done
+    done
+}
+
+# Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
+training_experts() {
+    local size width share load program=13-experts/experts
+    fresh experts.txt
+    for size in $tokens; do
+        IFS=: read -r width share <<<"$size"
+        size="--width $width --batch $((share * gpus))"
+        for load in even uneven one; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/experts.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
+            # shellcheck disable=SC2086 # words
+            ! torchrun_gpus || keep "$out/experts.txt" 120 torchrun --standalone \
+                --nproc_per_node="$gpus" results/experts.py $size --load $load
+        done
+    done
+}
+
+# Whether PyTorch is there, and sees the GPUs.
+torchrun_gpus() {
+    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
+    { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } >/dev/null 2>&1
+}
+
 # --- What only has to be right ----------------------------------------------------------------
 
 every_lesson() {
@@ -518,7 +563,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && training
+        say 'training' && training && training_sharded && training_experts
         ;;
     write)
         write_readme

@@ -355,3 +355,53 @@ if [ -f training.txt ]; then
         END { flush() }' training.txt
     echo
 fi
+
+if [ -f sharded.txt ]; then
+    echo "## Lesson 12: weights, gradients and momentum in shards"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](sharded.txt)). *Kept* is what a"
+    echo "rank has in memory of weights, gradients and momentum, with the layers in use. *Computing only* is"
+    echo "a step without communication, measured in turns with a training step. PyTorch is \`fully_shard\` on"
+    echo "the same model, right after; there computing only has the whole update."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
+            model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
+        /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
+        /^both/ { both = $2; ratio = $4 }
+        END { flush() }' sharded.txt
+    echo
+fi
+
+if [ -f experts.txt ]; then
+    echo "## Lesson 13: tokens to their experts and back"
+    echo
+    echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
+    echo "and the bytes that all ranks send ([output](experts.txt)). Both in turns; PyTorch right after,"
+    echo "with as many tokens for each rank."
+    echo
+    awk '
+        function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
+            width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
+        function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); load = option("load")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
+        /^counts first/ { first = $3; bytes = $(NF - 1) }
+        /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
+        END { flush() }' experts.txt
+    echo
+fi

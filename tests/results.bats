@@ -132,10 +132,18 @@ END
     [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq $(($(printf '%s\n' [0-9][0-9]-*/*.c | wc -l) - 1)) ]
 }
 
-@test "training: lesson 11 on every model, PyTorch after it; a row for each" {
+@test "training: lessons 11, 12 and 13, PyTorch after each; a row for each" {
     cat >bin/torchrun <<'END'
 #!/bin/sh
 echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
+case $* in
+*experts.py*)
+    echo 'counts first     0.125 ms a layer, there and back; all ranks send 4096 bytes'
+    echo 'padded           0.100 ms, 0.800 of that; capacity 3, so 6144 bytes'
+    exit
+    ;;
+*fsdp.py*) echo 'this is stage 3:          1234567 bytes measured' ;;
+esac
 echo 'computing only      10.000 ms a step'
 echo 'all-reduce only      2.000 ms'
 echo 'both                11.500 ms, 1.150 of computing only'
@@ -157,4 +165,12 @@ END
     row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
     grep -qxF "| 4 × 32 | 8 | PyTorch DDP | 25 MiB | NCCL decides | $row" out/README.md
     grep -qxF "| 2 × 48 | 8 | PyTorch DDP | 25 MiB | 4 | $row" out/README.md
+    [ "$(grep -c '^OK: 2 ranks' out/sharded.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/experts.txt)" -eq 6 ]
+    for row in '4 × 32 \| 8 \| lesson 12 \| 3' '4 × 32 \| 8 \| lesson 12 \| 1' '2 × 48 \| 8 \| PyTorch FSDP \| 2'; do
+        [ "$(grep -cE "^\| $row \| [0-9.]+ MB \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
+    done
+    for row in '16 \| 8 \| even \| lesson 13' '48 \| 40 \| one \| lesson 13' '48 \| 40 \| uneven \| PyTorch'; do
+        [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
+    done
 }
