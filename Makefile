@@ -19,7 +19,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
 APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
-    tests/data-parallel.bats tests/overlap.bats
+    tests/data-parallel.bats tests/overlap.bats tests/pipeline.bats tests/grid.bats
 
 .PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
 
