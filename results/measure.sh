@@ -9,7 +9,7 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lesson 11, and PyTorch's DDP beside it; six minutes
+#       training  not among them: lessons 11, 14 and 15 with PyTorch beside them; ten minutes
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       write     plots and README.md, from the files; needs no GPU
@@ -38,7 +38,7 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
-    models='4:32:8 2:48:8'
+    models='4:32:8 2:48:8' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
@@ -47,6 +47,7 @@ else
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
+    pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
 fi
 # Command lines are kept as they are typed in the course's folder.
@@ -273,9 +274,13 @@ theirs() { # NAMES ARGUMENT…
     done
 }
 
-pytorch() {
+has_pytorch() {
     { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
-        >/dev/null 2>&1 || return 0
+        >/dev/null 2>&1
+}
+
+pytorch() {
+    has_pytorch || return 0
     fresh pytorch.txt
     export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
     keep "$out/pytorch.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py
@@ -294,13 +299,55 @@ training() {
             # shellcheck disable=SC2086 # words
             keep "$out/training.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
         done
-        { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
-            >/dev/null 2>&1 || continue
+        has_pytorch || continue
         export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
         for form in '' 'env NCCL_MAX_CTAS=4'; do
             # shellcheck disable=SC2086 # words
             keep "$out/training.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
                 results/ddp.py $model
+        done
+    done
+}
+
+# Lesson 14: in how many micro-batches, and in which order; PyTorch on the same right after.
+pipelines() {
+    local model layers width batch micro form
+    fresh pipeline.txt
+    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
+    for model in $pipelined; do
+        IFS=: read -r layers width batch <<<"$model"
+        for micro in 1 2 4 8 32; do
+            model="--layers $layers --width $width --batch $batch --micro $micro"
+            for form in '' --all-forward; do
+                # shellcheck disable=SC2086 # words
+                keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
+                # shellcheck disable=SC2086 # words
+                ! has_pytorch || [ "$micro" -lt "$gpus" ] || keep "$out/pipeline.txt" 120 \
+                    torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
+            done
+        done
+    done
+}
+
+# Lesson 15: every grid; PyTorch on the same right after.
+grids() {
+    local model layers width batch columns form
+    fresh grid.txt
+    export OMP_NUM_THREADS=1
+    for model in $gridded; do
+        IFS=: read -r layers width batch <<<"$model"
+        for ((columns = 1; columns <= gpus; columns++)); do
+            ((gpus % columns == 0)) || continue
+            model="--layers $layers --width $width --batch $batch --columns $columns"
+            for form in '' --apart; do
+                # With one row, or one column, both placements are the same.
+                [ -z "$form" ] || ((columns > 1 && columns < gpus)) || continue
+                # shellcheck disable=SC2086 # words
+                keep "$out/grid.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
+            done
+            # shellcheck disable=SC2086 # words
+            ! has_pytorch || keep "$out/grid.txt" 120 \
+                torchrun --standalone --nproc_per_node="$gpus" results/grid.py $model
         done
     done
 }
@@ -470,7 +517,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && training
+        say 'training' && training && pipelines && grids
         ;;
     write)
         write_readme

@@ -63,11 +63,12 @@ END
         buffers nccl-tests; do
         [ -s $file.txt ]
     done
-    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^OK: ' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 16 ]
+    forms=$(($(printf '%s\n' "$top"/[0-9][0-9]-*/*.c | wc -l) + 1)) # lesson 05 has two
+    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq $((2 * forms)) ]
+    [ "$(grep -c '^OK: ' lessons.txt)" -eq $((2 * forms)) ]
+    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq $((2 * forms)) ]
     grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
-    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq 8 ]
+    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq $forms ]
     [ "$(grep -c 'B, µs: ' buffers.txt)" -eq 24 ]
     for name in bandwidth-1 bandwidth-2 bandwidth-small; do
         grep -q '^<svg' $name.svg
@@ -131,7 +132,7 @@ END
     [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq 7 ]
 }
 
-@test "training: lesson 11 on every model, PyTorch after it; a row for each" {
+@test "training: lessons 11, 14 and 15 on every model, PyTorch after them; a row for each" {
     cat >bin/torchrun <<'END'
 #!/bin/sh
 echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
@@ -139,6 +140,9 @@ echo 'computing only      10.000 ms a step'
 echo 'all-reduce only      2.000 ms'
 echo 'both                11.500 ms, 1.150 of computing only'
 echo 'hidden                0.25 of the shorter of the two'
+echo 'a step 20.000 ms, computing 10.000 ms: 0.50 of a step is idle, measured'
+echo 'with the rows        12.000 ms'
+echo 'with the columns     13.000 ms'
 END
     printf '#!/bin/sh\nexit 0\n' >bin/python3
     chmod +x bin/torchrun bin/python3
@@ -156,4 +160,18 @@ END
     row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
     grep -qxF "| 4 × 32 | 8 | PyTorch DDP | 25 MiB | NCCL decides | $row" out/README.md
     grep -qxF "| 2 × 48 | 8 | PyTorch DDP | 25 MiB | 4 | $row" out/README.md
+
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline.txt)" -eq 10 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline.txt)" -eq 10 ]
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
+    grep -qxF '| 4 × 32 | 64 | 2 | 32 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.03 |' out/README.md
+    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 2 --all-forward' out/pipeline.txt
+    [ "$(grep -c 'results/pipeline.py .* --micro 1\b' out/pipeline.txt)" -eq 0 ]
+
+    [ "$(grep -c '^OK: 2 ranks' out/grid.txt)" -eq 2 ]
+    for grid in '1 × 2' '2 × 1'; do
+        grep -qE "^\| 4 × 32 \| 16 \| $grid \| a row \| lesson 15 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \|$" out/README.md
+        grep -qxF "| 4 × 32 | 16 | $grid | a row | PyTorch | 10.000 ms | 12.000 ms | 13.000 ms |" out/README.md
+    done
 }
