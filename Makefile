@@ -20,7 +20,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
-    tests/overlap.bats tests/sharded.bats tests/experts.bats
+    tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
 .PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
 

@@ -25,49 +25,67 @@ enum { NETWORK_LAYERS = 64 }; // at most
 
 struct network {
     size_t layers, width; // L matrices of width x width weights
-    size_t batch;         // samples in a step, of all ranks together
+    size_t slice; // of the width, between layers 0 and 1, 2 and 3, …; 0: all of it
+    size_t batch; // samples in a step, of all ranks together
     size_t steps;
+    size_t
+        parts; // a step's samples, one part after the other, on one rank; 0: all at once
     // What network_malloc makes, in memory of the GPU: the matrices of all layers lie one
     // behind the other, so that weight[0] is also the beginning of all weights.
     float *weight[NETWORK_LAYERS], *gradient[NETWORK_LAYERS], *momentum[NETWORK_LAYERS];
     // The inputs of each layer, and what comes out of the last: samples x width numbers.
     float *activation[NETWORK_LAYERS + 1];
-    float *wanted;   // what should have come out
-    float *distance; // one number for each step, for network_loss; 0 at first
+    float *wanted; // what should have come out
+    float
+        *distance; // one number for each part of each step, for network_loss; 0 at first
 };
 
 /* --- The command line ------------------------------------------------------------- */
 
+/* The options that a lesson on training has: the network's, and behind them its own. */
+LESSON_FUNCTION struct lesson_option network_known[LESSON_OPTIONS + 1];
+
+/* What only the lesson can find wrong. Rank 0 says it; every rank ends: exit code 2. */
+LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *format,
+                                               ...) {
+    char problem[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem, sizeof problem, format, arguments);
+    va_end(arguments);
+    lesson_misused(program, network_known, problem);
+}
+
 /* Reads the network's options and those of the lesson (NULL: it has none of its own).
- * Every rank gets the same number of samples, else: exit code 2. */
+ * What the lesson has set of layers and batch is the default. Every rank gets the same
+ * number of samples, else: exit code 2. (1 for `nranks`: the lesson divides them itself.)
+ */
 LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, int nranks,
                                      const struct lesson_option *more) {
     const size_t batch = ((size_t)nranks + 167) / (size_t)nranks * (size_t)nranks;
-    struct lesson_option all[LESSON_OPTIONS + 1] = {
-        {"--layers", "L", "layers of the network", .number = &n->layers, .usual = 4,
-         .least = 1, .most = NETWORK_LAYERS},
+    const struct lesson_option own[] = {
+        {"--layers", "L", "layers of the network", .number = &n->layers,
+         .usual = n->layers ? n->layers : 4, .least = 1, .most = NETWORK_LAYERS},
         {"--width", "W", "each of W x W weights", .number = &n->width, .usual = 64,
          .least = 2, .most = 4096},
         {"--batch", "B", "samples in a step, of all ranks together", .number = &n->batch,
-         .usual = batch, .least = 1, .most = 1 << 24},
+         .usual = n->batch ? n->batch : batch, .least = 1, .most = 1 << 24},
         {"--steps", "S", "steps of the training", .number = &n->steps, .usual = 10,
          .least = 1, .most = 1 << 20}};
+    memcpy(network_known, own, sizeof own);
     for (int i = 4; more && more->name && i < LESSON_OPTIONS; i++)
-        all[i] = *more++;
-    lesson_options(argc, argv, all);
-    if (n->batch % (size_t)nranks != 0) {
-        char problem[128];
-        snprintf(problem, sizeof problem, "--batch %zu does not divide among %d ranks",
-                 n->batch, nranks);
-        lesson_misused(argv[0], all, problem);
-    }
+        network_known[i] = *more++;
+    lesson_options(argc, argv, network_known);
+    if (n->batch % (size_t)nranks != 0)
+        network_misused(argv[0], "--batch %zu does not divide among %d ranks", n->batch,
+                        nranks);
 }
 
 /* --- Memory ----------------------------------------------------------------------- */
 
 /* The weights of all layers, or of one. */
 LESSON_FUNCTION size_t network_weights(const struct network *n) {
-    return n->layers * n->width * n->width;
+    return n->layers * n->width * (n->slice ? n->slice : n->width);
 }
 
 /* Ends the job unless the GPU has so many bytes free. */
@@ -94,8 +112,9 @@ LESSON_FUNCTION void network_malloc_samples(struct network *n, size_t samples) {
     for (size_t l = 0; l <= n->layers; l++)
         CHECK_CUDA(cudaMalloc((void **)&n->activation[l], bytes));
     CHECK_CUDA(cudaMalloc((void **)&n->wanted, bytes));
-    CHECK_CUDA(cudaMalloc((void **)&n->distance, n->steps * sizeof(float)));
-    CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
+    const size_t distances = n->steps * (n->parts ? n->parts : 1) * sizeof(float);
+    CHECK_CUDA(cudaMalloc((void **)&n->distance, distances));
+    CHECK_CUDA(cudaMemset(n->distance, 0, distances));
     // What was set to 0, here or before, was set in the default stream: other streams do
     // not wait for that.
     CHECK_CUDA(cudaDeviceSynchronize());
@@ -111,7 +130,8 @@ LESSON_FUNCTION void network_free_samples(struct network *n) {
 /* Allocates the whole model, and room for so many samples at a time. The momentum is 0.
  */
 LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
-    const size_t one = n->width * n->width, model = network_weights(n) * sizeof(float);
+    const size_t one = network_weights(n) / n->layers;
+    const size_t model = network_weights(n) * sizeof(float);
     network_need(3 * model + network_samples_bytes(n, samples));
     CHECK_CUDA(cudaMalloc((void **)&n->weight[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->gradient[0], model));
@@ -244,12 +264,14 @@ LESSON_FUNCTION void network_update(cublasHandle_t blas, const struct network *n
 /* Prints the loss of the first and the last step and some between; rank 0 does. The loss
  * is over the samples of all ranks that have some. */
 LESSON_FUNCTION void network_print_losses(const struct network *n) {
-    float *distance = lesson_malloc(n->steps * sizeof *distance);
+    const size_t parts = n->parts ? n->parts : 1, distances = n->steps * parts;
+    float *distance = lesson_malloc(distances * sizeof *distance);
     double *squares = lesson_malloc(n->steps * sizeof *squares);
-    CHECK_CUDA(cudaMemcpy(distance, n->distance, n->steps * sizeof *distance,
+    CHECK_CUDA(cudaMemcpy(distance, n->distance, distances * sizeof *distance,
                           cudaMemcpyDeviceToHost));
-    for (size_t s = 0; s < n->steps; s++)
-        squares[s] = (double)distance[s] * distance[s];
+    memset(squares, 0, n->steps * sizeof *squares);
+    for (size_t i = 0; i < distances; i++)
+        squares[i / parts] += (double)distance[i] * distance[i];
     CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, squares, (int)n->steps, MPI_DOUBLE, MPI_SUM,
                             MPI_COMM_WORLD));
     const size_t apart = n->steps > 5 ? (n->steps + 3) / 5 : 1;

@@ -9,8 +9,7 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lessons 11 to 13, and PyTorch's DDP, FSDP and all_to_all_single
-#                 beside them
+#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone
@@ -40,7 +39,7 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
-    models='4:32:8 2:48:8' tokens='16:8 48:40'
+    models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     copy=100000 by_transport=16K
     export OMPI_MCA_mpi_yield_when_idle=1
@@ -51,6 +50,7 @@ else
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
     tokens='64:128 1024:1024 2048:4096 4096:8192' # width, tokens a rank
+    pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
     copy=100000000 by_transport=256M
 fi
@@ -279,7 +279,9 @@ theirs() { # NAMES ARGUMENT…
     done
 }
 
+# Whether PyTorch is there, and sees the GPUs.
 have_pytorch() {
+    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
     command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'
 } >/dev/null 2>&1
 
@@ -287,7 +289,6 @@ have_pytorch() {
 in_pytorch() {
     local file=$1
     shift
-    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
     keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py "$@"
 }
 
@@ -342,7 +343,6 @@ training() {
             keep "$out/training.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
         done
         have_pytorch || continue
-        export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
         for form in '' 'env NCCL_MAX_CTAS=4'; do
             # shellcheck disable=SC2086 # words
             keep "$out/training.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
@@ -362,7 +362,7 @@ training_sharded() {
             # shellcheck disable=SC2086 # words
             keep "$out/sharded.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
         done
-        torchrun_gpus || continue
+        have_pytorch || continue
         for stage in 3 2; do
             # shellcheck disable=SC2086 # words
             keep "$out/sharded.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
@@ -382,16 +382,51 @@ training_experts() {
             # shellcheck disable=SC2086 # words
             keep "$out/experts.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
             # shellcheck disable=SC2086 # words
-            ! torchrun_gpus || keep "$out/experts.txt" 120 torchrun --standalone \
+            ! have_pytorch || keep "$out/experts.txt" 120 torchrun --standalone \
                 --nproc_per_node="$gpus" results/experts.py $size --load $load
         done
     done
 }
 
-# Whether PyTorch is there, and sees the GPUs.
-torchrun_gpus() {
-    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
-    { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } >/dev/null 2>&1
+# Lesson 14: in how many micro-batches, and in which order; PyTorch on the same right after.
+pipelines() {
+    local model layers width batch micro form
+    fresh pipeline.txt
+    for model in $pipelined; do
+        IFS=: read -r layers width batch <<<"$model"
+        for micro in 1 2 4 8 32; do
+            model="--layers $layers --width $width --batch $batch --micro $micro"
+            for form in '' --all-forward; do
+                # shellcheck disable=SC2086 # words
+                keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
+                # shellcheck disable=SC2086 # words
+                ! have_pytorch || [ "$micro" -lt "$gpus" ] || keep "$out/pipeline.txt" 120 \
+                    torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
+            done
+        done
+    done
+}
+
+# Lesson 15: every grid; PyTorch on the same right after.
+grids() {
+    local model layers width batch columns form
+    fresh grid.txt
+    for model in $gridded; do
+        IFS=: read -r layers width batch <<<"$model"
+        for ((columns = 1; columns <= gpus; columns++)); do
+            ((gpus % columns == 0)) || continue
+            model="--layers $layers --width $width --batch $batch --columns $columns"
+            for form in '' --apart; do
+                # With one row, or one column, both placements are the same.
+                [ -z "$form" ] || ((columns > 1 && columns < gpus)) || continue
+                # shellcheck disable=SC2086 # words
+                keep "$out/grid.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
+            done
+            # shellcheck disable=SC2086 # words
+            ! have_pytorch || keep "$out/grid.txt" 120 \
+                torchrun --standalone --nproc_per_node="$gpus" results/grid.py $model
+        done
+    done
 }
 
 # --- What only has to be right ----------------------------------------------------------------
@@ -563,7 +598,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && training && training_sharded && training_experts
+        say 'training' && training && training_sharded && training_experts && pipelines && grids
         ;;
     write)
         write_readme

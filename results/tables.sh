@@ -405,3 +405,45 @@ if [ -f experts.txt ]; then
         END { flush() }' experts.txt
     echo
 fi
+
+if [ -f pipeline.txt ]; then
+    echo "## Lesson 14: layers divided among the ranks"
+    echo
+    echo "M micro-batches of a batch of B, on N ranks ([output](pipeline.txt)). *Computing* is that of all"
+    echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
+    echo "\`torch.distributed.pipelining\` on the same model, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
+            order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
+        /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
+            order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' pipeline.txt
+    echo
+fi
+
+if [ -f grid.txt ]; then
+    echo "## Lesson 15: a grid of ranks"
+    echo
+    echo "A batch of B divided among the rows, every layer among the columns ([output](grid.txt)). A step"
+    echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
+    echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
+    echo "the columns, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            columns = option("columns")
+            model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
+            near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
+        /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
+        /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' grid.txt
+    echo
+fi

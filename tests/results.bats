@@ -132,7 +132,7 @@ END
     [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq $(($(printf '%s\n' [0-9][0-9]-*/*.c | wc -l) - 1)) ]
 }
 
-@test "training: lessons 11, 12 and 13, PyTorch after each; a row for each" {
+@test "training: lessons 11 to 15, PyTorch after each; a row for each" {
     cat >bin/torchrun <<'END'
 #!/bin/sh
 echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
@@ -148,6 +148,9 @@ echo 'computing only      10.000 ms a step'
 echo 'all-reduce only      2.000 ms'
 echo 'both                11.500 ms, 1.150 of computing only'
 echo 'hidden                0.25 of the shorter of the two'
+echo 'a step 20.000 ms, computing 10.000 ms: 0.50 of a step is idle, measured'
+echo 'with the rows        12.000 ms'
+echo 'with the columns     13.000 ms'
 END
     printf '#!/bin/sh\nexit 0\n' >bin/python3
     chmod +x bin/torchrun bin/python3
@@ -172,5 +175,19 @@ END
     done
     for row in '16 \| 8 \| even \| lesson 13' '48 \| 40 \| one \| lesson 13' '48 \| 40 \| uneven \| PyTorch'; do
         [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
+    done
+
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline.txt)" -eq 10 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline.txt)" -eq 10 ]
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
+    grep -qxF '| 4 × 32 | 64 | 2 | 32 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.03 |' out/README.md
+    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 2 --all-forward' out/pipeline.txt
+    [ "$(grep -c 'results/pipeline.py .* --micro 1\b' out/pipeline.txt)" -eq 0 ]
+
+    [ "$(grep -c '^OK: 2 ranks' out/grid.txt)" -eq 2 ]
+    for grid in '1 × 2' '2 × 1'; do
+        grep -qE "^\| 4 × 32 \| 16 \| $grid \| a row \| lesson 15 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \|$" out/README.md
+        grep -qxF "| 4 × 32 | 16 | $grid | a row | PyTorch | 10.000 ms | 12.000 ms | 13.000 ms |" out/README.md
     done
 }
