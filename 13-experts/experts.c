@@ -1,12 +1,9 @@
 /*
- * Experts: tokens travel to the rank of their expert and back. How many, nobody knows
- * before.
+ * Experts: tokens travel to their expert's rank and back; how many, nobody knows before.
  *
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
- *
- * Which expert a token chooses, and the same training in one process: in reference.h.
+ * reference.h: which expert a token chooses; all of it in one process. trips.h: --time.
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
 #include "reference.h"
@@ -43,8 +40,7 @@ static void give_places(struct training *t, size_t step, size_t l) {
     for (size_t i = 0; i < t->share; i++)
         road->leave[load_expert(&t->load, step, l, first + i)]++;
     for (size_t e = 0; e < nranks; e++) {
-        if (t->capacity)
-            road->leave[e] = t->capacity;
+        road->leave[e] = t->capacity ? t->capacity : road->leave[e];
         next[e] = e == 0 ? 0 : end[e - 1];
         end[e] = next[e] + road->leave[e];
     }
@@ -84,21 +80,19 @@ static void exchange_counts(struct training *t, size_t l) {
     t->most = road->coming > t->most ? road->coming : t->most;
 }
 
-/* An all-to-all of blocks that differ in size: out[peer] tokens to a rank, in[peer] from
- * it. What is `out` here is `in` there. */
+/* An all-to-all of blocks that differ in size: out[p] tokens to rank p, in[p] from it. */
 static void exchange(struct training *t, const float *from, const uint64_t *out,
                      float *to, const uint64_t *in) {
     const size_t w = t->n.width;
     CHECK_NCCL(ncclGroupStart());
-    for (int peer = 0; peer < (int)t->nranks; peer++) {
-        if (out[peer] > 0) // both sides know that there is nothing to send
-            CHECK_NCCL(
-                ncclSend(from, out[peer] * w, ncclFloat, peer, t->comm, t->stream));
-        if (in[peer] > 0)
-            CHECK_NCCL(ncclRecv(to, in[peer] * w, ncclFloat, peer, t->comm, t->stream));
-        from += out[peer] * w;
-        to += in[peer] * w;
-        t->sent += out[peer] * w * sizeof(float);
+    for (int p = 0; p < (int)t->nranks; p++) {
+        if (out[p] > 0) // both sides know that there is nothing to send
+            CHECK_NCCL(ncclSend(from, out[p] * w, ncclFloat, p, t->comm, t->stream));
+        if (in[p] > 0)
+            CHECK_NCCL(ncclRecv(to, in[p] * w, ncclFloat, p, t->comm, t->stream));
+        from += out[p] * w;
+        to += in[p] * w;
+        t->sent += out[p] * w * sizeof(float);
     }
     CHECK_NCCL(ncclGroupEnd());
 }
@@ -143,9 +137,8 @@ static void forward(struct training *t, size_t step, size_t l) {
     combine(t, l, t->made, n->activation[l + 1], n->activation[l]);
 }
 
-/* The derivatives take the roads that the tokens took: the counts are known. All of an
- * expert's tokens are here, so its gradient is complete, and there is nothing to reduce.
- */
+/* The derivatives take the roads that the tokens took: the counts are known. All tokens
+ * of an expert are here, so its gradient is complete: there is nothing to reduce. */
 static void backward(struct training *t, size_t l) {
     const struct network *n = &t->n;
     const size_t w = n->width, coming = t->roads[l].coming;
@@ -161,42 +154,7 @@ static void backward(struct training *t, size_t l) {
     combine(t, l, t->visiting[l], n->activation[l], n->activation[l + 1]);
 }
 
-/* How long a layer's tokens take there and back: their counts first, or in blocks of one
- * size that hold the largest. In turns, so that what happens to the machine meanwhile
- * happens to both. */
-static void measure(struct training *t) {
-    enum { TRIPS = 10 };
-    struct stopwatch watches[2] = {{0}};
-    const struct road *road = &t->roads[0];
-    uint64_t capacity = t->capacity;
-    t->capacity = 0;
-    give_places(t, 0, 0);
-    if (capacity == 0) { // not given: so much that nothing is dropped
-        for (size_t e = 0; e < t->nranks; e++)
-            capacity = road->leave[e] > capacity ? road->leave[e] : capacity;
-        CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &capacity, 1, MPI_UINT64_T, MPI_MAX,
-                                MPI_COMM_WORLD));
-    }
-    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
-        t->capacity = w == 0 ? 0 : capacity;
-        give_places(t, 0, 0);
-        stopwatch_start(&watches[w]);
-        for (int i = 0; i < TRIPS; i++) {
-            exchange_counts(t, 0);
-            exchange(t, t->leaving, road->leave, t->visiting[0], road->come);
-            exchange(t, t->visiting[0], road->come, t->leaving, road->leave);
-        }
-        CHECK_CUDA(cudaStreamSynchronize(t->stream));
-        stopwatch_stop(&watches[w], TRIPS);
-    }
-    const size_t token = 2 * t->n.width * sizeof(float);
-    if (t->rank == 0)
-        printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
-               "padded       %9.3f ms, %.3f of that; capacity %zu, so %zu bytes\n",
-               watches[0].seconds * 1e3, t->n.batch * token, watches[1].seconds * 1e3,
-               watches[1].seconds / watches[0].seconds, (size_t)capacity,
-               t->nranks * t->nranks * capacity * token);
-}
+#include "trips.h" // measure, for --time: many trips there and back
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -211,9 +169,7 @@ int main(int argc, char **argv) {
     t.load.nexperts = nranks; // one on each rank
     bool timed = false;
     const struct lesson_option options[] = {
-        {"--load", "LOAD",
-         "how tokens choose their experts (default uneven); of several,"
-         " another each step:",
+        {"--load", "LOAD", "how tokens choose (default uneven); of several, one a step:",
          .names = load_names, .chosen = t.load.chosen},
         {"--capacity", "C", "places for the tokens of a rank on each expert; 0: no limit",
          .number = &t.capacity, .most = 1 << 20},
@@ -238,19 +194,18 @@ int main(int argc, char **argv) {
 
     // In the worst case all tokens come to one rank; with a capacity that has a limit.
     const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
-    const size_t capacity = t.capacity;
+    const size_t capacity = t.capacity, both = 2 * nranks * sizeof(uint64_t);
     const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t.counts, 2 * nranks * sizeof(uint64_t)));
+    CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
     for (size_t l = 0; l < n->layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
         t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
         // Pinned memory: copies from it and to it do not make the host wait.
-        CHECK_CUDA(
-            cudaMallocHost((void **)&t.roads[l].leave, 2 * nranks * sizeof(uint64_t)));
+        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].leave, both));
         t.roads[l].come = t.roads[l].leave + nranks;
     }
     network_malloc(n, t.share);
