@@ -187,8 +187,9 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMemcpy(result, n->weight[0], bytes, cudaMemcpyDeviceToHost));
 
     // All ranks of a row have the same loss: one counts. Those of a column have copies.
-    if (g.column > 0)
+    if (g.column > 0) {
         CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
+    }
     network_print_losses(n);
     MPI_Comm column;
     CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, g.column, g.row, &column));
