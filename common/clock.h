@@ -23,7 +23,8 @@
 
 enum {
     STOPWATCH_FEWEST = 5, // batches before a median is believed
-    STOPWATCH_MOST = 200, // and no more than these
+    // And no more than these; fewer on the CPU build, whose times mean little.
+    STOPWATCH_MOST = LESSON_CPU_BUILD ? 20 : 200,
 };
 static const double stopwatch_least = 0.01;  // seconds that they take together, at least
 static const double stopwatch_enough = 0.03; // no batch is added beyond these

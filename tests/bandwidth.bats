@@ -304,13 +304,14 @@ END
     build watch
     top=$BATS_TEST_TMPDIR ranks 2 watch
     show
-    # Five at least; 10 ms together at least; where they differ, more than 30 ms; 200 at most.
+    # Five at least; 10 ms together at least; where they differ, more than 30 ms; 20 at most, and
+    # 200 on GPUs.
     diff <(sort <<<"$out") <(sort <<'END'
 medians 3 2.5, quarters 2 4
-full: 200 batches, shortest 1
+full: 20 batches, shortest 1
 slowest 3 of 30
 slowest 3 of 30
-batches until settled: 5 10 16 5 200
+batches until settled: 5 10 16 5 20
 END
     )
 }
