@@ -572,11 +572,13 @@ static void check_group_open(struct judge *j, int stream, const char *name, bool
 
 void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
-    static const struct clock nothing;
-    if (stream)
+    struct clock clock = {0};
+    if (stream) {
         check_group_open(j, number, at.call, true, at);
-    waits_begin_order(j, stream ? order_clock(j->order, stream->slot) : &nothing, false,
-                      at);
+        order_awaited(j->order, stream, &clock);
+    }
+    waits_begin_order(j, &clock, false, at);
+    clock_free(&clock);
 }
 
 void judge_wait_event(struct judge *j, int number, struct judge_at at) {
@@ -627,10 +629,13 @@ static void polls(struct judge *j, const struct clock *clock, bool done,
 
 void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
+    struct clock clock = {0};
     if (!stream)
         return;
     check_group_open(j, number, at.call, true, at);
-    polls(j, order_clock(j->order, stream->slot), done, at);
+    order_awaited(j->order, stream, &clock);
+    polls(j, &clock, done, at);
+    clock_free(&clock);
 }
 
 void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at) {
