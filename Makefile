@@ -20,7 +20,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats
 
-.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
+.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -33,6 +33,8 @@ help:
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make results        on a machine with GPUs: measure everything into results/'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
+	@echo 'make cuda-flags     the same for GPUs'
+	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'
 	@echo 'make clean          remove all that was built'
 
 define demo_run
@@ -85,6 +87,9 @@ results:
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'
+
+cuda-flags:
+	@echo '$(cuda_compile) $(cuda_link)'
 
 clean: clean-lesson
 	rm -rf $(TOP)/build

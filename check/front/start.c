@@ -615,10 +615,50 @@ static void at_exit(int status, void *unused) {
                kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
 }
 
-/* Before the constructors of C++ objects, whose destructors run before it then. */
+/* It must run behind the destructors of the program's C++ objects, which may still
+ * release. */
+#ifdef FRONT_LINKED
+/* What is registered first runs last. */
 __attribute__((constructor(102))) static void watch_exit(void) {
     on_exit(at_exit, NULL);
 }
+#else
+/* What a library registers before the program starts would run too late, when the
+ * libraries have ended. So the way into the program is taken: its main and what the
+ * loader wants to be called at the end. */
+static int (*program)(int, char **, char **);
+static void (*loader_ends)(void);
+
+static void note_status(int status, void *unused) {
+    (void)unused;
+    exit_status = status;
+}
+
+static int run_program(int argc, char **argv, char **environment) {
+    on_exit(note_status, NULL);
+    return program(argc, argv, environment);
+}
+
+static void libraries_end(void) {
+    at_exit(exit_status, NULL);
+    if (loader_ends)
+        loader_ends();
+}
+
+__attribute__((visibility("default"))) int
+__libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+                  void (*begins)(void), void (*ends)(void), void (*loader)(void),
+                  void *stack);
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+                      void (*begins)(void), void (*ends)(void), void (*loader)(void),
+                      void *stack) {
+    __typeof__(&__libc_start_main) below =
+        (__typeof__(&__libc_start_main))dlsym(RTLD_NEXT, "__libc_start_main");
+    program = main;
+    loader_ends = loader;
+    return below(run_program, argc, argv, begins, ends, libraries_end, stack);
+}
+#endif
 
 static void print_shared(bool failed, const char *title, const char *hint) {
     bool any = false;
