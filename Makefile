@@ -17,7 +17,7 @@ LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
-APART := tests/jobs.t tests/check.t tests/one-line-less.t tests/versions.t
+APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats
 
 .PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
@@ -68,7 +68,7 @@ endif
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
-	BACKEND=cpu $(PROVE) tests/check.t tests/one-line-less.t
+	BACKEND=cpu $(PROVE) tests/check.t tests/reports.t tests/one-line-less.t
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)

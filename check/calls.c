@@ -321,7 +321,7 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
         comm->nnewest = 0;
         comm->group = group;
     }
-    for (size_t i = 0; i < comm->nearlier; i++)
+    for (size_t i = 0; i < comm->nearlier && !op->like; i++)
         unseen_behind(op, comm->earlier[i]);
     ROOM(comm->newest, comm->nnewest, &comm->newest_size);
     comm->newest[comm->nnewest++] = op->number;
@@ -363,8 +363,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     recent->fact = fact;
     if (at.slot < 0)
         return fact.index;
-    struct unseen_op *op = unseen_add(&j->calls->unseen, at);
-    op->comm = call->comm;
+    struct unseen_op *op = unseen_add(&j->calls->unseen, at, call->comm);
     op->call = *call;
     op->fact = fact;
     op->at = call->at;

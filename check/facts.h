@@ -68,6 +68,7 @@ struct unseen_op {
     int function_number, thread; // thread: the one that runs it
     struct judge_at at;
     uint64_t *before; // numbers of those that must end first
+    uint64_t like;    // has the same `before` as that one; 0: its own
     size_t nbefore, before_size;
     bool seen;
 };
@@ -82,7 +83,7 @@ struct unseen {
     size_t nactive, active_size;
 };
 
-struct unseen_op *unseen_add(struct unseen *u, struct position at);
+struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm);
 void unseen_behind(struct unseen_op *op, uint64_t number);
 struct unseen_op *unseen_find(const struct unseen *u,
                               uint64_t number); // NULL: it is seen

@@ -72,14 +72,28 @@ static void order(struct unseen *u, struct unseen_op *op, const struct clock *cl
     }
 }
 
-struct unseen_op *unseen_add(struct unseen *u, struct position at) {
+/* Another call of the same group, on the same communicator, at the same place: it comes
+ * behind the same. */
+static uint64_t like(const struct unseen *u, struct position at, int comm) {
+    if (!at.group || (size_t)at.slot >= u->nslots)
+        return 0;
+    const struct unseen_slot *slot = &u->slots[at.slot];
+    const struct unseen_op *last =
+        slot->first < slot->end ? slot->at[slot->end - 1] : NULL;
+    if (!last || last->seq != at.seq || last->group != at.group || last->comm != comm)
+        return 0;
+    return last->like ? last->like : last->number;
+}
+
+struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm) {
     struct unseen_op *op = must_alloc(sizeof *op);
     op->number = ++u->next;
     op->slot = at.slot;
     op->seq = at.seq;
     op->group = at.group;
-    op->comm = -1;
-    if (at.clock)
+    op->comm = comm;
+    op->like = like(u, at, comm);
+    if (at.clock && !op->like)
         order(u, op, at.clock);
     ROOM(u->at, u->n, &u->size);
     u->at[u->n++] = op;

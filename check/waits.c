@@ -189,7 +189,7 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
 
 void waits_function_queued(struct judge *j, int function, struct position at) {
     struct waits *waits = waits_of(j);
-    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, at);
+    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, at, -1);
     op->function = FUNCTION_QUEUED;
     op->function_number = function;
     struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
@@ -307,6 +307,13 @@ static void add_ops(struct judge *j, struct described *d) {
         record->function = (int32_t)op->function;
         record->thread = op->thread;
         name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
+        if (op->like) {
+            int leader =
+                index_of(d, op->like); // where it is sure to end, nothing is before it
+            record->first_before = leader < 0 ? 0 : d->ops[leader].first_before;
+            record->nbefore = leader < 0 ? 0 : d->ops[leader].nbefore;
+            continue;
+        }
         record->first_before = d->head.nints;
         for (size_t b = 0; b < op->nbefore; b++) {
             int before = index_of(d, op->before[b]);
@@ -515,7 +522,7 @@ static void tell(struct judge *j) {
 
 bool waits_tell(struct judge *j) {
     struct waits *waits = waits_of(j);
-    bool any = waits->finished, lasts = waits->finished;
+    bool lasts = waits->finished, any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
         any |= wait != NULL;

@@ -19,6 +19,8 @@ sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
 over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings)
+# What the stand-in makes of mistakes, too: nobody is to end these for a mistake.
+unchecked=' groups hosts meetings '
 alone=(initall threads)
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
@@ -111,7 +113,9 @@ done
 for program in "${over_mpi[@]}"; do
     for np in "${ranks[@]}"; do
         if wanted "$program" && [ -x "$program" ]; then
-            run "$program, $np ranks" "${mpirun[@]}" -np "$np" "./$program"
+            checks=()
+            [[ $unchecked != *" $program "* ]] || checks=(env NCCL_CPU_CHECK=off)
+            run "$program, $np ranks" "${checks[@]}" "${mpirun[@]}" -np "$np" "./$program"
         fi
     done
 done

@@ -448,7 +448,8 @@ cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream);
 /* ---------------------------------------------------------------- streams
  * CUDA Runtime API, Stream Management. Operations of one stream happen in the order in
  * which they were queued; nothing orders two streams but events and the default stream
- * (0). A stream that was never created: cudaErrorInvalidResourceHandle. */
+ * (0). A stream that was never created: cudaErrorInvalidResourceHandle. An operation that
+ * used an address it must not use: cudaErrorIllegalAddress, from then on. */
 
 /* Creates a stream on the current device that keeps step with the default stream. */
 cudaError_t cudaStreamCreate(cudaStream_t *pStream);
@@ -478,8 +479,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned int flags CUDA_CPU_DEFAULT(0));
 
-/* Queues a call of fn(userData) on `stream`. The function must not call CUDA.
- * CUDA Runtime API, Execution Control. */
+/* Queues a call of fn(userData) on `stream`. The function must not call CUDA, which
+ * returns cudaErrorNotPermitted to it. CUDA Runtime API, Execution Control. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
 
 /* ---------------------------------------------------------------- events
@@ -497,7 +498,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0));
 
 /* cudaSuccess if what `event` captured has happened (also if it captured nothing), else
- * cudaErrorNotReady. */
+ * cudaErrorNotReady. Recorded last in a stream that was being captured:
+ * cudaErrorCapturedEvent, here and in the two calls below. */
 cudaError_t cudaEventQuery(cudaEvent_t event);
 
 /* Waits until what `event` captured has happened. */
@@ -520,8 +522,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 
 /* Ends the capture and writes the graph. A stream that is not being captured:
- * cudaErrorIllegalState. A capture that broke a rule: writes null and returns
- * cudaErrorStreamCaptureInvalidated. */
+ * cudaErrorIllegalState; one that only joined the capture:
+ * cudaErrorStreamCaptureUnmatched. Otherwise it writes null and returns
+ * cudaErrorStreamCaptureInvalidated if a call broke a rule in between, and
+ * cudaErrorStreamCaptureUnjoined if work of another stream was not waited for. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
 
 /* Writes whether `stream` is being captured. */
@@ -533,7 +537,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                  unsigned long long flags CUDA_CPU_DEFAULT(0));
 
-/* Queues the whole graph on `stream`, in order with what else is queued there. */
+/* Queues the whole graph on `stream`, in order with what else is queued there, and behind
+ * earlier launches of the same graphExec on any stream. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
 
 /* Gives up what cudaGraphInstantiate made; a launch under way still finishes. */

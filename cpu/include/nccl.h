@@ -113,8 +113,10 @@ typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarRes
 #define NCCL_CTA_POLICY_ZERO 0x02
 
 /* How a communicator is to behave. Start from NCCL_CONFIG_INITIALIZER and change what is
- * wanted; a struct filled in any other way is refused. `blocking` 0 lets calls return
- * ncclInProgress. The rest tunes GPU kernels and networks, and changes nothing here. */
+ * wanted; a struct filled in any other way is refused. With `blocking` 0 the calls that
+ * make, split and finalize a communicator return ncclInProgress, and
+ * ncclCommGetAsyncError says when they are over. The rest tunes GPU kernels and networks,
+ * and changes nothing here. */
 typedef struct ncclConfig_v22800 {
     size_t size; /* the first three belong to NCCL */
     unsigned int magic;
@@ -312,7 +314,8 @@ ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
  * until the other rank makes the matching one, with the same count and type; calls that
  * need each other belong into one group. */
 
-/* Sends `count` elements to rank `peer`. */
+/* Sends `count` elements to rank `peer`. To oneself only in a group with the receive:
+ * otherwise ncclInvalidUsage. */
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                       int peer, ncclComm_t comm, cudaStream_t stream);
 

@@ -228,6 +228,9 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
             ncclSystemError,
             "commId was made by a process that MPI does not know of: the CPU"
             " build connects the processes that one mpirun or srun started");
+    if (!wire_reaches(-1))
+        return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"
+                                           " ended");
     struct join join = {.id = unique.number, .rank = rank, .nranks = nranks};
     snprintf(join.host, sizeof join.host, "%.31s", wire_host());
     device_bus_id(comm->device, join.bus_id);

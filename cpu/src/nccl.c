@@ -519,8 +519,9 @@ static bool host_has_left(const void *argument) {
         if (!comm->left[r] && comm->world[r] == wire_world)
             return true;
     for (int r = 0; r < comm->nranks; r++)
-        if (!comm->left[r] && wire_same_host(comm->world[r]))
-            return !wire_is_open(); // nothing can be heard any more
+        if (!comm->left[r] && wire_same_host(comm->world[r]) &&
+            wire_reaches(comm->world[r]))
+            return false;
     return true;
 }
 
@@ -774,6 +775,12 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
     ncclResult_t result = check_comm(name, comm);
     if (result != ncclSuccess)
         return in_group(result);
+    for (int r = 0; r < comm->nranks; r++)
+        if (!wire_reaches(comm->world[r]))
+            fail("rank %d on %s: %s comes after MPI_Finalize. The real NCCL would go on; "
+                 "here"
+                 " MPI carries its calls.",
+                 wire_world, wire_host(), name);
     struct stream *stream = stream_of(handle, comm->device);
     if (!stream)
         result = nccl_error(ncclInvalidArgument, "%s: stream is not a stream", name);

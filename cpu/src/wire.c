@@ -16,7 +16,7 @@ int wire_world, wire_nworld = 1;
 void (*wire_start)(void);
 bool (*wire_number)(int *world);
 
-static bool open;
+static bool open, closed;
 static MPI_Comm messages, blocks;
 static int *first_on_host; // of each process's host, the first process
 static char host[64];
@@ -89,11 +89,16 @@ void wire_close(void) {
     must(PMPI_Ibarrier(messages, request), "MPI_Ibarrier");
     wait_until(complete, &request);
     open = false;
+    closed = true;
     queue_also(NULL);
 }
 
 bool wire_is_open(void) {
     return open;
+}
+
+bool wire_reaches(int world) {
+    return !closed || world == wire_world;
 }
 
 bool wire_same_host(int world) {

@@ -17,6 +17,7 @@ extern bool (*wire_number)(int *world); // false: it is alone
 void wire_open(void);  // MPI is there; all ranks of MPI_COMM_WORLD call it
 void wire_close(void); // and is about to end; likewise
 bool wire_is_open(void);
+bool wire_reaches(int world); // false: MPI has ended
 bool wire_same_host(int world);
 const char *wire_host(void);
 uint64_t wire_job(void); // a number that all processes of the job share

@@ -555,6 +555,32 @@ static void captures(void) {
     point("the default stream while a blocking stream is captured");
 }
 
+/* The per-thread stream belongs to a thread and a device, and goes with either. */
+static void *use_its_stream(void *memory) {
+    int *a = memory;
+    for (int d = 0; d < 2; d++) {
+        CUDA(cudaSetDevice(d));
+        CUDA(cudaMemsetAsync(a + 10 * d, d + 1, 40, cudaStreamPerThread));
+        CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+    }
+    return NULL;
+}
+
+static void per_thread_streams(void) {
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        int *a = new_ints(20);
+        CUDA(cudaMemsetAsync(a, 9, 80, cudaStreamPerThread));
+        CUDA(cudaStreamSynchronize(cudaStreamPerThread));
+        pthread_create(&thread, NULL, use_its_stream, a);
+        pthread_join(thread, NULL);
+        expect_ints(a, 10, 0x01010101, "set on device 0");
+        expect_ints(a + 10, 10, 0x02020202, "set on device 1");
+        CUDA(cudaDeviceReset());
+    }
+    point("the per-thread stream of several threads, devices, and after a reset");
+}
+
 static void reset(void) {
     int *a = new_ints(1 << 20);
     set_ints(a, 10, 1);
@@ -581,6 +607,7 @@ int main(int argc, char **argv) {
     peers();
     streams_and_events();
     captures();
+    per_thread_streams();
     reset();
     return finish();
 }

@@ -56,7 +56,25 @@ static bool one_in(int n) {
 
 /* --- A program --------------------------------------------------------------------- */
 
-enum what { CALL, GROUP, END, SYNC, DEVICE, RECORD, FOLLOW, MPI, DESTROY, FINISH, PAUSE };
+enum what {
+    CALL,
+    GROUP,
+    END,
+    LAUNCHED, // waits inside ncclGroupEnd until all have called
+    SYNC,
+    DEVICE,
+    RECORD,
+    FOLLOW,
+    MPI,
+    MESSAGE,
+    CAPTURE,
+    CAPTURED,
+    LAUNCH,
+    FUNCTION,
+    DESTROY,
+    FINISH,
+    PAUSE
+};
 
 struct step {
     enum what what;
@@ -143,6 +161,8 @@ static void add_pair(int c) {
         add(world, step);
         if (grouped)
             add(world, (struct step){.what = END});
+        if (grouped && one_in(3))
+            add(world, (struct step){.what = LAUNCHED});
     }
 }
 
@@ -175,6 +195,28 @@ static void add_ring(int c) {
             add(world, sum);
         }
         add(world, (struct step){.what = END});
+        if (one_in(3))
+            add(world, (struct step){.what = LAUNCHED});
+    }
+}
+
+/* Calls that all capture and launch, perhaps more than once, each on a stream of its own.
+ */
+static void add_graph(int c) {
+    struct step calls[3];
+    int n = 1 + below(3), times = 1 + below(3);
+    for (int k = 0; k < n; k++)
+        calls[k] = a_collective(c);
+    for (int i = 0; i < comms[c].n; i++) {
+        int world = comms[c].world[i], stream = below(STREAMS);
+        add(world, (struct step){.what = CAPTURE, .stream = stream});
+        for (int k = 0; k < n; k++) {
+            calls[k].stream = stream;
+            add(world, calls[k]);
+        }
+        add(world, (struct step){.what = CAPTURED, .stream = stream});
+        for (int k = 0; k < times; k++)
+            add(world, (struct step){.what = LAUNCH, .stream = below(STREAMS)});
     }
 }
 
@@ -223,6 +265,14 @@ static void add_mpi(void) {
             add(r, step);
 }
 
+/* From one to another; who sends does not wait. */
+static void add_message(void) {
+    int from = below(nranks), to = (from + 1 + below(nranks - 1)) % nranks;
+    struct step step = {.what = MESSAGE, .number = nactions, .root = from};
+    add(from, step);
+    add(to, step);
+}
+
 static void make_program(void) {
     memset(nsteps, 0, sizeof nsteps);
     nranks = 2 + below(RANKS - 1);
@@ -230,7 +280,7 @@ static void make_program(void) {
     int actions = 5 + below(25);
     for (nactions = 0; nactions < actions; nactions++) {
         int c = below(ncomms);
-        switch (below(9)) {
+        switch (below(12)) {
         case 0:
         case 1:
         case 2: add_collective(c, a_collective(c)); break;
@@ -239,6 +289,11 @@ static void make_program(void) {
         case 5: add_group(); break;
         case 6: add_mpi(); break;
         case 7: add(below(nranks), (struct step){.what = PAUSE}); break;
+        case 8: add_graph(c); break;
+        case 9: add_message(); break;
+        case 10:
+            add(below(nranks), (struct step){.what = FUNCTION, .stream = below(STREAMS)});
+            break;
         default: add_wait(below(nranks));
         }
     }
@@ -326,7 +381,9 @@ struct deps {
 };
 
 struct op {
-    int rank, comm, seq, from, to; // from, to: of a send or receive, -1
+    int rank, comm, seq, from,
+        to; // from, to: of a send or receive, -1; comm: -1: a function
+    int function;
     struct deps after;
     bool begun, done;
 };
@@ -339,16 +396,18 @@ static struct rank {
     int at; // its next step
     bool waits;
     int streams[STREAMS], events[EVENTS], comms[COMMS];
-    struct deps stream[STREAMS], event[EVENTS], comm[COMMS], waits_for;
+    struct deps stream[STREAMS], event[EVENTS], comm[COMMS], waits_for, launched;
     int seq[COMMS], sent[COMMS][RANKS], received[COMMS][RANKS];
     bool left[COMMS];
     int group; // -1: none; the first of its calls in `held`
     struct step held[64];
     int nheld, in_mpi, leaving;
-    uint64_t bytes; // of the buffer that are used
+    bool captures, launching;
+    int executable, function, last_ops, nlast; // last_ops: the first of those queued last
+    uint64_t bytes;                            // of the buffer that are used
 } ranks[RANKS];
 
-static bool here_in_mpi[RANKS][STEPS];
+static bool here_in_mpi[RANKS][STEPS], sent[STEPS];
 
 static void depend(struct deps *on, int op) {
     for (int i = 0; i < on->n; i++)
@@ -378,7 +437,8 @@ static bool all_done(const struct deps *deps) {
 }
 
 static bool meets(const struct op *a, const struct op *b) {
-    return a->comm == b->comm && a->seq == b->seq && a->from == b->from && a->to == b->to;
+    return a->comm >= 0 && a->comm == b->comm && a->seq == b->seq && a->from == b->from &&
+           a->to == b->to;
 }
 
 static void carry_on(void) {
@@ -392,6 +452,8 @@ static void carry_on(void) {
         for (int i = 0; i < nopen; i++) {
             struct op *op = &ops[open_ops[i]];
             int here = 0;
+            if (op->comm < 0)
+                continue; // ends when it has been run
             for (int k = 0; k < nopen && op->begun; k++)
                 here += ops[open_ops[k]].begun && meets(op, &ops[open_ops[k]]);
             if (here < (op->from >= 0 ? 2 : comms[op->comm].n))
@@ -414,6 +476,8 @@ static void carry_on(void) {
 /* A group's operations on one communicator come behind what all of their streams hold. */
 static void queue_calls(int r, const struct step *calls, int n) {
     struct rank *rank = &ranks[r];
+    rank->last_ops = nops;
+    rank->nlast = n;
     for (int c = 0; c < ncomms; c++) {
         struct deps before = {0}, after = {0};
         bool any = false;
@@ -511,7 +575,10 @@ static int tell_mpi_ranks(void *self, const void *mpi_comm, int peer, int *world
                           int most) {
     int n = 0;
     (void)self;
-    (void)peer;
+    if (peer >= 0) {
+        world[0] = peer;
+        return 1;
+    }
     for (int r = 0; r < nranks && n < most; r++)
         if (*(const unsigned *)mpi_comm >> r & 1)
             world[n++] = r;
@@ -553,6 +620,7 @@ static void start(void) {
     over = false;
     now = 1000;
     memset(here_in_mpi, 0, sizeof here_in_mpi);
+    memset(sent, 0, sizeof sent);
     for (int r = 0; r < nranks; r++) {
         struct rank *rank = &ranks[r];
         const struct judge_outside outside = {rank,       tell_time,      send_to, say,
@@ -629,11 +697,26 @@ static bool everybody_in_mpi(const struct step *s) {
     return true;
 }
 
+/* Whether all that the rank's last group meets has been called. */
+static bool everybody_called(const struct rank *rank) {
+    for (int i = rank->last_ops; i < rank->last_ops + rank->nlast; i++) {
+        int here = 0;
+        for (int k = 0; k < nops; k++)
+            here += meets(&ops[i], &ops[k]);
+        if (here < (ops[i].from >= 0 ? 2 : comms[ops[i].comm].n))
+            return false;
+    }
+    return true;
+}
+
 /* Whether what the rank waits for has happened. */
 static bool happened(int r) {
     const struct rank *rank = &ranks[r];
-    if (rank->in_mpi >= 0)
-        return everybody_in_mpi(&steps[r][rank->in_mpi]);
+    const struct step *mpi = rank->in_mpi >= 0 ? &steps[r][rank->in_mpi] : NULL;
+    if (mpi)
+        return mpi->what == MESSAGE ? sent[mpi->number] : everybody_in_mpi(mpi);
+    if (rank->launching)
+        return everybody_called(rank);
     if (rank->leaving >= 0)
         return everybody_left(rank->leaving);
     return all_done(&rank->waits_for);
@@ -648,7 +731,7 @@ static void step(int r) {
     now += 1e-6 * below(1000);
     if (rank->waits) {
         judge_wait_end(judge, true);
-        rank->waits = false;
+        rank->waits = rank->launching = false;
         rank->in_mpi = rank->leaving = -1;
         rank->waits_for.n = 0;
         judge_leave(judge);
@@ -658,7 +741,7 @@ static void step(int r) {
     switch (s->what) {
     case CALL:
         tell_call(r, s);
-        if (rank->group >= 0)
+        if (rank->group >= 0 || rank->captures)
             rank->held[rank->nheld++] = *s;
         else
             queue_calls(r, s, 1);
@@ -671,6 +754,54 @@ static void step(int r) {
         judge_group_ends(judge, at("ncclGroupEnd", s));
         queue_calls(r, rank->held, rank->nheld);
         rank->group = -1;
+        break;
+    case LAUNCHED:
+        judge_wait_launch(judge, at("ncclGroupEnd", s));
+        rank->waits = rank->launching = true;
+        break;
+    case CAPTURE:
+        judge_capture_begins(judge, rank->streams[s->stream],
+                             at("cudaStreamBeginCapture", s));
+        rank->captures = true;
+        rank->nheld = 0;
+        break;
+    case CAPTURED:
+        rank->executable = judge_graph_instantiated(
+            judge, judge_capture_ends(judge, rank->streams[s->stream], true),
+            at("cudaGraphInstantiate", s));
+        rank->captures = false;
+        break;
+    case LAUNCH:
+        judge_graph_launched(judge, rank->executable, rank->streams[s->stream],
+                             at("cudaGraphLaunch", s));
+        // "ordered behind any previous launches" of it
+        depend_all(&rank->stream[s->stream], &rank->launched);
+        for (int i = 0; i < rank->nheld; i++) {
+            struct step call = rank->held[i];
+            call.stream = s->stream;
+            queue_calls(r, &call, 1);
+        }
+        rank->launched = rank->stream[s->stream];
+        break;
+    case FUNCTION: {
+        struct op *op = &ops[nops];
+        *op = (struct op){.rank = r, .comm = -1, .after = rank->stream[s->stream]};
+        op->function = judge_host_function(judge, rank->streams[s->stream],
+                                           at("cudaLaunchHostFunc", s));
+        rank->stream[s->stream].n = 0;
+        depend(&rank->stream[s->stream], nops);
+        open_ops[nopen++] = nops++;
+        carry_on();
+        break;
+    }
+    case MESSAGE:
+        if (r == s->root) {
+            sent[s->number] = true;
+            break;
+        }
+        judge_wait_mpi(judge, &s->with, s->root, at("MPI_Recv", s));
+        rank->in_mpi = rank->at - 1;
+        rank->waits = true;
         break;
     case SYNC:
         judge_wait_stream(judge, rank->streams[s->stream],
@@ -724,6 +855,23 @@ static void pause(double seconds) {
     pass(seconds);
 }
 
+/* Functions run on a thread of their own, as soon as their turn has come, or later. */
+static void run_functions(bool all) {
+    for (int i = 0; i < nopen && !over; i++) {
+        struct op *op = &ops[open_ops[i]];
+        if (op->comm >= 0 || !op->begun || !(all || one_in(2)))
+            continue;
+        judge_enter(ranks[op->rank].judge, 9);
+        judge_host_function_begins(ranks[op->rank].judge, op->function);
+        judge_host_function_ends(ranks[op->rank].judge, op->function);
+        judge_leave(ranks[op->rank].judge);
+        op->done = true;
+        open_ops[i] = open_ops[--nopen];
+        carry_on();
+        i = -1;
+    }
+}
+
 /* Until all have finished; false: it got stuck, or was ended. */
 static bool play(void) {
     start();
@@ -738,7 +886,12 @@ static bool play(void) {
             pass(1);
             return !over;
         }
+        run_functions(n == 0);
         if (n == 0) {
+            for (int r = 0; r < nranks; r++)
+                n += ranks[r].waits && happened(r);
+            if (n > 0)
+                continue;
             pass(3);
             return false;
         }

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Reports about programs that nobody wrote: random ones in which one rank makes a mistake, and
+# random operations of which some race. And about two ranks on one device.
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+mpirun=(mpirun --oversubscribe)
+number=0
+failed=0
+
+is() { # GOT EXPECTED TEXT
+    number=$((number + 1))
+    if [ "$1" = "$2" ]; then
+        echo "ok $number - $3"
+    else
+        echo "not ok $number - $3"
+        printf '#   got      %s\n#   expected %s\n' "$1" "$2"
+        failed=1
+    fi
+}
+
+flags=$(make -s -C "$top" cpu-flags)
+for program in random races comms one_device; do
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 "$top/tests/cpu/$program.c" $flags -o "$program"
+done
+
+# One rank of a random program makes a mistake: one report, and the job ends.
+mistakes=(- 'leaves a call out' 'gives another count' 'names another root' 'makes another call'
+    'takes another communicator')
+for mistake in 1 2 3 4 5; do
+    for program in 1 2 3 4 5 6 7 8; do
+        np=$((2 + program % 4)) code=0
+        timeout --kill-after=5 30 "${mpirun[@]}" -np "$np" ./random "$program" "$mistake" \
+            >stdout 2>stderr || code=$?
+        is "exit code $code, $(grep -c 'NCCL CHECK' stderr) reports" 'exit code 1, 1 reports' \
+            "random program $program, $np ranks, one ${mistakes[mistake]}"
+    done
+done
+
+# Which operations of random programs race: what the program works out, and what is reported.
+for first in 1 11 21; do
+    code=0
+    NCCL_CPU_CHECK=warn timeout --kill-after=5 60 ./races "$first" "$((first + 9))" \
+        >stdout 2>stderr || code=$?
+    is "exit code $code, $(awk '/^expected: / { wrong += said != expected; expected = $2; said = "none" }
+            /^NCCL CHECK: race/ { said = "race" }
+            END { print wrong + (said != expected) }' stderr) disagree" 'exit code 0, 0 disagree' \
+        "600 operations of random programs, some of which race, from $first"
+done
+
+# Two ranks on one device are never let through.
+refused() { # TEXT COMMAND…
+    local text=$1 code=0
+    shift
+    timeout --kill-after=5 30 "$@" >stdout 2>stderr || code=$?
+    is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
+        'NCCL CHECK: setup: two ranks are bound to the same GPU' stderr) reports" \
+        'ended, 1 reports' "$text: reported, and the job ends"
+}
+refused '3 ranks that take device 0' "${mpirun[@]}" -np 3 ./one_device
+refused '2 ranks that see the same device' "${mpirun[@]}" \
+    -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms
+refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
+
+echo "1..$number"
+exit "$failed"
