@@ -181,10 +181,10 @@ $(cpu_shared): $(cpu_build)/standin.o
 	    $(sanitizers) -lm -ldl -pthread -o $@
 $(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
 $(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
 $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cpu_build)/check-shared/public
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
@@ -207,10 +207,10 @@ ifneq ($(filter check-library,$(MAKECMDGOALS)),)
 endif
 $(cuda_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cuda_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) -fvisibility=hidden $(cuda_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
 $(cuda_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cuda_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) -fvisibility=hidden $(cuda_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
 $(cuda_check): $(call made_of,$(cuda_build)/check)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cuda_build)/public
 	$(MPICC) -shared -Wl,--version-script=$(cuda_build)/public $^ -ldl -pthread -lrt -o $@
