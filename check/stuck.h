@@ -45,7 +45,8 @@ struct stuck {
     struct meeting **meetings;
     size_t nmeetings, meetings_size;
     struct map by_key;
-    bool sure; // what is certain now, whatever the hosts do
+    bool silent; // all wait, and nothing has moved for long
+    bool sure;   // what is certain now, whatever the hosts do
 };
 
 /* What keeps a wait from ending. */

@@ -123,9 +123,8 @@ void front_function_ends(struct front_own before);
  * ------------------------------------------------------------------------------- */
 
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
- * is started; and in the CPU build MPI, if the launcher started several processes and the
- * program has not. */
-void front_communicates(bool all_here); // all its ranks are this process's
+ * is started. `all_here`: all its ranks are this process's. */
+void front_communicates(bool all_here);
 /* The checks cannot go on: says so once, and the program goes on without them. */
 void front_gives_up(const char *why);
 /* A call that all ranks make together has failed: the program is likely to end now, and
@@ -149,5 +148,8 @@ void guard_never(const void *address); // not the pages of this allocation (wind
 extern void standin_host_blocks(int begins) __attribute__((weak));
 /* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
 extern bool standin_keeps_mpi(void) __attribute__((weak));
+/* Starts MPI for processes that a launcher has started, if their program leaves it out.
+ */
+extern void standin_needs_mpi(void) __attribute__((weak));
 
 #endif

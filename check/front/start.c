@@ -627,31 +627,25 @@ bool front_mpi_is_there(void) {
     return mpi_up;
 }
 
-static int processes_started(void) {
-    static const char *const step[] = {"SLURM_STEP_ID", "SLURM_STEPID", NULL};
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
-    static const char *const tasks[] = {"SLURM_NTASKS", NULL};
-    return launcher_says(names,
-                         launcher_says(step, -1) >= 0 ? launcher_says(tasks, 1) : 1);
-}
-
 void front_communicates(bool all_here) {
-    int started = 0, level;
+    int started = 0;
     if (!front_on)
         return;
-    if (!mpi_up && !mpi_ended)
+    if (!mpi_up && !mpi_ended && !standin_host_blocks) {
         PMPI_Initialized(&started);
-    if (started) {
-        front_gives_up("MPI was not started by C's MPI_Init or MPI_Init_thread");
-        return;
-    }
-    if (!mpi_up && !mpi_ended && standin_host_blocks && processes_started() > 1) {
-        CALL(BELOW(MPI_Init_thread), NULL, NULL, MPI_THREAD_MULTIPLE, &level);
-        front_mpi_started();
-    } else if (!mpi_up && !mpi_ended && !all_here) {
-        front_gives_up("several processes or threads make a communicator, and MPI was not"
-                       " started, by which the checks find one another: call MPI_Init");
-        return;
+        if (started)
+            front_gives_up("MPI was not started by C's MPI_Init or MPI_Init_thread");
+        else if (!all_here)
+            front_gives_up("several processes or threads make a communicator, and MPI was"
+                           " not started, by which the checks find one another: call"
+                           " MPI_Init");
+        if (!front_on)
+            return;
+    } else if (!all_here && standin_needs_mpi && !mpi_up) {
+        standin_needs_mpi();
+        PMPI_Initialized(&started);
+        if (started)
+            front_mpi_started();
     }
     if (!mpi_ended || nworld == 1)
         start_helper();
