@@ -22,7 +22,7 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags
+.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -35,6 +35,8 @@ help:
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make results        on a machine with GPUs: measure everything into results/'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
+	@echo 'make cuda-flags     the same for GPUs'
+	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'
 	@echo 'make clean          remove all that was built'
 
 define demo_run
@@ -87,6 +89,9 @@ results:
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'
+
+cuda-flags:
+	@echo '$(cuda_compile) $(cuda_link)'
 
 clean: clean-lesson
 	rm -rf $(TOP)/build

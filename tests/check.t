@@ -18,7 +18,8 @@
 #     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 are" (all but rank 1)
 #     @tag                 is file:line of the line that ends with `// @tag`, or that follows
 #                          a line with nothing else
-# Every run has 15 seconds. RANKS="2 3" runs fewer, JOBS=1 one at a time.
+# Every run has 15 seconds. RANKS="2 3" runs fewer, JOBS=1 one at a time. FORM=library runs them
+# under nccl-check, over the stand-in without checks.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -26,11 +27,12 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use Time::HiRes qw(time);
 use lib $Bin;
-use Programs qw(cpu_flags in_parallel read_file run $mpicc);
+use Programs qw(cpu_flags in_parallel library_flags read_file run $before $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my @ranks   = split ' ', delete $ENV{RANKS} // '2 3 4 8';
 my $jobs    = delete $ENV{JOBS} // 3;
+my $library = (delete $ENV{FORM} // '') eq 'library';
 
 my %tags_of_header;
 
@@ -131,7 +133,8 @@ sub pattern_text {
     return $text;
 }
 
-my $flags = cpu_flags();
+my $flags = $library ? library_flags() : cpu_flags();
+$before = "'$top/check/nccl-check'" if $library;
 my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 # Compiles and runs one program and writes its TAP lines, without numbers, to a file.
