@@ -287,7 +287,7 @@ sub text_problems {
             push @problems, map { "`$code`: $_" } command_problems($code, $folder, \$here, {});
         } elsif ($code =~ m{^([\w.-]+)/[\w./-]*$} && (-e "$folder/$1" || -e "$copy/$1")) {
             push @problems, "`$code` does not exist" if !-e "$folder/$code" && !-e "$copy/$code";
-        } elsif ($code =~ /^((?:NCCL_CPU|CPU)_[A-Z_]+)\b/) {
+        } elsif ($code =~ /^(NCCL_CHECK(?:_TIMEOUT)?|(?:NCCL_CPU|CPU)_[A-Z_]+)\b/) {
             push @problems, "`$code`: the CPU build knows no $1" if $variables !~ /"$1"/;
         }
     }
@@ -391,8 +391,8 @@ sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
 $settings  = read_files('Makefile', 'common/*.mk', '[0-9][0-9]-*/Makefile');
-$variables = read_files('cpu/src/*.[ch]');
-$messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh'))
+$variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]');
+$messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
 
 # These checks must be able to fail: what is wrong here, they have to find.
