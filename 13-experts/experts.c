@@ -243,14 +243,16 @@ int main(int argc, char **argv) {
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
     CHECK_CUDA(cudaMalloc((void **)&t.counts, 2 * nranks * sizeof(uint64_t)));
+    // Pinned memory: copies from it and to it do not make the host wait.
+    uint64_t *pinned;
+    CHECK_CUDA(
+        cudaMallocHost((void **)&pinned, n->layers * 2 * nranks * sizeof(uint64_t)));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
     for (size_t l = 0; l < n->layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
         t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
-        // Pinned memory: copies from it and to it do not make the host wait.
-        CHECK_CUDA(
-            cudaMallocHost((void **)&t.roads[l].leave, 2 * nranks * sizeof(uint64_t)));
+        t.roads[l].leave = pinned + l * 2 * nranks;
         t.roads[l].come = t.roads[l].leave + nranks;
     }
     network_malloc(n, t.share);
@@ -290,12 +292,12 @@ int main(int argc, char **argv) {
     free(result);
     network_free(n);
     for (size_t l = 0; l < n->layers; l++) {
-        CHECK_CUDA(cudaFreeHost(t.roads[l].leave));
         free(t.roads[l].place);
         CHECK_CUDA(cudaFree(t.visiting[l]));
     }
     CHECK_CUDA(cudaFree(t.made));
     CHECK_CUDA(cudaFree(t.leaving));
+    CHECK_CUDA(cudaFreeHost(pinned));
     CHECK_CUDA(cudaFree(t.counts));
     CHECK_CUBLAS(cublasDestroy(t.blas));
     CHECK_CUDA(cudaStreamDestroy(t.stream));
