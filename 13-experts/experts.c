@@ -30,7 +30,7 @@ struct training {
     cudaStream_t stream;
     cublasHandle_t blas;
     ncclComm_t comm;
-    size_t sent, ndropped, fewest, most; // bytes; tokens; of those that came to a layer
+    size_t sent, ndropped; // bytes and tokens, in all steps so far
 };
 
 /* Gives each token its place among those that leave: first all for expert 0, then all for
@@ -62,9 +62,8 @@ static void exchange_counts(struct training *t, size_t l) {
     struct road *road = &t->roads[l];
     const size_t bytes = t->nranks * sizeof(uint64_t);
     uint64_t *leave = t->counts, *come = leave + t->nranks;
-    if (t->capacity) {
-        memcpy(road->come, road->leave, bytes); // everybody knows: capacity
-    } else {
+    memcpy(road->come, road->leave, bytes); // right where all have the same capacity
+    if (!t->capacity) {
         CHECK_CUDA(cudaMemcpyAsync(leave, road->leave, bytes, cudaMemcpyHostToDevice,
                                    t->stream));
         CHECK_NCCL(ncclGroupStart());
@@ -80,8 +79,6 @@ static void exchange_counts(struct training *t, size_t l) {
     road->coming = 0;
     for (size_t peer = 0; peer < t->nranks; peer++)
         road->coming += road->come[peer];
-    t->fewest = road->coming < t->fewest ? road->coming : t->fewest;
-    t->most = road->coming > t->most ? road->coming : t->most;
 }
 
 /* An all-to-all of blocks that differ in size: out[peer] tokens to a rank, in[peer] from
@@ -103,21 +100,16 @@ static void exchange(struct training *t, const float *from, const uint64_t *out,
     CHECK_NCCL(ncclGroupEnd());
 }
 
-static void copy(struct training *t, float *to, const float *from) {
-    CHECK_CUDA(cudaMemcpyAsync(to, from, t->n.width * sizeof(float),
-                               cudaMemcpyDeviceToDevice, t->stream));
-}
-
 /* Puts tokens into their places, and sends them to the rank of their expert. */
 static void dispatch(struct training *t, size_t l, const float *tokens, float *there) {
     const struct road *road = &t->roads[l];
-    const size_t w = t->n.width;
-    if (t->capacity) // in a place that nobody takes there is a token of zeros
-        CHECK_CUDA(cudaMemsetAsync(
-            t->leaving, 0, t->nranks * t->capacity * w * sizeof(float), t->stream));
+    const size_t w = t->n.width, one = w * sizeof(float);
+    // In a place that nobody takes there is a token of zeros.
+    CHECK_CUDA(cudaMemsetAsync(t->leaving, 0, t->nranks * t->capacity * one, t->stream));
     for (size_t i = 0; i < t->share; i++)
         if (road->place[i] != dropped)
-            copy(t, t->leaving + road->place[i] * w, tokens + i * w);
+            CHECK_CUDA(cudaMemcpyAsync(t->leaving + road->place[i] * w, tokens + i * w,
+                                       one, cudaMemcpyDeviceToDevice, t->stream));
     exchange(t, t->leaving, road->leave, there, road->come);
 }
 
@@ -125,12 +117,14 @@ static void dispatch(struct training *t, size_t l, const float *tokens, float *t
 static void combine(struct training *t, size_t l, const float *there, float *tokens,
                     const float *without) {
     const struct road *road = &t->roads[l];
-    const size_t w = t->n.width;
+    const size_t w = t->n.width, *place = road->place;
     exchange(t, there, road->come, t->leaving, road->leave);
-    for (size_t i = 0; i < t->share; i++)
-        copy(t, tokens + i * w,
-             road->place[i] == dropped ? without + i * w
-                                       : t->leaving + road->place[i] * w);
+    for (size_t i = 0; i < t->share; i++) {
+        const float *back =
+            place[i] == dropped ? without + i * w : t->leaving + place[i] * w;
+        CHECK_CUDA(cudaMemcpyAsync(tokens + i * w, back, w * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, t->stream));
+    }
 }
 
 static void forward(struct training *t, size_t step, size_t l) {
@@ -168,15 +162,11 @@ static void measure(struct training *t) {
     enum { TRIPS = 10 };
     struct stopwatch watches[2] = {{0}};
     const struct road *road = &t->roads[0];
-    uint64_t capacity = t->capacity;
+    size_t capacity = t->capacity;
     t->capacity = 0;
     give_places(t, 0, 0);
-    if (capacity == 0) { // not given: so much that nothing is dropped
-        for (size_t e = 0; e < t->nranks; e++)
-            capacity = road->leave[e] > capacity ? road->leave[e] : capacity;
-        CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &capacity, 1, MPI_UINT64_T, MPI_MAX,
-                                MPI_COMM_WORLD));
-    }
+    if (capacity == 0) // so much that nothing is dropped
+        capacity = reference_largest(road->leave, t->nranks);
     for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
         t->capacity = w == 0 ? 0 : capacity;
         give_places(t, 0, 0);
@@ -189,13 +179,7 @@ static void measure(struct training *t) {
         CHECK_CUDA(cudaStreamSynchronize(t->stream));
         stopwatch_stop(&watches[w], TRIPS);
     }
-    const size_t token = 2 * t->n.width * sizeof(float);
-    if (t->rank == 0)
-        printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
-               "padded       %9.3f ms, %.3f of that; capacity %zu, so %zu bytes\n",
-               watches[0].seconds * 1e3, t->n.batch * token, watches[1].seconds * 1e3,
-               watches[1].seconds / watches[0].seconds, (size_t)capacity,
-               t->nranks * t->nranks * capacity * token);
+    reference_times(&t->n, t->nranks, capacity, watches[0].seconds, watches[1].seconds);
 }
 
 int main(int argc, char **argv) {
@@ -206,7 +190,7 @@ int main(int argc, char **argv) {
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    struct training t = {.rank = rank, .nranks = nranks, .fewest = SIZE_MAX};
+    struct training t = {.rank = rank, .nranks = nranks};
     struct network *n = &t.n;
     t.load.nexperts = nranks; // one on each rank
     bool timed = false;
@@ -280,7 +264,7 @@ int main(int argc, char **argv) {
                                cudaMemcpyDeviceToHost, t.stream));
     CHECK_CUDA(cudaStreamSynchronize(t.stream));
     network_print_losses(n);
-    reference_report(n, nranks, capacity, t.sent, t.ndropped, t.fewest, t.most);
+    reference_report(n, &t.load, capacity, t.sent, t.ndropped);
     if (timed)
         measure(&t);
     float *expected = reference_expected(n, &t.load, capacity, became);
