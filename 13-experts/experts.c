@@ -193,15 +193,13 @@ int main(int argc, char **argv) {
 
     // In the worst case all tokens come to one rank; with a capacity that has a limit.
     const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
-    const size_t capacity = t.capacity;
+    const size_t capacity = t.capacity, both = 2 * nranks * sizeof(uint64_t);
     const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t.counts, 2 * nranks * sizeof(uint64_t)));
-    // Pinned memory: copies from it and to it do not make the host wait.
-    uint64_t *pinned;
-    CHECK_CUDA(
-        cudaMallocHost((void **)&pinned, n->layers * 2 * nranks * sizeof(uint64_t)));
+    CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
+    uint64_t *pinned; // copies from it and to it do not make the host wait
+    CHECK_CUDA(cudaMallocHost((void **)&pinned, n->layers * both));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
     for (size_t l = 0; l < n->layers; l++) {
