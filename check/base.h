@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Called when there is none any more: it may give some back. */
+extern void (*memory_ends)(void);
+
 void *must_alloc(size_t bytes); // zeroed
 void *must_grow(void *memory, size_t bytes);
 

@@ -10,6 +10,20 @@
 
 #include <stdlib.h>
 
+bool front_saw_cuda;
+
+bool front_sees_cuda(bool used) {
+#ifndef FRONT_LINKED
+    if (!BELOW(cudaGetDevice) || (used && !front_saw_cuda)) {
+        front_gives_up("the CUDA runtime is linked statically, as nvcc does if nothing is"
+                       " said; link with nvcc -cudart shared");
+        return false;
+    }
+#endif
+    (void)used;
+    return true;
+}
+
 /* --- Errors --------------------------------------------------------------------- */
 
 /* Answers to a question, and what a program tries in order to see whether it works. */

@@ -73,19 +73,26 @@ static inline bool front_passes(void) {
 
 /* The first lines of a public function: passes on what is not the program's own call, and
  * notes where the call stands. */
+#define NOT_THE_PROGRAM (front_passes() || front_theirs(__builtin_return_address(0)))
 #define FRONT_PASS(name, ...)                \
     do {                                     \
-        if (front_passes())                  \
+        if (NOT_THE_PROGRAM)                 \
             return BELOW(name)(__VA_ARGS__); \
+        front_saw_cuda = true;               \
     } while (0)
-#define FRONT_PASS_NCCL(name, ...)           \
-    do {                                     \
-        if (front_passes())                  \
-            return PNCCL(name)(__VA_ARGS__); \
+#define FRONT_PASS_NCCL(name, ...)                      \
+    do {                                                \
+        if (NOT_THE_PROGRAM || !front_sees_cuda(false)) \
+            return PNCCL(name)(__VA_ARGS__);            \
     } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
 uint64_t front_site(void *return_address);
+bool front_theirs(void *return_address);
+extern bool front_saw_cuda; // a call of the program
+/* The program's CUDA is what is called below here; with `used` it must have been used.
+ * Gives up otherwise. */
+bool front_sees_cuda(bool used);
 
 /* Calls what lies below, so that what it calls itself passes through:
  * CALL(BELOW(cudaMalloc), p, n) */
@@ -101,6 +108,8 @@ uint64_t front_site(void *return_address);
  * there. */
 struct judge *front_in(void);
 void front_out(void);
+void front_leave(void);     // the same, and leaves pages as they are
+bool front_is_inside(void); // this thread
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */
@@ -114,9 +123,10 @@ void front_function_ends(struct front_own before);
  * ------------------------------------------------------------------------------- */
 
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
- * is started. `meets`: of several processes; the stand-in starts MPI for them, if need
- * be. */
-void front_communicates(bool meets);
+ * is started. `all_here`: all its ranks are this process's. */
+void front_communicates(bool all_here);
+/* The checks cannot go on: says so once, and the program goes on without them. */
+void front_gives_up(const char *why);
 /* A call that all ranks make together has failed: the program is likely to end now, and
  * the judges get a second to compare what the ranks did. */
 void front_settles(void);

@@ -10,6 +10,7 @@
  * be reached by the host at all, here and on GPUs.
  */
 #define _GNU_SOURCE
+#include "../base.h"
 #include "front.h"
 
 #include <dlfcn.h>
@@ -43,9 +44,7 @@ static struct watched *watch(const void *start) {
             return &watched[i];
     if (nwatched == room) {
         room = room ? 2 * room : 16;
-        watched = realloc(watched, room * sizeof *watched);
-        if (!watched)
-            abort();
+        watched = must_grow(watched, room * sizeof *watched);
     }
     watched[nwatched] = (struct watched){.start = start};
     return &watched[nwatched++];
@@ -218,6 +217,11 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     void *fault;
     bool write = was_write(context, &known, &fault);
     struct judge_memory memory;
+    // A fault of our own, with an address that the program gave: no word about it.
+    if (front_is_inside() || !front_on) {
+        sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
+        return;
+    }
     front_in_signal(host_call != NULL); // MPI may be what was interrupted
     struct judge *j = front_in();
     judge_host_faults(j, info->si_addr, write, known,
@@ -230,7 +234,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                 watched[i].closed = false;
                 was_closed = true;
             }
-    judge_leave(j);
+    front_leave();
     front_in_signal(false);
     if (!was_closed) // as it would have been without us
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);

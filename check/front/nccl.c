@@ -245,7 +245,7 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
 static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
                   struct judge_at at) {
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
-    front_communicates(nranks > 1);
+    front_communicates(nranks <= 1 || group.depth > 0);
     join.device = current_device();
     CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
     making(
@@ -293,7 +293,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
 ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
     ENTER_NCCL(ncclCommInitAll, out, n, devices);
     static uint64_t calls;
-    front_communicates(false);
+    front_communicates(true);
     ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
     if (result != ncclSuccess)
         return answer_nccl(result, at);
@@ -537,10 +537,24 @@ ncclResult_t ncclGroupStart(void) {
     return result;
 }
 
+/* Of every communicator that the group makes, it makes all ranks. */
+static bool makes_all(void) {
+    for (const struct made *one = group.makes; one; one = one->next) {
+        int n = 0;
+        for (const struct made *other = group.makes; other; other = other->next)
+            n += !other->parent && other->like.id == one->like.id;
+        if (!one->parent && n < one->like.nranks)
+            return false;
+    }
+    return true;
+}
+
 /* Told before. True: it is the outermost, and waits. */
 static bool group_ends(struct judge_at at) {
     if (group.depth == 0)
         return false; // an error, which NCCL will name
+    if (group.depth == 1 && group.makes)
+        front_communicates(makes_all());
     struct judge *j = front_in();
     judge_group_ends(j, at);
     bool outermost = --group.depth == 0;
@@ -714,6 +728,8 @@ static ncclResult_t refuse(struct judge_at at) {
 #define COLLECTIVE(name, kind, sendbuff, recvbuff, op, root, parameters, ...)       \
     ncclResult_t name parameters {                                                  \
         ENTER_NCCL(name, __VA_ARGS__);                                              \
+        if (!front_sees_cuda(true))                                                 \
+            return PNCCL(name)(__VA_ARGS__);                                        \
         enum told told = tell_call(kind, sendbuff, recvbuff, count, type, op, root, \
                                    comm, stream, at);                               \
         if (told == USED_AFTER)                                                     \
