@@ -159,21 +159,29 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
-/* The first frame of the program at or above the one that was interrupted. */
+/* The first frame at or above the one that was interrupted that is a line of the program:
+ * not of a library, nor of a header (std::fill). */
 static uint64_t program_frame(void *fault) {
     enum { PROGRAM = 48 };
     void *frames[64];
-    int n = backtrace(frames, 64), at = 0;
-    uint64_t site = front_site((char *)fault + 1);
-    if (site >> PROGRAM == 0)
+    int n = backtrace(frames, 64), at = 2;
+    uint64_t site = front_site((char *)fault + 1), first = site;
+    bool any = site >> PROGRAM == 0;
+    if (any && front_is_own(site))
         return site;
     for (int i = 0; i < n; i++)
         if (frames[i] == fault)
-            at = i;
-    for (int i = at > 2 ? at : 2; i < n; i++)
-        if ((site = front_site(frames[i])) >> PROGRAM == 0)
+            at = i + 1;
+    for (int i = at; i < n; i++) {
+        site = front_site(frames[i]);
+        if (site >> PROGRAM != 0)
+            continue;
+        if (front_is_own(site))
             return site;
-    return front_site((char *)fault + 1);
+        first = any ? first : site;
+        any = true;
+    }
+    return first;
 }
 
 /* Whether the access was a write, as the processor says it. */
