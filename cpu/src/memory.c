@@ -147,6 +147,21 @@ static bool find_room(size_t mapped, bool host_too, struct mapping *out, int *nu
     return false;
 }
 
+/* What the allocations of each device take. */
+static size_t *device_bytes;
+static int ndevices;
+
+static void count(const struct memory *memory, bool comes) {
+    if (memory->kind == MEMORY_PINNED)
+        return;
+    while (ndevices <= memory->device) {
+        device_bytes =
+            must_grow(device_bytes, (size_t)(ndevices + 1) * sizeof *device_bytes);
+        device_bytes[ndevices++] = 0;
+    }
+    device_bytes[memory->device] += comes ? memory->mapped : -memory->mapped;
+}
+
 /* --- Coming and going ------------------------------------------------------------- */
 
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
@@ -181,6 +196,7 @@ struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     memmove(table + at + 1, table + at, (used - at) * sizeof *table);
     table[at] = memory;
     used++;
+    count(memory, true);
     if (kind == MEMORY_DEVICE)
         memset(memory->shadow, 0xff, bytes);
     return memory;
@@ -190,6 +206,7 @@ static void unmap(struct memory *memory) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
     used--;
+    count(memory, false);
     if (memory->arena < 0) {
         munmap(memory->user, memory->mapped);
         munmap(memory->shadow, memory->mapped);
@@ -219,11 +236,7 @@ void memory_unpin(struct memory *memory) {
 }
 
 size_t memory_used(int device) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < used; i++)
-        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
-            bytes += table[i]->mapped;
-    return bytes;
+    return device < ndevices ? device_bytes[device] : 0;
 }
 
 void memory_reset_device(int device) {
