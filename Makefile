@@ -18,7 +18,9 @@ PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
 APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t
-ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats
+ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
+    tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
+    tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
 .PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
@@ -40,7 +42,7 @@ help:
 define demo_run
 printf '\n$$ mpirun -np 4 %s\n' '$(strip $(1))'; mpirun --oversubscribe -np 4 $(strip $(1)) || exit 1;
 endef
-# A word from the last lesson; all of it takes a minute.
+# One operation of lesson 06: all of them take a minute.
 demo_bandwidth := --op all_reduce
 
 demo:

@@ -205,8 +205,8 @@ function_runs(const struct judge *j); // in the thread that is in; NULL: none
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);
 
-struct told { // what a thread told of last
-    bool join;
+struct told {            // what a thread told of last
+    bool join, in_group; // in_group: a call of the open group, which is not issued yet
     struct judge_at at;
     struct told_use {
         struct use *use;

@@ -181,14 +181,19 @@ static void learns(struct judge *j, const struct clock *clock) {
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
     struct told *told = j->thread ? j->thread->told : NULL;
     struct group *group = j->thread ? j->thread->group : NULL;
-    if (told && told->at.call && at.call && told->at.site == at.site &&
-        strcmp(told->at.call, at.call) == 0)
-        told_undo(j, told);
-    if (group && group->ncalls && group->calls[group->ncalls - 1].at.site == at.site)
+    bool this_one = told && told->at.call && at.call && told->at.site == at.site &&
+                    strcmp(told->at.call, at.call) == 0;
+    if (this_one && told->in_group && group && group->ncalls)
         group->ncalls--;
+    if (this_one)
+        told_undo(j, told);
     failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
+}
+
+void judge_not_told(struct judge *j) {
+    told_clear(j->thread ? j->thread->told : NULL);
 }
 
 void judge_looked(struct judge *j) {
@@ -524,6 +529,7 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
     if (group) {
         ROOM(group->calls, group->ncalls, &group->size);
         group->calls[group->ncalls++] = *call;
+        tells(j, call->at)->in_group = true;
     } else {
         struct judge_call alone = *call;
         issue(j, &alone, 1, false, tells(j, call->at));
@@ -566,11 +572,13 @@ static void check_group_open(struct judge *j, int stream, const char *name, bool
 
 void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
-    static const struct clock nothing;
-    if (stream)
+    struct clock clock = {0};
+    if (stream) {
         check_group_open(j, number, at.call, true, at);
-    waits_begin_order(j, stream ? order_clock(j->order, stream->slot) : &nothing, false,
-                      at);
+        order_awaited(j->order, stream, &clock);
+    }
+    waits_begin_order(j, &clock, false, at);
+    clock_free(&clock);
 }
 
 void judge_wait_event(struct judge *j, int number, struct judge_at at) {
@@ -621,10 +629,13 @@ static void polls(struct judge *j, const struct clock *clock, bool done,
 
 void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
+    struct clock clock = {0};
     if (!stream)
         return;
     check_group_open(j, number, at.call, true, at);
-    polls(j, order_clock(j->order, stream->slot), done, at);
+    order_awaited(j->order, stream, &clock);
+    polls(j, &clock, done, at);
+    clock_free(&clock);
 }
 
 void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at) {

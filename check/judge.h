@@ -259,6 +259,9 @@ bool judge_call(struct judge *j, const struct judge_call *call);
  * of CUDA (`cuda`): a last line at the end of the job names those that nobody looked at.
  */
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at);
+/* The thread makes a call that is not told, since the library will refuse it: that it
+ * fails takes back nothing that was told before from the same line. */
+void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
 

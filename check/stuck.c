@@ -36,6 +36,10 @@ static void release(struct process *process) {
     free(process->ends);
     free(process->is_sure);
     free(process->meeting);
+    free(process->first_behind);
+    free(process->behind);
+    free(process->open);
+    free(process->awaited);
 }
 
 static bool fits(const struct state_head *head, size_t bytes) {
@@ -90,6 +94,9 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     process->ends = must_alloc((size_t)head.nops);
     process->is_sure = must_alloc((size_t)head.nops);
     process->meeting = must_alloc((size_t)head.nops * sizeof *process->meeting);
+    process->open = must_alloc((size_t)head.nops * sizeof *process->open);
+    process->first_behind =
+        must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
     release(&old);
 }
 

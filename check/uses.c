@@ -599,10 +599,11 @@ static bool sends_nothing(struct judge *j, const struct judge_call *call,
              place(j, call->at.site, where));
     add_buffer(j, &text, a);
     add_failures(j, &text);
-    text_add(&text,
-             "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
-             " Was another\n"
-             "        buffer meant, or did a copy get lost that was to write here?\n");
+    text_add(
+        &text,
+        "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
+        " Was another\n"
+        "        buffer meant, or did a copy get lost that was to write here?\n");
     report(j, &text, true, mixed(call->at.site, 9));
     return true;
 }

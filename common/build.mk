@@ -87,10 +87,15 @@ cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(ncc
 lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
 lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
 
+# What a lesson may include: common/, and its own folder.
+headers := $(wildcard $(TOP)/common/*.h $(TOP)/[0-9][0-9]-*/*.h)
+
 # --- Rules ---------------------------------------------------------------------------
 
-# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all.
-programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard $(TOP)/[0-9][0-9]-*/*.c)))
+# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all, and the program of
+# common/cuda.md.
+programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
+    $(TOP)/[0-9][0-9]-*/*.c $(TOP)/common/cuda.c)))
 
 .DEFAULT_GOAL := all
 .PHONY: all announce clean-lesson
@@ -110,7 +115,7 @@ ifneq ($(needs_build),)
   endif
 endif
 
-$(programs): %: %.c $(wildcard $(TOP)/common/*.h) $(config_file) $(lesson_library) | announce
+$(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
@@ -123,8 +128,9 @@ ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
   endif
 endif
 
-# Where the sums are made: -O2 would make them one by one.
-$(cpu_build)/number.o: private vectorized := -O3
+# Where the sums are made: -O2 would make them one by one. Products are rounded before they
+# are added, on every processor: else ranks on different machines would differ in the last bit.
+$(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@
 

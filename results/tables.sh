@@ -127,10 +127,12 @@ if [ -f hello-time.txt ]; then
 fi
 
 if [ -f ring.txt ]; then
-    echo "## Lesson 05: the ring beside ncclAllReduce"
+    echo "## Lesson 09: the pipelined ring beside ncclAllReduce"
     echo
-    echo "Both in the same run ([output](ring.txt)). In 4 pieces is what \`--pipelined\` takes; all forms in"
-    echo "pieces have registered buffers."
+    echo "Both in the same run ([output](ring.txt)), the ring with registered buffers; in 4 pieces is what the"
+    echo "lesson takes."
+    ! grep -q 05-ring-allreduce ring.txt ||
+        echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
     echo
     echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
     echo "| --- | --- | --- | --- | --- |"
@@ -205,6 +207,60 @@ if [ -f buffers.txt ]; then
     echo
 fi
 
+if [ -f peer.txt ]; then
+    echo "## Lesson 07: a copy from GPU to GPU"
+    echo
+    echo "One pair at a time ([output](peer.txt))."
+    echo
+    awk '/^\$ .*peer_to_peer/ { bytes = 4 * $NF; shown = 0 }
+        /^(Peer access|Through the host|Directly|By NCCL)/ && bytes && (bytes > 8192 || /GB/) {
+            if (!shown++) print (n++ ? "\n" : "") bytes " B a copy:\n\n```"; inside = 1 }
+        /^OK/ && inside { print "```"; inside = 0; bytes = 0 }
+        inside' peer.txt
+    echo
+    echo "And an all-reduce, on each of NCCL's ways between the GPUs (times, bus bandwidths):"
+    echo
+    awk "$size_of"'
+        /^\$ env / { way = ""; sizes = 0
+            for (i = 3; $i ~ /^NCCL_(P2P|SHM)/; i++) way = way (way ? ", " : "") "`" $i "`" }
+        $1 == "all_reduce" { row[++sizes] = $2; time[sizes] = $3; busbw[sizes] = $5 }
+        /^\[[0-9.]+ s\]$/ && sizes {
+            if (!headed++) print "| | " size_of(row[1]) " | " size_of(row[sizes]) " |\n| --- | --- | --- |"
+            printf "| %s | %s µs | %.2f ms, %s GB/s |\n", way ? way : "as it is", time[1], time[sizes] / 1000, busbw[sizes]
+            sizes = 0 }' peer.txt
+    echo
+fi
+
+if [ -f three.txt ]; then
+    echo "## Lesson 08: three ways to one sum"
+    echo
+    echo "Times in µs ([output](three.txt)). Lesson 08 ran before and after the others: the smaller of its two"
+    echo "times. nccl-tests: the sum of its times for the parts, the second part in place. The ratios are lesson"
+    echo "08's time over the other's."
+    echo
+    awk "$size_of$their_name"'
+        /^\$ / { name = their_name($0); lesson = $0 ~ /three_all_reduces/; torch = $0 ~ /collectives/ }
+        lesson && $1 ~ /^[0-9]+$/ && NF == 7 {
+            if (!($1 in known)) { known[$1] = 1; order[++sizes] = $1 }
+            for (w = 1; w <= 3; w++) if (!(ours[w, $1] + 0 && ours[w, $1] + 0 < $(2 * w + 1) + 0)) ours[w, $1] = $(2 * w + 1) }
+        lesson && /^ncclCommSplit/ { split_cost = $0; sub(/^.*: /, "", split_cost) }
+        name && $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ {
+            w = name == "all_reduce" ? 1 : name ~ /^(reduce|broadcast)$/ ? 2 : 3
+            parts[w, $1] += name ~ /^(broadcast|all_gather)$/ ? $10 : $6; nparts[w, $1]++ }
+        torch && $3 == "B" && $5 == "us" {
+            w = $1 == "all_reduce" ? 1 : $1 == "reduce_broadcast" ? 2 : 3; pytorch[w, $2] = $4 }
+        function cell(w, size, other) { return other[w, size] ? sprintf("%s (%.2f)", other[w, size], ours[w, size] / other[w, size]) : "" }
+        END {
+            split("all_reduce|reduce, broadcast|reduce_scatter, all_gather", way, "|")
+            for (w = 1; w <= 3; w++) {
+                print (w > 1 ? "\n" : "") "| " way[w] " | lesson 08 | nccl-tests (ratio) | PyTorch (ratio) |\n| --- | --- | --- | --- |"
+                for (i = 1; i <= sizes; i++) { size = order[i]
+                    if (nparts[w, size] != (w == 1 ? 1 : 2)) delete parts[w, size]
+                    printf "| %s | %s | %s | %s |\n", size_of(size), ours[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
+            if (split_cost) print "\nA communicator by `ncclCommSplit`, and the first all-reduce on it: " split_cost "." }' three.txt
+    echo
+fi
+
 # What lesson 06 and nccl-tests got, of all runs: WHICH is median or least, and stands beside the
 # least and the most. OURS and THEIRS are the columns of the two, CSV that of our CSV file; KEPT
 # says which sizes.
@@ -266,5 +322,128 @@ if [ -f pytorch.txt ]; then
             for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
                 for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
                 print line } }' pytorch.txt
+    echo
+fi
+
+if [ -f training.txt ]; then
+    echo "## Lesson 11: gradients that travel while others are computed"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](training.txt))."
+    echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
+    echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
+    echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
+            model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); layer = 4 * width * width
+            model = option("layers") " × " width; torch = /torchrun/
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
+            bucket = option("bucket", torch ? "25 MiB" : "one layer")
+            if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
+            if (bucket == "all") bucket = "all layers"
+            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+            if (ctas == 0) ctas = "NCCL decides" }
+        /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
+        /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
+        END { flush() }' training.txt
+    echo
+fi
+
+if [ -f sharded.txt ]; then
+    echo "## Lesson 12: weights, gradients and momentum in shards"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](sharded.txt)). *Kept* is what a"
+    echo "rank has in memory of weights, gradients and momentum, with the layers in use. *Computing only* is"
+    echo "a step without communication, measured in turns with a training step. PyTorch is \`fully_shard\` on"
+    echo "the same model, right after; there computing only has the whole update."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
+            model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
+        /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
+        /^both/ { both = $2; ratio = $4 }
+        END { flush() }' sharded.txt
+    echo
+fi
+
+if [ -f experts.txt ]; then
+    echo "## Lesson 13: tokens to their experts and back"
+    echo
+    echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
+    echo "and the bytes that all ranks send ([output](experts.txt)). Both in turns; PyTorch right after,"
+    echo "with as many tokens for each rank."
+    echo
+    awk '
+        function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
+            width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
+        function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); load = option("load")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
+        /^counts first/ { first = $3; bytes = $(NF - 1) }
+        /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
+        END { flush() }' experts.txt
+    echo
+fi
+
+if [ -f pipeline.txt ]; then
+    echo "## Lesson 14: layers divided among the ranks"
+    echo
+    echo "M micro-batches of a batch of B, on N ranks ([output](pipeline.txt)). *Computing* is that of all"
+    echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
+    echo "\`torch.distributed.pipelining\` on the same model, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
+            order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
+        /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
+            order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' pipeline.txt
+    echo
+fi
+
+if [ -f grid.txt ]; then
+    echo "## Lesson 15: a grid of ranks"
+    echo
+    echo "A batch of B divided among the rows, every layer among the columns ([output](grid.txt)). A step"
+    echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
+    echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
+    echo "the columns, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            columns = option("columns")
+            model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
+            near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
+        /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
+        /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' grid.txt
     echo
 fi

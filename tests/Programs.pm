@@ -18,7 +18,7 @@ our $before = ''; # a command that starts the program
 our $top   = dirname(dirname(abs_path(__FILE__)));
 
 # What the programs may see of the caller's settings would change what they print.
-delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
+delete @ENV{grep { /^(NCCL_|CPU_(?:DEVICES|HOSTS)$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
 delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
 $ENV{OMPI_MCA_mpi_yield_when_idle}   = 1;
 $ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;

@@ -11,14 +11,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
-over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings)
+over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
@@ -96,7 +96,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda graphs illegal one_device devices without_mpi
+programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
     mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
@@ -178,6 +178,9 @@ if wanted forms && [ -z "$sanitize" ]; then
         'standin_host_blocks ' 'what is linked below has names of its own'
     is "$(names "$lib/standin.o" -g | wc -l)" "$(names "$lib/libnccl-cpu.a" -g | wc -l)" \
         'and all of them'
+fi
+if wanted cublas && [ -x cublas ]; then
+    run cublas ./cublas
 fi
 
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.

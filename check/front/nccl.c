@@ -87,19 +87,34 @@ static void comm_is_there(ncclComm_t handle, struct comm like) {
     front_out();
 }
 
-/* A communicator that does not block and was coming may be there by now. */
-static void look_again(ncclComm_t handle) {
+/* A communicator that does not block and was coming may be there by now. True: it is
+ * still on the way. */
+static bool look_again(ncclComm_t handle) {
     struct comm *comm, like;
-    ncclResult_t state;
+    ncclResult_t state = ncclSuccess;
     front_in();
     comm = known(handle);
     bool coming = comm && comm->state == COMING;
     if (coming)
         like = *comm;
     front_out();
-    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
-        state == ncclSuccess)
+    if (!coming || CALL(PNCCL(ncclCommGetAsyncError), handle, &state) != ncclSuccess)
+        return false;
+    if (state == ncclSuccess)
         comm_is_there(handle, like);
+    return state == ncclInProgress;
+}
+
+/* The communicator, which is about to be used; the judge is entered. One that is still on
+ * the way is not ready to be. */
+static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
+                                   struct judge_at at) {
+    bool coming = look_again(handle);
+    struct judge *j = front_in();
+    *comm = known(handle);
+    if (coming && *comm && (*comm)->state == COMING)
+        judge_comm_used_before(j, (*comm)->at, at);
+    return j;
 }
 
 /* --- Failures ------------------------------------------------------------------- */
@@ -238,8 +253,10 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
         (struct comm){
             .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
     struct judge *j = front_in();
-    if (out && nranks > 0) // otherwise NCCL will refuse it
+    if (out && nranks > 0)
         judge_joins(j, &join);
+    else // NCCL will refuse it
+        judge_not_told(j);
     if (group.depth == 0)
         judge_wait_launch(j, at);
     front_out();
@@ -315,9 +332,8 @@ ncclResult_t ncclGetVersion(int *version) {
  * known. `id`: of what it makes, the same on all ranks. */
 static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
                           uint64_t *id, struct judge_at at) {
-    look_again(handle);
-    struct judge *j = front_in();
-    const struct comm *comm = known(handle);
+    struct comm *comm;
+    struct judge *j = front_in_comm(handle, &comm, at);
     bool there = comm && comm->state == THERE;
     if (there) {
         struct judge_call call = {
@@ -353,9 +369,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
                             ncclComm_t *out, ncclConfig_t *config, int flags) {
     ENTER_COMM(ncclCommShrink, comm, excluded, nexcluded, out, config, flags);
-    look_again(comm);
-    struct judge *j = front_in();
-    const struct comm *parent = known(comm);
+    struct comm *parent;
+    struct judge *j = front_in_comm(comm, &parent, at);
     bool there = parent && parent->state == THERE;
     if (there) {
         struct comm like = {.rank = -1, .at = at};
@@ -668,10 +683,11 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         front_out();
     }
     struct judge *j = front_in_stream(stream, device, &call.stream);
-    const struct comm *comm = known(handle);
+    struct comm *comm = known(handle);
     if (comm && comm->state == COMING) {
         front_out();
-        look_again(handle);
+        front_in_comm(handle, &comm, at);
+        front_out();
         j = front_in_stream(stream, device, &call.stream);
         comm = known(handle);
     }
@@ -686,6 +702,8 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         told = judge_call(j, &call) ? TOLD_WRONG : TOLD;
         if (group.depth == 0)
             judge_wait_launch(j, at);
+    } else {
+        judge_not_told(j);
     }
     front_out();
     return told;

@@ -270,7 +270,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = stream->device;
-    wait_for(stream_end(stream));
+    wait_for_stream(stream);
     return cuda_error(device_broken(device));
 }
 
@@ -281,7 +281,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = stream->device;
-    if (!poll_for(stream_end(stream)))
+    if (!poll_for_stream(stream))
         return cudaErrorNotReady;
     return cuda_error(device_broken(device));
 }

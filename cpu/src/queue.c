@@ -306,3 +306,40 @@ bool poll_until(bool (*there)(const void *argument), const void *argument) {
 bool poll_for(struct mark mark) {
     return poll_until(passed_there, &mark);
 }
+
+/* What is in a stream now; of the default stream, also what it would come after. */
+struct marks {
+    struct mark *at;
+    int n;
+};
+
+static struct marks content_of(const struct stream *stream) {
+    struct marks marks = {must_alloc((size_t)nstreams * sizeof *marks.at), 0};
+    for (int s = 0; s < nstreams; s++)
+        if (streams[s] == stream ||
+            (stream->legacy && streams[s] && streams[s]->blocking &&
+             streams[s]->device == stream->device))
+            marks.at[marks.n++] = stream_end(streams[s]);
+    return marks;
+}
+
+static bool all_passed(const void *argument) {
+    const struct marks *marks = argument;
+    for (int i = 0; i < marks->n; i++)
+        if (!passed(marks->at[i]))
+            return false;
+    return true;
+}
+
+void wait_for_stream(const struct stream *stream) {
+    struct marks marks = content_of(stream);
+    wait_until(all_passed, &marks);
+    free(marks.at);
+}
+
+bool poll_for_stream(const struct stream *stream) {
+    struct marks marks = content_of(stream);
+    bool there = poll_until(all_passed, &marks);
+    free(marks.at);
+    return there;
+}

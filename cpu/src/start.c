@@ -5,6 +5,7 @@
 #include "carry.h"
 #include "device.h"
 #include "helper.h"
+#include "hosts.h"
 #include "meet.h"
 
 static bool ours; // MPI was started here, for a program that does not
@@ -29,7 +30,8 @@ static void settle(void) {
     PMPI_Query_thread(&level);
     helper_allow(level == MPI_THREAD_MULTIPLE);
     fail_everywhere = abort_job;
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    hosts_find();
+    hosts_split(MPI_COMM_WORLD, 0, MPI_INFO_NULL, &host);
     PMPI_Comm_size(host, &ranks);
     PMPI_Comm_free(&host);
     device_ranks_on_host(ranks);

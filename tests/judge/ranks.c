@@ -770,6 +770,7 @@ static void step(int r) {
             judge, judge_capture_ends(judge, rank->streams[s->stream], true),
             at("cudaGraphInstantiate", s));
         rank->captures = false;
+        rank->launched.n = 0;
         break;
     case LAUNCH:
         judge_graph_launched(judge, rank->executable, rank->streams[s->stream],

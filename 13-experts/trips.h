@@ -1,0 +1,45 @@
+/*
+ * trips.h: how long tokens are on their way, with experts' own functions. What is timed
+ * is what its forward pass does, without the computing.
+ */
+#ifndef TRIPS_H
+#define TRIPS_H
+
+/* How long a layer's tokens take there and back: their counts first, or in blocks of one
+ * size that hold the largest. In turns, so that what happens to the machine meanwhile
+ * happens to both. */
+static void measure(struct training *t) {
+    enum { TRIPS = 10 };
+    struct stopwatch watches[2] = {{0}};
+    const struct road *road = &t->roads[0];
+    uint64_t capacity = t->capacity;
+    t->capacity = 0;
+    give_places(t, 0, 0);
+    if (capacity == 0) { // not given: so much that nothing is dropped
+        for (size_t e = 0; e < t->nranks; e++)
+            capacity = road->leave[e] > capacity ? road->leave[e] : capacity;
+        CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &capacity, 1, MPI_UINT64_T, MPI_MAX,
+                                MPI_COMM_WORLD));
+    }
+    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
+        t->capacity = w == 0 ? 0 : capacity;
+        give_places(t, 0, 0);
+        stopwatch_start(&watches[w]);
+        for (int i = 0; i < TRIPS; i++) {
+            exchange_counts(t, 0);
+            exchange(t, t->leaving, road->leave, t->visiting[0], road->come);
+            exchange(t, t->visiting[0], road->come, t->leaving, road->leave);
+        }
+        CHECK_CUDA(cudaStreamSynchronize(t->stream));
+        stopwatch_stop(&watches[w], TRIPS);
+    }
+    const size_t token = 2 * t->n.width * sizeof(float);
+    if (t->rank == 0)
+        printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
+               "padded       %9.3f ms, %.3f of that; capacity %zu, so %zu bytes\n",
+               watches[0].seconds * 1e3, t->n.batch * token, watches[1].seconds * 1e3,
+               watches[1].seconds / watches[0].seconds, (size_t)capacity,
+               t->nranks * t->nranks * capacity * token);
+}
+
+#endif
