@@ -3,6 +3,7 @@
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
  */
+#include "lesson.h"
 #include "clock.h"
 #include "network.h"
 
@@ -15,14 +16,13 @@ struct training {
     size_t rank, nranks, share; // share: samples of a step that are this rank's
     size_t shard, layer;        // numbers: N shards are a layer, filled up at the end
     float *weights, *gradients; // whole layers, to compute with: all of them, or two
-    float *memory[5];
-    size_t nmemory;
+    float *memory[5];           // all that has been allocated for these
     cudaStream_t computing, sending;
     cublasHandle_t blas;
     ncclComm_t comm;
     cudaEvent_t event[EVENTS];
     bool communicate;
-    size_t sent; // bytes, in all steps so far
+    size_t nmemory, sent; // sent: bytes, in all steps so far
 };
 
 /* A step uses each layer twice. Uses 0 … L-1 are the forward pass, from the first layer
@@ -48,8 +48,8 @@ static void hand_over(struct training *t) {
     t->sent += (t->nranks - 1) * t->shard * sizeof(float);
 }
 
-/* Queues the all-gather of the weights for a use. Below stage 3 they stay where they are,
- * so that only those need fetching, once a step, that other ranks have updated. */
+/* Queues the all-gather of the weights for a use. Below stage 3 they stay where they are:
+ * once a step those are fetched that other ranks have updated. */
 static void gather(struct training *t, size_t use) {
     if (!t->communicate || use >= (t->stage < 3 ? 1 : 2) * t->n.layers)
         return;
@@ -98,7 +98,7 @@ static void train(struct training *t, size_t step) {
             network_backward(t->blas, w, w, share, weights(t, use), n->activation[l + 1],
                              n->activation[l]);
     }
-    // Layer 0's is the last to leave. Each rank updates what it keeps, and no other does.
+    // Layer 0's is the last to leave. Each rank updates what it keeps, and only that.
     wait_for(t, SCATTERED);
     for (size_t l = 0; l < n->layers; l++)
         network_update(t->blas, n, t->shard, n->gradient[l], n->momentum[l],
@@ -128,7 +128,7 @@ static size_t kept(const struct training *t, size_t stage) {
                             (stage < 1 ? whole : part));
 }
 
-/* Times a step without communication and with it, in turns: the machine may change. */
+/* How long a step takes without communication, and with it: in turns, for both alike. */
 static void measure(struct training *t) {
     enum { STEPS = 10 };
     struct stopwatch watches[2] = {{0}};
@@ -140,11 +140,11 @@ static void measure(struct training *t) {
         CHECK_CUDA(cudaStreamSynchronize(t->computing));
         stopwatch_stop(&watches[w], STEPS);
     }
+    const double compute = watches[0].seconds * 1e3, both = watches[1].seconds * 1e3;
     if (t->rank == 0)
         printf("computing only   %9.3f ms a step\n"
                "both             %9.3f ms, %.3f of computing only\n",
-               watches[0].seconds * 1e3, watches[1].seconds * 1e3,
-               watches[1].seconds / watches[0].seconds);
+               compute, both, both / compute);
 }
 
 int main(int argc, char **argv) {
@@ -203,8 +203,9 @@ int main(int argc, char **argv) {
     network_malloc_samples(n, t.share); // and waits for the 0 above
 
     // All ranks know the first weights (the seed is the same), and each keeps its shards.
+    // What a shard has beyond the end of its layer is never computed with.
     float *result = lesson_malloc((count + t.layer) * sizeof(float));
-    memset(result + count, 0, t.layer * sizeof(float)); // what fills up the last shards
+    memset(result + count, 0, t.layer * sizeof(float));
     network_first(n, 0, result);
     for (size_t l = 0; l < n->layers; l++)
         CHECK_CUDA(cudaMemcpyAsync(n->weight[l], result + l * one + rank * t.shard,
@@ -215,7 +216,7 @@ int main(int argc, char **argv) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);
     }
-    const size_t sent = t.sent / n->steps;
+    const size_t sent = t.sent / n->steps, passes = t.stage < 3 ? 2 : 3;
     const size_t pass = n->layers * (nranks - 1) * t.shard * sizeof(float);
 
     // The whole model once more, layer by layer, as one does to write it into a file.
@@ -234,10 +235,9 @@ int main(int argc, char **argv) {
     if (rank == 0)
         printf("this is stage %zu:       %10zu bytes measured, %zu of them for whole "
                "layers\n"
-               "a rank sends %zu bytes a step, counted; %d x L x (N - 1) shards = %zu;"
+               "a rank sends %zu bytes a step, counted; %zu x L x (N - 1) shards = %zu;"
                " lesson 10: %zu\n",
-               t.stage, before - after, in_use, sent, t.stage < 3 ? 2 : 3,
-               (t.stage < 3 ? 2 : 3) * pass, 2 * pass);
+               t.stage, before - after, in_use, sent, passes, passes * pass, 2 * pass);
     if (timed)
         measure(&t);
     float *expected = network_expected(n);

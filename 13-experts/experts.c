@@ -2,7 +2,9 @@
  * Experts: tokens travel to their expert's rank and back; how many, nobody knows before.
  *
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
- * reference.h: which expert a token chooses; all of it in one process. trips.h: --time.
+ *
+ * Which expert a token chooses, and the same training in one process: in reference.h;
+ * what --time does: in trips.h.
  */
 #include "clock.h"
 #include "network.h"
@@ -27,7 +29,7 @@ struct training {
     cudaStream_t stream;
     cublasHandle_t blas;
     ncclComm_t comm;
-    size_t sent, ndropped, fewest, most; // bytes; tokens; of those that came to a layer
+    size_t sent, ndropped; // bytes and tokens, in all steps so far
 };
 
 /* Gives each token its place among those that leave: first all for expert 0, then all for
@@ -40,7 +42,8 @@ static void give_places(struct training *t, size_t step, size_t l) {
     for (size_t i = 0; i < t->share; i++)
         road->leave[load_expert(&t->load, step, l, first + i)]++;
     for (size_t e = 0; e < nranks; e++) {
-        road->leave[e] = t->capacity ? t->capacity : road->leave[e];
+        if (t->capacity)
+            road->leave[e] = t->capacity;
         next[e] = e == 0 ? 0 : end[e - 1];
         end[e] = next[e] + road->leave[e];
     }
@@ -58,9 +61,8 @@ static void exchange_counts(struct training *t, size_t l) {
     struct road *road = &t->roads[l];
     const size_t bytes = t->nranks * sizeof(uint64_t);
     uint64_t *leave = t->counts, *come = leave + t->nranks;
-    if (t->capacity) {
-        memcpy(road->come, road->leave, bytes); // everybody knows: capacity
-    } else {
+    memcpy(road->come, road->leave, bytes); // right where all have the same capacity
+    if (!t->capacity) {
         CHECK_CUDA(cudaMemcpyAsync(leave, road->leave, bytes, cudaMemcpyHostToDevice,
                                    t->stream));
         CHECK_NCCL(ncclGroupStart());
@@ -76,42 +78,37 @@ static void exchange_counts(struct training *t, size_t l) {
     road->coming = 0;
     for (size_t peer = 0; peer < t->nranks; peer++)
         road->coming += road->come[peer];
-    t->fewest = road->coming < t->fewest ? road->coming : t->fewest;
-    t->most = road->coming > t->most ? road->coming : t->most;
 }
 
-/* An all-to-all of blocks that differ in size: out[p] tokens to rank p, in[p] from it. */
+/* An all-to-all of blocks that differ in size: out[peer] tokens to a rank, in[peer] from
+ * it. What is `out` here is `in` there. */
 static void exchange(struct training *t, const float *from, const uint64_t *out,
                      float *to, const uint64_t *in) {
     const size_t w = t->n.width;
     CHECK_NCCL(ncclGroupStart());
-    for (int p = 0; p < (int)t->nranks; p++) {
-        if (out[p] > 0) // both sides know that there is nothing to send
-            CHECK_NCCL(ncclSend(from, out[p] * w, ncclFloat, p, t->comm, t->stream));
-        if (in[p] > 0)
-            CHECK_NCCL(ncclRecv(to, in[p] * w, ncclFloat, p, t->comm, t->stream));
-        from += out[p] * w;
-        to += in[p] * w;
-        t->sent += out[p] * w * sizeof(float);
+    for (int peer = 0; peer < (int)t->nranks; peer++) {
+        if (out[peer] > 0) // both sides know that there is nothing to send
+            CHECK_NCCL(
+                ncclSend(from, out[peer] * w, ncclFloat, peer, t->comm, t->stream));
+        if (in[peer] > 0)
+            CHECK_NCCL(ncclRecv(to, in[peer] * w, ncclFloat, peer, t->comm, t->stream));
+        from += out[peer] * w;
+        to += in[peer] * w;
+        t->sent += out[peer] * w * sizeof(float);
     }
     CHECK_NCCL(ncclGroupEnd());
-}
-
-static void copy(struct training *t, float *to, const float *from) {
-    CHECK_CUDA(cudaMemcpyAsync(to, from, t->n.width * sizeof(float),
-                               cudaMemcpyDeviceToDevice, t->stream));
 }
 
 /* Puts tokens into their places, and sends them to the rank of their expert. */
 static void dispatch(struct training *t, size_t l, const float *tokens, float *there) {
     const struct road *road = &t->roads[l];
-    const size_t w = t->n.width;
-    if (t->capacity) // in a place that nobody takes there is a token of zeros
-        CHECK_CUDA(cudaMemsetAsync(
-            t->leaving, 0, t->nranks * t->capacity * w * sizeof(float), t->stream));
+    const size_t w = t->n.width, one = w * sizeof(float);
+    // In a place that nobody takes there is a token of zeros.
+    CHECK_CUDA(cudaMemsetAsync(t->leaving, 0, t->nranks * t->capacity * one, t->stream));
     for (size_t i = 0; i < t->share; i++)
         if (road->place[i] != dropped)
-            copy(t, t->leaving + road->place[i] * w, tokens + i * w);
+            CHECK_CUDA(cudaMemcpyAsync(t->leaving + road->place[i] * w, tokens + i * w,
+                                       one, cudaMemcpyDeviceToDevice, t->stream));
     exchange(t, t->leaving, road->leave, there, road->come);
 }
 
@@ -119,12 +116,14 @@ static void dispatch(struct training *t, size_t l, const float *tokens, float *t
 static void combine(struct training *t, size_t l, const float *there, float *tokens,
                     const float *without) {
     const struct road *road = &t->roads[l];
-    const size_t w = t->n.width;
+    const size_t w = t->n.width, *place = road->place;
     exchange(t, there, road->come, t->leaving, road->leave);
-    for (size_t i = 0; i < t->share; i++)
-        copy(t, tokens + i * w,
-             road->place[i] == dropped ? without + i * w
-                                       : t->leaving + road->place[i] * w);
+    for (size_t i = 0; i < t->share; i++) {
+        const float *back =
+            place[i] == dropped ? without + i * w : t->leaving + place[i] * w;
+        CHECK_CUDA(cudaMemcpyAsync(tokens + i * w, back, w * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, t->stream));
+    }
 }
 
 static void forward(struct training *t, size_t step, size_t l) {
@@ -164,7 +163,7 @@ int main(int argc, char **argv) {
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    struct training t = {.rank = rank, .nranks = nranks, .fewest = SIZE_MAX};
+    struct training t = {.rank = rank, .nranks = nranks};
     struct network *n = &t.n;
     t.load.nexperts = nranks; // one on each rank
     bool timed = false;
@@ -199,13 +198,14 @@ int main(int argc, char **argv) {
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
     CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
+    uint64_t *pinned; // copies from it and to it do not make the host wait
+    CHECK_CUDA(cudaMallocHost((void **)&pinned, n->layers * both));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
     for (size_t l = 0; l < n->layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
         t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
-        // Pinned memory: copies from it and to it do not make the host wait.
-        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].leave, both));
+        t.roads[l].leave = pinned + l * 2 * nranks;
         t.roads[l].come = t.roads[l].leave + nranks;
     }
     network_malloc(n, t.share);
@@ -233,7 +233,7 @@ int main(int argc, char **argv) {
                                cudaMemcpyDeviceToHost, t.stream));
     CHECK_CUDA(cudaStreamSynchronize(t.stream));
     network_print_losses(n);
-    reference_report(n, nranks, capacity, t.sent, t.ndropped, t.fewest, t.most);
+    reference_report(n, &t.load, capacity, t.sent, t.ndropped);
     if (timed)
         measure(&t);
     float *expected = reference_expected(n, &t.load, capacity, became);
@@ -245,12 +245,12 @@ int main(int argc, char **argv) {
     free(result);
     network_free(n);
     for (size_t l = 0; l < n->layers; l++) {
-        CHECK_CUDA(cudaFreeHost(t.roads[l].leave));
         free(t.roads[l].place);
         CHECK_CUDA(cudaFree(t.visiting[l]));
     }
     CHECK_CUDA(cudaFree(t.made));
     CHECK_CUDA(cudaFree(t.leaving));
+    CHECK_CUDA(cudaFreeHost(pinned));
     CHECK_CUDA(cudaFree(t.counts));
     CHECK_CUBLAS(cublasDestroy(t.blas));
     CHECK_CUDA(cudaStreamDestroy(t.stream));

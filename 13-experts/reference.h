@@ -126,24 +126,58 @@ LESSON_FUNCTION void reference(const struct network *like, const struct load *lo
     free(expert);
 }
 
-/* Prints what has travelled: sent and dropped on this rank in all steps, and the fewest
- * and the most places for tokens that came to a layer of its expert. */
-LESSON_FUNCTION void reference_report(const struct network *n, size_t nranks,
-                                      size_t capacity, size_t sent, size_t dropped,
-                                      size_t fewest, size_t most) {
-    const size_t places = capacity ? nranks * nranks * capacity : n->batch;
-    uint64_t sums[2] = {sent, dropped}, ends[2] = {most, ~(uint64_t)fewest};
+/* Prints what has travelled: sent and dropped on this rank in all steps. And how many
+ * tokens an expert has to compute in a layer, as the rule has it: with a capacity, always
+ * as many.
+ */
+LESSON_FUNCTION void reference_report(const struct network *n, const struct load *load,
+                                      size_t capacity, size_t sent, size_t dropped) {
+    const size_t nexperts = load->nexperts;
+    const size_t places = capacity ? nexperts * nexperts * capacity : n->batch;
+    size_t *count = lesson_malloc(nexperts * sizeof *count);
+    size_t fewest = SIZE_MAX, most = 0;
+    for (size_t at = 0; at < n->steps * n->layers; at++) {
+        const size_t step = at / n->layers, l = at % n->layers;
+        memset(count, 0, nexperts * sizeof *count);
+        for (size_t i = 0; i < n->batch; i++)
+            count[load_expert(load, step, l, step * n->batch + i)]++;
+        for (size_t e = 0; e < nexperts; e++) {
+            const size_t computed = capacity ? nexperts * capacity : count[e];
+            fewest = computed < fewest ? computed : fewest;
+            most = computed > most ? computed : most;
+        }
+    }
+    free(count);
+    uint64_t sums[2] = {sent, dropped};
     CHECK_MPI(
         MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD));
-    CHECK_MPI(
-        MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD));
     if (lesson_self().rank == 0)
         printf("an expert computes %zu to %zu tokens in a layer; dropped: %zu of %zu\n"
                "all ranks send %zu bytes a step, counted; (4 L - 1) x %s x W x 4 = %zu\n",
-               (size_t)~ends[1], (size_t)ends[0], (size_t)sums[1],
-               n->batch * n->layers * n->steps, (size_t)sums[0] / n->steps,
-               capacity ? "N x N x C" : "B",
+               fewest, most, (size_t)sums[1], n->batch * n->layers * n->steps,
+               (size_t)sums[0] / n->steps, capacity ? "N x N x C" : "B",
                (4 * n->layers - 1) * places * n->width * sizeof(float));
+}
+
+/* The most tokens that any rank has for one expert. */
+LESSON_FUNCTION size_t reference_largest(const uint64_t *leave, size_t nranks) {
+    uint64_t largest = 1;
+    for (size_t e = 0; e < nranks; e++)
+        largest = leave[e] > largest ? leave[e] : largest;
+    CHECK_MPI(
+        MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD));
+    return largest;
+}
+
+/* Prints how long a layer's tokens took there and back, in both ways. */
+LESSON_FUNCTION void reference_times(const struct network *n, size_t nranks,
+                                     size_t capacity, double counted, double padded) {
+    const size_t token = 2 * n->width * sizeof(float);
+    if (lesson_self().rank == 0)
+        printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
+               "padded       %9.3f ms, %.3f of that; capacity %zu, so %zu bytes\n",
+               counted * 1e3, n->batch * token, padded * 1e3, padded / counted, capacity,
+               nranks * nranks * capacity * token);
 }
 
 /* What this rank's expert should have learned: rank 0 trains the reference, and MPI

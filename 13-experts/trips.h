@@ -12,15 +12,11 @@ static void measure(struct training *t) {
     enum { TRIPS = 10 };
     struct stopwatch watches[2] = {{0}};
     const struct road *road = &t->roads[0];
-    uint64_t capacity = t->capacity;
+    size_t capacity = t->capacity;
     t->capacity = 0;
     give_places(t, 0, 0);
-    if (capacity == 0) { // not given: so much that nothing is dropped
-        for (size_t e = 0; e < t->nranks; e++)
-            capacity = road->leave[e] > capacity ? road->leave[e] : capacity;
-        CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &capacity, 1, MPI_UINT64_T, MPI_MAX,
-                                MPI_COMM_WORLD));
-    }
+    if (capacity == 0) // so much that nothing is dropped
+        capacity = reference_largest(road->leave, t->nranks);
     for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
         t->capacity = w == 0 ? 0 : capacity;
         give_places(t, 0, 0);
@@ -33,13 +29,7 @@ static void measure(struct training *t) {
         CHECK_CUDA(cudaStreamSynchronize(t->stream));
         stopwatch_stop(&watches[w], TRIPS);
     }
-    const size_t token = 2 * t->n.width * sizeof(float);
-    if (t->rank == 0)
-        printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
-               "padded       %9.3f ms, %.3f of that; capacity %zu, so %zu bytes\n",
-               watches[0].seconds * 1e3, t->n.batch * token, watches[1].seconds * 1e3,
-               watches[1].seconds / watches[0].seconds, (size_t)capacity,
-               t->nranks * t->nranks * capacity * token);
+    reference_times(&t->n, t->nranks, capacity, watches[0].seconds, watches[1].seconds);
 }
 
 #endif

@@ -243,10 +243,16 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
 
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
                  uint64_t launch, struct told *told) {
-    struct together t = {.slots = must_alloc((size_t)n * sizeof(int)),
-                         .comms = must_alloc((size_t)n * sizeof(int)),
-                         .seqs = must_alloc((size_t)n * sizeof(uint64_t)),
-                         .clocks = must_alloc((size_t)n * sizeof(struct clock))};
+    // Most calls are made alone, and one is soon told: no memory is asked for then.
+    int slot_of_one = 0, comm_of_one = 0;
+    uint64_t seq_of_one = 0;
+    struct clock clock_of_one = {0};
+    struct together t = {&slot_of_one, &comm_of_one, &seq_of_one, &clock_of_one, 0, 0};
+    if (n > 1)
+        t = (struct together){.slots = must_alloc((size_t)n * sizeof(int)),
+                              .comms = must_alloc((size_t)n * sizeof(int)),
+                              .seqs = must_alloc((size_t)n * sizeof(uint64_t)),
+                              .clocks = must_alloc((size_t)n * sizeof(struct clock))};
     if (n > 1)
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);
@@ -279,6 +285,8 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     }
     for (int c = 0; c < t.ncomms; c++)
         clock_free(&t.clocks[c]);
+    if (n == 1)
+        return;
     free(t.slots);
     free(t.comms);
     free(t.seqs);

@@ -77,16 +77,16 @@ build() {
 
 # launch PROGRAM [ARGUMENT…]: one rank a task; how many and where is what Slurm granted.
 launch() {
-    local program=("$programs/$1") options=()
+    local what=("$programs/$1") options=()
     shift
-    [ "$CHECK" != yes ] || program=("$programs/nccl-check" "${program[@]}")
+    [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
     case $LAUNCH in
     srun)
         # srun does not take the cores per task from sbatch by itself. Without the ring
         # (PMIxCollFence in mpi.conf's manual), a node may leave MPI_Init before the others are
         # through, and its first message finds a rank that crashes on it.
         SLURM_PMIX_FENCE=ring srun --kill-on-bad-exit=1 \
-            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "${program[@]}" "$@"
+            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "${what[@]}" "$@"
         ;;
     mpirun)
         [ -z "${SLURM_NTASKS:-}" ] || options+=(-np "$SLURM_NTASKS")
@@ -94,7 +94,7 @@ launch() {
         # mpirun starts one helper a node through srun: it must see all GPUs of the node,
         # not those of one task.
         env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK \
-            mpirun "${options[@]}" "${program[@]}" "$@"
+            mpirun "${options[@]}" "${what[@]}" "$@"
         ;;
     *)
         fail "LAUNCH=$LAUNCH is neither mpirun nor srun"

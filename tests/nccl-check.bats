@@ -2,6 +2,7 @@
 # nccl-check: before which programs it loads the checks, and what it says before the others;
 # the library goes on where it can, and gives up in one line where it cannot.
 
+bats_require_minimum_version 1.5.0
 load common
 
 setup_file() {
@@ -139,8 +140,7 @@ needs_cuda() {
     [ "$output" = hello ]
     run "$check" bash -c 'exit 7'
     [ "$status" -eq 7 ]
-    run "$check" no-such-program
-    [ "$status" -eq 127 ]
+    run -127 "$check" no-such-program
 }
 
 @test "before the real CUDA and NCCL it loads, and finds all it needs" {
