@@ -59,6 +59,10 @@ else
     link=("${compile[@]}" -pthread)
 fi
 
+needs_cublas() { # SOURCE
+    ! grep -q '<cublas' "$1" || [ "$BACKEND" = cpu ] || echo -lcublas
+}
+
 library() {
     [ -z "${built:-}" ] || return 0
     built=yes
@@ -80,8 +84,9 @@ library() {
     local source kind
     while read -r source kind; do
         while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+        # shellcheck disable=SC2046 # one word or none
         mpicc -O2 -g "${compile[@]}" "-D$([ "$kind" = repaired ] && echo FIXED || echo ASIS)" "$source" \
-            "${link[@]}" -o "$work/bin/$kind-$(basename "$source" .c)" \
+            "${link[@]}" $(needs_cublas "$source") -o "$work/bin/$kind-$(basename "$source" .c)" \
             >>"$out/check-build.txt" 2>&1 || say "does not compile: $source ($kind)" &
     done <"$work/programs"
     wait
