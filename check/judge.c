@@ -123,6 +123,11 @@ void judge_thread_gone(struct judge *j, int number) {
     thread_free(j, thread);
 }
 
+void judge_thread_name(struct judge *j, uint64_t name) {
+    if (j->thread)
+        j->thread->name = name;
+}
+
 /* What this judge has told itself. */
 static void read_post(struct judge *j) {
     const void *data;
@@ -631,6 +636,10 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     waits_begin_launch(j, at);
+}
+
+void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
+    waits_begin_thread(j, name, at);
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
