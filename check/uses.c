@@ -71,6 +71,11 @@ static const char *kind_name(enum judge_memory_kind kind) {
                                    : "another process's";
 }
 
+/* The host has no address for it. */
+static bool on_gpu(const struct allocation *a) {
+    return a->kind == JUDGE_DEVICE || a->kind == JUDGE_PEER;
+}
+
 /* --- Allocations ------------------------------------------------------------------ */
 
 /* Of the first allocation that starts behind `at`. */
@@ -884,7 +889,7 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        slot < 0 ? &j->known : order_clock(j->order, slot),
                        slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, "frees", at, other, slot >= 0);
+        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
     // What the host registered is the host's again, not gone.
     if (!starts(a->made.call, "cudaHostRegister"))
         uses->freed[uses->nfreed++ % REMEMBERED] =
@@ -905,7 +910,7 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
             mark_written(a, from > a->start ? from : a->start, to < a->end ? to : a->end);
         bool its_write;
         const struct use *use = unseen_use(j, a, from, to, write, &its_write);
-        if (a->kind == JUDGE_DEVICE && !device_too) {
+        if (on_gpu(a) && !device_too) {
             char where[JUDGE_PLACE];
             struct text text = {0};
             wrong = true;
@@ -944,7 +949,7 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
     struct text text = {0};
     if (j->options.mode == JUDGE_OFF)
         return false;
-    if (a && a->kind == JUDGE_DEVICE) {
+    if (a && on_gpu(a)) {
         text_add(&text, "memory: the host %s device memory\n", verb);
         add_here(j, &text);
         text_add(
@@ -1050,8 +1055,8 @@ void add_left(struct judge *j, struct text *text, const char *what, size_t n,
 
 void uses_left(struct judge *j, struct text *text) {
     static const char *const names[] = {"device buffer", "pinned buffer",
-                                        "managed buffer"};
-    for (int kind = JUDGE_DEVICE; kind <= JUDGE_MANAGED; kind++) {
+                                        "managed buffer", "opened IPC handle"};
+    for (int kind = JUDGE_DEVICE; kind <= JUDGE_PEER; kind++) {
         size_t n = 0;
         uint64_t site = 0;
         for (size_t i = 0; i < j->uses->n; i++) {

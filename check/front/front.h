@@ -155,5 +155,7 @@ extern bool standin_keeps_mpi(void) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));
+/* How large another process's memory is, which is open at this address. */
+extern size_t standin_opened_bytes(const void *pointer) __attribute__((weak));
 
 #endif
