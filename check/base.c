@@ -45,6 +45,26 @@ void *room_for(void *array, size_t n, size_t *size, size_t element) {
     return array;
 }
 
+void *stock_take(struct stock *stock, size_t bytes) {
+    void *piece = stock->first;
+    if (!piece)
+        return must_alloc(bytes);
+    memcpy(&stock->first, piece, sizeof stock->first);
+    stock->n--;
+    return memset(piece, 0, bytes);
+}
+
+void stock_give(struct stock *stock, void *piece) {
+    enum { KEPT = 4096 };
+    if (stock->n == KEPT) {
+        free(piece);
+        return;
+    }
+    memcpy(piece, &stock->first, sizeof stock->first);
+    stock->first = piece;
+    stock->n++;
+}
+
 uint64_t mixed(uint64_t x, uint64_t y) {
     x *= 0x9e3779b97f4a7c15u;
     x = ((x ^ x >> 32) + y) * 0xbf58476d1ce4e5b9u;

@@ -36,6 +36,7 @@
 struct thread { // one of the program's that has entered
     int number;
     struct thread_wait *wait;  // waits.c's; NULL: it computes
+    struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
     struct function *function; // issue.c's; of the program, that runs in it on a stream
@@ -217,6 +218,7 @@ struct told {            // what a thread told of last
     size_t ncomms, comms_size;
 };
 void told_clear(struct told *told);
+void told_free(struct told *told);
 /* It has not happened. */
 void told_undo(struct judge *j, struct told *told);
 

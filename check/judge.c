@@ -49,8 +49,7 @@ static void group_clear(struct group *group) {
 static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     group_clear(thread->group);
-    told_clear(thread->told);
-    free(thread->told);
+    told_free(thread->told);
     free(thread);
 }
 
@@ -488,7 +487,9 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at) {
 static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
                   struct told *told) {
     int left = graph_calls(j, calls, (int)n);
-    struct issued_call *issued = must_alloc((size_t)left * sizeof *issued);
+    struct issued_call alone, *issued = &alone;
+    if (left > 1)
+        issued = must_alloc((size_t)left * sizeof *issued);
     // The default stream last: what only it waits for comes before no other stream's
     // call.
     for (int i = 0; i < 2 * left; i++) {
@@ -500,7 +501,8 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
     }
     if (left)
         issue_calls(j, issued, left, grouped, 0, told);
-    free(issued);
+    if (left > 1)
+        free(issued);
 }
 
 void judge_group_starts(struct judge *j, struct judge_at at) {

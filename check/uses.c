@@ -11,6 +11,7 @@
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
+enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
     uint64_t start, end, serial;
@@ -68,6 +69,11 @@ static const char *kind_name(enum judge_memory_kind kind) {
            : kind == JUDGE_PINNED  ? "pinned"
            : kind == JUDGE_MANAGED ? "managed"
                                    : "another process's";
+}
+
+/* The host has no address for it. */
+static bool on_gpu(const struct allocation *a) {
+    return a->kind == JUDGE_DEVICE || a->kind == JUDGE_PEER;
 }
 
 /* --- Allocations ------------------------------------------------------------------ */
@@ -495,6 +501,27 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     }
     if (j->options.kernels)
         return false; // who knows who made it
+    size_t before = position_of(j->uses, address(start));
+    const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
+    if (near && address(start) - near->start <= FAR * (near->end - near->start)) {
+        text_add(&text, "memory: %s of %s begins behind the end of a buffer\n", which,
+                 call->at.call);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "%s at %s\n"
+            "  the address: %llu bytes behind the start of a buffer of %llu bytes made"
+            " at %s\n"
+            "  Hint: no memory of a GPU is there. An offset that is added to a pointer"
+            " counts elements of\n"
+            "        its type, not bytes.\n",
+            words, place(j, call->at.site, where),
+            (unsigned long long)(address(start) - near->start),
+            (unsigned long long)(near->end - near->start),
+            place(j, near->made.site, made));
+        report(j, &text, true, mixed(call->at.site, 6));
+        return true;
+    }
     text_add(&text, "memory: %s of %s is not memory that a GPU can use\n", which,
              call->at.call);
     add_here(j, &text);
@@ -862,9 +889,11 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        slot < 0 ? &j->known : order_clock(j->order, slot),
                        slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, "frees", at, other, slot >= 0);
-    uses->freed[uses->nfreed++ % REMEMBERED] =
-        (struct freed){a->start, a->end, a->kind, a->made, at};
+        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
+    // What the host registered is the host's again, not gone.
+    if (!starts(a->made.call, "cudaHostRegister"))
+        uses->freed[uses->nfreed++ % REMEMBERED] =
+            (struct freed){a->start, a->end, a->kind, a->made, at};
     take_out(uses, i - 1);
 }
 
@@ -881,7 +910,7 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
             mark_written(a, from > a->start ? from : a->start, to < a->end ? to : a->end);
         bool its_write;
         const struct use *use = unseen_use(j, a, from, to, write, &its_write);
-        if (a->kind == JUDGE_DEVICE && !device_too) {
+        if (on_gpu(a) && !device_too) {
             char where[JUDGE_PLACE];
             struct text text = {0};
             wrong = true;
@@ -920,7 +949,7 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
     struct text text = {0};
     if (j->options.mode == JUDGE_OFF)
         return false;
-    if (a && a->kind == JUDGE_DEVICE) {
+    if (a && on_gpu(a)) {
         text_add(&text, "memory: the host %s device memory\n", verb);
         add_here(j, &text);
         text_add(
@@ -1026,8 +1055,8 @@ void add_left(struct judge *j, struct text *text, const char *what, size_t n,
 
 void uses_left(struct judge *j, struct text *text) {
     static const char *const names[] = {"device buffer", "pinned buffer",
-                                        "managed buffer"};
-    for (int kind = JUDGE_DEVICE; kind <= JUDGE_MANAGED; kind++) {
+                                        "managed buffer", "opened IPC handle"};
+    for (int kind = JUDGE_DEVICE; kind <= JUDGE_PEER; kind++) {
         size_t n = 0;
         uint64_t site = 0;
         for (size_t i = 0; i < j->uses->n; i++) {

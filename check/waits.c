@@ -24,7 +24,7 @@ struct thread_wait {
     const void *mpi_comm;
     int peer;
     struct recent_call *launches;
-    size_t nlaunches;
+    size_t nlaunches, launches_size;
 };
 
 struct function { // of the program: queued, the oldest runs; a graph queues it again and
@@ -70,6 +70,25 @@ static void release(struct thread_wait *wait) {
     free(wait);
 }
 
+/* Waits come and go with every call: the memory of one is kept for the next. */
+static void put_aside(struct thread *thread, struct thread_wait *wait) {
+    release(wait ? thread->spare : NULL);
+    if (wait)
+        thread->spare = wait;
+}
+
+static struct thread_wait *take_spare(struct thread *thread) {
+    struct thread_wait *wait = thread->spare;
+    thread->spare = NULL;
+    if (!wait)
+        return must_alloc(sizeof *wait);
+    wait->comm = wait->peer = 0;
+    wait->mpi_comm = NULL;
+    wait->nlaunches = 0;
+    clock_free(&wait->what);
+    return wait;
+}
+
 /* --- Waits begin and end -------------------------------------------------------------
  */
 
@@ -85,8 +104,8 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     struct thread_wait *old = j->thread->wait;
     bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
     if (!again) {
-        release(old);
-        j->thread->wait = must_alloc(sizeof *j->thread->wait);
+        put_aside(j->thread, old);
+        j->thread->wait = take_spare(j->thread);
         j->thread->wait->since = now(j);
         waits->activity++;
     }
@@ -96,7 +115,7 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     wait->kind = kind;
     wait->poll = poll;
     wait->at = at;
-    wait->renewed = now(j);
+    wait->renewed = again ? now(j) : wait->since;
     return wait;
 }
 
@@ -113,7 +132,7 @@ void waits_begin_launch(struct judge *j, struct judge_at at) {
     if (!recent || recent->n == 0)
         return;
     wait->nlaunches = recent->n;
-    wait->launches = must_alloc(recent->n * sizeof *wait->launches);
+    ROOM(wait->launches, recent->n - 1, &wait->launches_size);
     memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
 }
 
@@ -169,7 +188,7 @@ void waits_end(struct judge *j, struct clock *what) {
         *what = wait->what;
         wait->what = (struct clock){0};
     }
-    release(wait);
+    put_aside(j->thread, wait);
     j->thread->wait = NULL;
     waits->activity++;
 }
@@ -177,7 +196,8 @@ void waits_end(struct judge *j, struct clock *what) {
 void waits_thread_gone(struct judge *j, struct thread *thread) {
     struct waits *waits = waits_of(j);
     release(thread->wait);
-    thread->wait = NULL;
+    release(thread->spare);
+    thread->wait = thread->spare = NULL;
     map_put(&waits->program, key_of(thread), NULL);
     map_put(&waits->idle, key_of(thread), NULL);
     calls_thread_gone(j, thread->number);
@@ -564,7 +584,8 @@ void waits_free(struct judge *j) {
     }
     for (struct thread *thread = j->threads; thread; thread = thread->next) {
         release(thread->wait);
-        thread->wait = NULL;
+        release(thread->spare);
+        thread->wait = thread->spare = NULL;
     }
     map_free(&waits->functions);
     map_free(&waits->program);

@@ -12,7 +12,8 @@
 #       training  not among them: lessons 11 to 15, and PyTorch's ways beside them
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
-#       peer, three   of timed, lesson 07 alone, and lesson 08 alone
+#       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
+#                 machine that they ran on in machine-N.txt, N GPUs
 #       write     plots and README.md, from the files; needs no GPU
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
@@ -101,13 +102,13 @@ arguments() {
 
 # --- The machine ------------------------------------------------------------------------------
 
-machine() {
-    fresh machine.txt
+machine() { # FILE
+    fresh "$1"
     {
         date -u '+date: %Y-%m-%d %H:%M UTC'
         echo "course: $(git describe --always --dirty 2>/dev/null || echo unknown)"
         echo "gpus: $gpus"
-        echo "cpus: $(nproc)"
+        echo "cpus: $(env -u OMP_NUM_THREADS nproc)" # which nproc would follow
         awk '/MemTotal/ { printf "memory: %.0f GiB\n", $2 / 1048576 }' /proc/meminfo
         sed -nE 's/^PRETTY_NAME="?([^"]*)"?/system: \1/p' /etc/os-release
         echo "kernel: $(uname -r)"
@@ -116,12 +117,12 @@ machine() {
         "${mpirun[@]}" -np 1 00-nccl-hello-world/hello | sed -n 's/^NCCL /nccl: &/p'
         env | sort | grep -v '^NCCL_TESTS_HOME' | sed -n 's/^\(NCCL_[A-Z_]*=\)/environment: \1/p'
         echo
-    } >>"$out/machine.txt"
+    } >>"$out/$1"
     if [ "$BACKEND" != cpu ]; then
-        keep "$out/machine.txt" 30 nvidia-smi
-        keep "$out/machine.txt" 30 nvidia-smi topo -m
+        keep "$out/$1" 30 nvidia-smi
+        keep "$out/$1" 30 nvidia-smi topo -m
     fi
-    keep "$out/machine.txt" 30 lscpu
+    keep "$out/$1" 30 lscpu
 }
 
 # --- What the clock is for --------------------------------------------------------------------
@@ -581,14 +582,14 @@ fi
 for stage in $stages; do
     case $stage in
     timed)
-        say 'machine, hello' && machine && hello_time
+        say 'machine, hello' && machine machine.txt && hello_time
         say 'ring' && ring_time
         say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
         say 'copies, three all-reduces' && peer && three
         ;;
     peer | three)
-        say "$stage" && machine && "$stage"
+        say "$stage" && machine "machine-$gpus.txt" && "$stage"
         ;;
     checked)
         say "every lesson, the tests, $runs runs in a row, memcheck"
@@ -598,7 +599,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && training && training_sharded && training_experts && pipelines && grids
+        say 'training' && machine "machine-$gpus.txt" && training && training_sharded && training_experts && pipelines && grids
         ;;
     write)
         write_readme

@@ -4,8 +4,13 @@
 set -euo pipefail
 cd "$1"
 
-fact() { # NAME: its line of machine.txt
-    sed -n "s/^$1: //p" machine.txt
+fact() { # NAME [FILE]: its line of machine.txt, or of another such file
+    sed -n "s/^$1: //p" "${2:-machine.txt}"
+}
+
+gpus_of() { # FILE: on how many its first program ran
+    awk 'match($0, /^\$ .*(-np |nproc_per_node=)[0-9]+/) {
+        n = substr($0, 1, RLENGTH); sub(/.*[ =]/, "", n); print n " GPU" (n > 1 ? "s" : ""); exit }' "$1"
 }
 
 # Of a file of keep's: for each command line the command, the last line of its output that
@@ -31,22 +36,34 @@ their_name='function their_name(command) {
     command = substr(command, RSTART, RLENGTH - 5)
     return command == "alltoall" ? "all_to_all" : command == "sendrecv" ? "send_recv" : command }'
 
-if [ -f machine.txt ]; then
-    echo "## The machine"
-    echo
+machine() { # FILE
+    local cards driver
     echo "| | |"
     echo "| --- | --- |"
-    echo "| taken | $(fact date), course at \`$(fact course)\` |"
+    echo "| taken | $(fact date "$1"), course at \`$(fact course "$1")\` |"
     cards=$(awk -F'|' '/^\| +[0-9]+ +NVIDIA/ { sub(/^ +[0-9]+ +/, "", $2); sub(/ +(On|Off|N\/A) *$/, "", $2); n[$2]++ }
-        END { for (name in n) printf "%s%d × %s", comma++ ? ", " : "", n[name], name }' machine.txt)
-    driver=$(sed -nE 's/.*Driver Version: ([0-9.]+).*/, driver \1/p' machine.txt)
+        END { for (name in n) printf "%s%d × %s", comma++ ? ", " : "", n[name], name }' "$1")
+    driver=$(sed -nE 's/.*Driver Version: ([0-9.]+).*/, driver \1/p' "$1")
     [ -z "$cards" ] || echo "| GPUs | $cards$driver |"
-    echo "| software | $(fact nccl); $(fact mpi); $(fact compiler); $(fact system), Linux $(fact kernel) |"
-    echo "| host | $(fact cpus) processors, $(fact memory) |"
-    [ -z "$(fact environment)" ] || echo "| environment | $(fact environment | paste -sd' ') |"
+    echo "| software | $(fact nccl "$1"); $(fact mpi "$1"); $(fact compiler "$1"); $(fact system "$1"), Linux $(fact kernel "$1") |"
+    echo "| host | $(fact cpus "$1") processors, $(fact memory "$1") |"
+    [ -z "$(fact environment "$1")" ] || echo "| environment | $(fact environment "$1" | paste -sd' ') |"
     echo
-    echo "More in [machine.txt](machine.txt)."
+    echo "More in [$1]($1)."
     echo
+}
+
+machines=$(compgen -G 'machine-[0-9]*.txt' || true)
+if [ -f machine.txt ] || [ -n "$machines" ]; then
+    echo "## The machine"
+    echo
+    [ ! -f machine.txt ] || machine machine.txt
+    for file in $machines; do
+        echo "Stages of their own, \`peer\`, \`three\` and \`training\` (lessons 07, 08 and 11 to 15), ran on"
+        echo "$(fact gpus "$file") GPUs:"
+        echo
+        machine "$file"
+    done
 fi
 
 if [ -f lessons.txt ]; then
@@ -126,20 +143,24 @@ if [ -f hello-time.txt ]; then
     echo
 fi
 
-if [ -f ring.txt ]; then
+rings=$(compgen -G 'ring*.txt' || true)
+if [ -n "$rings" ]; then
     echo "## Lesson 09: the pipelined ring beside ncclAllReduce"
     echo
-    echo "Both in the same run ([output](ring.txt)), the ring with registered buffers; in 4 pieces is what the"
-    echo "lesson takes."
-    ! grep -q 05-ring-allreduce ring.txt ||
-        echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
-    echo
-    echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
-    echo "| --- | --- | --- | --- | --- |"
-    awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
-        /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
-        /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
-        /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' ring.txt
+    echo "Both in the same run, the ring with registered buffers; in 4 pieces is what the lesson takes."
+    for file in $rings; do
+        echo
+        echo "On $(sed -nE 's/^([0-9]+) ranks?, D = .*/\1/p' "$file" | head -n 1) GPUs ([output]($file))."
+        ! grep -q 05-ring-allreduce "$file" ||
+            echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
+        echo
+        echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
+        echo "| --- | --- | --- | --- | --- |"
+        awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
+            /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
+            /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
+            /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' "$file"
+    done
     echo
 fi
 
@@ -210,7 +231,7 @@ fi
 if [ -f peer.txt ]; then
     echo "## Lesson 07: a copy from GPU to GPU"
     echo
-    echo "One pair at a time ([output](peer.txt))."
+    echo "One pair at a time, on $(gpus_of peer.txt) ([output](peer.txt))."
     echo
     awk '/^\$ .*peer_to_peer/ { bytes = 4 * $NF; shown = 0 }
         /^(Peer access|Through the host|Directly|By NCCL)/ && bytes && (bytes > 8192 || /GB/) {
@@ -234,15 +255,17 @@ fi
 if [ -f three.txt ]; then
     echo "## Lesson 08: three ways to one sum"
     echo
-    echo "Times in µs ([output](three.txt)). Lesson 08 ran before and after the others: the smaller of its two"
-    echo "times. nccl-tests: the sum of its times for the parts, the second part in place. The ratios are lesson"
-    echo "08's time over the other's."
+    echo "Times in µs, on $(gpus_of three.txt) ([output](three.txt)). Lesson 08 ran before and after the others:"
+    echo "the smaller of its two times, and the larger. nccl-tests: the sum of its times for the parts, the second"
+    echo "part in place. The ratios are lesson 08's smaller time over the other's."
     echo
     awk "$size_of$their_name"'
         /^\$ / { name = their_name($0); lesson = $0 ~ /three_all_reduces/; torch = $0 ~ /collectives/ }
         lesson && $1 ~ /^[0-9]+$/ && NF == 7 {
             if (!($1 in known)) { known[$1] = 1; order[++sizes] = $1 }
-            for (w = 1; w <= 3; w++) if (!(ours[w, $1] + 0 && ours[w, $1] + 0 < $(2 * w + 1) + 0)) ours[w, $1] = $(2 * w + 1) }
+            for (w = 1; w <= 3; w++) { time = $(2 * w + 1)
+                if (!(ours[w, $1] + 0 && ours[w, $1] + 0 < time + 0)) ours[w, $1] = time
+                if (most[w, $1] + 0 < time + 0) most[w, $1] = time } }
         lesson && /^ncclCommSplit/ { split_cost = $0; sub(/^.*: /, "", split_cost) }
         name && $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ {
             w = name == "all_reduce" ? 1 : name ~ /^(reduce|broadcast)$/ ? 2 : 3
@@ -256,7 +279,7 @@ if [ -f three.txt ]; then
                 print (w > 1 ? "\n" : "") "| " way[w] " | lesson 08 | nccl-tests (ratio) | PyTorch (ratio) |\n| --- | --- | --- | --- |"
                 for (i = 1; i <= sizes; i++) { size = order[i]
                     if (nparts[w, size] != (w == 1 ? 1 : 2)) delete parts[w, size]
-                    printf "| %s | %s | %s | %s |\n", size_of(size), ours[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
+                    printf "| %s | %s (to %s) | %s | %s |\n", size_of(size), ours[w, size], most[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
             if (split_cost) print "\nA communicator by `ncclCommSplit`, and the first all-reduce on it: " split_cost "." }' three.txt
     echo
 fi
@@ -328,7 +351,7 @@ fi
 if [ -f training.txt ]; then
     echo "## Lesson 11: gradients that travel while others are computed"
     echo
-    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](training.txt))."
+    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of training.txt) ([output](training.txt))."
     echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
     echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
     echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
@@ -359,10 +382,11 @@ fi
 if [ -f sharded.txt ]; then
     echo "## Lesson 12: weights, gradients and momentum in shards"
     echo
-    echo "L layers of W × W, B samples a rank, float32 without TF32 ([output](sharded.txt)). *Kept* is what a"
-    echo "rank has in memory of weights, gradients and momentum, with the layers in use. *Computing only* is"
-    echo "a step without communication, measured in turns with a training step. PyTorch is \`fully_shard\` on"
-    echo "the same model, right after; there computing only has the whole update."
+    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of sharded.txt) ([output](sharded.txt))."
+    echo "*Kept* is what a rank has in memory of weights, gradients and momentum, with room for the layers in"
+    echo "use; of PyTorch what it has after a step. *Computing only* is a step without communication, measured in"
+    echo "turns with a training step. PyTorch is \`fully_shard\` on the same model, right after; there computing"
+    echo "only has the whole update."
     echo
     awk '
         function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",

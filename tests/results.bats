@@ -157,6 +157,10 @@ END
     STAGES='training write' run timeout 200 "$top/results/measure.sh" out
     echo "$output"
     [ "$status" -eq 0 ]
+    # These may have run on another machine than the rest.
+    grep -qx 'gpus: 2' out/machine-2.txt
+    grep -qxF '2 GPUs:' out/README.md
+    grep -qF 'float32 without TF32, on 2 GPUs ([output](training.txt))' out/README.md
     cat out/training.txt
     [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training.txt)" -eq 6 ]
     [ "$(grep -c '^OK: 2 ranks' out/training.txt)" -eq 12 ]

@@ -135,11 +135,15 @@ extern const char *front_host;
 
 /* --- place.c --- */
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
+/* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
+bool front_is_own(uint64_t site);
 
 /* --- guard.c --- */
 void guard_install(void);
 void guard_changed(void *self, const void *allocation); // its uses have changed
-void guard_apply(struct judge *j);     // closes and opens pages accordingly
+void guard_apply(struct judge *j);                   // closes and opens pages accordingly
+void guard_made(const void *start, size_t bytes);    // pinned or managed memory
+void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
 
 /* --- standin --- */
@@ -151,5 +155,7 @@ extern bool standin_keeps_mpi(void) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));
+/* How large another process's memory is, which is open at this address. */
+extern size_t standin_opened_bytes(const void *pointer) __attribute__((weak));
 
 #endif

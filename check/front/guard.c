@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -107,6 +108,20 @@ static void open_all(const struct judge_memory *memory) {
     mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE);
 }
 
+/* Before the allocation is given back: what lies there next is not to find its pages
+ * closed. */
+void guard_gone(struct judge *j, const void *start) {
+    struct judge_memory memory;
+    for (size_t i = 0; i < nwatched; i++) {
+        if (watched[i].start != start)
+            continue;
+        if (watched[i].closed && judge_memory_find(j, start, &memory))
+            open_all(&memory);
+        watched[i] = watched[--nwatched];
+        return;
+    }
+}
+
 void guard_apply(struct judge *j) {
     if (!any_changed)
         return;
@@ -144,21 +159,29 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
-/* The first frame of the program at or above the one that was interrupted. */
+/* The first frame at or above the one that was interrupted that is a line of the program:
+ * not of a library, nor of a header (std::fill). */
 static uint64_t program_frame(void *fault) {
     enum { PROGRAM = 48 };
     void *frames[64];
-    int n = backtrace(frames, 64), at = 0;
-    uint64_t site = front_site((char *)fault + 1);
-    if (site >> PROGRAM == 0)
+    int n = backtrace(frames, 64), at = 2;
+    uint64_t site = front_site((char *)fault + 1), first = site;
+    bool any = site >> PROGRAM == 0;
+    if (any && front_is_own(site))
         return site;
     for (int i = 0; i < n; i++)
         if (frames[i] == fault)
-            at = i;
-    for (int i = at > 2 ? at : 2; i < n; i++)
-        if ((site = front_site(frames[i])) >> PROGRAM == 0)
+            at = i + 1;
+    for (int i = at; i < n; i++) {
+        site = front_site(frames[i]);
+        if (site >> PROGRAM != 0)
+            continue;
+        if (front_is_own(site))
             return site;
-    return front_site((char *)fault + 1);
+        first = any ? first : site;
+        any = true;
+    }
+    return first;
 }
 
 /* Whether the access was a write, as the processor says it. */
@@ -237,47 +260,85 @@ void guard_install(void) {
 /* --- System calls
  * -------------------------------------------------------------------------- */
 
-/* The kernel does not stop a program that gives it an address it must not use: the call
- * fails with EFAULT, and few programs look. */
-static void look_at(const void *buffer, size_t bytes, bool write, const char *call,
-                    void *return_address) {
-    const struct judge_at at = {call, front_site(return_address)};
-    judge_host_uses(front_in(), buffer, bytes, write, false, at);
-    front_out();
-    errno = EFAULT;
+/* Where pinned and managed memory lies, or has lain; most buffers lie elsewhere. */
+static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
+
+void guard_made(const void *start, size_t bytes) {
+    uintptr_t from = (uintptr_t)start, to = from + bytes, old = atomic_load(&lowest);
+    while (from < old && !atomic_compare_exchange_weak(&lowest, &old, from))
+        ;
+    old = atomic_load(&highest);
+    while (to > old && !atomic_compare_exchange_weak(&highest, &old, to))
+        ;
 }
 
-#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed) \
-    type name parameters {                                                       \
-        static type(*below) parameters;                                          \
-        if (!below)                                                              \
-            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);                 \
-        int before = errno;                                                      \
-        errno = 0;                                                               \
-        type result = below arguments;                                           \
-        if (errno == EFAULT && (failed) && !front_passes())                      \
-            look_at(buffer, bytes, writes, #name, __builtin_return_address(0));  \
-        errno = errno ? errno : before;                                          \
-        return result;                                                           \
+/* The kernel does not stop a program that gives it an address it must not use: the call
+ * fails with EFAULT, and few programs look. And some calls look at the address only
+ * later, or never (/dev/null). */
+static void look_at(const void *buffer, size_t bytes, bool write, struct judge_at at) {
+    int error = errno;
+    judge_host_uses(front_in(), buffer, bytes, write, false, at);
+    front_out();
+    errno = error;
+}
+
+static bool may_be_shared(const void *buffer, size_t bytes) {
+    uintptr_t from = (uintptr_t)buffer;
+    return bytes > 0 && from < atomic_load_explicit(&highest, memory_order_relaxed) &&
+           from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
+}
+
+static size_t moved(ssize_t result) {
+    return result > 0 ? (size_t)result : 0;
+}
+
+/* What is written is looked at before; of what is read, as much as came. */
+#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
+    type name parameters {                                                             \
+        static type(*below) parameters;                                                \
+        if (!below)                                                                    \
+            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);                       \
+        if (front_passes())                                                            \
+            return below arguments;                                                    \
+        bool shared = may_be_shared(buffer, bytes);                                    \
+        struct judge_at at = {#name, 0};                                               \
+        int before = errno;                                                            \
+        if (shared) {                                                                  \
+            at.site = front_site(__builtin_return_address(0));                         \
+            if (!(writes))                                                             \
+                look_at(buffer, bytes, false, at);                                     \
+            guard_host_call(&at);                                                      \
+        }                                                                              \
+        errno = 0;                                                                     \
+        type result = below arguments;                                                 \
+        if (shared)                                                                    \
+            guard_host_call(NULL);                                                     \
+        bool fault = errno == EFAULT && (failed);                                      \
+        if (fault)                                                                     \
+            at.site = front_site(__builtin_return_address(0));                         \
+        if (fault || (shared && (writes)))                                             \
+            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
+        errno = errno ? errno : before;                                                \
+        return result;                                                                 \
     }
 
 SYSTEM(ssize_t, read, (int file, void *to, size_t n), (file, to, n), to, n, true,
-       result < 0)
+       result < 0, moved(result))
 SYSTEM(ssize_t, pread, (int file, void *to, size_t n, off_t at_), (file, to, n, at_), to,
-       n, true, result < 0)
+       n, true, result < 0, moved(result))
 SYSTEM(ssize_t, pread64, (int file, void *to, size_t n, off64_t at_), (file, to, n, at_),
-       to, n, true, result < 0)
+       to, n, true, result < 0, moved(result))
 SYSTEM(ssize_t, write, (int file, const void *from, size_t n), (file, from, n), from, n,
-       false, result < 0)
+       false, result < 0, moved(result))
 SYSTEM(ssize_t, pwrite, (int file, const void *from, size_t n, off_t at_),
-       (file, from, n, at_), from, n, false, result < 0)
+       (file, from, n, at_), from, n, false, result < 0, moved(result))
 SYSTEM(ssize_t, pwrite64, (int file, const void *from, size_t n, off64_t at_),
-       (file, from, n, at_), from, n, false, result < 0)
+       (file, from, n, at_), from, n, false, result < 0, moved(result))
 SYSTEM(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, flags), to,
-       n, true, result < 0)
+       n, true, result < 0, moved(result))
 SYSTEM(ssize_t, send, (int file, const void *from, size_t n, int flags),
-       (file, from, n, flags), from, n, false, result < 0)
+       (file, from, n, flags), from, n, false, result < 0, moved(result))
 SYSTEM(size_t, fread, (void *to, size_t size, size_t n, FILE *file), (to, size, n, file),
-       to, size *n, true, result < n)
+       to, size *n, true, result < n, size *result)
 SYSTEM(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *file),
-       (from, size, n, file), from, size *n, false, result < n)
+       (from, size, n, file), from, size *n, false, result < n, size *result)

@@ -490,7 +490,8 @@ ncclResult_t ncclMemFree(void *pointer) {
     ENTER_NCCL(ncclMemFree, pointer);
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer)
+    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer &&
+        memory.kind == JUDGE_DEVICE)
         judge_memory_freed(j, pointer, -1, at);
     front_out();
     return answer_nccl(CALL(PNCCL(ncclMemFree), pointer), at);

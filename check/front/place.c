@@ -156,8 +156,8 @@ static bool is_theirs(const char *file) {
 }
 
 /* Of pairs of lines, function and file:line, innermost first: the first that is the
- * program's. */
-static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
+ * program's. False: none is. */
+static bool choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     function[0] = place[0] = '\0';
     for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
         char *where = strsep(&rest, "\n");
@@ -168,11 +168,13 @@ static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
         snprintf(function, 128, "%.127s", name);
         snprintf(place, JUDGE_PLACE, "%.200s", base ? base + 1 : where);
         if (!is_theirs(where))
-            return;
+            return true;
     }
+    return !place[0];
 }
 
-static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
+/* True if the line is the program's, or not known. */
+static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
     struct name name = {.number = site >> FILE_SHIFT};
     char lines[4096], function[128], place[JUDGE_PLACE];
     uint64_t offset = site & OFFSET_MASK;
@@ -184,7 +186,7 @@ static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
     // The address is that of the next instruction: one byte back is inside the call.
     if (!ask(name.path, offset - 1, lines, sizeof lines))
         lines[0] = '\0';
-    choose(lines, function, place);
+    bool own = choose(lines, function, place);
     const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
     if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
         snprintf(out, JUDGE_PLACE, "%s", place);
@@ -196,6 +198,12 @@ static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
                  (unsigned long long)offset);
     else
         snprintf(out, JUDGE_PLACE, "address 0x%llx", (unsigned long long)offset);
+    return own;
+}
+
+bool front_is_own(uint64_t site) {
+    char place[JUDGE_PLACE];
+    return look_up(site, place);
 }
 
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {

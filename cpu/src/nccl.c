@@ -620,6 +620,7 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     if (error != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "ncclMemAlloc: %s",
                           cudaGetErrorString(error));
+    memory_find(*pointer)->closed = true;
     return ncclSuccess;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Memory of one rank that the others open: handles, what is read and written through
- * them, and what is refused.
+ * them, and what is refused: as two H200 do it.
  */
 #include "tap.h"
 
@@ -78,18 +78,27 @@ static void exchange(size_t bytes) {
 }
 
 static void refusals(void) {
-    char *mine, *pinned, *managed, on_host[16];
+    char *mine, *pinned, *managed, *in_stream, on_host[16];
+    void *of_nccl;
     void *opened = NULL;
     cudaIpcMemHandle_t handle, nothing;
     memset(&nothing, 0, sizeof nothing);
     CUDA(cudaMalloc((void **)&mine, 100));
     CUDA(cudaMallocHost((void **)&pinned, 100));
     CUDA(cudaMallocManaged((void **)&managed, 100, cudaMemAttachGlobal));
+    CUDA(cudaMallocAsync((void **)&in_stream, 100, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    NCCL(ncclMemAlloc(&of_nccl, 100));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(NULL, mine));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, NULL));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, pinned));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, managed));
+    CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, in_stream));
+    CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, of_nccl));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcGetMemHandle(&handle, on_host));
+    CUDA(cudaFreeAsync(in_stream, stream));
+    CUDA(cudaStreamSynchronize(stream));
+    NCCL(ncclMemFree(of_nccl));
     CUDA(cudaIpcGetMemHandle(&handle, mine));
     CUDA_IS(cudaErrorDeviceUninitialized, cudaIpcOpenMemHandle(&opened, handle, LAZY));
     CUDA_IS(cudaErrorDeviceUninitialized, cudaGetLastError());
@@ -99,7 +108,7 @@ static void refusals(void) {
     CUDA_IS(cudaErrorInvalidValue, cudaIpcCloseMemHandle(NULL));
     CUDA_IS(cudaErrorInvalidValue, cudaIpcCloseMemHandle(on_host));
     expect(opened == NULL, "a refused handle gives an address");
-    point("refused: what is no device memory, no handle, or one's own");
+    point("refused: what cudaMalloc has not given, what is no handle, or one's own");
 
     handle = passed(handle);
     if (tap_ranks > 1) {
@@ -169,6 +178,56 @@ static void refusals(void) {
     CUDA(cudaFree(managed));
 }
 
+/* The owner frees what another has open: it is not there for anybody else, and the other
+ * still reads what was written last. */
+static void freed_while_open(size_t bytes) {
+    unsigned char *host = malloc(bytes), *mine = NULL, *more[20];
+    void *theirs = NULL, *again = NULL;
+    cudaIpcMemHandle_t handle, inside;
+    CUDA(cudaMalloc((void **)&mine, bytes));
+    fill(host, tap_rank, bytes);
+    CUDA(cudaMemcpy(mine, host, bytes, cudaMemcpyHostToDevice));
+    CUDA(cudaIpcGetMemHandle(&handle, mine));
+    CUDA(cudaIpcGetMemHandle(&inside, mine + bytes - 1));
+    expect(memcmp(&handle, &inside, sizeof handle) == 0,
+           "an address inside has another handle");
+    handle = passed(handle);
+    if (tap_ranks > 1) {
+        CUDA(cudaIpcOpenMemHandle(&theirs, handle, LAZY));
+        CUDA(cudaMemset(theirs, 7, 1));
+        CUDA(cudaMemset(theirs, value(next, 0), 1));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    CUDA(cudaFree(mine));
+    // Whatever comes into its place, the others' data stays.
+    for (int i = 0; i < 20; i++) {
+        CUDA(cudaMalloc((void **)&more[i], bytes));
+        CUDA(cudaMemset(more[i], 0, bytes));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (tap_ranks > 1) {
+        holds(theirs, next, bytes, "freed by its owner, what is open here");
+        CUDA_IS(cudaErrorInvalidValue, cudaIpcOpenMemHandle(&again, handle, LAZY));
+        CUDA(cudaIpcCloseMemHandle(theirs));
+    }
+    for (int i = 0; i < 20; i++)
+        CUDA(cudaFree(more[i]));
+    free(host);
+    point("%zu bytes, freed by their owner while another has them open", bytes);
+}
+
+/* What was shared or opened leaves nothing mapped behind. */
+static void nothing_left(void) {
+    char line[1000];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        expect(!strstr(line, "nccl-cpu-shared"), "still mapped: %s", line);
+    expect(maps != NULL, "no /proc/self/maps");
+    if (maps)
+        fclose(maps);
+    point("nothing is left of what was shared and freed");
+}
+
 /* Every rank opens every other's, from an address inside it, at the same time. */
 static void all_open_all(void) {
     enum { BYTES = 5000 };
@@ -221,6 +280,12 @@ static void with_nccl(ncclComm_t comm) {
         // The next rank's mail came from here; it goes out once more, from there.
         CUDA(cudaIpcOpenMemHandle(&theirs, handle, LAZY));
         holds(theirs, tap_rank, BYTES, "the next rank's mail");
+        // Nothing of this closes it.
+        void *again;
+        CUDA(cudaIpcOpenMemHandle(&again, handle, LAZY));
+        CUDA(cudaIpcCloseMemHandle(again));
+        CUDA_IS(cudaErrorInvalidValue, cudaFree(theirs));
+        CUDA_IS(cudaErrorInvalidValue, cudaIpcCloseMemHandle(mine));
         NCCL(ncclGroupStart());
         NCCL(ncclSend(theirs, BYTES, ncclUint8, previous, comm, stream));
         NCCL(ncclRecv(mine, BYTES, ncclUint8, next, comm, stream));
@@ -272,8 +337,11 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         exchange(sizes[i]);
     refusals();
+    freed_while_open(5000);
+    freed_while_open(3 << 20);
     all_open_all();
     with_nccl(comm);
+    nothing_left();
     attributes();
     CUDA(cudaStreamDestroy(stream));
     NCCL(ncclCommDestroy(comm));

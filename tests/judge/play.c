@@ -415,9 +415,11 @@ static void ev_host(const struct event *e) {
     take_address(e, name_new(e, HOST));
 }
 static void ev_free(const struct event *e) {
-    const char *on = behind(e, "on");
+    const char *on = behind(e, "on"), *call = behind(e, "in");
     judge_memory_freed(e->judge, address(e, word(e, 1)), on ? stream_of(e, on) : -1,
-                       here(e, on ? "cudaFreeAsync" : "cudaFree"));
+                       here(e, kept(call ? call
+                                    : on ? "cudaFreeAsync"
+                                         : "cudaFree")));
 }
 static void ev_open(const struct event *e) {
     judge_memory_open(e->judge, address(e, word(e, 1)));
