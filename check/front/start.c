@@ -58,7 +58,7 @@ static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
     Dl_info mine, theirs;
     if (file)
         dlclose(file);
-    if (!found || !dladdr(found, &theirs) || !dladdr(&front_depth, &mine) ||
+    if (!found || !dladdr(found, &theirs) ||
         !dladdr((void *)(uintptr_t)front_find, &mine) ||
         mine.dli_fbase == theirs.dli_fbase)
         return 0;
