@@ -381,6 +381,21 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     // Where a copy may mean the host's memory, malloc may have given the address out
     // again.
     const struct freed *freed = find_freed(j->uses, start);
+    if (!freed && starts(at.call, "cublas") && !j->options.kernels) {
+        char where[JUDGE_PLACE];
+        struct text text = {0};
+        text_add(&text, "memory: a buffer of %s is not memory that a GPU can use\n",
+                 at.call);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "%s at %s\n"
+            "  Hint: it wants addresses from cudaMalloc; a real GPU stops here with an"
+            " illegal memory access.\n",
+            at.call, place(j, at.site, where));
+        report(j, &text, true, mixed(at.site, 10));
+        return true;
+    }
     if (!freed || freed->kind != JUDGE_DEVICE ||
         (starts(at.call, "cudaMemcpy") && !range->device))
         return false;

@@ -141,7 +141,7 @@ broken() {
 @test "a piece that does not wait for its addition, or the addition for it: race" {
     broken '/WaitEvent(lane->stream, r->added/ s|^|//|'
     grep -q '^NCCL CHECK: race: ' <<<"$err"
-    grep -q 'cublasSaxpy at broken.c:' <<<"$err"
+    grep -q 'cublasSaxpy_64 at broken.c:' <<<"$err"
     broken '/WaitEvent(r->adding/ s|^|//|'
     grep -q '^NCCL CHECK: race: ' <<<"$err"
 }
