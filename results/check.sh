@@ -12,6 +12,7 @@
 #   lessons     every lesson, a program with kernels, PyTorch, and nccl-tests where
 #               NCCL_TESTS_HOME is set, under nccl-check
 #   cost        a call of 8 bytes and from 1 MiB on, with and without, in turn
+#   write       nccl-check.md, the tables, from the files in the folder; needs no GPU
 #
 #   JOBS=6        programs at the same time
 #   BUDGET=540    seconds after which a stage begins nothing more
@@ -284,12 +285,13 @@ lessons() {
     if [ "$BACKEND" = cpu ]; then # linked to the stand-in without checks
         for lesson in [0-9][0-9]-*/*.c; do
             mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" "$lesson" "${link[@]}" \
-                -o "$work/$(basename "$lesson" .c)"
+                -o "$work/$(basename "$lesson" .c)" 2>>"$out/check-build.txt" ||
+                say "does not compile: $lesson"
         done
     else
         make -s -j 16 BACKEND=cuda all >"$work/make.log" 2>&1 || cat "$work/make.log"
         for lesson in [0-9][0-9]-*/*.c; do
-            cp "${lesson%.c}" "$work"
+            cp "${lesson%.c}" "$work" || true
         done
         nvcc -ccbin mpicxx -cudart shared -g -O2 tests/check/kernels.cu -lnccl \
             -o "$work/kernels" >>"$out/check-build.txt" 2>&1 || say 'kernels.cu does not compile'
@@ -299,6 +301,7 @@ lessons() {
     fi
     for lesson in [0-9][0-9]-*/*.c; do
         program=$(basename "$lesson" .c)
+        [ -x "$work/$program" ] || continue
         case $program in
         bandwidth) under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
         *) under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
@@ -347,10 +350,14 @@ cost() {
     done
 }
 
+write() {
+    results/check-tables.sh "$out" >"$out/nccl-check.md"
+}
+
 for stage in "$@"; do
     case $stage in
-    programs | own | transports | sanitizer | lessons | cost) ;;
-    *) echo "$0: $stage is none of programs, own, transports, sanitizer, lessons, cost" >&2; exit 2 ;;
+    programs | own | transports | sanitizer | lessons | cost | write) ;;
+    *) echo "$0: $stage is none of programs, own, transports, sanitizer, lessons, cost, write" >&2; exit 2 ;;
     esac
 done
 for stage in "$@"; do

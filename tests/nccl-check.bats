@@ -97,6 +97,32 @@ needs_cuda() {
     [ -z "$err" ]
 }
 
+@test "CUDA, NCCL and MPI that come with a library which is loaded later, as in Python" {
+    cat >"$BATS_TEST_TMPDIR/host.c" <<'END'
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+    void *plugin = dlopen(argv[argc - 1], RTLD_NOW | RTLD_LOCAL);
+    int (*run)(void) = plugin ? (int (*)(void))dlsym(plugin, "run") : 0;
+    return run ? run() : 77;
+}
+END
+    gcc "$BATS_TEST_TMPDIR/host.c" -o "$BATS_TEST_TMPDIR/host" -ldl
+    for define in '' -DFIXED; do
+        mpicc -g -shared -fPIC -Dmain=run $define "$top/tests/check/wrong/mismatch-count.c" \
+            -I"$top/cpu/include" -L"$top/build/cpu" -lnccl-cpu -Wl,-rpath,"$top/build/cpu" \
+            -o "$BATS_TEST_TMPDIR/plugin.so"
+        started -np 2 env NCCL_CHECK_LIBRARY="$top/build/cpu/libnccl-check.so" "$check" \
+            "$BATS_TEST_TMPDIR/host" "$BATS_TEST_TMPDIR/plugin.so"
+        if [ -n "$define" ]; then
+            [ "$code" -eq 0 ]
+            [ -z "$err" ]
+        else
+            [ "$code" -eq 1 ]
+            [[ $err == "NCCL CHECK: mismatch: "*"mismatch-count.c:17"* ]]
+        fi
+    done
+}
+
 @test "a program of the CPU build has the checks already" {
     # shellcheck disable=SC2046 # several options
     mpicc "$top/tests/check/wrong/mismatch-count.c" $(make -s -C "$top" cpu-flags) \

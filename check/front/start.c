@@ -57,7 +57,7 @@ static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
     Dl_info mine, theirs;
     if (file)
         dlclose(file);
-    if (!found || !dladdr(found, &theirs) || !dladdr(&front_depth, &mine) ||
+    if (!found || !dladdr(found, &theirs) ||
         !dladdr((void *)(uintptr_t)front_find, &mine) ||
         mine.dli_fbase == theirs.dli_fbase)
         return 0;
@@ -235,9 +235,9 @@ void front_in_signal(bool yes) {
     in_signal = yes;
 }
 
-/* MPI_Abort asks the launcher, and may be what hangs. */
+/* MPI_Abort has been seen to wait for another thread of this process that is in MPI. */
 static void *end_in_any_case(void *unused) {
-    pause_for(5);
+    pause_for(3);
     _exit(1);
     return unused;
 }
