@@ -294,7 +294,7 @@ static size_t moved(ssize_t result) {
 
 /* What is written is looked at before; of what is read, as much as came. */
 #define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
-    type name parameters {                                                             \
+    __attribute__((visibility("default"))) type name parameters {                      \
         static type(*below) parameters;                                                \
         if (!below)                                                                    \
             below = (type(*) parameters)dlsym(RTLD_NEXT, #name);                       \
