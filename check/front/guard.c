@@ -292,23 +292,39 @@ static size_t moved(ssize_t result) {
     return result > 0 ? (size_t)result : 0;
 }
 
-/* What is written is looked at before; of what is read, as much as came. */
-/* Found at the start: a signal handler may call them. */
-#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed) \
-    static type(*below_##name) parameters;                                       \
-    __attribute__((constructor(101))) static void find_##name(void) {            \
-        below_##name = (type(*) parameters)dlsym(RTLD_NEXT, #name);              \
-    }                                                                            \
-    type name parameters {                                                       \
-        if (!below_##name)                                                       \
-            find_##name();                                                       \
-        int before = errno;                                                      \
-        errno = 0;                                                               \
-        type result = below_##name arguments;                                    \
-        if (errno == EFAULT && (failed) && !front_passes())                      \
-            look_at(buffer, bytes, writes, #name, __builtin_return_address(0));  \
-        errno = errno ? errno : before;                                          \
-        return result;                                                           \
+/* What is written is looked at before; of what is read, as much as came. The function
+ * below is looked up at the start: a signal handler may call this one. The judge itself
+ * reads and writes while this thread is inside it. */
+#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
+    static type(*below_##name) parameters;                                             \
+    __attribute__((constructor(101))) static void find_##name(void) {                  \
+        below_##name = (type(*) parameters)dlsym(RTLD_NEXT, #name);                    \
+    }                                                                                  \
+    type name parameters {                                                             \
+        if (!below_##name)                                                             \
+            find_##name();                                                             \
+        if (front_passes() || front_is_inside())                                       \
+            return below_##name arguments;                                             \
+        bool shared = may_be_shared(buffer, bytes);                                    \
+        struct judge_at at = {#name, 0};                                               \
+        int before = errno;                                                            \
+        if (shared) {                                                                  \
+            at.site = front_site(__builtin_return_address(0));                         \
+            if (!(writes))                                                             \
+                look_at(buffer, bytes, false, at);                                     \
+            guard_host_call(&at);                                                      \
+        }                                                                              \
+        errno = 0;                                                                     \
+        type result = below_##name arguments;                                          \
+        if (shared)                                                                    \
+            guard_host_call(NULL);                                                     \
+        bool fault = errno == EFAULT && (failed);                                      \
+        if (fault)                                                                     \
+            at.site = front_site(__builtin_return_address(0));                         \
+        if (fault || (shared && (writes)))                                             \
+            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
+        errno = errno ? errno : before;                                                \
+        return result;                                                                 \
     }
 
 SYSTEM(ssize_t, read, (int file, void *to, size_t n), (file, to, n), to, n, true,
