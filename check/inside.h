@@ -35,6 +35,7 @@
 
 struct thread { // one of the program's that has entered
     int number;
+    uint64_t name;             // judge_thread_name's; 0: none
     struct thread_wait *wait;  // waits.c's; NULL: it computes
     struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
@@ -261,6 +262,7 @@ void graph_executable_gone(struct judge *j, int executable);
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
 void waits_begin_launch(struct judge *j, struct judge_at at);
+void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
 void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
                      struct judge_at at);

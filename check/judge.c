@@ -123,6 +123,11 @@ void judge_thread_gone(struct judge *j, int number) {
     thread_free(j, thread);
 }
 
+void judge_thread_name(struct judge *j, uint64_t name) {
+    if (j->thread)
+        j->thread->name = name;
+}
+
 /* What this judge has told itself. */
 static void read_post(struct judge *j) {
     const void *data;
@@ -218,10 +223,42 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     }
 }
 
+/* A call that waits in an open group for memory that is freed. */
+static void check_groups(struct judge *j, const void *start, struct judge_at at) {
+    struct judge_memory memory;
+    struct judge_range ranges[3];
+    const struct judge_call *call = NULL;
+    if (!uses_find(j, start, &memory))
+        return;
+    const char *from = memory.start, *to = from + memory.bytes;
+    for (const struct thread *t = j->threads; t; t = t->next)
+        for (size_t i = 0; t->group && i < t->group->ncalls && !call; i++)
+            for (int n = uses_of_call(j, &t->group->calls[i], ranges); n-- > 0;)
+                if ((const char *)ranges[n].start < to &&
+                    from < (const char *)ranges[n].start + ranges[n].bytes)
+                    call = &t->group->calls[i];
+    if (!call)
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: %s frees a buffer of a group that has not ended\n"
+             "  rank %d on %s: %s at %s\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where));
+    text_add(&text, "  in the group: %s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(
+        &text,
+        "  Hint: the calls of a group begin at ncclGroupEnd: free what they use behind"
+        " it, when they are done.\n");
+    report(j, &text, true, mixed(at.site, call->at.site));
+}
+
 void judge_memory_freed(struct judge *j, const void *start, int number,
                         struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     struct judge_memory memory;
+    check_groups(j, start, at);
     if (!stream) {
         uses_freed(j, start, -1, at);
     } else if (stream->capture) {
@@ -599,6 +636,10 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     waits_begin_launch(j, at);
+}
+
+void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
+    waits_begin_thread(j, name, at);
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {

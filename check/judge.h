@@ -74,6 +74,8 @@ void judge_set(struct judge *j, const struct judge_options *options);
 void judge_enter(struct judge *j, int thread);
 void judge_leave(struct judge *j);
 void judge_thread_gone(struct judge *j, int thread);
+/* What other threads call the one that is in (judge_wait_thread). */
+void judge_thread_name(struct judge *j, uint64_t name);
 
 /* Ten times a second or more, by the front's helper thread: passes on what was recorded,
  * tells rank 0 of waits that last, and on rank 0 looks who can go on. True if something
@@ -280,6 +282,9 @@ void judge_wait_launch(struct judge *j, struct judge_at at);
 /* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine.
  */
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
+/* pthread_join: for the end of another thread of this process. One that has not entered
+ * yet, or not named itself, computes. */
+void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at);
 /* In MPI: for all ranks of `mpi_comm`, or with peer >= 0 for that one; JUDGE_ANY: nobody
  * knows for whom. `mpi_comm` stays readable until the wait ends. */
 enum { JUDGE_ALL = -1, JUDGE_ANY = -2 };

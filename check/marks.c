@@ -270,6 +270,16 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
                 return false;
         return true;
     }
+    case WAIT_THREAD: {
+        // Of threads that wait for one another in turn, none goes on.
+        const struct state_wait *last = wait;
+        for (int i = 0; last && last->kind == WAIT_THREAD; i++)
+            if (i > process->head->nwaits)
+                return false;
+            else
+                last = stuck_wait_of(process, last->n);
+        return !last || stuck_wait_can(j, p, last);
+    }
     case WAIT_COMM: return early || another_can(s, p);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)

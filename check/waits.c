@@ -23,6 +23,7 @@ struct thread_wait {
     int comm;
     const void *mpi_comm;
     int peer;
+    uint64_t name; // of another thread
     struct recent_call *launches;
     size_t nlaunches, launches_size;
 };
@@ -134,6 +135,12 @@ void waits_begin_launch(struct judge *j, struct judge_at at) {
     wait->nlaunches = recent->n;
     ROOM(wait->launches, recent->n - 1, &wait->launches_size);
     memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
+}
+
+void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_THREAD, false, at);
+    if (wait)
+        wait->name = name;
 }
 
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
@@ -472,6 +479,13 @@ static void add_waits(struct judge *j, struct described *d) {
             d->head.computing += !map_get(&waits->idle, key_of(thread));
             continue;
         }
+        const struct thread *other = j->threads;
+        while (wait->kind == WAIT_THREAD && other && other->name != wait->name)
+            other = other->next;
+        if (!other) { // nobody knows what it does
+            d->head.computing++;
+            continue;
+        }
         struct state_wait *record = add_wait(d, wait->kind, wait->at);
         record->poll = wait->poll;
         record->thread = thread->number;
@@ -482,6 +496,8 @@ static void add_waits(struct judge *j, struct described *d) {
         }
         if (wait->kind == WAIT_ORDER)
             add_order(j, d, record, wait);
+        else if (wait->kind == WAIT_THREAD)
+            record->n = other->number;
         else if (wait->kind == WAIT_LAUNCH)
             add_launches(d, record, wait);
         else if (wait->kind == WAIT_MPI)

@@ -151,7 +151,7 @@ check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
 check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h) $(wildcard $(TOP)/cpu/include/*.h)
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
-check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite
+check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 

@@ -1,9 +1,8 @@
 // One process drives all devices with ncclCommInitAll, and makes their calls in a loop
 // without a group. The real NCCL may wait in the first call for the others' ranks.
-// expect: NCCL CHECK: deadlock: one thread makes the calls of several ranks one after the
-//     other
-// expect: rank 1, GPU 1: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
-// expect: rank 0, GPU 0: has made its call before
+// expect: NCCL CHECK: deadlock: one thread calls NCCL for several devices without a group
+// expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, for rank 1 (device 1)
+// expect: the same thread before, for rank 0 (device 0): at @allreduce
 // warn: 0
 // off: 0
 #include "../check.h"
