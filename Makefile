@@ -63,6 +63,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s BACKEND=cpu all
 	@$(MAKE) -s cpu-flags >/dev/null
+	@$(MAKE) -s BACKEND=cpu cpu-forms >/dev/null
 	@$(MAKE) -s cpu-flags SANITIZE=1 >/dev/null
 	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
 	BACKEND=cpu $(PROVE) tests/jobs.t

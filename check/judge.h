@@ -244,6 +244,9 @@ struct judge_call {
     size_t count, type_bytes;
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
+    // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
+    // either.
+    bool send_nowhere, recv_nowhere;
     struct judge_at at;
 };
 enum { JUDGE_PRE_MUL_SUM = 1000 };

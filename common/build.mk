@@ -80,7 +80,9 @@ cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
 cuda_lib := $(call library_dir,$(CUDA_HOME))
 nccl_lib := $(call library_dir,$(NCCL_HOME))
-cuda_compile := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
+# The compiler's own folder, given again, would hide C++'s headers.
+cuda_compile := $(addprefix -isystem ,$(filter-out /usr/include, \
+    $(sort $(addsuffix /include,$(CUDA_HOME) $(NCCL_HOME)))))
 cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(nccl_lib) \
     -lnccl -lcudart -lm
 
@@ -153,7 +155,7 @@ check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/f
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
 check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
 
-check_exported := $(check_public) __cuda* __libc_start_main
+check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
 $(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
 	@mkdir -p $(@D)

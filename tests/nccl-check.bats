@@ -195,6 +195,18 @@ END
     [[ $output == *"NCCL: 0"* ]]
 }
 
+@test "a program that calls CUDA's driver: what it puts in order is not seen" {
+    needs_cuda
+    cd "$BATS_TEST_TMPDIR"
+    echo 'int cuCtxSynchronize(void) { return 41; }' >driver.c
+    gcc -shared -fPIC -Wl,-soname,libcuda.so.1 driver.c -o libcuda.so.1
+    echo 'int cuCtxSynchronize(void); int main(void) { return cuCtxSynchronize() + 1; }' >calls.c
+    gcc calls.c ./libcuda.so.1 -Wl,-rpath,"$PWD" -o calls
+    run "$check" ./calls
+    [ "$status" -eq 42 ]
+    [[ $output == "NCCL CHECK: not checked from here on: the program calls cuCtxSynchronize, "* ]]
+}
+
 @test "a program in C++ with kernels compiles, and its launches come by the front" {
     needs_cuda
     command -v nvcc >/dev/null || skip "no nvcc"

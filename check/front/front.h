@@ -6,10 +6,13 @@
  * the stand-in's, which is linked behind it (FRONT_LINKED); on GPUs, where the front is
  * loaded before the program's own libraries, the real one.
  *
- *   start.c   settings, the judge, the way between the judges of the ranks, the end of
- * the job place.c   the line of a call guard.c   host memory that is touched too early
- *   mpi.c     MPI's functions (most of them made of mpi.list)
- *   cuda.c, graph.c, cublas.c, nccl.c   the others
+ *   start.c    settings, the judge, the way between the ranks' judges, the end of the job
+ *   place.c    the line of a call
+ *   guard.c    host memory that is touched too early
+ *   handles.c  the program's handles, and the judge's numbers for them
+ *
+ *   mpi.c      MPI's functions (most of them made of mpi.list)
+ *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
  */
 #ifndef FRONT_H
 #define FRONT_H

@@ -292,14 +292,19 @@ static size_t moved(ssize_t result) {
     return result > 0 ? (size_t)result : 0;
 }
 
-/* What is written is looked at before; of what is read, as much as came. */
+/* What is written is looked at before; of what is read, as much as came. The function
+ * below is looked up at the start: a signal handler may call this one. The judge itself
+ * reads and writes while this thread is inside it. */
 #define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
+    static type(*below_##name) parameters;                                             \
+    __attribute__((constructor(101))) static void find_##name(void) {                  \
+        below_##name = (type(*) parameters)dlsym(RTLD_NEXT, #name);                    \
+    }                                                                                  \
     __attribute__((visibility("default"))) type name parameters {                      \
-        static type(*below) parameters;                                                \
-        if (!below)                                                                    \
-            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);                       \
-        if (front_passes())                                                            \
-            return below arguments;                                                    \
+        if (!below_##name)                                                             \
+            find_##name();                                                             \
+        if (front_passes() || front_is_inside())                                       \
+            return below_##name arguments;                                             \
         bool shared = may_be_shared(buffer, bytes);                                    \
         struct judge_at at = {#name, 0};                                               \
         int before = errno;                                                            \
@@ -310,7 +315,7 @@ static size_t moved(ssize_t result) {
             guard_host_call(&at);                                                      \
         }                                                                              \
         errno = 0;                                                                     \
-        type result = below arguments;                                                 \
+        type result = below_##name arguments;                                          \
         if (shared)                                                                    \
             guard_host_call(NULL);                                                     \
         bool fault = errno == EFAULT && (failed);                                      \

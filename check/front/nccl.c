@@ -662,6 +662,27 @@ static bool find_redop(const struct comm *comm, ncclRedOp_t op, struct judge_cal
     return false;
 }
 
+/* Memory that was made by unknown means is as good as any: only what CUDA does not know,
+ * either, is the host's own, or was freed. */
+static bool unknown(struct judge *j, const void *buffer) {
+    struct judge_memory memory;
+    return ALL_OF_CUDA && buffer && !judge_memory_find(j, buffer, &memory);
+}
+
+static bool is_nowhere(const void *buffer) {
+    struct cudaPointerAttributes attributes;
+    int device = current_device(), uses_the_hosts = 0;
+    if (CALL(BELOW(cudaPointerGetAttributes), &attributes, buffer) != cudaSuccess ||
+        attributes.type != cudaMemoryTypeUnregistered)
+        return false;
+#if ALL_OF_CUDA
+    CALL(BELOW(cudaDeviceGetAttribute), &uses_the_hosts, cudaDevAttrPageableMemoryAccess,
+         device);
+#endif
+    (void)device;
+    return !uses_the_hosts;
+}
+
 enum told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
 
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
@@ -689,6 +710,14 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         front_out();
         front_in_comm(handle, &comm, at);
         front_out();
+        j = front_in_stream(stream, device, &call.stream);
+        comm = known(handle);
+    }
+    bool ask_send = unknown(j, sendbuff), ask_recv = unknown(j, recvbuff);
+    if (ask_send || ask_recv) {
+        front_out();
+        call.send_nowhere = ask_send && is_nowhere(sendbuff);
+        call.recv_nowhere = ask_recv && is_nowhere(recvbuff);
         j = front_in_stream(stream, device, &call.stream);
         comm = known(handle);
     }

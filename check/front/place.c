@@ -38,7 +38,7 @@ struct search {
 
 static bool is_library(const char *path) {
     static const char *const names[] = {"libnccl", "libcudart.so", "libcuda.so",
-                                        "libmpi",  "libopen-",     "libuc",
+                                        "libmpi",  "libopen-",     "libucp",
                                         "libpmi",  "libprrte"};
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
