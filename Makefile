@@ -17,12 +17,15 @@ LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # Those that take longer, or need the network, have targets of their own.
-APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t
+APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t \
+    $(MORE)
+# These ask for more than the course keeps today: make test-more.
+MORE := tests/judge.t tests/build.bats tests/results.bats tests/nccl-check.bats tests/experts.bats
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
+.PHONY: help demo test test-more test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -66,8 +69,11 @@ else
 	@$(MAKE) -s BACKEND=cpu cpu-forms >/dev/null
 	@$(MAKE) -s cpu-flags SANITIZE=1 >/dev/null
 	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
-	BACKEND=cpu $(PROVE) tests/jobs.t
 endif
+
+test-more:
+	@common/install.sh $(TEST_PACKAGES)
+	BACKEND=cpu $(PROVE) $(MORE)
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)

@@ -13,6 +13,7 @@ cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS=detect_leaks=0 # Open MPI's own are among them
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
@@ -158,7 +159,7 @@ fi
 
 # The library's other forms: as a shared one it offers pncclX beside ncclX, and nothing but the
 # names of CUDA, cuBLAS, NCCL and MPI; and what is linked below something that stands in front.
-if wanted forms && [ -z "$sanitize" ]; then
+if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
     make -s -C "$top" BACKEND=cpu cpu-forms >forms.log 2>&1 || cat forms.log
     lib=$top/build/cpu
     status=0
