@@ -17,7 +17,7 @@ LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # These ask for more than the course keeps today: make test-more.
-MORE := tests/judge.t tests/build.bats tests/results.bats tests/nccl-check.bats tests/experts.bats
+MORE := tests/build.bats tests/results.bats tests/nccl-check.bats
 # Those that take longer, or need the network, have targets of their own.
 APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t \
     $(MORE)

@@ -510,13 +510,13 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     }
     if (a)
         return too_long(j, a, address(start), bytes, which, words, call, call->at);
-    bool nowhere = start == call->sendbuff ? call->send_nowhere : call->recv_nowhere;
-    if (j->options.kernels && !nowhere)
-        return false; // who knows who made it
     if (freed && (freed->kind == JUDGE_DEVICE || !j->options.kernels)) {
         report_freed(j, which, words, call->at, freed);
         return true;
     }
+    bool nowhere = start == call->sendbuff ? call->send_nowhere : call->recv_nowhere;
+    if (j->options.kernels && !nowhere)
+        return false; // who knows who made it
     size_t before = position_of(j->uses, address(start));
     const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
     if (near && address(start) - near->start <= FAR * (near->end - near->start)) {
@@ -631,7 +631,7 @@ static bool sends_nothing(struct judge *j, const struct judge_call *call,
     uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
     if (!a || j->options.kernels || j->uses->kernels || (stream && stream->capture) ||
-        !never_written(a, start, start + bytes))
+        !never_written(a, a->start, a->end)) // part of a buffer may be mere room
         return false;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
