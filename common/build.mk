@@ -136,11 +136,6 @@ $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contra
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@
 
-# cpu-flags prints nothing but the flags.
-ifneq ($(needs_build),)
-$(cpu_objects): | announce
-endif
-
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and
 # no others.
 $(cpu_build)/standin.o: $(cpu_objects)
@@ -168,6 +163,10 @@ $(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(
 	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
 
 check_linked := $(call made_of,$(cpu_build)/check)
+# What is built is said first; cpu-flags prints nothing but the flags.
+ifneq ($(needs_build),)
+$(cpu_objects) $(check_linked) $(TOP)/build/mpi_made.c: | announce
+endif
 $(cpu_build)/front.o: $(check_linked)
 	$(LD) -r $^ -o $@
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
