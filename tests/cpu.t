@@ -156,6 +156,29 @@ if wanted mpi_fails && [ -x mpi_fails ]; then
         'ended, said 1 times' 'an MPI call of the library fails'
 fi
 
+# The leak checker is at work: it tells what this library and MPI keep, if nothing says that it is
+# theirs, and what a program forgets.
+if wanted leaks && [ -n "$sanitize" ]; then
+    cat >forgets.c <<'END'
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    char *volatile forgotten = malloc(12345);
+    forgotten = NULL;
+    MPI_Finalize();
+    return forgotten != NULL;
+}
+END
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -O0 forgets.c $flags -o forgets
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./forgets >stdout 2>stderr || code=$?
+    is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
+        'SUMMARY: .* 12345 byte(s) leaked in 1 allocation' stderr) reports" 'ended, 2 reports' \
+        'memory that a program forgets is reported, and nothing else'
+fi
+
 # The library's forms. Linked, it is the front and the stand-in in one, and has no names but those
 # of CUDA, cuBLAS, NCCL and MPI, and of the functions of the C library that the front stands before.
 # Apart, the stand-in offers pncclX beside ncclX, and the few questions that the front asks it.

@@ -1,7 +1,8 @@
 // Two collectives on two communicators and two streams write the same buffer, and no
 // event orders them. On a GPU the last one to finish wins.
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
-// expect: rank @any on @host: ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast ... what
+// expect: rank @any on @host: ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast
+//     ... what
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
 #include "../check.h"
 
