@@ -418,10 +418,12 @@ static void take_parcels(void) {
         if (!(coming = first->next))
             coming_end = &coming;
         received[first->from]++;
-        if (first->bytes > 0)
+        if (first->bytes > 0) {
             deliver(first->from, first->data, (size_t)first->bytes);
-        else
-            front_on = !(gave_up = true); // it has said why
+        } else { // it has said why
+            gave_up = true;
+            front_on = false;
+        }
         free(first);
     }
 }
@@ -888,14 +890,12 @@ static void print_shared(bool failed, const char *title, const char *hint) {
 
 /* The very end of the process. The last of a machine speaks for all of them. */
 __attribute__((destructor(101))) static void end(void) {
-    static struct {
-        struct shared shared;
-        char room[2 * LEFT + 64];
-    } alone;
     if (!front_on || ending || exit_status != 0)
         return;
     if (!shared) {
-        shared = &alone.shared;
+        shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
+        if (!shared)
+            return;
         atomic_store(&shared->here, 1);
     }
     judge_enter(judge, thread_number());
