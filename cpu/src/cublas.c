@@ -106,6 +106,7 @@ static struct op *copy(const struct op *op) {
     struct op fresh = to->op;
     *to = *from;
     to->op = fresh;
+    to->op.cost = from->op.cost;
     to->op.copy = copy;
     return &to->op;
 }
@@ -129,6 +130,8 @@ static cublasStatus_t queue_axpy(cublasHandle_t handle, int64_t n, const float *
                             .y = y,
                             .incx = incx,
                             .incy = incy};
+    if (clock_on)
+        model.op.cost = clock_compute(2.0 * (double)n, 12.0 * (double)n);
     op_enqueue(copy(&model.op), stream);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -401,6 +401,8 @@ void device_wait(int device) {
     for (int s = 0; s < nstreams; s++)
         if (streams[s] && streams[s]->device == device)
             wait_for(stream_end(streams[s]));
+    if (clock_on)
+        clock_host_until(streams_gone(device));
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
@@ -445,6 +447,10 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 /* --- Peers ------------------------------------------------------------------------ */
 
 static unsigned char peers[MAX_DEVICES][MAX_DEVICES];
+
+bool device_reaches(int device, int peer) {
+    return peers[device][peer] || peers[peer][device];
+}
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     CUDA_CALL;

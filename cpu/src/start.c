@@ -3,8 +3,10 @@
  */
 #define _GNU_SOURCE
 #include "carry.h"
+#include "clock.h"
 #include "device.h"
 #include "helper.h"
+#include "hosts.h"
 #include "meet.h"
 
 static bool ours; // MPI was started here, for a program that does not
@@ -34,6 +36,8 @@ static void settle(void) {
     PMPI_Comm_free(&host);
     device_ranks_on_host(ranks);
     wire_open();
+    if (clock_on)
+        hosts_open();
 }
 
 static int start_mpi(int *argc, char ***argv, int *provided) {
@@ -63,12 +67,24 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     return start_mpi(argc, argv, provided);
 }
 
+double MPI_Wtime(void) {
+    if (!clock_on)
+        return PMPI_Wtime();
+    LOCKED;
+    return clock_wtime();
+}
+
+double MPI_Wtick(void) {
+    return clock_on ? 1e-9 : PMPI_Wtick();
+}
+
 int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
 
 static int end_mpi(void) {
     LOCKED;
+    hosts_close();
     wire_close();
     over = true;
     return PMPI_Finalize();
@@ -157,13 +173,19 @@ __attribute__((destructor)) static void end(void) {
 }
 
 __attribute__((constructor)) static void start(void) {
+    clock_start(launched_rank() <= 0);
     wire_start = need_mpi;
     wire_number = number;
     carry_start();
     meet_start();
     on_exit(at_exit, NULL);
     if (launched_rank() <= 0) {
-        printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
+        if (clock_on)
+            printf("CPU build: no GPU is used, MPI carries the NCCL calls; times are "
+                   "modelled on %s\n",
+                   clock_machine());
+        else
+            printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
         fflush(stdout);
     }
 }
