@@ -11,9 +11,9 @@
  *   - an operation starts when its stream, the events before it, its call and the last of
  *     its ranks are there;
  *   - operations of one GPU that use the same thing at the same time share it. Whether a
- *     later one will come is not known when an earlier one ends. So the later one, in the
- *     order of the calls, pays: it ends when it would if both shared fairly, and the
- *     earlier one is not delayed;
+ *     later one will come is not known when an earlier one ends. So what was called first
+ *     goes first, and a later one gets what is left: together they take as long as they
+ *     would if they shared fairly, and the last one ends then;
  *   - likewise a computation is slower beside NCCL if NCCL was called before it.
  */
 #define _GNU_SOURCE
@@ -60,6 +60,8 @@ enum value {
     GPUS_PER_NODE,
     LAUNCH_US,
     NCCL_US,
+    NCCL_MORE_US,
+    EVENT_US,
     WAIT_US,
     ASK_US,
     MPI_US,
@@ -87,6 +89,8 @@ static const struct {
     [GPUS_PER_NODE] = {"gpus_per_node", 1},
     [LAUNCH_US] = {"launch_us", 1e-6},
     [NCCL_US] = {"nccl_us", 1e-6},
+    [NCCL_MORE_US] = {"nccl_more_us", 1e-6},
+    [EVENT_US] = {"event_us", 1e-6},
     [WAIT_US] = {"wait_us", 1e-6},
     [ASK_US] = {"ask_us", 1e-6},
     [MPI_US] = {"mpi_us", 1e-6},
@@ -427,16 +431,23 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
         moving = moving > outer ? moving : outer;
     }
     double part = moving > 0 ? out / moving / value[LINK_GBS] : 0;
-    return (struct cost){.host = value[NCCL_US],
-                         .latency = latency,
+    return (struct cost){.latency = latency,
                          .work = moving,
                          .part = part < 1 ? part : 1,
                          .units = n > 1 ? ctas : 0,
                          .uses = n > 1 ? USES_LINK : 0};
 }
 
-double clock_launch(void) {
-    return value[NCCL_US];
+double clock_launch(int calls) {
+    return value[NCCL_US] + (calls - 1) * value[NCCL_MORE_US];
+}
+
+int clock_units(void) {
+    return (int)value[UNITS];
+}
+
+double clock_event(void) {
+    return value[EVENT_US];
 }
 
 void clock_add(struct cost *group, const struct cost *call) {
@@ -444,7 +455,6 @@ void clock_add(struct cost *group, const struct cost *call) {
     if (work > 0)
         group->part = (group->part * group->work + call->part * call->work) / work;
     group->work = work;
-    group->host = call->host;
     group->uses |= call->uses;
     if (call->latency > group->latency)
         group->latency = call->latency;
@@ -499,16 +509,63 @@ double clock_mpi(int nranks) {
 
 /* --- Operations that share -------------------------------------------------------- */
 
-enum { MOST = 256 };           // that are looked at for one
-static struct flow *flows;     // in the order of the calls
+/* How much of something is used, as a part of all: from `at` to the next span's. */
+struct span {
+    double at, used;
+};
+
+struct calendar { // of one GPU's link, say
+    struct calendar *next;
+    int device, uses;
+    struct span *spans; // the last one is free, and has no end
+    int n, room;
+};
+static struct calendar *calendars;
+
+static struct flow *flows; // in the order of the calls
 static struct flow **last_flow = &flows;
-static const double patience = 1; // really; see below
+static const double never = 1e300, patience = 1; // patience: really; see clock_flow
+
+static struct calendar *calendar_of(int device, int uses) {
+    struct calendar **at = &calendars;
+    while (*at && ((*at)->device != device || (*at)->uses != uses))
+        at = &(*at)->next;
+    if (!*at) {
+        *at = must_alloc(sizeof **at);
+        (*at)->device = device;
+        (*at)->uses = uses;
+        (*at)->room = 64;
+        (*at)->spans = must_alloc(64 * sizeof(struct span));
+        (*at)->n = 1;
+    }
+    return *at;
+}
+
+/* What ended before `time`. */
+static void forget_past(struct calendar *calendar, double time) {
+    int old = 0;
+    while (old + 1 < calendar->n && calendar->spans[old + 1].at <= time)
+        old++;
+    if (old < 32)
+        return;
+    calendar->n -= old;
+    memmove(calendar->spans, calendar->spans + old,
+            (size_t)calendar->n * sizeof(struct span));
+}
 
 struct flow *clock_queue(int device, const struct cost *cost) {
-    // What ended before this call cannot matter for what is queued from now on.
+    // Nothing that comes now, or whose end is not known yet, starts before this.
+    double least = host_time;
+    for (const struct flow *flow = flows; flow; flow = flow->next)
+        if (!flow->known) {
+            least = flow->queued;
+            break;
+        }
+    for (struct calendar *calendar = calendars; calendar; calendar = calendar->next)
+        forget_past(calendar, least);
     for (struct flow **at = &flows; *at;) {
         struct flow *flow = *at;
-        if (!flow->known || flow->until > host_time) {
+        if (!flow->known || flow->end > least) {
             at = &flow->next;
             continue;
         }
@@ -521,10 +578,80 @@ struct flow *clock_queue(int device, const struct cost *cost) {
         return NULL;
     struct flow *flow = must_alloc(sizeof *flow);
     flow->device = device;
+    flow->queued = host_time;
     flow->cost = *cost;
     *last_flow = flow;
     last_flow = &flow->next;
     return flow;
+}
+
+/* The span that begins at t; makes it, of one that goes on there. */
+static int span_at(struct calendar *calendar, double t) {
+    int low = 0, high = calendar->n;
+    while (low + 1 < high) {
+        int middle = (low + high) / 2;
+        if (calendar->spans[middle].at <= t)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (calendar->spans[low].at >= t)
+        return low;
+    if (calendar->n == calendar->room) {
+        calendar->room *= 2;
+        calendar->spans =
+            must_grow(calendar->spans, (size_t)calendar->room * sizeof(struct span));
+    }
+    memmove(calendar->spans + low + 2, calendar->spans + low + 1,
+            (size_t)(calendar->n - low - 1) * sizeof(struct span));
+    calendar->n++;
+    calendar->spans[low + 1] = (struct span){t, calendar->spans[low].used};
+    return low + 1;
+}
+
+/* How fast a computation is at t, beside what NCCL was called to do before it; and until
+ * when at least. */
+static double pace(const struct flow *flow, double t, double *until) {
+    double taken = 0, units = value[UNITS];
+    *until = never;
+    for (const struct flow *other = flows; other != flow; other = other->next) {
+        if (other->device != flow->device || other->cost.units <= 0 ||
+            other->end <= flow->queued)
+            continue;
+        double end = other->known ? other->end : never;
+        if (other->from <= t && t < end)
+            taken += other->cost.units;
+        double edge = other->from > t ? other->from : end;
+        *until = edge > t && edge < *until ? edge : *until;
+    }
+    return taken < units - 1 ? (units - taken) / units : 1 / units;
+}
+
+/* Enters the flow: it gets what those before it leave free. Returns its end. */
+static double enter(struct calendar *calendar, const struct flow *flow) {
+    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6;
+    double left = flow->cost.work, t = flow->start;
+    for (int i = span_at(calendar, t);; i++) {
+        double edge = never, fast = 1, used = calendar->spans[i].used;
+        double next = i + 1 < calendar->n ? calendar->spans[i + 1].at : never;
+        double rate = 1 - used < part ? 1 - used : part;
+        rate = rate > 1e-9 ? rate : 0;
+        if (flow->cost.uses & USES_UNITS)
+            fast = pace(flow, t, &edge);
+        double until = next < edge ? next : edge, end = never;
+        if (rate > 0)
+            end = t + left / (rate / part * fast);
+        bool ends = end <= until;
+        if (ends)
+            until = end;
+        if (until < next)
+            span_at(calendar, until);
+        calendar->spans[i].used = used + rate;
+        if (ends)
+            return end;
+        left -= (until - t) * rate / part * fast;
+        t = until;
+    }
 }
 
 /* Whether `earlier` can make `flow` slower. */
@@ -534,93 +661,25 @@ static bool concerns(const struct flow *earlier, const struct flow *flow) {
            (slows || (earlier->cost.uses & flow->cost.uses) != 0);
 }
 
-/* All of them begin, share and end, until the last one in the list has. */
-static double share(struct flow *const *all, int n, double units) {
-    double left[MOST + 1], t = all[n - 1]->start;
-    int sharing[MOST + 1], m = 0;
-    const struct flow *mine = all[n - 1];
-    for (int i = 0; i < n; i++)
-        if (all[i]->cost.uses & mine->cost.uses) {
-            left[m] = all[i]->cost.work;
-            sharing[m++] = i;
-            t = all[i]->start < t ? all[i]->start : t;
-        }
-    for (;;) {
-        double wanted = 0, next = 1e300, taken = 0;
-        for (int k = 0; k < m; k++) {
-            const struct flow *flow = all[sharing[k]];
-            if (flow->start > t)
-                next = flow->start < next ? flow->start : next;
-            else if (left[k] > 0)
-                wanted += flow->cost.part;
-        }
-        for (int i = 0; i < n - 1 && mine->cost.uses & USES_UNITS; i++) {
-            const struct flow *flow = all[i];
-            if (flow->cost.units <= 0)
-                continue;
-            if (flow->from <= t && t < flow->end)
-                taken += flow->cost.units;
-            double edge = flow->from > t ? flow->from : flow->end;
-            next = edge > t && edge < next ? edge : next;
-        }
-        double rate = wanted > 1 ? 1 / wanted : 1;
-        if (taken > 0 && units > 0)
-            rate *= taken < units - 1 ? (units - taken) / units : 1 / units;
-        int first = -1;
-        for (int k = 0; k < m; k++)
-            if (all[sharing[k]]->start <= t && left[k] > 0 &&
-                (first < 0 || left[k] < left[first]))
-                first = k;
-        double step = next - t;
-        bool ends = first >= 0 && left[first] / rate <= step;
-        if (ends)
-            step = left[first] / rate;
-        else if (next >= 1e300)
-            return t;
-        double done = ends ? left[first] : step * rate;
-        for (int k = 0; k < m; k++) {
-            struct flow *flow = all[sharing[k]];
-            if (flow->start > t || left[k] <= 0)
-                continue;
-            left[k] = k == first && ends ? 0 : left[k] - done;
-            if (left[k] <= 0) {
-                left[k] = 0;
-                flow->until = t + step > flow->until ? t + step : flow->until;
-            }
-        }
-        t = ends ? t + step : next;
-        if (left[m - 1] <= 0 && mine->start <= t)
-            return t;
-    }
-}
-
 bool clock_flow(struct flow *flow, double from, double start, const struct cost *cost,
                 double *end) {
-    struct flow *all[MOST + 1];
-    int n = 0;
     bool wait = false;
     flow->cost = *cost;
     flow->from = from;
     flow->start = start + cost->latency;
-    for (struct flow *earlier = flows; earlier != flow; earlier = earlier->next) {
-        if (!concerns(earlier, flow))
-            continue;
-        if (!earlier->known)
-            wait = true;
-        else if (earlier->until > flow->start && n < MOST)
-            all[n++] = earlier;
-    }
-    // The earlier ones may wait for ranks that come only after this: then they count for
-    // nothing. Patience tells, since nobody knows.
+    for (struct flow *earlier = flows; earlier != flow && !wait; earlier = earlier->next)
+        wait = !earlier->known && concerns(earlier, flow);
+    // The earlier ones may wait for ranks that come only after this one. Then they do not
+    // move anything yet. Nobody knows; patience tells.
     if (wait && flow->asked == 0)
         flow->asked = now();
     if (wait && now() - flow->asked < patience)
         return false;
-    all[n++] = flow;
-    flow->end = flow->until = flow->start;
-    *end = cost->work > 0 ? share(all, n, value[UNITS]) : flow->start;
-    flow->end = *end;
-    flow->until = *end > flow->until ? *end : flow->until;
+    struct calendar *calendar = calendar_of(flow->device, cost->uses);
+    flow->end = flow->start;
+    if (cost->work > 0)
+        flow->end = enter(calendar, flow);
+    *end = flow->end;
     flow->known = true;
     return true;
 }

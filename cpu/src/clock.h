@@ -54,7 +54,9 @@ enum clock_op {
 struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
                        int peers, bool far);
 void clock_add(struct cost *group, const struct cost *call); // of the same group
-double clock_launch(void);                                   // the host's, of NCCL
+double clock_launch(int calls); // the host's, of a group of NCCL's calls
+double clock_event(void);       // the host's, of recording one, or of waiting for one
+int clock_units(void);          // multiprocessors of a GPU
 bool clock_far(int world, int other);                        // they are on two nodes
 
 /* --- The host --------------------------------------------------------------------- */
@@ -74,8 +76,9 @@ struct flow {
     struct flow *next;
     int device;
     struct cost cost;
+    double queued; // by the host
     double from; // it holds multiprocessors from here on,
-    double start, end, until;
+    double start, end;
     bool known;
     double asked; // by the real clock: since when others wait for this to be known
 };

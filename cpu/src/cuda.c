@@ -418,6 +418,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     struct op *op = op_create(sizeof(struct event_op), step_event);
     op->drop = drop_event;
     ((struct event_op *)op)->stamp = event->stamp;
+    op->cost.host = clock_event();
     op_enqueue(op, stream);
     event->mark = stream_end(stream);
     return cudaSuccess;
@@ -442,6 +443,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
         return cuda_error(cudaErrorStreamCaptureIsolation);
     }
     struct op *op = op_nothing();
+    op->cost.host = clock_event();
     op_after(op, event->mark);
     op_enqueue(op, stream);
     return cudaSuccess;

@@ -281,7 +281,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     p->pciBusID = physical[device] + 1;
     p->totalGlobalMem = memory_of_one();
     p->major = 8;
-    p->multiProcessorCount = 1;
+    p->multiProcessorCount = clock_on ? clock_units() : 1;
     p->warpSize = 32;
     p->maxThreadsPerBlock = 1024;
     p->maxThreadsPerMultiProcessor = 1024;

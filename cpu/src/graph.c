@@ -155,7 +155,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     struct mark *marks = must_alloc((size_t)(nodes->n + 1) * sizeof *marks);
     struct op *begin = op_nothing();
     if (clock_on)
-        clock_host_spends(clock_launch());
+        clock_host_spends(clock_launch(1));
     queue_paid(1);
     if (exec->launched)
         op_after(begin, exec->end);

@@ -128,7 +128,10 @@ static void add_messages(struct unit *unit) {
 
 static void set_cost(struct unit *unit) {
     struct ncclComm *comm = unit->comm;
-    unit->op.cost = (struct cost){.host = clock_launch()};
+    int ncalls = 0;
+    for (const struct call *call = unit->calls; call; call = call->next)
+        ncalls++;
+    unit->op.cost = (struct cost){.host = clock_launch(ncalls)};
     add_messages(unit);
     for (const struct call *call = unit->calls; call; call = call->next) {
         const struct facts *f = &call->facts;
@@ -449,6 +452,11 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     return meet_unique_id(id);
 }
 
+/* How many multiprocessors it may take, for the modelled clock; 0: as many as it likes. */
+static int most_ctas(const ncclConfig_t *config) {
+    return config && config->maxCTAs > 0 ? config->maxCTAs : 0;
+}
+
 static bool blocks(const ncclConfig_t *config) {
     return !config || config->blocking != 0;
 }
@@ -464,7 +472,9 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int 
                           nranks);
     if (cudaGetDeviceCount(&count) != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "%s: no device", name);
-    return queue_make((struct made){.comm = comm_create(device_now(), blocks(config)),
+    struct ncclComm *comm = comm_create(device_now(), blocks(config));
+    comm->ranks.ctas = most_ctas(config);
+    return queue_make((struct made){.comm = comm,
                                     .out = out,
                                     .name = name,
                                     .id = id,
@@ -546,6 +556,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     bool wanted = color != NCCL_SPLIT_NOCOLOR;
     bool blocking = config && config->blocking >= 0 ? config->blocking : comm->blocking;
     struct ncclComm *made = wanted ? comm_create(comm->device, blocking) : NULL;
+    if (made)
+        made->ranks.ctas = config ? most_ctas(config) : comm->ranks.ctas;
     return in_group(queue_make((struct made){.comm = made,
                                              .out = newcomm,
                                              .name = __func__,
