@@ -219,8 +219,8 @@ static bool talks(const struct call *call, int r) {
     // All who get data from one another: with a root, that is the root and each of the
     // others. But a large reduce is added up by all, in parts.
     // By a modelled clock all start when the last one has come.
-    bool rooted = f->root >= 0 && !clock_on &&
-                  (f->kind != CALL_REDUCE || travels_inline(call));
+    bool rooted =
+        f->root >= 0 && !clock_on && (f->kind != CALL_REDUCE || travels_inline(call));
     return !rooted || f->rank == f->root || r == f->root;
 }
 
@@ -312,7 +312,8 @@ void carry_adopt(struct ncclComm *comm) {
 }
 
 void carry_leave(struct ncclComm *comm, double time) {
-    struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE, .start = time};
+    struct facts leave = {
+        .comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE, .start = time};
     if (comm->state != READY || comm->left[comm->rank])
         return;
     for (int step = 1; step <= comm->nranks; step++) { // itself last

@@ -121,7 +121,7 @@ static bool says; // what is wrong
 static _Noreturn void wrong(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-static void wrong(const char *format, ...) {
+static _Noreturn void wrong(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     if (says) {
@@ -156,8 +156,7 @@ static void add_row(int op, int ranks, double bytes, double us) {
         at--;
     if (at < table->n && table->rows[at].bytes == bytes)
         return; // the first one counts
-    table->rows =
-        must_grow(table->rows, (size_t)(table->n + 1) * sizeof(struct row));
+    table->rows = must_grow(table->rows, (size_t)(table->n + 1) * sizeof(struct row));
     memmove(table->rows + at + 1, table->rows + at,
             (size_t)(table->n - at) * sizeof(struct row));
     table->rows[at] = (struct row){bytes, us * 1e-6};
@@ -356,9 +355,9 @@ static const struct table *nearest(enum clock_op op, int n) {
             return table;
         if (table->ranks < 2 || n < 2)
             continue;
-        bool better = !best || (best->ranks > n ? table->ranks < best->ranks
-                                                : table->ranks < n &&
-                                                      table->ranks > best->ranks);
+        bool better =
+            !best || (best->ranks > n ? table->ranks < best->ranks
+                                      : table->ranks < n && table->ranks > best->ranks);
         best = better ? table : best;
     }
     return best;
@@ -425,8 +424,8 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
     double limit = out / (ctas * value[CTA_GBS]);
     moving = moving > limit ? moving : limit;
     if (between) {
-        double outer = op == OP_SEND_RECV ? out / value[NETWORK_GBS]
-                                          : outside(as, ranks, bytes);
+        double outer =
+            op == OP_SEND_RECV ? out / value[NETWORK_GBS] : outside(as, ranks, bytes);
         latency += value[NETWORK_US] * (op == OP_SEND_RECV ? 1 : hops(as, ranks->nodes));
         moving = moving > outer ? moving : outer;
     }

@@ -32,7 +32,7 @@ struct cost clock_copy(enum clock_way way, size_t bytes);
 /* What cuBLAS does: so many additions and multiplications, on so many bytes. */
 struct cost clock_compute(double flops, double bytes);
 
-struct ranks { // of a communicator
+struct ranks {          // of a communicator
     int n, nodes, most; // ranks on one node
     int ctas;           // that it may take; 0: as many as NCCL takes
 };
@@ -57,7 +57,7 @@ void clock_add(struct cost *group, const struct cost *call); // of the same grou
 double clock_launch(int calls); // the host's, of a group of NCCL's calls
 double clock_event(void);       // the host's, of recording one, or of waiting for one
 int clock_units(void);          // multiprocessors of a GPU
-bool clock_far(int world, int other);                        // they are on two nodes
+bool clock_far(int world, int other); // they are on two nodes
 
 /* --- The host --------------------------------------------------------------------- */
 
@@ -77,7 +77,7 @@ struct flow {
     int device;
     struct cost cost;
     double queued; // by the host
-    double from; // it holds multiprocessors from here on,
+    double from;   // it holds multiprocessors from here on,
     double start, end;
     bool known;
     double asked; // by the real clock: since when others wait for this to be known

@@ -325,8 +325,7 @@ static bool step_split(struct op *op) {
         op->start = call->start;
     if (op->done && call->comm->aborted && split->made)
         split->made->error = ncclInvalidUsage;
-    else if (op->done && split->made)
-    {
+    else if (op->done && split->made) {
         split->made->born = op->start;
         split_up(call, split->made);
     }

@@ -149,7 +149,8 @@ static void set_cost(struct unit *unit) {
     }
 }
 
-/* It starts when the last of its ranks has come, and is as long as that with most to do. */
+/* It starts when the last of its ranks has come, and is as long as that with most to do.
+ */
 static void hear_others(struct unit *unit) {
     for (const struct call *call = unit->calls; call; call = call->next) {
         if (call->start > unit->op.start)
@@ -452,7 +453,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     return meet_unique_id(id);
 }
 
-/* How many multiprocessors it may take, for the modelled clock; 0: as many as it likes. */
+/* How many multiprocessors it may take, for the modelled clock; 0: as many as it likes.
+ */
 static int most_ctas(const ncclConfig_t *config) {
     return config && config->maxCTAs > 0 ? config->maxCTAs : 0;
 }

@@ -22,7 +22,7 @@ static struct past { // modelled: when a slot's operations were over
     double *ends;
     uint64_t first; // sequence number of ends[0]
     size_t n, room;
-} *past; // per slot
+} * past;            // per slot
 static double *gone; // per device
 static int ngone, paid;
 

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(call)                                                              \
-    do {                                                                        \
-        int must_result = (int)(call);                                          \
-        if (must_result != 0) {                                                 \
+#define MUST(call)                                                           \
+    do {                                                                     \
+        int must_result = (int)(call);                                       \
+        if (must_result != 0) {                                              \
             fprintf(stderr, "%s:%d: %d\n", __FILE__, __LINE__, must_result); \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                       \
-        }                                                                       \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                    \
+        }                                                                    \
     } while (0)
 
 static int rank, nranks, ndevices;

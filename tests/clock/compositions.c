@@ -126,7 +126,8 @@ int main(int argc, char **argv) {
     MUST(cublasCreate(&blas));
     MUST(cublasSetStream(blas, stream));
     const char *name = argc > 1 ? argv[1] : "";
-    const bool ring = strncmp(name, "ring", 4) == 0, copies = strncmp(name, "copy", 4) == 0;
+    const bool ring = strncmp(name, "ring", 4) == 0,
+               copies = strncmp(name, "copy", 4) == 0;
     open_lanes();
     if (strcmp(name, "copy_peer") == 0)
         MUST(cudaDeviceEnablePeerAccess((rank + 1) % ndevices, 0));
@@ -135,8 +136,9 @@ int main(int argc, char **argv) {
         float *buffers[3];
         int nbuffers = ring ? 3 : copies ? 2 : 1;
         for (int b = 0; b < nbuffers; b++)
-            buffers[b] = b == 1 && copies ? other_gpu(bytes)
-                                          : allocate(ring ? bytes / (size_t)nranks : bytes);
+            buffers[b] = b == 1 && copies
+                             ? other_gpu(bytes)
+                             : allocate(ring ? bytes / (size_t)nranks : bytes);
         MPI_Barrier(MPI_COMM_WORLD);
         double seconds = -MPI_Wtime();
         if (strcmp(name, "ring") == 0)
@@ -148,7 +150,8 @@ int main(int argc, char **argv) {
         else if (strcmp(name, "reduce_scatter_all_gather") == 0)
             scatter_gather(buffers[0], count);
         else if (copies && rank == 0)
-            MUST(cudaMemcpyAsync(buffers[1], buffers[0], bytes, cudaMemcpyDefault, stream));
+            MUST(cudaMemcpyAsync(buffers[1], buffers[0], bytes, cudaMemcpyDefault,
+                                 stream));
         MUST(cudaStreamSynchronize(stream));
         seconds += MPI_Wtime();
         MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
         MUST(cublasSaxpy(blas, N, &one, d, 1, c, 1));
         MUST(ncclGroupStart());
         MUST(ncclSend(a, N / (size_t)(1 + round), ncclFloat32, next, comm, stream));
-        MUST(ncclRecv(b + N * (nranks - 1), N / (size_t)(1 + round), ncclFloat32, previous,
-                      comm, stream));
+        MUST(ncclRecv(b + N * (nranks - 1), N / (size_t)(1 + round), ncclFloat32,
+                      previous, comm, stream));
         MUST(ncclGroupEnd());
         sleep_a_little();
         MUST(cudaMemcpyAsync(host, a, 4096, cudaMemcpyDeviceToHost, stream));
