@@ -166,7 +166,7 @@ if wanted forms && [ -z "$sanitize" ]; then
     names() { # FILE OPTION…
         nm --defined-only "${@:2}" "$1" | awk 'NF == 3 { print $3 }' | sort
     }
-    public='^(cuda|cublas|p?nccl|MPI_)[A-Z]|^standin_host_blocks$'
+    public='^(cuda|cublas|p?nccl|MPI_)[A-Z]|^standin_[a-z_]+$'
     is "$(names "$lib/libnccl-cpu.so" -D | grep -vE "$public" | tr '\n' ' ')" '' \
         'the shared library has no other names'
     is "$(names "$lib/libnccl-cpu.a" -g | grep -vE "$public" | tr '\n' ' ')" '' \

@@ -54,6 +54,7 @@ static struct {
     int ntables[CLOCK_OPS];
     double law_latency[CLOCK_OPS], law_bandwidth[CLOCK_OPS];
     bool has_law[CLOCK_OPS];
+    double slower[CLOCK_OPS]; // than the tables say, once it moves; 0: not given
 } machine;
 
 enum value {
@@ -118,10 +119,8 @@ const char *clock_machine(void) {
 
 static bool says; // what is wrong
 
-static _Noreturn void wrong(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-
-static _Noreturn void wrong(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static _Noreturn void wrong(const char *format,
+                                                                  ...) {
     va_list arguments;
     va_start(arguments, format);
     if (says) {
@@ -131,6 +130,13 @@ static _Noreturn void wrong(const char *format, ...) {
     }
     va_end(arguments);
     _exit(2);
+}
+
+static FILE *opened(const char *path, const char *what) {
+    FILE *in = fopen(path, "r");
+    if (!in)
+        wrong("%s%s: %s", what, path, strerror(errno));
+    return in;
 }
 
 static int op_of(const char *name) {
@@ -168,9 +174,7 @@ static void read_csv(const char *path) {
     char line[256], name[32], mode[32];
     int ranks, rows = 0;
     double bytes, us;
-    FILE *in = fopen(path, "r");
-    if (!in)
-        wrong("%s: %s", path, strerror(errno));
+    FILE *in = opened(path, "");
     while (fgets(line, sizeof line, in)) {
         if (sscanf(line, "%31[^,],%31[^,],%d,%lf,%lf", name, mode, &ranks, &bytes, &us) !=
                 5 ||
@@ -212,6 +216,11 @@ static void read_line(const char *path, int number, char *line) {
         machine.law_bandwidth[op] = y * 1e9;
         return;
     }
+    if (strcmp(first, "slower") == 0 && sscanf(line, "%*s %63s %lf", second, &x) == 2 &&
+        (op = op_of(second)) >= 0 && x > 0) {
+        machine.slower[op] = x;
+        return;
+    }
     for (int v = 0; v < VALUES; v++)
         if (strcmp(first, known[v].name) == 0 && sscanf(line, "%*s %lf", &x) == 1 &&
             x >= 0) {
@@ -233,9 +242,9 @@ void clock_start(bool speaks) {
         snprintf(path, sizeof path, "%s", asked);
     else
         snprintf(path, sizeof path, "%s/%s.conf", CPU_MACHINES, asked);
-    FILE *in = fopen(path, "r");
-    if (!in)
-        wrong("no machine %s: %s: %s", asked, path, strerror(errno));
+    char none[PATH_MAX];
+    snprintf(none, sizeof none, "no machine %s: ", asked);
+    FILE *in = opened(path, none);
     for (int number = 1; fgets(line, sizeof line, in); number++)
         read_line(path, number, line);
     fclose(in);
@@ -386,7 +395,8 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
         if (*latency < value[LAUNCH_US])
             *latency = value[LAUNCH_US];
     }
-    *moving = look_up(table, as_there) - first;
+    double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
+    *moving = (look_up(table, as_there) - first) * slower;
 }
 
 /* On the way between nodes: all GPUs of a node carry what goes round, each its own. */
