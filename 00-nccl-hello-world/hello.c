@@ -8,10 +8,12 @@
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    lesson_no_arguments(argc, argv);
+    lesson_options(argc, argv, NULL); // but -h
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     int ndevices, device;
@@ -40,11 +42,11 @@ int main(int argc, char **argv) {
                nccl / 100 % 100, nccl % 100, runtime / 1000, runtime / 10 % 100,
                driver / 1000, driver / 10 % 100);
 
-    // Where this rank is: the bus id names one GPU of the host, however it is numbered.
-    char host[MPI_MAX_PROCESSOR_NAME], bus_id[32], line[256];
+    // Where this rank is: the bus id names one GPU of the node, however it is numbered.
+    char node[MPI_MAX_PROCESSOR_NAME], bus_id[32], line[256];
     int length, comm_rank, comm_nranks, comm_device;
     struct cudaDeviceProp properties;
-    CHECK_MPI(MPI_Get_processor_name(host, &length));
+    CHECK_MPI(MPI_Get_processor_name(node, &length));
     CHECK_CUDA(cudaGetDeviceProperties(&properties, device));
     CHECK_CUDA(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
 
@@ -55,7 +57,7 @@ int main(int argc, char **argv) {
     snprintf(
         line, sizeof line,
         "rank %d of %d on %.60s: GPU %d, %.60s, %s; communicator: rank %d of %d, GPU %d",
-        rank, nranks, host, device, properties.name, bus_id, comm_rank, comm_nranks,
+        rank, nranks, node, device, properties.name, bus_id, comm_rank, comm_nranks,
         comm_device);
     lesson_print_in_order(line);
     lesson_expect(0, comm_rank, rank);

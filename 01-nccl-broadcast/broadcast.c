@@ -8,6 +8,8 @@
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
@@ -34,11 +36,16 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(bytes);
-    // Only the root has something to tell.
-    int *host = lesson_malloc(bytes), *buf;
+
+    // On the host: only the root has something to tell.
+    int *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = rank == 0 ? 42 : 0;
+
+    // On the GPU: the host knows the address and must not use it.
+    int *buf;
     CHECK_CUDA(cudaMalloc((void **)&buf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(buf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before broadcast:", host, count, ncclInt32);
@@ -47,8 +54,7 @@ int main(int argc, char **argv) {
     // theirs; the same pointer twice means in place.
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race
-    // it.
+    // The call only queued the work: without this wait, the copy below would race it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, buf, bytes, cudaMemcpyDeviceToHost));

@@ -8,6 +8,8 @@
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
@@ -34,11 +36,16 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
-    // Every rank brings ones, so the sum counts the ranks.
-    float *host = lesson_malloc(bytes), *sendbuf, *recvbuf;
+
+    // On the host: every rank brings ones, so the sum counts the ranks.
+    float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = 1;
+
+    // On the GPU: what it gives and what it gets.
+    float *sendbuf, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
@@ -48,8 +55,7 @@ int main(int argc, char **argv) {
     CHECK_NCCL(
         ncclAllReduce(sendbuf, recvbuf, count, ncclFloat32, ncclSum, comm, stream));
 
-    // The call above only queued the work. Without this line the copy below would race
-    // it.
+    // The call only queued the work: without this wait, the copy below would race it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     CHECK_CUDA(cudaMemcpy(host, recvbuf, bytes, cudaMemcpyDeviceToHost));

@@ -8,11 +8,14 @@
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     const size_t count = lesson_count(argc, argv, "elements of the result per rank", 1);
-    const size_t total = count * (size_t)nranks, bytes = total * sizeof(int64_t);
+    const size_t total = count * (size_t)nranks;
+    const size_t bytes = total * sizeof(int64_t), part_bytes = count * sizeof(int64_t);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     int ndevices;
@@ -34,13 +37,18 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    lesson_need_memory(2 * bytes + bytes / nranks);
+    // If the GPU has less to spare, the run ends here with a message.
+    lesson_need_memory(2 * bytes + part_bytes);
+
     // Rank 0 brings 1, 2, 3, …; rank 1 brings 2, 3, 4, …: no two sums are alike.
-    int64_t *host = lesson_malloc(bytes), *sendbuf, *chunk, *recvbuf;
+    int64_t *host = lesson_malloc(bytes);
     for (size_t i = 0; i < total; i++)
         host[i] = rank + 1 + (int64_t)i;
+
+    // On the GPU: what it brings, its part of the sum, and all parts.
+    int64_t *sendbuf, *chunk, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
-    CHECK_CUDA(cudaMalloc((void **)&chunk, bytes / nranks));
+    CHECK_CUDA(cudaMalloc((void **)&chunk, part_bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before reduce-scatter:", host, total, ncclInt64);
@@ -49,7 +57,7 @@ int main(int argc, char **argv) {
     CHECK_NCCL(
         ncclReduceScatter(sendbuf, chunk, count, ncclInt64, ncclSum, comm, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
-    CHECK_CUDA(cudaMemcpy(host, chunk, bytes / nranks, cudaMemcpyDeviceToHost));
+    CHECK_CUDA(cudaMemcpy(host, chunk, part_bytes, cudaMemcpyDeviceToHost));
     lesson_table("After reduce-scatter:", host, count, ncclInt64);
 
     // Here count is what one rank sends: it receives nranks times as much, in rank order.

@@ -5,14 +5,23 @@
  */
 #include "lesson.h"
 
+/* An element that says where it came from: the sender's rank in its upper half, its place
+ * in the sender's buffer in the lower. Tables show a letter and a number: A0, A1, B0. */
+static uint64_t letter(int rank, size_t index) {
+    return ((uint64_t)rank << 32) | (uint32_t)index;
+}
+
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     const size_t count = lesson_count(argc, argv, "elements per pair of ranks", 1);
-    const size_t total = count * (size_t)nranks, bytes = total * sizeof(uint64_t);
+    const size_t total = count * (size_t)nranks;
+    const size_t bytes = total * sizeof(uint64_t);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     int ndevices;
@@ -34,12 +43,16 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
+    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
+
     // Rank 0 holds A0, A1, A2, …; rank 1 holds B0, B1, B2, …: block j is for rank j.
-    uint64_t *host = lesson_malloc(bytes), *sendbuf, *recvbuf;
-    lesson_cell = lesson_cell_letter;
+    uint64_t *host = lesson_malloc(bytes);
     for (size_t i = 0; i < total; i++)
-        host[i] = lesson_letter(rank, i);
+        host[i] = letter(rank, i);
+
+    // On the GPU: two buffers, since a block must not be overwritten before it is sent.
+    uint64_t *sendbuf, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
@@ -55,8 +68,7 @@ int main(int argc, char **argv) {
     }
     CHECK_NCCL(ncclGroupEnd());
 
-    // The group above only queued the work. Without this line the copy below would race
-    // it.
+    // The group only queued the work: without this wait, the copy below would race it.
     CHECK_CUDA(cudaStreamSynchronize(stream));
 
     // The table has been transposed: what was column r is now row r.
@@ -64,7 +76,7 @@ int main(int argc, char **argv) {
     lesson_table("After all-to-all:", host, total, ncclUint64);
     for (size_t i = 0; i < total; i++)
         lesson_expect(i, (double)host[i],
-                      (double)lesson_letter((int)(i / count), rank * count + i % count));
+                      (double)letter((int)(i / count), rank * count + i % count));
     const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.

@@ -1,100 +1,155 @@
 /*
  * Ring all-reduce by hand: chunks go round a ring, to be added up, then to be shared.
  *
- *     mpirun -np 4 ./ring_allreduce [-n COUNT] [--time] [--pipelined]
+ *     mpirun -np 4 ./ring_allreduce [-n COUNT] [--no-tables] [-h]
  */
-#include "measure.h"
+#include "lesson.h"
 #include <cublas_v2.h>
 
-/* One step: what came in with the last one goes out, and what comes in is returned. */
-static struct chunk exchange(struct ring *r, struct lane l, int step, int piece) {
-    const struct chunk out = ring_chunk(r, r->rank - step, piece);
-    const struct chunk in = ring_chunk(r, r->rank - step - 1, piece);
-    const float *from = step == 0 ? out.mine : out.sum;
-    // Without the group each rank waits in its send for a receive that no rank reaches.
-    CHECK_NCCL(ncclGroupStart());
-    CHECK_NCCL(ncclSend(from, out.count, ncclFloat32, r->next, l.comm, l.stream));
-    CHECK_NCCL(ncclRecv(in.sum, in.count, ncclFloat32, r->previous, l.comm, l.stream));
-    CHECK_NCCL(ncclGroupEnd());
-    r->sent += out.count * sizeof(float);
-    return in;
+/* Some elements of a buffer: the number of the first, and how many. */
+struct chunk {
+    size_t first, count;
+};
+
+/* Chunk number `index` of a buffer of `count` elements that is cut into `nranks`. They
+ * are counted round the ring: before chunk 0 comes the last one, as chunk -1. Chunks
+ * differ by one element at most, and where there are fewer elements than ranks some are
+ * empty. */
+static struct chunk chunk_of(size_t count, int nranks, int index) {
+    const size_t n = (size_t)nranks, i = (size_t)((index + 2 * nranks) % nranks);
+    const size_t first = count * i / n, next = count * (i + 1) / n;
+    return (struct chunk){first, next - first};
+}
+
+/* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
+ * from rank 5. Whole numbers, whose sum stays below 2^24 up to 800 ranks: so far a float
+ * counts exactly, in whatever order the ring adds. */
+static float value(int rank, size_t i) {
+    const float place[] = {1, 10, 100, 1000, 10000};
+    return place[rank % 5] * (float)(1 + i % 9);
 }
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
-    int rank, nranks, ndevices;
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    struct ring r = ring_options(argc, argv, rank, nranks);
+    size_t count = 0;
+    bool no_tables = false;
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", "elements per rank, at least 1", .number = &count,
+         .usual = (size_t)nranks, .least = 1},
+        {"--no-tables", NULL, "prints only the bytes that each rank sends",
+         .flag = &no_tables},
+        {0}};
+    lesson_options(argc, argv, options);
+    const size_t bytes = count * sizeof(float);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    int ndevices;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(rank % ndevices));
     lesson_one_gpu_per_rank();
 
     // One rank makes the unique id, MPI carries it, and all make the communicator of it.
     ncclUniqueId id;
+    ncclComm_t comm;
     if (rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
-    CHECK_NCCL(ncclCommInitRank(&r.comm, nranks, id, rank));
+    CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
 
-    // cuBLAS adds on the GPU; pipelined, in a stream of its own that gives way to NCCL's.
-    CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
-    ring_pipe(&r);
+    // cuBLAS adds on the GPU. It queues its additions in the stream that it is given: the
+    // one that the sends and receives are in.
+    cudaStream_t stream;
     cublasHandle_t blas;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK_CUBLAS(cublasCreate(&blas));
-    CHECK_CUBLAS(cublasSetStream(blas, r.adding));
+    CHECK_CUBLAS(cublasSetStream(blas, stream));
 
-    // Rank 0 brings 1, 2, 3, …, rank 1 10, 20, 30, …: a sum's digits say who is in it.
-    float *host = ring_before(&r), *result = host + r.count;
-    ring_malloc(&r);
-    CHECK_CUDA(cudaMemcpyAsync(r.mine, host, r.bytes, cudaMemcpyHostToDevice, r.stream));
-    CHECK_CUDA(cudaMemcpyAsync(r.sum, host, r.bytes, cudaMemcpyHostToDevice, r.stream));
+    // On the GPU: `mine` is what this rank brings, and stays as it is; in `sum` the sums
+    // grow. In the beginning both are the same.
+    lesson_need_memory(2 * bytes);
+    float *host = lesson_malloc(bytes), *mine, *sum;
+    CHECK_CUDA(cudaMalloc((void **)&mine, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&sum, bytes));
+    for (size_t i = 0; i < count; i++)
+        host[i] = value(rank, i);
+    CHECK_CUDA(cudaMemcpyAsync(mine, host, bytes, cudaMemcpyHostToDevice, stream));
+    CHECK_CUDA(cudaMemcpyAsync(sum, host, bytes, cudaMemcpyHostToDevice, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    if (!no_tables)
+        lesson_table("Before ring all-reduce:", host, count, ncclFloat32);
 
-    // Plain: the first round adds its own to what came in, the second only passes it on.
+    // Round the ring twice. In the first round every rank adds its own to what came in;
+    // after it each rank has one whole sum. The second round only passes the sums on.
+    const int next = (rank + 1) % nranks, previous = (rank + nranks - 1) % nranks;
     const float one = 1;
-    while (!r.pipelined && measure_again(&r.ring, r.stream))
-        for (int step = 0; step < 2 * (nranks - 1); step++) {
-            const struct chunk in = exchange(&r, r.lanes[0], step, 0);
-            if (step < nranks - 1)
-                CHECK_CUBLAS(cublasSaxpy_64(blas, in.count, &one, in.mine, 1, in.sum, 1));
-            ring_show(&r, step);
-        }
-    // Pipelined: while one piece of a chunk is added, others travel, each in its lane.
-    while (r.pipelined && measure_again(&r.ring, r.stream)) {
-        ring_fork(&r);
-        for (int step = 0; step < 2 * (nranks - 1); step++)
-            for (int piece = 0; piece < r.pieces; piece++) {
-                const struct lane l = r.lanes[piece % RING_LANES];
-                CHECK_CUDA(cudaStreamWaitEvent(l.stream, r.added[piece], 0));
-                const struct chunk in = exchange(&r, l, step, piece);
-                if (step >= nranks - 1)
-                    continue;
-                CHECK_CUDA(cudaEventRecord(l.received, l.stream));
-                CHECK_CUDA(cudaStreamWaitEvent(r.adding, l.received, 0));
-                CHECK_CUBLAS(cublasSaxpy_64(blas, in.count, &one, in.mine, 1, in.sum, 1));
-                CHECK_CUDA(cudaEventRecord(r.added[piece], r.adding));
-            }
-        ring_join(&r);
-    }
-    CHECK_CUDA(cudaMemcpy(result, r.sum, r.bytes, cudaMemcpyDeviceToHost));
+    size_t sent = 0;
+    for (int step = 0; step < 2 * (nranks - 1); step++) {
+        // What goes out is what came in with the last step.
+        const struct chunk out = chunk_of(count, nranks, rank - step);
+        const struct chunk in = chunk_of(count, nranks, rank - step - 1);
 
-    // NCCL's own, on the same numbers, is the judge of the result and of the time.
-    while (measure_again(&r.nccl, r.stream))
-        CHECK_NCCL(ncclAllReduce(r.mine, r.sum, r.count, ncclFloat32, ncclSum, r.comm,
-                                 r.stream));
-    CHECK_CUDA(cudaMemcpy(host, r.sum, r.bytes, cudaMemcpyDeviceToHost));
-    const int exit_code = ring_verdict(&r, result, host);
+        // Without the group each rank waits in its send, and none reaches its receive.
+        CHECK_NCCL(ncclGroupStart());
+        CHECK_NCCL(ncclSend(sum + out.first, out.count, ncclFloat32, next, comm, stream));
+        CHECK_NCCL(
+            ncclRecv(sum + in.first, in.count, ncclFloat32, previous, comm, stream));
+        CHECK_NCCL(ncclGroupEnd());
+        sent += out.count * sizeof(float);
+
+        // sum = 1 * mine + sum. Being in the same stream it begins when the chunk has
+        // come, and the next step begins when it has been added: the host need not wait.
+        if (step < nranks - 1)
+            CHECK_CUBLAS(cublasSaxpy_64(blas, (int64_t)in.count, &one, mine + in.first, 1,
+                                        sum + in.first, 1));
+
+        // The host waits only because the table is to show what is there now. cudaMemcpy
+        // does not wait for this stream by itself.
+        if (!no_tables) {
+            char title[64];
+            snprintf(title, sizeof title, "After step %d of %d, %s:", step + 1,
+                     2 * (nranks - 1), step < nranks - 1 ? "added up" : "passed on");
+            CHECK_CUDA(cudaStreamSynchronize(stream));
+            CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
+            lesson_table(title, host, count, ncclFloat32);
+        }
+    }
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
+    float factor = 0;
+    for (int r = 0; r < nranks; r++)
+        factor += value(r, 0);
+    for (size_t i = 0; i < count; i++)
+        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
+
+    // NCCL's own all-reduce of the same numbers: the result must be the same.
+    CHECK_NCCL(ncclAllReduce(mine, sum, count, ncclFloat32, ncclSum, comm, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < count; i++)
+        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
+    if (!no_tables)
+        lesson_table("After ncclAllReduce:", host, count, ncclFloat32);
+
+    // The bytes that this rank has sent round the ring, beside the formula.
+    char line[128];
+    snprintf(line, sizeof line, "GPU %d sent %zu bytes; 2(N-1)/N x D = %.1f", rank, sent,
+             2.0 * (nranks - 1) / nranks * (double)bytes);
+    lesson_print_in_order(line);
+    const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.
-    ring_free(&r);
+    CHECK_CUDA(cudaFree(sum));
+    CHECK_CUDA(cudaFree(mine));
     free(host);
     CHECK_CUBLAS(cublasDestroy(blas));
-    ring_pipe_destroy(&r);
-    CHECK_CUDA(cudaStreamDestroy(r.stream));
-    CHECK_NCCL(ncclCommDestroy(r.comm));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_NCCL(ncclCommDestroy(comm));
     CHECK_MPI(MPI_Finalize());
     return exit_code;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+void (*memory_ends)(void);
+
 static void *there(void *memory) {
     if (!memory) {
         fprintf(stderr, "NCCL CHECK: out of host memory\n");
@@ -16,11 +18,21 @@ static void *there(void *memory) {
 }
 
 void *must_alloc(size_t bytes) {
-    return there(calloc(1, bytes ? bytes : 1));
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory && memory_ends) {
+        memory_ends();
+        memory = calloc(1, bytes ? bytes : 1);
+    }
+    return there(memory);
 }
 
 void *must_grow(void *memory, size_t bytes) {
-    return there(realloc(memory, bytes ? bytes : 1));
+    void *larger = realloc(memory, bytes ? bytes : 1);
+    if (!larger && memory_ends) {
+        memory_ends();
+        larger = realloc(memory, bytes ? bytes : 1);
+    }
+    return there(larger);
 }
 
 void *room_for(void *array, size_t n, size_t *size, size_t element) {
@@ -31,6 +43,26 @@ void *room_for(void *array, size_t n, size_t *size, size_t element) {
     memset((char *)array + *size * element, 0, (more - *size) * element);
     *size = more;
     return array;
+}
+
+void *stock_take(struct stock *stock, size_t bytes) {
+    void *piece = stock->first;
+    if (!piece)
+        return must_alloc(bytes);
+    memcpy(&stock->first, piece, sizeof stock->first);
+    stock->n--;
+    return memset(piece, 0, bytes);
+}
+
+void stock_give(struct stock *stock, void *piece) {
+    enum { KEPT = 4096 };
+    if (stock->n == KEPT) {
+        free(piece);
+        return;
+    }
+    memcpy(piece, &stock->first, sizeof stock->first);
+    stock->first = piece;
+    stock->n++;
 }
 
 uint64_t mixed(uint64_t x, uint64_t y) {

@@ -8,12 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Called when there is none any more: it may give some back. */
+extern void (*memory_ends)(void);
+
 void *must_alloc(size_t bytes); // zeroed
 void *must_grow(void *memory, size_t bytes);
 
 /* Room for element n of `array`, which has `*size` elements; new ones are zeroed. */
 void *room_for(void *array, size_t n, size_t *size, size_t element);
 #define ROOM(array, n, size) ((array) = room_for((array), (n), (size), sizeof *(array)))
+
+/* Pieces of one size that come and go with every call: what is given back is kept for the
+ * next. Guarded by the judge's lock. */
+struct stock {
+    void *first;
+    size_t n;
+};
+void *stock_take(struct stock *stock, size_t bytes); // zeroed
+void stock_give(struct stock *stock, void *piece);
 
 /* From a number to a pointer. */
 struct map {

@@ -57,6 +57,7 @@ void add_size(struct text *text, int number, int nranks, const int *world);
 
 enum function_state { FUNCTION_NONE, FUNCTION_QUEUED, FUNCTION_RUNS, FUNCTION_ENDED };
 
+enum { FEW_BEFORE = 2 };
 struct unseen_op {
     uint64_t number; // in the order of issue
     int slot;
@@ -67,8 +68,9 @@ struct unseen_op {
     enum function_state function;
     int function_number, thread; // thread: the one that runs it
     struct judge_at at;
-    uint64_t *before; // numbers of those that must end first
-    uint64_t like;    // has the same `before` as that one; 0: its own
+    uint64_t *before; // numbers of those that must end first; most have few
+    uint64_t few[FEW_BEFORE];
+    uint64_t like; // has the same `before` as that one; 0: its own
     size_t nbefore, before_size;
     bool seen;
 };

@@ -19,13 +19,14 @@ struct part { // bytes [from, to), used last by operation `seq`
 };
 
 static size_t nparts;
+static struct stock parts, uses;
 
 size_t history_parts(void) {
     return nparts;
 }
 
 struct use *use_new(struct judge_at at) {
-    struct use *use = must_alloc(sizeof *use);
+    struct use *use = stock_take(&uses, sizeof *use);
     use->holders = 1;
     use->at = at;
     return use;
@@ -35,7 +36,7 @@ void use_drop(struct use *use) {
     if (!use || --use->holders > 0)
         return;
     clock_free(&use->behind);
-    free(use);
+    stock_give(&uses, use);
 }
 
 /* --- Trees ------------------------------------------------------------------------ */
@@ -49,7 +50,7 @@ static uint32_t chance(void) {
 }
 
 static struct part *part_new(uint64_t from, uint64_t to, uint64_t seq, struct use *use) {
-    struct part *part = must_alloc(sizeof *part);
+    struct part *part = stock_take(&parts, sizeof *part);
     *part = (struct part){from, to, seq, seq, use, chance(), NULL, NULL};
     use->holders++;
     nparts++;
@@ -58,7 +59,7 @@ static struct part *part_new(uint64_t from, uint64_t to, uint64_t seq, struct us
 
 static void part_free(struct part *part) {
     use_drop(part->use);
-    free(part);
+    stock_give(&parts, part);
     nparts--;
 }
 

@@ -35,7 +35,9 @@
 
 struct thread { // one of the program's that has entered
     int number;
+    uint64_t name;             // judge_thread_name's; 0: none
     struct thread_wait *wait;  // waits.c's; NULL: it computes
+    struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
     struct function *function; // issue.c's; of the program, that runs in it on a stream
@@ -205,8 +207,8 @@ function_runs(const struct judge *j); // in the thread that is in; NULL: none
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);
 
-struct told { // what a thread told of last
-    bool join;
+struct told {            // what a thread told of last
+    bool join, in_group; // in_group: a call of the open group, which is not issued yet
     struct judge_at at;
     struct told_use {
         struct use *use;
@@ -217,6 +219,7 @@ struct told { // what a thread told of last
     size_t ncomms, comms_size;
 };
 void told_clear(struct told *told);
+void told_free(struct told *told);
 /* It has not happened. */
 void told_undo(struct judge *j, struct told *told);
 
@@ -259,6 +262,7 @@ void graph_executable_gone(struct judge *j, int executable);
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
 void waits_begin_launch(struct judge *j, struct judge_at at);
+void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
 void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
                      struct judge_at at);

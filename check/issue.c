@@ -132,9 +132,16 @@ void told_clear(struct told *told) {
         return;
     for (size_t i = 0; i < told->nuses; i++)
         use_drop(told->uses[i].use);
+    told->nuses = told->ncomms = 0;
+    told->join = told->in_group = false;
+    told->at = (struct judge_at){0};
+}
+
+void told_free(struct told *told) {
+    told_clear(told);
     free(told->uses);
     free(told->comms);
-    *told = (struct told){0};
+    free(told);
 }
 
 static void tell_use(struct told *told, struct use *use,
@@ -179,11 +186,15 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
 
 /* --- Calls that happen together --------------------------------------------------- */
 
+enum { FEW = 4 };
 struct together { // the slots and communicators of a group
     int *slots, *comms;
     uint64_t *seqs;       // per slot
     struct clock *clocks; // per communicator
     int nslots, ncomms;
+    int few_slots[FEW], few_comms[FEW]; // most calls are alone
+    uint64_t few_seqs[FEW];
+    struct clock few_clocks[FEW];
 };
 
 static int index_in(int *list, int *n, int number) {
@@ -243,10 +254,12 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
 
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
                  uint64_t launch, struct told *told) {
-    struct together t = {.slots = must_alloc((size_t)n * sizeof(int)),
-                         .comms = must_alloc((size_t)n * sizeof(int)),
-                         .seqs = must_alloc((size_t)n * sizeof(uint64_t)),
-                         .clocks = must_alloc((size_t)n * sizeof(struct clock))};
+    struct together t = {0};
+    bool many = n > FEW;
+    t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
+    t.comms = many ? must_alloc((size_t)n * sizeof(int)) : t.few_comms;
+    t.seqs = many ? must_alloc((size_t)n * sizeof(uint64_t)) : t.few_seqs;
+    t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : t.few_clocks;
     if (n > 1)
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);
@@ -279,6 +292,8 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     }
     for (int c = 0; c < t.ncomms; c++)
         clock_free(&t.clocks[c]);
+    if (!many)
+        return;
     free(t.slots);
     free(t.comms);
     free(t.seqs);

@@ -49,8 +49,7 @@ static void group_clear(struct group *group) {
 static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     group_clear(thread->group);
-    told_clear(thread->told);
-    free(thread->told);
+    told_free(thread->told);
     free(thread);
 }
 
@@ -124,6 +123,11 @@ void judge_thread_gone(struct judge *j, int number) {
     thread_free(j, thread);
 }
 
+void judge_thread_name(struct judge *j, uint64_t name) {
+    if (j->thread)
+        j->thread->name = name;
+}
+
 /* What this judge has told itself. */
 static void read_post(struct judge *j) {
     const void *data;
@@ -181,14 +185,19 @@ static void learns(struct judge *j, const struct clock *clock) {
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
     struct told *told = j->thread ? j->thread->told : NULL;
     struct group *group = j->thread ? j->thread->group : NULL;
-    if (told && told->at.call && at.call && told->at.site == at.site &&
-        strcmp(told->at.call, at.call) == 0)
-        told_undo(j, told);
-    if (group && group->ncalls && group->calls[group->ncalls - 1].at.site == at.site)
+    bool this_one = told && told->at.call && at.call && told->at.site == at.site &&
+                    strcmp(told->at.call, at.call) == 0;
+    if (this_one && told->in_group && group && group->ncalls)
         group->ncalls--;
+    if (this_one)
+        told_undo(j, told);
     failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
+}
+
+void judge_not_told(struct judge *j) {
+    told_clear(j->thread ? j->thread->told : NULL);
 }
 
 void judge_looked(struct judge *j) {
@@ -214,10 +223,42 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     }
 }
 
+/* A call that waits in an open group for memory that is freed. */
+static void check_groups(struct judge *j, const void *start, struct judge_at at) {
+    struct judge_memory memory;
+    struct judge_range ranges[3];
+    const struct judge_call *call = NULL;
+    if (!uses_find(j, start, &memory))
+        return;
+    const char *from = memory.start, *to = from + memory.bytes;
+    for (const struct thread *t = j->threads; t; t = t->next)
+        for (size_t i = 0; t->group && i < t->group->ncalls && !call; i++)
+            for (int n = uses_of_call(j, &t->group->calls[i], ranges); n-- > 0;)
+                if ((const char *)ranges[n].start < to &&
+                    from < (const char *)ranges[n].start + ranges[n].bytes)
+                    call = &t->group->calls[i];
+    if (!call)
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: %s frees a buffer of a group that has not ended\n"
+             "  rank %d on %s: %s at %s\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where));
+    text_add(&text, "  in the group: %s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(
+        &text,
+        "  Hint: the calls of a group begin at ncclGroupEnd: free what they use behind"
+        " it, when they are done.\n");
+    report(j, &text, true, mixed(at.site, call->at.site));
+}
+
 void judge_memory_freed(struct judge *j, const void *start, int number,
                         struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     struct judge_memory memory;
+    check_groups(j, start, at);
     if (!stream) {
         uses_freed(j, start, -1, at);
     } else if (stream->capture) {
@@ -483,7 +524,9 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at) {
 static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
                   struct told *told) {
     int left = graph_calls(j, calls, (int)n);
-    struct issued_call *issued = must_alloc((size_t)left * sizeof *issued);
+    struct issued_call alone, *issued = &alone;
+    if (left > 1)
+        issued = must_alloc((size_t)left * sizeof *issued);
     // The default stream last: what only it waits for comes before no other stream's
     // call.
     for (int i = 0; i < 2 * left; i++) {
@@ -495,7 +538,8 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
     }
     if (left)
         issue_calls(j, issued, left, grouped, 0, told);
-    free(issued);
+    if (left > 1)
+        free(issued);
 }
 
 void judge_group_starts(struct judge *j, struct judge_at at) {
@@ -524,6 +568,7 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
     if (group) {
         ROOM(group->calls, group->ncalls, &group->size);
         group->calls[group->ncalls++] = *call;
+        tells(j, call->at)->in_group = true;
     } else {
         struct judge_call alone = *call;
         issue(j, &alone, 1, false, tells(j, call->at));
@@ -566,11 +611,13 @@ static void check_group_open(struct judge *j, int stream, const char *name, bool
 
 void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
-    static const struct clock nothing;
-    if (stream)
+    struct clock clock = {0};
+    if (stream) {
         check_group_open(j, number, at.call, true, at);
-    waits_begin_order(j, stream ? order_clock(j->order, stream->slot) : &nothing, false,
-                      at);
+        order_awaited(j->order, stream, &clock);
+    }
+    waits_begin_order(j, &clock, false, at);
+    clock_free(&clock);
 }
 
 void judge_wait_event(struct judge *j, int number, struct judge_at at) {
@@ -589,6 +636,10 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     waits_begin_launch(j, at);
+}
+
+void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
+    waits_begin_thread(j, name, at);
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
@@ -621,10 +672,13 @@ static void polls(struct judge *j, const struct clock *clock, bool done,
 
 void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, number);
+    struct clock clock = {0};
     if (!stream)
         return;
     check_group_open(j, number, at.call, true, at);
-    polls(j, order_clock(j->order, stream->slot), done, at);
+    order_awaited(j->order, stream, &clock);
+    polls(j, &clock, done, at);
+    clock_free(&clock);
 }
 
 void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at) {

@@ -74,6 +74,8 @@ void judge_set(struct judge *j, const struct judge_options *options);
 void judge_enter(struct judge *j, int thread);
 void judge_leave(struct judge *j);
 void judge_thread_gone(struct judge *j, int thread);
+/* What other threads call the one that is in (judge_wait_thread). */
+void judge_thread_name(struct judge *j, uint64_t name);
 
 /* Ten times a second or more, by the front's helper thread: passes on what was recorded,
  * tells rank 0 of waits that last, and on rank 0 looks who can go on. True if something
@@ -242,6 +244,9 @@ struct judge_call {
     size_t count, type_bytes;
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
+    // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
+    // either.
+    bool send_nowhere, recv_nowhere;
     struct judge_at at;
 };
 enum { JUDGE_PRE_MUL_SUM = 1000 };
@@ -259,6 +264,9 @@ bool judge_call(struct judge *j, const struct judge_call *call);
  * of CUDA (`cuda`): a last line at the end of the job names those that nobody looked at.
  */
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at);
+/* The thread makes a call that is not told, since the library will refuse it: that it
+ * fails takes back nothing that was told before from the same line. */
+void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
 
@@ -277,6 +285,9 @@ void judge_wait_launch(struct judge *j, struct judge_at at);
 /* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine.
  */
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
+/* pthread_join: for the end of another thread of this process. One that has not entered
+ * yet, or not named itself, computes. */
+void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at);
 /* In MPI: for all ranks of `mpi_comm`, or with peer >= 0 for that one; JUDGE_ANY: nobody
  * knows for whom. `mpi_comm` stays readable until the wait ends. */
 enum { JUDGE_ALL = -1, JUDGE_ANY = -2 };

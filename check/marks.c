@@ -87,12 +87,35 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     return BY_HOST;
 }
 
+/* What comes behind each operation. */
+static void turn_round(struct process *process) {
+    int n = process->head->nops;
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < process->ops[i].nbefore; b++)
+            process->first_behind[process->ints[process->ops[i].first_before + b] + 1]++;
+    for (int i = 0; i < n; i++)
+        process->first_behind[i + 1] += process->first_behind[i];
+    process->behind =
+        must_alloc((size_t)process->first_behind[n] * sizeof *process->behind);
+    int *next = must_alloc((size_t)n * sizeof *next);
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < process->ops[i].nbefore; b++) {
+            int before = process->ints[process->ops[i].first_before + b];
+            process->behind[process->first_behind[before] + next[before]++] = i;
+        }
+    free(next);
+}
+
 void marks_find(struct judge *j) {
     struct stuck *s = j->stuck;
     for (int p = 0; p < s->n; p++) {
         struct process *process = &s->of[p];
+        process->nawaited = 0;
+        if (process->data && !process->behind)
+            turn_round(process);
         for (int i = 0; process->data && i < process->head->nops; i++) {
             const struct state_op *op = &process->ops[i];
+            process->functions |= op->function == FUNCTION_RUNS;
             if (op->function != FUNCTION_NONE)
                 continue;
             struct meeting *m = meeting_at(s, &op->fact);
@@ -115,8 +138,13 @@ void marks_find(struct judge *j) {
             if (m->status[i] == WITH_OP)
                 continue;
             m->status[i] = (unsigned char)status_of(j, m, i, &m->who[i]);
+            struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
             if (m->status[i] == BEYOND)
-                s->of[m->who[i]].beyond = true;
+                process->beyond = true;
+            if (m->status[i] != BY_HOST)
+                continue;
+            ROOM(process->awaited, process->nawaited, &process->awaited_size);
+            process->awaited[process->nawaited++] = m->number;
         }
     }
 }
@@ -179,10 +207,11 @@ bool stuck_in_mpi(const struct process *process) {
     return false;
 }
 
-/* Whether process q may yet do what a wait of process p in MPI needs. */
+/* Whether process q may yet do what a wait of process p in MPI needs. In MPI it does more
+ * than it waits for; but not for ever, if all others wait. */
 bool stuck_peer_can(const struct stuck *s, int p, int q) {
     return q == p || q < 0 || q >= s->n || stuck_can_call(s, q) ||
-           stuck_in_mpi(&s->of[q]);
+           (!s->silent && stuck_in_mpi(&s->of[q]));
 }
 
 bool stuck_join_can(struct judge *j, const struct state_item *item) {
@@ -241,6 +270,16 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
                 return false;
         return true;
     }
+    case WAIT_THREAD: {
+        // Of threads that wait for one another in turn, none goes on.
+        const struct state_wait *last = wait;
+        for (int i = 0; last && last->kind == WAIT_THREAD; i++)
+            if (i > process->head->nwaits)
+                return false;
+            else
+                last = stuck_wait_of(process, last->n);
+        return !last || stuck_wait_can(j, p, last);
+    }
     case WAIT_COMM: return early || another_can(s, p);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)
@@ -270,63 +309,87 @@ static bool host_can(struct judge *j, int p) {
     return false;
 }
 
-static bool op_ends(struct judge *j, int p, int i) {
-    const struct stuck *s = j->stuck;
-    const struct process *process = &s->of[p];
-    const struct state_op *op = &process->ops[i];
-    if (op->function == FUNCTION_RUNS) {
-        const struct state_wait *wait = stuck_wait_of(process, op->thread);
-        return !s->sure && (!wait || stuck_wait_can(j, p, wait));
-    }
-    if (op->function != FUNCTION_NONE)
-        return !s->sure;
-    const struct meeting *m = s->meetings[process->meeting[i]];
-    return m->here == m->n;
+/* --- Marking ------------------------------------------------------------------------ */
+
+/* Operations that begin now, and are to be looked at. */
+struct front {
+    struct ready {
+        int process, op;
+    } * at;
+    size_t n, size;
+};
+
+static void push(struct front *front, int p, int i) {
+    ROOM(front->at, front->n, &front->size);
+    front->at[front->n++] = (struct ready){p, i};
 }
 
-/* All who wait for process p to make a call hear that it can. */
-static void count_calls_of(struct stuck *s, int p) {
-    for (size_t k = 0; k < s->nmeetings; k++) {
-        struct meeting *m = s->meetings[k];
-        for (int i = 0; i < m->n; i++)
-            m->here += m->status[i] == BY_HOST && m->who[i] == p;
-    }
-}
-
-static bool mark_ops(struct judge *j, int p) {
-    struct stuck *s = j->stuck;
+static void end_op(struct stuck *s, struct front *front, int p, int i) {
     struct process *process = &s->of[p];
+    if (process->ends[i])
+        return;
+    process->ends[i] = true;
+    for (int k = process->first_behind[i]; k < process->first_behind[i + 1]; k++)
+        if (--process->open[process->behind[k]] == 0)
+            push(front, p, process->behind[k]);
+}
+
+static void one_more_here(struct stuck *s, struct front *front, struct meeting *m) {
+    if (++m->here < m->n)
+        return;
+    for (int i = 0; i < m->n; i++)
+        if (m->status[i] == WITH_OP)
+            end_op(s, front, m->who[i], m->op[i]);
+}
+
+static void begin_ops(struct stuck *s, struct front *front) {
+    while (front->n > 0) {
+        struct ready ready = front->at[--front->n];
+        struct process *process = &s->of[ready.process];
+        process->begins[ready.op] = true;
+        enum function_state function =
+            (enum function_state)process->ops[ready.op].function;
+        if (function == FUNCTION_NONE)
+            one_more_here(s, front, s->meetings[process->meeting[ready.op]]);
+        else if (function == FUNCTION_QUEUED && !s->sure)
+            end_op(s, front, ready.process, ready.op);
+    }
+}
+
+/* A function that runs ends if its thread can go on. */
+static bool end_functions(struct judge *j, struct front *front, int p) {
+    struct process *process = &j->stuck->of[p];
     bool news = false;
     for (int i = 0; process->data && i < process->head->nops; i++) {
         const struct state_op *op = &process->ops[i];
-        if (process->ends[i])
+        if (op->function != FUNCTION_RUNS || !process->begins[i] || process->ends[i])
             continue;
-        if (!process->begins[i]) {
-            bool can = true;
-            for (int b = 0; b < op->nbefore && can; b++)
-                can = process->ends[process->ints[op->first_before + b]];
-            if (!can)
-                continue;
-            process->begins[i] = news = true;
-            if (op->function == FUNCTION_NONE)
-                s->meetings[process->meeting[i]]->here++;
-        }
-        if (op_ends(j, p, i))
-            process->ends[i] = news = true;
+        const struct state_wait *wait = stuck_wait_of(process, op->thread);
+        if (wait && !stuck_wait_can(j, p, wait))
+            continue;
+        end_op(j->stuck, front, p, i);
+        news = true;
     }
     return news;
 }
 
-void marks_set(struct judge *j, bool sure) {
-    struct stuck *s = j->stuck;
-    s->sure = sure;
+/* All who wait for process p to make a call hear that it can. */
+static void count_calls_of(struct stuck *s, struct front *front, int p) {
+    const struct process *process = &s->of[p];
+    for (size_t k = 0; k < process->nawaited; k++)
+        one_more_here(s, front, s->meetings[process->awaited[k]]);
+}
+
+static void mark_none(struct stuck *s) {
     for (int p = 0; p < s->n; p++) {
         struct process *process = &s->of[p];
         process->host = !process->data;
-        if (process->data) {
-            memset(process->begins, 0, (size_t)process->head->nops);
-            memset(process->ends, 0, (size_t)process->head->nops);
-        }
+        if (!process->data)
+            continue;
+        memset(process->begins, 0, (size_t)process->head->nops);
+        memset(process->ends, 0, (size_t)process->head->nops);
+        for (int i = 0; i < process->head->nops; i++)
+            process->open[i] = process->ops[i].nbefore;
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
         struct meeting *m = s->meetings[k];
@@ -334,15 +397,29 @@ void marks_set(struct judge *j, bool sure) {
         for (int i = 0; i < m->n; i++)
             m->here += m->status[i] != WITH_OP && stuck_member_here(s, m, i);
     }
-    for (bool news = true; news;) {
+}
+
+void marks_set(struct judge *j, bool sure) {
+    struct stuck *s = j->stuck;
+    struct front front = {0};
+    s->sure = sure;
+    mark_none(s);
+    for (int p = 0; p < s->n; p++)
+        for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
+            if (s->of[p].open[i] == 0)
+                push(&front, p, i);
+    begin_ops(s, &front);
+    for (bool news = !sure; news;) {
         news = false;
         for (int p = 0; p < s->n; p++) {
-            news |= mark_ops(j, p);
-            if (sure || s->of[p].host || !host_can(j, p))
-                continue;
-            s->of[p].host = news = true;
-            if (stuck_can_call(s, p))
-                count_calls_of(s, p);
+            news |= s->of[p].functions && end_functions(j, &front, p);
+            if (!s->of[p].host && host_can(j, p)) {
+                s->of[p].host = news = true;
+                if (stuck_can_call(s, p))
+                    count_calls_of(s, &front, p);
+            }
+            begin_ops(s, &front);
         }
     }
+    free(front.at);
 }

@@ -189,6 +189,16 @@ void order_stream_gone(struct judge *j, int number) {
     order->free_streams[order->nfree_streams++] = number;
 }
 
+void order_awaited(const struct order *order, const struct stream *stream,
+                   struct clock *into) {
+    clock_join(into, &order->slots[stream->slot].clock);
+    // Also of those that are gone: what was in them still happens.
+    for (int s = 0; stream->kind == JUDGE_LEGACY && s < order->nslots; s++)
+        if (order->slots[s].kind == JUDGE_BLOCKING &&
+            order->slots[s].device == stream->device)
+            clock_join(into, &order->slots[s].clock);
+}
+
 void order_ready(struct judge *j, const struct stream *stream) {
     struct order *order = j->order;
     struct clock *clock = order_clock(order, stream->slot);
@@ -196,11 +206,8 @@ void order_ready(struct judge *j, const struct stream *stream) {
     const struct stream *legacy = legacy_of(order, stream->device);
     if (stream->kind == JUDGE_BLOCKING && legacy)
         clock_join(clock, order_clock(order, legacy->slot));
-    // Also of those that are gone: what was in them still happens.
-    for (int s = 0; stream->kind == JUDGE_LEGACY && s < order->nslots; s++)
-        if (order->slots[s].kind == JUDGE_BLOCKING &&
-            order->slots[s].device == stream->device)
-            clock_join(clock, &order->slots[s].clock);
+    if (stream->kind == JUDGE_LEGACY)
+        order_awaited(order, stream, clock);
 }
 
 /* --- Events ----------------------------------------------------------------------- */

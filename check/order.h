@@ -62,6 +62,10 @@ struct clock *order_clock(struct order *order, int slot);          // C
 /* What comes before anything that is queued now: what the host knows, and the default
  * stream's rules. */
 void order_ready(struct judge *j, const struct stream *stream);
+/* What the host waits for with the stream: of the default stream, what it would come
+ * after. */
+void order_awaited(const struct order *order, const struct stream *stream,
+                   struct clock *into);
 uint64_t order_next(struct order *order,
                     int slot); // one operation more, which the clock covers
 bool order_legacy(const struct order *order,

@@ -13,6 +13,7 @@ enum wait_kind {
     WAIT_LAUNCH,   // inside NCCL
     WAIT_LEAVE,    // in ncclCommDestroy, for the ranks of the machine
     WAIT_MPI,      // in MPI
+    WAIT_THREAD,   // in pthread_join
     WAIT_COMM,     // asks whether a communicator is ready
     WAIT_FINALIZE, // in MPI_Finalize
     WAIT_EXIT      // has ended without
@@ -32,7 +33,7 @@ struct state_wait {
     uint64_t site, comm;
     int32_t kind, poll, comm_number, thread;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
-    int32_t first, n; // -1: not known
+    int32_t first, n; // -1: not known; WAIT_THREAD: the other's number
     int32_t beyond;   // some are behind the window
     int32_t pad;
     char call[CALL_NAME];

@@ -36,6 +36,10 @@ static void release(struct process *process) {
     free(process->ends);
     free(process->is_sure);
     free(process->meeting);
+    free(process->first_behind);
+    free(process->behind);
+    free(process->open);
+    free(process->awaited);
 }
 
 static bool fits(const struct state_head *head, size_t bytes) {
@@ -90,6 +94,9 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     process->ends = must_alloc((size_t)head.nops);
     process->is_sure = must_alloc((size_t)head.nops);
     process->meeting = must_alloc((size_t)head.nops * sizeof *process->meeting);
+    process->open = must_alloc((size_t)head.nops * sizeof *process->open);
+    process->first_behind =
+        must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
     release(&old);
 }
 
@@ -149,29 +156,13 @@ static bool confirmed(struct judge *j, bool still) {
     return false;
 }
 
-/* Whether process p waits for MPI alone, which may do much that nobody sees here; or for
- * what never comes. */
-static bool only_mpi(struct judge *j, int p) {
-    const struct process *process = &j->stuck->of[p];
-    if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
-        return false;
-    for (int w = 0; w < process->head->nwaits; w++) {
-        const struct state_wait *wait = &process->waits[w];
-        if ((wait->kind == WAIT_ORDER || wait->kind == WAIT_LAUNCH ||
-             wait->kind == WAIT_LEAVE) &&
-            stuck_wait_can(j, p, wait))
-            return false;
-    }
-    return true;
-}
-
 static void judge_all(struct judge *j) {
     struct stuck *s = j->stuck;
-    int first = -1, rank = 0, waiting = 0, ended = 0;
+    int first = -1, rank = 0, stay = 0, ended = 0;
     for (int p = 0; p < s->n; p++) {
         const struct process *process = &s->of[p];
         struct cause cause;
-        waiting += only_mpi(j, p);
+        stay += process->data && (!process->host || stuck_finished(process));
         ended += stuck_finished(process);
         const struct state_wait *wait = verdict_wait(j, p, &cause);
         // A call says most, then a join.
@@ -181,7 +172,7 @@ static void judge_all(struct judge *j) {
             rank = says;
         }
     }
-    bool still = waiting == s->n && ended < s->n && s->quiet > j->options.timeout;
+    bool still = s->silent && stay == s->n && ended < s->n;
     if (rank == 1 && still)
         first = -1; // nobody knows whose fault it is
     if (first < 0 && !still)
@@ -204,6 +195,10 @@ void stuck_look(struct judge *j) {
     double changed =
         members_of(j)->changed > s->changed ? members_of(j)->changed : s->changed;
     s->quiet = now(j) - changed;
+    s->silent = s->quiet >= j->options.timeout;
+    for (int p = 0; p < s->n; p++)
+        s->silent &=
+            s->of[p].data && s->of[p].head->nwaits > 0 && s->of[p].head->computing == 0;
     marks_find(j);
     marks_set(j, true);
     for (int p = 0; p < s->n; p++)

@@ -23,6 +23,11 @@ struct process { // the newest description of one
     bool host, *begins, *ends, *is_sure;
     bool beyond;  // a larger window would tell more
     int *meeting; // of each operation
+    int *first_behind, *behind,
+        *open;      // what comes behind it; how many before it have not ended
+    bool functions; // of the program run on its streams
+    int *awaited;   // meetings that it has not called for yet
+    size_t nawaited, awaited_size;
 };
 
 /* Where calls of several ranks meet: a collective, or a send and its receive. */
@@ -45,7 +50,8 @@ struct stuck {
     struct meeting **meetings;
     size_t nmeetings, meetings_size;
     struct map by_key;
-    bool sure; // what is certain now, whatever the hosts do
+    bool silent; // all wait, and nothing has moved for long
+    bool sure;   // what is certain now, whatever the hosts do
 };
 
 /* What keeps a wait from ending. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct stock ops;
+
 /* What is left of a stream, oldest first. */
 struct unseen_slot {
     struct unseen_op **at;
@@ -19,7 +21,13 @@ static struct unseen_slot *slot_of(struct unseen *u, int slot) {
 }
 
 void unseen_behind(struct unseen_op *op, uint64_t number) {
-    ROOM(op->before, op->nbefore, &op->before_size);
+    if (op->nbefore == FEW_BEFORE && op->before == op->few) {
+        op->before = NULL;
+        ROOM(op->before, FEW_BEFORE, &op->before_size);
+        memcpy(op->before, op->few, sizeof op->few);
+    } else if (op->nbefore >= FEW_BEFORE) {
+        ROOM(op->before, op->nbefore, &op->before_size);
+    }
     op->before[op->nbefore++] = number;
 }
 
@@ -86,7 +94,8 @@ static uint64_t like(const struct unseen *u, struct position at, int comm) {
 }
 
 struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm) {
-    struct unseen_op *op = must_alloc(sizeof *op);
+    struct unseen_op *op = stock_take(&ops, sizeof *op);
+    op->before = op->few;
     op->number = ++u->next;
     op->slot = at.slot;
     op->seq = at.seq;
@@ -131,8 +140,9 @@ struct unseen_op *unseen_find(const struct unseen *u, uint64_t number) {
 }
 
 static void release(struct unseen_op *op) {
-    free(op->before);
-    free(op);
+    if (op->before != op->few)
+        free(op->before);
+    stock_give(&ops, op);
 }
 
 static void tidy(struct unseen *u) {

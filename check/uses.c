@@ -11,6 +11,7 @@
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
+enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
     uint64_t start, end, serial;
@@ -68,6 +69,11 @@ static const char *kind_name(enum judge_memory_kind kind) {
            : kind == JUDGE_PINNED  ? "pinned"
            : kind == JUDGE_MANAGED ? "managed"
                                    : "another process's";
+}
+
+/* The host has no address for it. */
+static bool on_gpu(const struct allocation *a) {
+    return a->kind == JUDGE_DEVICE || a->kind == JUDGE_PEER;
 }
 
 /* --- Allocations ------------------------------------------------------------------ */
@@ -375,6 +381,21 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     // Where a copy may mean the host's memory, malloc may have given the address out
     // again.
     const struct freed *freed = find_freed(j->uses, start);
+    if (!freed && starts(at.call, "cublas") && !j->options.kernels) {
+        char where[JUDGE_PLACE];
+        struct text text = {0};
+        text_add(&text, "memory: a buffer of %s is not memory that a GPU can use\n",
+                 at.call);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "%s at %s\n"
+            "  Hint: it wants addresses from cudaMalloc; a real GPU stops here with an"
+            " illegal memory access.\n",
+            at.call, place(j, at.site, where));
+        report(j, &text, true, mixed(at.site, 10));
+        return true;
+    }
     if (!freed || freed->kind != JUDGE_DEVICE ||
         (starts(at.call, "cudaMemcpy") && !range->device))
         return false;
@@ -493,8 +514,30 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
         report_freed(j, which, words, call->at, freed);
         return true;
     }
-    if (j->options.kernels)
+    bool nowhere = start == call->sendbuff ? call->send_nowhere : call->recv_nowhere;
+    if (j->options.kernels && !nowhere)
         return false; // who knows who made it
+    size_t before = position_of(j->uses, address(start));
+    const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
+    if (near && address(start) - near->start <= FAR * (near->end - near->start)) {
+        text_add(&text, "memory: %s of %s begins behind the end of a buffer\n", which,
+                 call->at.call);
+        add_here(j, &text);
+        text_add(
+            &text,
+            "%s at %s\n"
+            "  the address: %llu bytes behind the start of a buffer of %llu bytes made"
+            " at %s\n"
+            "  Hint: no memory of a GPU is there. An offset that is added to a pointer"
+            " counts elements of\n"
+            "        its type, not bytes.\n",
+            words, place(j, call->at.site, where),
+            (unsigned long long)(address(start) - near->start),
+            (unsigned long long)(near->end - near->start),
+            place(j, near->made.site, made));
+        report(j, &text, true, mixed(call->at.site, 6));
+        return true;
+    }
     text_add(&text, "memory: %s of %s is not memory that a GPU can use\n", which,
              call->at.call);
     add_here(j, &text);
@@ -588,7 +631,7 @@ static bool sends_nothing(struct judge *j, const struct judge_call *call,
     uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
     if (!a || j->options.kernels || j->uses->kernels || (stream && stream->capture) ||
-        !never_written(a, start, start + bytes))
+        !never_written(a, a->start, a->end)) // part of a buffer may be mere room
         return false;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
@@ -599,10 +642,11 @@ static bool sends_nothing(struct judge *j, const struct judge_call *call,
              place(j, call->at.site, where));
     add_buffer(j, &text, a);
     add_failures(j, &text);
-    text_add(&text,
-             "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
-             " Was another\n"
-             "        buffer meant, or did a copy get lost that was to write here?\n");
+    text_add(
+        &text,
+        "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
+        " Was another\n"
+        "        buffer meant, or did a copy get lost that was to write here?\n");
     report(j, &text, true, mixed(call->at.site, 9));
     return true;
 }
@@ -861,9 +905,11 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        slot < 0 ? &j->known : order_clock(j->order, slot),
                        slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, "frees", at, other, slot >= 0);
-    uses->freed[uses->nfreed++ % REMEMBERED] =
-        (struct freed){a->start, a->end, a->kind, a->made, at};
+        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
+    // What the host registered is the host's again, not gone.
+    if (!starts(a->made.call, "cudaHostRegister"))
+        uses->freed[uses->nfreed++ % REMEMBERED] =
+            (struct freed){a->start, a->end, a->kind, a->made, at};
     take_out(uses, i - 1);
 }
 
@@ -880,7 +926,7 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
             mark_written(a, from > a->start ? from : a->start, to < a->end ? to : a->end);
         bool its_write;
         const struct use *use = unseen_use(j, a, from, to, write, &its_write);
-        if (a->kind == JUDGE_DEVICE && !device_too) {
+        if (on_gpu(a) && !device_too) {
             char where[JUDGE_PLACE];
             struct text text = {0};
             wrong = true;
@@ -919,7 +965,7 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
     struct text text = {0};
     if (j->options.mode == JUDGE_OFF)
         return false;
-    if (a && a->kind == JUDGE_DEVICE) {
+    if (a && on_gpu(a)) {
         text_add(&text, "memory: the host %s device memory\n", verb);
         add_here(j, &text);
         text_add(
@@ -1025,8 +1071,8 @@ void add_left(struct judge *j, struct text *text, const char *what, size_t n,
 
 void uses_left(struct judge *j, struct text *text) {
     static const char *const names[] = {"device buffer", "pinned buffer",
-                                        "managed buffer"};
-    for (int kind = JUDGE_DEVICE; kind <= JUDGE_MANAGED; kind++) {
+                                        "managed buffer", "opened IPC handle"};
+    for (int kind = JUDGE_DEVICE; kind <= JUDGE_PEER; kind++) {
         size_t n = 0;
         uint64_t site = 0;
         for (size_t i = 0; i < j->uses->n; i++) {

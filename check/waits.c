@@ -23,8 +23,9 @@ struct thread_wait {
     int comm;
     const void *mpi_comm;
     int peer;
+    uint64_t name; // of another thread
     struct recent_call *launches;
-    size_t nlaunches;
+    size_t nlaunches, launches_size;
 };
 
 struct function { // of the program: queued, the oldest runs; a graph queues it again and
@@ -70,6 +71,25 @@ static void release(struct thread_wait *wait) {
     free(wait);
 }
 
+/* Waits come and go with every call: the memory of one is kept for the next. */
+static void put_aside(struct thread *thread, struct thread_wait *wait) {
+    release(wait ? thread->spare : NULL);
+    if (wait)
+        thread->spare = wait;
+}
+
+static struct thread_wait *take_spare(struct thread *thread) {
+    struct thread_wait *wait = thread->spare;
+    thread->spare = NULL;
+    if (!wait)
+        return must_alloc(sizeof *wait);
+    wait->comm = wait->peer = 0;
+    wait->mpi_comm = NULL;
+    wait->nlaunches = 0;
+    clock_free(&wait->what);
+    return wait;
+}
+
 /* --- Waits begin and end -------------------------------------------------------------
  */
 
@@ -85,8 +105,8 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     struct thread_wait *old = j->thread->wait;
     bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
     if (!again) {
-        release(old);
-        j->thread->wait = must_alloc(sizeof *j->thread->wait);
+        put_aside(j->thread, old);
+        j->thread->wait = take_spare(j->thread);
         j->thread->wait->since = now(j);
         waits->activity++;
     }
@@ -96,7 +116,7 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     wait->kind = kind;
     wait->poll = poll;
     wait->at = at;
-    wait->renewed = now(j);
+    wait->renewed = again ? now(j) : wait->since;
     return wait;
 }
 
@@ -113,8 +133,14 @@ void waits_begin_launch(struct judge *j, struct judge_at at) {
     if (!recent || recent->n == 0)
         return;
     wait->nlaunches = recent->n;
-    wait->launches = must_alloc(recent->n * sizeof *wait->launches);
+    ROOM(wait->launches, recent->n - 1, &wait->launches_size);
     memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
+}
+
+void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_THREAD, false, at);
+    if (wait)
+        wait->name = name;
 }
 
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
@@ -169,7 +195,7 @@ void waits_end(struct judge *j, struct clock *what) {
         *what = wait->what;
         wait->what = (struct clock){0};
     }
-    release(wait);
+    put_aside(j->thread, wait);
     j->thread->wait = NULL;
     waits->activity++;
 }
@@ -177,7 +203,8 @@ void waits_end(struct judge *j, struct clock *what) {
 void waits_thread_gone(struct judge *j, struct thread *thread) {
     struct waits *waits = waits_of(j);
     release(thread->wait);
-    thread->wait = NULL;
+    release(thread->spare);
+    thread->wait = thread->spare = NULL;
     map_put(&waits->program, key_of(thread), NULL);
     map_put(&waits->idle, key_of(thread), NULL);
     calls_thread_gone(j, thread->number);
@@ -452,6 +479,13 @@ static void add_waits(struct judge *j, struct described *d) {
             d->head.computing += !map_get(&waits->idle, key_of(thread));
             continue;
         }
+        const struct thread *other = j->threads;
+        while (wait->kind == WAIT_THREAD && other && other->name != wait->name)
+            other = other->next;
+        if (!other) { // nobody knows what it does
+            d->head.computing++;
+            continue;
+        }
         struct state_wait *record = add_wait(d, wait->kind, wait->at);
         record->poll = wait->poll;
         record->thread = thread->number;
@@ -462,6 +496,8 @@ static void add_waits(struct judge *j, struct described *d) {
         }
         if (wait->kind == WAIT_ORDER)
             add_order(j, d, record, wait);
+        else if (wait->kind == WAIT_THREAD)
+            record->n = other->number;
         else if (wait->kind == WAIT_LAUNCH)
             add_launches(d, record, wait);
         else if (wait->kind == WAIT_MPI)
@@ -564,7 +600,8 @@ void waits_free(struct judge *j) {
     }
     for (struct thread *thread = j->threads; thread; thread = thread->next) {
         release(thread->wait);
-        thread->wait = NULL;
+        release(thread->spare);
+        thread->wait = thread->spare = NULL;
     }
     map_free(&waits->functions);
     map_free(&waits->program);

@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags clean-lesson plot,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -66,6 +66,8 @@ cpu_build := $(TOP)/build/cpu$(if $(SANITIZE),-sanitize)
 cpu_library := $(cpu_build)/libnccl-cpu.a
 cpu_shared := $(cpu_build)/libnccl-cpu.so
 cpu_check := $(cpu_build)/libnccl-check.so
+cuda_build := $(TOP)/build/cuda
+cuda_check := $(cuda_build)/libnccl-check.so
 OBJCOPY ?= objcopy
 NM ?= nm
 , := ,
@@ -78,17 +80,24 @@ cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
 cuda_lib := $(call library_dir,$(CUDA_HOME))
 nccl_lib := $(call library_dir,$(NCCL_HOME))
-cuda_compile := -isystem $(CUDA_HOME)/include -isystem $(NCCL_HOME)/include
+# The compiler's own folder, given again, would hide C++'s headers.
+cuda_compile := $(addprefix -isystem ,$(filter-out /usr/include, \
+    $(sort $(addsuffix /include,$(CUDA_HOME) $(NCCL_HOME)))))
 cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(nccl_lib) \
     -lnccl -lcudart -lm
 
 lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
 lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
 
+# What a lesson may include: common/, and its own folder.
+headers := $(wildcard $(TOP)/common/*.h $(TOP)/[0-9][0-9]-*/*.h)
+
 # --- Rules ---------------------------------------------------------------------------
 
-# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all.
-programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard $(TOP)/[0-9][0-9]-*/*.c)))
+# PROGRAM is set by a lesson's Makefile; the top Makefile builds them all, and the program of
+# common/cuda.md.
+programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
+    $(TOP)/[0-9][0-9]-*/*.c $(TOP)/common/cuda.c)))
 
 .DEFAULT_GOAL := all
 .PHONY: all announce clean-lesson
@@ -108,7 +117,7 @@ ifneq ($(needs_build),)
   endif
 endif
 
-$(programs): %: %.c $(wildcard $(TOP)/common/*.h) $(config_file) $(lesson_library) | announce
+$(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
@@ -121,8 +130,9 @@ ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
   endif
 endif
 
-# Where the sums are made: -O2 would make them one by one.
-$(cpu_build)/number.o: private vectorized := -O3
+# Where the sums are made: -O2 would make them one by one. Products are rounded before they
+# are added, on every processor: else ranks on different machines would differ in the last bit.
+$(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contract=off
 # Where the modelled clock finds its machines. No multiply-add in one step: the same digits
 # everywhere.
 $(cpu_build)/clock.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"' -ffp-contract=off
@@ -146,7 +156,9 @@ check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
 check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h) $(wildcard $(TOP)/cpu/include/*.h)
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
-check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite
+check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
+
+check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
 $(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
 	@mkdir -p $(@D)
@@ -180,16 +192,43 @@ $(cpu_shared): $(cpu_build)/standin.o
 	    $(sanitizers) -lm -ldl -pthread -o $@
 $(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
 $(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
 $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
-	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_public))' >$(cpu_build)/check-shared/public
+	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cpu_build)/check-shared/public
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
 
-.PHONY: cpu-forms
-cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_below)
+# The same against the headers of the real CUDA and NCCL: what nccl-check loads. It needs no
+# GPU, and nothing of CUDA or NCCL is linked: what is below is found when the program runs.
+cuda_stamp := $(cuda_build)/config
+ifneq ($(filter check-library cuda-flags,$(MAKECMDGOALS)),)
+  ifeq ($(filter cpu,$(BACKEND)),)
+    ifeq ($(and $(has_cuda),$(has_nccl)),)
+      $(error $(MAKECMDGOALS) needs the headers of CUDA and NCCL: set CUDA_HOME and NCCL_HOME to the folders with include/cuda_runtime.h and include/nccl.h)
+    endif
+  endif
+endif
+ifneq ($(filter check-library,$(MAKECMDGOALS)),)
+  ifneq ($(MPICC) $(CFLAGS) $(WARNINGS) $(CUDA_HOME) $(NCCL_HOME),$(file <$(cuda_stamp)))
+    $(shell mkdir -p $(cuda_build))
+    $(file >$(cuda_stamp),$(MPICC) $(CFLAGS) $(WARNINGS) $(CUDA_HOME) $(NCCL_HOME))
+  endif
+endif
+$(cuda_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cuda_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
+$(cuda_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cuda_stamp)
+	@mkdir -p $(@D)
+	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
+$(cuda_check): $(call made_of,$(cuda_build)/check)
+	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cuda_build)/public
+	$(MPICC) -shared -Wl,--version-script=$(cuda_build)/public $^ -ldl -pthread -lrt -o $@
+
+.PHONY: check-library cpu-forms
+check-library: $(if $(filter cpu,$(BACKEND)),$(cpu_check),$(cuda_check))
+cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_check)
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv

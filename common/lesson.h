@@ -12,6 +12,7 @@
 #include <nccl.h>
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,27 +63,34 @@
 #define LESSON_FUNCTION static
 #endif
 
-/* This rank's number and host; rank 0 of 1 as long as MPI has not started. */
+/* The CPU build carries bytes much slower: for defaults that end sooner there. */
+#ifdef CUDA_RUNTIME_H_CPU
+enum { LESSON_CPU_BUILD = 1 };
+#else
+enum { LESSON_CPU_BUILD = 0 };
+#endif
+
+/* This rank's number and machine; rank 0 of 1 as long as MPI has not started. */
 struct lesson_self {
     int rank, nranks;
-    char host[MPI_MAX_PROCESSOR_NAME];
+    char machine[MPI_MAX_PROCESSOR_NAME];
 };
 
 LESSON_FUNCTION struct lesson_self lesson_self(void) {
-    struct lesson_self self = {0, 1, "this host"};
+    struct lesson_self self = {0, 1, "this machine"};
     int started = 0, ended = 0, length;
     MPI_Initialized(&started);
     MPI_Finalized(&ended);
     if (started && !ended) {
         MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
         MPI_Comm_size(MPI_COMM_WORLD, &self.nranks);
-        MPI_Get_processor_name(self.host, &length);
-        self.host[strcspn(self.host, ".")] = '\0';
+        MPI_Get_processor_name(self.machine, &length);
+        self.machine[strcspn(self.machine, ".")] = '\0';
     }
     return self;
 }
 
-/* Whether no other rank of this host has failed: the first makes a file in the folder
+/* Whether no other rank of this machine has failed: the first makes a file in the folder
  * that the launcher gives a job, and removes with it. */
 LESSON_FUNCTION bool lesson_first_to_fail(void) {
     const char *folder = getenv("PMIX_SERVER_TMPDIR");
@@ -99,9 +107,9 @@ LESSON_FUNCTION void lesson_pause(double seconds) {
         ;
 }
 
-/* Prints "rank R on HOST: " and the message to stderr, and ends the job with exit code 1.
- * A failure that several ranks share is printed once: lower ranks have a start, the first
- * of a host speaks, and its MPI_Abort ends the others. */
+/* Prints "rank R on MACHINE: " and the message to stderr, and ends the job with exit
+ * code 1. A failure that several ranks share is printed once: lower ranks have a start,
+ * the first of a machine speaks, and its MPI_Abort ends the others. */
 LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     struct lesson_self self = lesson_self();
     if (self.nranks > 1) {
@@ -115,7 +123,7 @@ LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fflush(stdout);
-    fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.host, text);
+    fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.machine, text);
     fflush(stderr);
     int started = 0, ended = 0;
     MPI_Initialized(&started);
@@ -143,9 +151,9 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
                                                   const char *file, int line) {
     const char *hint = "";
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
-        hint =
-            "\n  Hint: this host has no GPU that CUDA can use, or its driver is too old."
-            "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
+        hint = "\n  Hint: this machine has no GPU that CUDA can use, or its driver is "
+               "too old."
+               "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
     lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, lesson_base(file),
@@ -174,6 +182,24 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
 
 /* --- The command line ------------------------------------------------------------- */
 
+/* One option of a lesson; a table of them ends with an empty one. Exactly one of flag,
+ * number, text and names is set: what the option is for, and where its value goes. */
+struct lesson_option {
+    const char *name;  // as it is typed: "-n", "--max"
+    const char *value; // what the help text calls its value; NULL for a flag
+    const char *help;  // what it does
+    bool *flag;        // becomes true
+    size_t *number;    // takes a whole number, with K, M or G (of 1024) or without
+    size_t usual, least,
+        most;          // its default, if not 0; the smallest; the largest, if not 0
+    bool all;          // takes the word "all" as well: SIZE_MAX
+    const char **text; // takes the value as it is
+    const char *const *names; // the value is some of these, with commas; NULL ends them
+    bool *chosen;             // with `names`: one for each
+};
+
+enum { LESSON_OPTIONS = 16 };
+
 /* Ends every rank with the same exit code; rank 0 has said why. */
 LESSON_FUNCTION _Noreturn void lesson_leave(int exit_code) {
     fflush(NULL);
@@ -181,87 +207,179 @@ LESSON_FUNCTION _Noreturn void lesson_leave(int exit_code) {
     exit(exit_code);
 }
 
-LESSON_FUNCTION void lesson_usage(FILE *out, const char *program, const char *what,
-                                  size_t count) {
-    fprintf(out, "usage: %s%s [-h]\n", program, what ? " [-n COUNT]" : "");
-    if (what)
-        fprintf(out, "  -n COUNT  %s, at least 1 (default %zu)\n", what, count);
-    fprintf(out, "  -h        this text\n");
+LESSON_FUNCTION void lesson_usage(FILE *out, const char *program,
+                                  const struct lesson_option *options) {
+    int width = 2, length;
+    fprintf(out, "usage: %s", program);
+    for (const struct lesson_option *o = options; o->name; o++) {
+        length = fprintf(out, " [%s%s%s]", o->name, o->value ? " " : "",
+                         o->value ? o->value : "");
+        width = length - 3 > width ? length - 3 : width;
+    }
+    fprintf(out, " [-h]\n");
+    for (const struct lesson_option *o = options; o->name; o++) {
+        length = fprintf(out, "  %s%s%s", o->name, o->value ? " " : "",
+                         o->value ? o->value : "");
+        fprintf(out, "%*s%s", width + 4 - length, "", o->help);
+        for (int i = 0; o->names && o->names[i]; i++)
+            fprintf(out, "%s%s", i ? ", " : "\n    ", o->names[i]);
+        if (o->usual > 0)
+            fprintf(out, " (default %zu)", o->usual);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "  %-*s  this text\n", width, "-h");
 }
 
-/* The value of -n from the command line, the same on every rank.
- *   what   what -n counts, for the usage text; NULL if the lesson has no -n
- *   count  the default
- * Called after MPI_Init, so that only rank 0 speaks. Wrong usage: exit code 2. */
+/* Rank 0 says what is wrong and how it is right; every rank ends with exit code 2. */
+LESSON_FUNCTION _Noreturn void lesson_misused(const char *program,
+                                              const struct lesson_option *options,
+                                              const char *problem) {
+    if (lesson_self().rank == 0) {
+        fprintf(stderr, "%s: %s\n", lesson_base(program), problem);
+        lesson_usage(stderr, lesson_base(program), options);
+    }
+    lesson_leave(2);
+}
+
+/* *o->number from `text`, or what is wrong with it, in at most 255 characters. */
+LESSON_FUNCTION void lesson_number(const struct lesson_option *o, const char *text,
+                                   char *problem) {
+    const long long too_large = 1LL << 50;
+    const char *units = "KMG";
+    char *end;
+    if (o->all && strcmp(text, "all") == 0) {
+        *o->number = SIZE_MAX;
+        return;
+    }
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    const char *unit = end > text && *end ? strchr(units, *end) : NULL;
+    for (int i = 0; unit && i <= unit - units; i++)
+        value = llabs(value) < too_large ? value * 1024 : 2 * too_large;
+    if (end == text || (*end && !unit) || (unit && end[1]))
+        snprintf(problem, 256, "%s %.99s is not a whole number", o->name, text);
+    else if (value < (long long)o->least)
+        snprintf(problem, 256, "%s %.99s is less than %zu", o->name, text, o->least);
+    else if (o->most && value > (long long)o->most)
+        snprintf(problem, 256, "%s %.99s is more than %zu", o->name, text, o->most);
+    else if (errno == ERANGE || value > too_large)
+        snprintf(problem, 256, "%s %.99s is too large", o->name, text);
+    else
+        *o->number = (size_t)value;
+}
+
+/* Marks the names of a list such as "broadcast,reduce". */
+LESSON_FUNCTION void lesson_choose(const struct lesson_option *o, const char *text,
+                                   char *problem) {
+    for (const char *at = text;; at++) {
+        int i = 0, length = (int)strcspn(at, ",");
+        while (o->names[i] && ((int)strlen(o->names[i]) != length ||
+                               strncmp(o->names[i], at, (size_t)length) != 0))
+            i++;
+        if (!o->names[i]) {
+            snprintf(problem, 256, "%s %.*s is none of its values", o->name,
+                     length < 99 ? length : 99, at);
+            return;
+        }
+        o->chosen[i] = true;
+        at += length;
+        if (!*at)
+            return;
+    }
+}
+
+/* Reads the command line, the same on every rank; NULL: only -h is known. Called after
+ * MPI_Init, so that only rank 0 speaks. Wrong usage: exit code 2. */
+LESSON_FUNCTION void lesson_options(int argc, char **argv,
+                                    const struct lesson_option *options) {
+    static const struct lesson_option none[] = {{0}};
+    options = options ? options : none;
+    // getopt_long tells an option by a number: that of its letter or, from 256 on, its
+    // place in the table. The colon in front keeps it silent; one behind a letter stands
+    // for a value.
+    const struct lesson_option *known[256 + LESSON_OPTIONS] = {0};
+    struct option longs[LESSON_OPTIONS + 1] = {{0}};
+    char letters[2 * LESSON_OPTIONS + 3] = ":h", problem[256] = "";
+    int nlongs = 0, nletters = 2, found;
+    for (const struct lesson_option *o = options; o->name; o++) {
+        const bool is_long = o->name[1] == '-';
+        const int place = (int)(o - options);
+        if (place == LESSON_OPTIONS)
+            lesson_fail("more than %d options", LESSON_OPTIONS);
+        known[is_long ? 256 + place : o->name[1]] = o;
+        if (is_long)
+            longs[nlongs++] =
+                (struct option){o->name + 2, o->flag ? 0 : 1, NULL, 256 + place};
+        else
+            nletters +=
+                snprintf(letters + nletters, 3, "%c%s", o->name[1], o->flag ? "" : ":");
+        if (o->number)
+            *o->number = o->usual;
+    }
+    while (!problem[0] && (found = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        if (found == 'h') {
+            if (lesson_self().rank == 0)
+                lesson_usage(stdout, lesson_base(argv[0]), options);
+            lesson_leave(0);
+        }
+        const struct lesson_option *o = known[found == ':' ? optopt : found];
+        if (found == '?' && optopt > 0 && optopt < 256)
+            snprintf(problem, sizeof problem, "unknown option -%c", optopt);
+        else if (!o)
+            snprintf(problem, sizeof problem, "unknown option %.99s", argv[optind - 1]);
+        else if (found == ':')
+            snprintf(problem, sizeof problem, "%s needs %s", o->name,
+                     o->number ? "a number" : "a value");
+        else if (o->flag)
+            *o->flag = true;
+        else if (o->number)
+            lesson_number(o, optarg, problem);
+        else if (o->names)
+            lesson_choose(o, optarg, problem);
+        else
+            *o->text = optarg;
+    }
+    if (!problem[0] && optind < argc)
+        snprintf(problem, sizeof problem, "unknown argument %.99s", argv[optind]);
+    if (problem[0])
+        lesson_misused(argv[0], options, problem);
+}
+
+/* For a lesson whose only option is -n: its value, `count` if it is not given.
+ *   what  what -n counts, for the help text */
 LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
                                     size_t count) {
-    // MPI's own errors come back as codes from here on, for CHECK_MPI to explain.
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    bool speak = lesson_self().rank == 0;
-    const char *program = lesson_base(argv[0]);
-    char problem[256] = "";
-    size_t default_count = count;
-    for (int i = 1; i < argc && !problem[0]; i++) {
-        if (strcmp(argv[i], "-h") == 0) {
-            if (speak)
-                lesson_usage(stdout, program, what, default_count);
-            lesson_leave(0);
-        } else if (what && strcmp(argv[i], "-n") == 0 && i + 1 == argc) {
-            snprintf(problem, sizeof problem, "-n needs a number");
-        } else if (what && strcmp(argv[i], "-n") == 0) {
-            const char *text = argv[++i];
-            char *end;
-            errno = 0;
-            long long value = strtoll(text, &end, 10);
-            if (end == text || *end != '\0')
-                snprintf(problem, sizeof problem, "-n %.99s is not a whole number", text);
-            else if (value < 1)
-                snprintf(problem, sizeof problem, "-n %.99s is less than 1", text);
-            else if (errno == ERANGE || value > 1000000000000)
-                snprintf(problem, sizeof problem, "-n %.99s is too large", text);
-            count = (size_t)value;
-        } else {
-            snprintf(problem, sizeof problem, "unknown %s %.99s",
-                     argv[i][0] == '-' ? "option" : "argument", argv[i]);
-        }
-    }
-    if (problem[0]) {
-        if (speak) {
-            fprintf(stderr, "%s: %s\n", program, problem);
-            lesson_usage(stderr, program, what, default_count);
-        }
-        lesson_leave(2);
-    }
+    char help[128];
+    size_t usual = count;
+    snprintf(help, sizeof help, "%s, at least 1", what);
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", help, .number = &count, .usual = usual, .least = 1}, {0}};
+    lesson_options(argc, argv, options);
     return count;
-}
-
-/* For a lesson without -n. */
-LESSON_FUNCTION void lesson_no_arguments(int argc, char **argv) {
-    lesson_count(argc, argv, NULL, 0);
 }
 
 /* --- GPUs and memory -------------------------------------------------------------- */
 
 struct lesson_gpu {
-    char host[MPI_MAX_PROCESSOR_NAME];
+    char machine[MPI_MAX_PROCESSOR_NAME];
     char bus_id[32];
     int device, ndevices;
 };
 
 LESSON_FUNCTION bool lesson_same_gpu(const struct lesson_gpu *a,
                                      const struct lesson_gpu *b) {
-    return strcmp(a->host, b->host) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
+    return strcmp(a->machine, b->machine) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
 }
 
-/* How many ranks share this host's memory; known after lesson_one_gpu_per_rank. */
+/* How many ranks share this machine's memory; known after lesson_one_gpu_per_rank. */
 LESSON_FUNCTION int lesson_ranks_here = 1;
 
-/* Ends the job with exit code 1 and one message if two ranks of a host are bound to the
- * same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
+/* Ends the job with exit code 1 and one message if two ranks of a machine are bound to
+ * the same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
 LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
     struct lesson_self self = lesson_self();
     struct lesson_gpu mine = {.device = -1}, *all;
-    memcpy(mine.host, self.host, sizeof mine.host);
+    memcpy(mine.machine, self.machine, sizeof mine.machine);
     CHECK_CUDA(cudaGetDevice(&mine.device));
     CHECK_CUDA(cudaGetDeviceCount(&mine.ndevices));
     CHECK_CUDA(cudaDeviceGetPCIBusId(mine.bus_id, sizeof mine.bus_id, mine.device));
@@ -272,7 +390,7 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
                             MPI_COMM_WORLD));
     lesson_ranks_here = 0;
     for (int i = 0; i < self.nranks; i++)
-        lesson_ranks_here += strcmp(all[i].host, self.host) == 0;
+        lesson_ranks_here += strcmp(all[i].machine, self.machine) == 0;
     // NCCL 2.30 and newer allow it when they are told to.
     const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     int first = -1;
@@ -285,7 +403,7 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
             const struct lesson_gpu *gpu = &all[first];
             int ranks_there = 0, last = first;
             for (int i = 0; i < self.nranks; i++) {
-                ranks_there += strcmp(all[i].host, gpu->host) == 0;
+                ranks_there += strcmp(all[i].machine, gpu->machine) == 0;
                 last = lesson_same_gpu(&all[i], gpu) ? i : last;
             }
             fprintf(stderr, "ranks %d", first);
@@ -295,19 +413,20 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
             fprintf(stderr,
                     " on %s are bound to the same GPU, number %d (%s);"
                     " NCCL wants one GPU per rank.\n",
-                    gpu->host, gpu->device, gpu->bus_id);
+                    gpu->machine, gpu->device, gpu->bus_id);
             if (ranks_there > gpu->ndevices)
                 fprintf(stderr,
-                        "  Hint: this host shows %d GPU%s: at most -np %d here,"
-                        " or more hosts.\n",
+                        "  Hint: this machine shows %d GPU%s: at most -np %d here,"
+                        " or more nodes.\n",
                         gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
             else
                 fprintf(
                     stderr,
-                    "  Hint: the host has GPUs enough for its %d ranks. Every rank calls"
+                    "  Hint: the machine has GPUs enough for its %d ranks. Every rank "
+                    "calls"
                     " cudaSetDevice(rank %% deviceCount),\n"
-                    "        and for that the ranks of a host must follow one another:"
-                    " place them host by host\n"
+                    "        and for that the ranks of a machine must follow one another:"
+                    " place them node by node\n"
                     "        (srun --distribution=block, mpirun --map-by slot).\n",
                     ranks_there);
         }
@@ -328,7 +447,8 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
 }
 
-/* Bytes of host memory that Linux can still give, shared among the ranks of the host. */
+/* Bytes of host memory that Linux can still give, shared among the ranks of the machine.
+ */
 LESSON_FUNCTION double lesson_host_memory(void) {
     double kilobytes = 1e15; // elsewhere: malloc decides
     char line[128];
@@ -362,27 +482,21 @@ LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
     snprintf(text, LESSON_WIDTH, "%.15g", value);
 }
 
-/* A value made by lesson_letter: A0, A1, … for rank 0, B0, B1, … for rank 1, AA0 for 26.
- */
+/* A 64-bit number as a letter for its upper half and the number in its lower one: A0, A1,
+ * … for 0, B0, B1, … for 1, AA0 for 26. */
 LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
-    unsigned long long bits = (unsigned long long)value, rank = bits >> 32;
+    unsigned long long bits = (unsigned long long)value, upper = bits >> 32;
     char letters[8];
     int used = 0;
-    for (rank++; rank > 0 && used < 7; rank = (rank - 1) / 26)
-        letters[used++] = (char)('A' + (rank - 1) % 26);
+    for (upper++; upper > 0 && used < 7; upper = (upper - 1) / 26)
+        letters[used++] = (char)('A' + (upper - 1) % 26);
     int length = 0;
     while (used > 0)
         text[length++] = letters[--used];
     snprintf(text + length, (size_t)(LESSON_WIDTH - length), "%llu", bits & 0xffffffff);
 }
 
-/* An element that says where it came from: the sender's rank, its place in the sender's
- * buffer. Fits a uint64_t and, exactly, a double. */
-LESSON_FUNCTION uint64_t lesson_letter(int rank, size_t index) {
-    return ((uint64_t)rank << 32) | (uint32_t)index;
-}
-
-/* The style of all cells of a lesson. */
+/* How the last table's values were written, and the verdict's are. */
 LESSON_FUNCTION void (*lesson_cell)(char *text, double value) = lesson_cell_number;
 
 LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t type) {
@@ -400,10 +514,12 @@ LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t
  *   title   the line above, for example "Before broadcast:"
  *   values  this rank's buffer, on the host: count elements of type
  * Above 16 elements the first and the last 4 are shown, with the number between them.
+ * Numbers are written as such, those of ncclUint64 as letters: lesson_cell_letter.
  * A collective call: every rank comes, rank 0 prints. */
 LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t count,
                                   ncclDataType_t type) {
     struct lesson_self self = lesson_self();
+    lesson_cell = type == ncclUint64 ? lesson_cell_letter : lesson_cell_number;
     bool cut = count > LESSON_CELLS;
     size_t shown = cut ? 2 * LESSON_EDGE : count, row = shown * LESSON_WIDTH;
     char *mine = lesson_malloc(row), *all = lesson_malloc(row * (size_t)self.nranks);
@@ -441,17 +557,21 @@ LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t 
     free(all);
 }
 
-/* Prints one line of text (at most 255 characters) per rank, in rank order. */
+/* Prints one line of text per rank, in rank order. */
 LESSON_FUNCTION void lesson_print_in_order(const char *line) {
-    enum { LINE = 256 };
     struct lesson_self self = lesson_self();
-    char mine[LINE], *all = lesson_malloc(LINE * (size_t)self.nranks);
-    snprintf(mine, sizeof mine, "%s", line);
-    CHECK_MPI(MPI_Gather(mine, LINE, MPI_CHAR, all, LINE, MPI_CHAR, 0, MPI_COMM_WORLD));
+    int longest, length = (int)strlen(line) + 1;
+    CHECK_MPI(MPI_Allreduce(&length, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    char *mine = lesson_malloc((size_t)longest);
+    char *all = lesson_malloc((size_t)longest * (size_t)self.nranks);
+    memcpy(mine, line, (size_t)length);
+    CHECK_MPI(
+        MPI_Gather(mine, longest, MPI_CHAR, all, longest, MPI_CHAR, 0, MPI_COMM_WORLD));
     for (int r = 0; self.rank == 0 && r < self.nranks; r++)
-        printf("%s\n", all + (size_t)r * LINE);
+        printf("%s\n", all + (size_t)r * (size_t)longest);
     fflush(stdout);
     free(all);
+    free(mine);
 }
 
 /* --- The verdict ------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #   BACKEND   cuda (the default), cpu or auto, as for make
 #   LAUNCH    mpirun (the default) or srun
 #   MODULES   the modules to load, in this order; MODULES= loads none
+#   CHECK     yes runs the program under nccl-check (check/README.md)
 # shellcheck shell=bash
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,6 +17,7 @@ MODULES=${MODULES-cuda/12.2 gcc/12.2.0 openmpi/4.1.6--gcc--12.2.0-cuda-12.2 \
 nccl/2.22.3-1--gcc--12.2.0-cuda-12.2-spack0.22}
 # Only srun can show each rank its own GPU alone, which is what --gpus-per-task asks for.
 LAUNCH=${LAUNCH:-$([ -n "${SLURM_GPUS_PER_TASK:-}" ] && echo srun || echo mpirun)}
+CHECK=${CHECK:-no}
 programs= # build's folder, where launch finds them
 
 fail() {
@@ -55,27 +57,36 @@ build() {
     sources=$(mktemp -d) || return
     trap 'rm -rf "$programs" "$sources"' EXIT
     trap 'fail "cancelled, or out of time"; exit 1' TERM
-    cp -R "$course"/{Makefile,common,cpu} "${@/#/$course/}" "$sources" ||
+    cp -R "$course"/{Makefile,common,cpu,check} "${@/#/$course/}" "$sources" ||
         fail "cannot copy $* from $course" || return
     chmod -R u+w "$sources"
     # -B: what was built in the course's folder is not to be trusted here.
     make -s -B -j 8 -C "$sources" BACKEND="$BACKEND" ||
         fail "the build of $* failed, the lines above say why" || return
+    if [ "$CHECK" = yes ]; then
+        cp "$course/check/nccl-check" "$programs"
+        if [ "$BACKEND" != cpu ]; then # there they are in the programs
+            make -s -j 8 -C "$sources" check-library ||
+                fail "the build of nccl-check failed, the lines above say why" || return
+            cp "$sources/build/cuda/libnccl-check.so" "$programs"
+        fi
+    fi
     find "$sources"/[0-9][0-9]-* -type f -perm -u+x -exec mv -t "$programs" {} +
     rm -rf "$sources"
 }
 
 # launch PROGRAM [ARGUMENT…]: one rank a task; how many and where is what Slurm granted.
 launch() {
-    local program=$programs/$1 options=()
+    local what=("$programs/$1") options=()
     shift
+    [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
     case $LAUNCH in
     srun)
         # srun does not take the cores per task from sbatch by itself. Without the ring
         # (PMIxCollFence in mpi.conf's manual), a node may leave MPI_Init before the others are
         # through, and its first message finds a rank that crashes on it.
         SLURM_PMIX_FENCE=ring srun --kill-on-bad-exit=1 \
-            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "$program" "$@"
+            --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "${what[@]}" "$@"
         ;;
     mpirun)
         [ -z "${SLURM_NTASKS:-}" ] || options+=(-np "$SLURM_NTASKS")
@@ -83,7 +94,7 @@ launch() {
         # mpirun starts one helper a node through srun: it must see all GPUs of the node,
         # not those of one task.
         env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK \
-            mpirun "${options[@]}" "$program" "$@"
+            mpirun "${options[@]}" "${what[@]}" "$@"
         ;;
     *)
         fail "LAUNCH=$LAUNCH is neither mpirun nor srun"

@@ -6,12 +6,30 @@
  * Times one on several pairs of buffers in turn, and on each once more. measure.sh starts
  * it three times: within a start the times agree, from one start to the next they do not.
  */
-#include "measure.h"
+#include "clock.h"
 
-enum { PAIRS = 3, LARGEST = BANDWIDTH_MAX / 2 };
+enum { PAIRS = 3, LARGEST = LESSON_CPU_BUILD ? 32 << 10 : 512 << 20 };
+
+/* Queues `repeat` of them, waits, and stops the watch. */
+static void batch(struct stopwatch *watch, int repeat, const float *send, float *recv,
+                  size_t part, int nranks, ncclComm_t comm, cudaStream_t stream) {
+    stopwatch_start(watch);
+    for (int i = 0; i < repeat; i++) {
+        CHECK_NCCL(ncclGroupStart());
+        for (int peer = 0; peer < nranks; peer++) {
+            const size_t at = (size_t)peer * part;
+            CHECK_NCCL(ncclSend(send + at, part, ncclFloat, peer, comm, stream));
+            CHECK_NCCL(ncclRecv(recv + at, part, ncclFloat, peer, comm, stream));
+        }
+        CHECK_NCCL(ncclGroupEnd());
+    }
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    stopwatch_stop(watch, repeat);
+}
 
 int main(int argc, char **argv) {
     CHECK_MPI(MPI_Init(&argc, &argv));
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
@@ -35,7 +53,7 @@ int main(int argc, char **argv) {
         CHECK_CUDA(cudaMemsetAsync(send[pair], 1, LARGEST, stream));
     }
 
-    struct measure time = {.warm = bandwidth_warm};
+    double warm_up = LESSON_CPU_BUILD ? 0 : 0.3; // seconds, until the GPU is awake
     for (size_t bytes = LARGEST / 8; bytes <= LARGEST; bytes *= 2) {
         const size_t part = bytes / sizeof(float) / (size_t)nranks;
         for (int turn = 0; turn < 2; turn++) {
@@ -43,19 +61,20 @@ int main(int argc, char **argv) {
                 printf("%s %9zu B, µs:", turn == 0 ? "each pair, " : "once more, ",
                        bytes);
             for (int pair = 0; pair < PAIRS; pair++) {
-                while (measure_again(&time, stream)) {
-                    CHECK_NCCL(ncclGroupStart());
-                    for (int peer = 0; peer < nranks; peer++) {
-                        CHECK_NCCL(ncclSend(send[pair] + peer * part, part, ncclFloat,
-                                            peer, comm, stream));
-                        CHECK_NCCL(ncclRecv(recv[pair] + peer * part, part, ncclFloat,
-                                            peer, comm, stream));
-                    }
-                    CHECK_NCCL(ncclGroupEnd());
+                struct stopwatch warm = {0}, watch = {0};
+                int repeat = 1;
+                while (warm.nbatches < 2 || warm.spent < warm_up) {
+                    batch(&warm, repeat, send[pair], recv[pair], part, nranks, comm,
+                          stream);
+                    const double fit = 0.02 / warm.seconds;
+                    repeat = fit < 1 ? 1 : fit < 20 ? (int)fit : 20;
                 }
-                time.warm = 0; // from now on the GPU is awake
+                while (!stopwatch_settled(&watch))
+                    batch(&watch, repeat, send[pair], recv[pair], part, nranks, comm,
+                          stream);
+                warm_up = 0;
                 if (rank == 0)
-                    printf(" %8.1f", time.seconds * 1e6);
+                    printf(" %8.1f", watch.seconds * 1e6);
             }
             if (rank == 0)
                 printf("\n");

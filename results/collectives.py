@@ -1,11 +1,12 @@
 """All-reduce in PyTorch, and two ways to make it of other collectives.
 
-    torchrun --standalone --nproc_per_node=4 results/collectives.py
+    torchrun --standalone --nproc_per_node=4 results/collectives.py [every]
 
-Prints, for each size: the time as the slowest rank's, the median of ten batches of ten.
+Prints, for each of four sizes (every: for all that lesson 08 has): the time as the slowest rank's, the median of ten batches of ten.
 """
 import os
 import statistics
+import sys
 import time
 
 import torch
@@ -51,7 +52,8 @@ def main():
     nranks = dist.get_world_size()
     if rank == 0:
         print(f"PyTorch {torch.__version__}, NCCL {torch.cuda.nccl.version()}, {nranks} ranks")
-    for size in (16, 1 << 20, 256 << 20, 1 << 30):
+    every = [16 << 2 * step for step in range(14)]
+    for size in every if "every" in sys.argv else (16, 1 << 20, 256 << 20, 1 << 30):
         count = max(size // 4 // nranks, 1) * nranks
         # Zeros stay zeros, however often they are added up.
         tensor = torch.zeros(count, device="cuda")

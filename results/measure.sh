@@ -9,8 +9,11 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
+#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
+#       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
+#                 machine that they ran on in machine-N.txt, N GPUs
 #       write     plots and README.md, from the files; needs no GPU
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
@@ -20,8 +23,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed checked lessons tests repeat memcheck programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed, checked (lessons, tests, repeat, memcheck), programs, write" >&2; exit 2; }
+    [[ " timed peer three checked lessons tests repeat memcheck training programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training, programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -37,21 +40,27 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
+    models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
+    copy=100000 by_transport=16K
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
 else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
     [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
+    models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
+    tokens='64:128 1024:1024 2048:4096 4096:8192' # width, tokens a rank
+    pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
+    copy=100000000 by_transport=256M
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
-# The lessons, with both forms of lesson 05.
-forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//; s/^.*ring_allreduce$/&\n& --pipelined/')
+# The lessons' programs.
+forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//')
 tests_home=${NCCL_TESTS_HOME:-}
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
@@ -93,13 +102,13 @@ arguments() {
 
 # --- The machine ------------------------------------------------------------------------------
 
-machine() {
-    fresh machine.txt
+machine() { # FILE
+    fresh "$1"
     {
         date -u '+date: %Y-%m-%d %H:%M UTC'
         echo "course: $(git describe --always --dirty 2>/dev/null || echo unknown)"
         echo "gpus: $gpus"
-        echo "cpus: $(nproc)"
+        echo "cpus: $(env -u OMP_NUM_THREADS nproc)" # which nproc would follow
         awk '/MemTotal/ { printf "memory: %.0f GiB\n", $2 / 1048576 }' /proc/meminfo
         sed -nE 's/^PRETTY_NAME="?([^"]*)"?/system: \1/p' /etc/os-release
         echo "kernel: $(uname -r)"
@@ -108,12 +117,12 @@ machine() {
         "${mpirun[@]}" -np 1 00-nccl-hello-world/hello | sed -n 's/^NCCL /nccl: &/p'
         env | sort | grep -v '^NCCL_TESTS_HOME' | sed -n 's/^\(NCCL_[A-Z_]*=\)/environment: \1/p'
         echo
-    } >>"$out/machine.txt"
+    } >>"$out/$1"
     if [ "$BACKEND" != cpu ]; then
-        keep "$out/machine.txt" 30 nvidia-smi
-        keep "$out/machine.txt" 30 nvidia-smi topo -m
+        keep "$out/$1" 30 nvidia-smi
+        keep "$out/$1" 30 nvidia-smi topo -m
     fi
-    keep "$out/machine.txt" 30 lscpu
+    keep "$out/$1" 30 lscpu
 }
 
 # --- What the clock is for --------------------------------------------------------------------
@@ -179,16 +188,15 @@ hello_time() {
 }
 
 ring_time() {
-    local count form
+    local count pieces
     [ "$gpus" -gt 1 ] || return 0 # a ring of one has no steps
     fresh ring.txt
     for count in $ring_sizes; do
-        for form in '' '--pieces 1' '--pieces 2' --pipelined '--pieces 8'; do
+        for pieces in 1 2 4 8; do
             # In small pieces it is the number of messages that costs, whatever else is done.
-            [[ $count -gt 1000000 || $form != '--pieces '* ]] || continue
-            # shellcheck disable=SC2086 # two words, or none
-            keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 05-ring-allreduce/ring_allreduce \
-                -n "$count" --time $form
+            [ "$count" -gt 1000000 ] || [ "$pieces" = 4 ] || continue
+            keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 09-pipelined-ring/pipelined_ring \
+                -n "$count" --pieces "$pieces" --time
         done
     done
 }
@@ -251,8 +259,10 @@ nccl_tests() {
     done
 }
 
+beside=nccl-tests.txt # where what nccl-tests print is kept
+
 ours() { # ARGUMENT…
-    keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
+    keep "$out/$beside" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
 }
 
 theirs() { # NAMES ARGUMENT…
@@ -266,16 +276,158 @@ theirs() { # NAMES ARGUMENT…
         start=("$program" -g "$gpus")
         ! ldd "$program" 2>/dev/null | grep -q libmpi ||
             start=("${mpirun[@]}" -np "$gpus" "$program" -g 1)
-        keep "$out/nccl-tests.txt" 90 "${start[@]}" -f 2 -a 3 "$@"
+        keep "$out/$beside" 90 "${start[@]}" -f 2 -a 3 "$@"
     done
 }
 
-pytorch() {
-    { command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'; } \
-        >/dev/null 2>&1 || return 0
-    fresh pytorch.txt
+# Whether PyTorch is there, and sees the GPUs.
+have_pytorch() {
     export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
-    keep "$out/pytorch.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py
+    command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'
+} >/dev/null 2>&1
+
+# in_pytorch FILE [ARGUMENT…]
+in_pytorch() {
+    local file=$1
+    shift
+    keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py "$@"
+}
+
+pytorch() {
+    have_pytorch || return 0
+    fresh pytorch.txt
+    in_pytorch pytorch.txt
+}
+
+# Copies from GPU to GPU, and what an all-reduce costs on each of NCCL's ways between them. The
+# last of the three says which way that was.
+peer() {
+    local way
+    fresh peer.txt
+    [ "$BACKEND" = cpu ] || keep "$out/peer.txt" 30 nvidia-smi topo -m
+    keep "$out/peer.txt" 150 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n "$copy"
+    keep "$out/peer.txt" 60 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n 2048
+    for way in NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 'NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/peer.txt" 150 env $way "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
+            --op all_reduce --max "$by_transport" --factor 32
+        keep "$out/peer.txt" 60 bash -c "env $way NCCL_DEBUG=INFO ${mpirun[*]} -np $gpus \
+02-nccl-allreduce/allreduce | grep -o 'via [A-Z].*' | sort | uniq -c"
+    done
+}
+
+# Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
+three() {
+    local turn beside=three.txt
+    fresh three.txt
+    for turn in 1 2; do
+        keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
+            --time --max "$largest"
+        [ "$turn" -eq 1 ] || continue
+        [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
+            -b 16 -e "$largest" -f 4 -w 100 -n 100
+        ! have_pytorch || in_pytorch three.txt every
+    done
+}
+
+# Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
+# PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
+training() {
+    local model layers width share form program=11-overlap/overlap
+    fresh training.txt
+    for model in $models; do
+        IFS=: read -r layers width share <<<"$model"
+        model="--layers $layers --width $width --batch $((share * gpus))"
+        for form in '--ctas 0' '--ctas 8' '--ctas 4' '--ctas 2' \
+            "--ctas 4 --bucket $((4 * width * width * 4))" '--ctas 4 --bucket all'; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/training.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
+        done
+        have_pytorch || continue
+        for form in '' 'env NCCL_MAX_CTAS=4'; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/training.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
+                results/ddp.py $model
+        done
+    done
+}
+
+# Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
+training_sharded() {
+    local model layers width share stage program=12-sharded/sharded
+    fresh sharded.txt
+    for model in $models; do
+        IFS=: read -r layers width share <<<"$model"
+        model="--layers $layers --width $width --batch $((share * gpus))"
+        for stage in 3 2 1; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/sharded.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
+        done
+        have_pytorch || continue
+        for stage in 3 2; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/sharded.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
+                results/fsdp.py $model --stage $stage
+        done
+    done
+}
+
+# Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
+training_experts() {
+    local size width share load program=13-experts/experts
+    fresh experts.txt
+    for size in $tokens; do
+        IFS=: read -r width share <<<"$size"
+        size="--width $width --batch $((share * gpus))"
+        for load in even uneven one; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/experts.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
+            # shellcheck disable=SC2086 # words
+            ! have_pytorch || keep "$out/experts.txt" 120 torchrun --standalone \
+                --nproc_per_node="$gpus" results/experts.py $size --load $load
+        done
+    done
+}
+
+# Lesson 14: in how many micro-batches, and in which order; PyTorch on the same right after.
+pipelines() {
+    local model layers width batch micro form
+    fresh pipeline.txt
+    for model in $pipelined; do
+        IFS=: read -r layers width batch <<<"$model"
+        for micro in 1 2 4 8 32; do
+            model="--layers $layers --width $width --batch $batch --micro $micro"
+            for form in '' --all-forward; do
+                # shellcheck disable=SC2086 # words
+                keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
+                # shellcheck disable=SC2086 # words
+                ! have_pytorch || [ "$micro" -lt "$gpus" ] || keep "$out/pipeline.txt" 120 \
+                    torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
+            done
+        done
+    done
+}
+
+# Lesson 15: every grid; PyTorch on the same right after.
+grids() {
+    local model layers width batch columns form
+    fresh grid.txt
+    for model in $gridded; do
+        IFS=: read -r layers width batch <<<"$model"
+        for ((columns = 1; columns <= gpus; columns++)); do
+            ((gpus % columns == 0)) || continue
+            model="--layers $layers --width $width --batch $batch --columns $columns"
+            for form in '' --apart; do
+                # With one row, or one column, both placements are the same.
+                [ -z "$form" ] || ((columns > 1 && columns < gpus)) || continue
+                # shellcheck disable=SC2086 # words
+                keep "$out/grid.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
+            done
+            # shellcheck disable=SC2086 # words
+            ! have_pytorch || keep "$out/grid.txt" 120 \
+                torchrun --standalone --nproc_per_node="$gpus" results/grid.py $model
+        done
+    done
 }
 
 # --- What only has to be right ----------------------------------------------------------------
@@ -430,10 +582,14 @@ fi
 for stage in $stages; do
     case $stage in
     timed)
-        say 'machine, hello' && machine && hello_time
+        say 'machine, hello' && machine machine.txt && hello_time
         say 'ring' && ring_time
         say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
+        say 'copies, three all-reduces' && peer && three
+        ;;
+    peer | three)
+        say "$stage" && machine "machine-$gpus.txt" && "$stage"
         ;;
     checked)
         say "every lesson, the tests, $runs runs in a row, memcheck"
@@ -441,6 +597,9 @@ for stage in $stages; do
         ;;
     lessons | tests | repeat | memcheck | programs)
         say "$stage" && checked "$stage"
+        ;;
+    training)
+        say 'training' && machine "machine-$gpus.txt" && training && training_sharded && training_experts && pipelines && grids
         ;;
     write)
         write_readme

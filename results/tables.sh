@@ -4,8 +4,13 @@
 set -euo pipefail
 cd "$1"
 
-fact() { # NAME: its line of machine.txt
-    sed -n "s/^$1: //p" machine.txt
+fact() { # NAME [FILE]: its line of machine.txt, or of another such file
+    sed -n "s/^$1: //p" "${2:-machine.txt}"
+}
+
+gpus_of() { # FILE: on how many its first program ran
+    awk 'match($0, /^\$ .*(-np |nproc_per_node=)[0-9]+/) {
+        n = substr($0, 1, RLENGTH); sub(/.*[ =]/, "", n); print n " GPU" (n > 1 ? "s" : ""); exit }' "$1"
 }
 
 # Of a file of keep's: for each command line the command, the last line of its output that
@@ -31,22 +36,34 @@ their_name='function their_name(command) {
     command = substr(command, RSTART, RLENGTH - 5)
     return command == "alltoall" ? "all_to_all" : command == "sendrecv" ? "send_recv" : command }'
 
-if [ -f machine.txt ]; then
-    echo "## The machine"
-    echo
+machine() { # FILE
+    local cards driver
     echo "| | |"
     echo "| --- | --- |"
-    echo "| taken | $(fact date), course at \`$(fact course)\` |"
+    echo "| taken | $(fact date "$1"), course at \`$(fact course "$1")\` |"
     cards=$(awk -F'|' '/^\| +[0-9]+ +NVIDIA/ { sub(/^ +[0-9]+ +/, "", $2); sub(/ +(On|Off|N\/A) *$/, "", $2); n[$2]++ }
-        END { for (name in n) printf "%s%d × %s", comma++ ? ", " : "", n[name], name }' machine.txt)
-    driver=$(sed -nE 's/.*Driver Version: ([0-9.]+).*/, driver \1/p' machine.txt)
+        END { for (name in n) printf "%s%d × %s", comma++ ? ", " : "", n[name], name }' "$1")
+    driver=$(sed -nE 's/.*Driver Version: ([0-9.]+).*/, driver \1/p' "$1")
     [ -z "$cards" ] || echo "| GPUs | $cards$driver |"
-    echo "| software | $(fact nccl); $(fact mpi); $(fact compiler); $(fact system), Linux $(fact kernel) |"
-    echo "| host | $(fact cpus) processors, $(fact memory) |"
-    [ -z "$(fact environment)" ] || echo "| environment | $(fact environment | paste -sd' ') |"
+    echo "| software | $(fact nccl "$1"); $(fact mpi "$1"); $(fact compiler "$1"); $(fact system "$1"), Linux $(fact kernel "$1") |"
+    echo "| host | $(fact cpus "$1") processors, $(fact memory "$1") |"
+    [ -z "$(fact environment "$1")" ] || echo "| environment | $(fact environment "$1" | paste -sd' ') |"
     echo
-    echo "More in [machine.txt](machine.txt)."
+    echo "More in [$1]($1)."
     echo
+}
+
+machines=$(compgen -G 'machine-[0-9]*.txt' || true)
+if [ -f machine.txt ] || [ -n "$machines" ]; then
+    echo "## The machine"
+    echo
+    [ ! -f machine.txt ] || machine machine.txt
+    for file in $machines; do
+        echo "Stages of their own, \`peer\`, \`three\` and \`training\` (lessons 07, 08 and 11 to 15), ran on"
+        echo "$(fact gpus "$file") GPUs:"
+        echo
+        machine "$file"
+    done
 fi
 
 if [ -f lessons.txt ]; then
@@ -126,18 +143,24 @@ if [ -f hello-time.txt ]; then
     echo
 fi
 
-if [ -f ring.txt ]; then
-    echo "## Lesson 05: the ring beside ncclAllReduce"
+rings=$(compgen -G 'ring*.txt' || true)
+if [ -n "$rings" ]; then
+    echo "## Lesson 09: the pipelined ring beside ncclAllReduce"
     echo
-    echo "Both in the same run ([output](ring.txt)). In 4 pieces is what \`--pipelined\` takes; all forms in"
-    echo "pieces have registered buffers."
-    echo
-    echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
-    echo "| --- | --- | --- | --- | --- |"
-    awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
-        /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
-        /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
-        /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' ring.txt
+    echo "Both in the same run, the ring with registered buffers; in 4 pieces is what the lesson takes."
+    for file in $rings; do
+        echo
+        echo "On $(sed -nE 's/^([0-9]+) ranks?, D = .*/\1/p' "$file" | head -n 1) GPUs ([output]($file))."
+        ! grep -q 05-ring-allreduce "$file" ||
+            echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
+        echo
+        echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
+        echo "| --- | --- | --- | --- | --- |"
+        awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
+            /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
+            /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
+            /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' "$file"
+    done
     echo
 fi
 
@@ -205,6 +228,62 @@ if [ -f buffers.txt ]; then
     echo
 fi
 
+if [ -f peer.txt ]; then
+    echo "## Lesson 07: a copy from GPU to GPU"
+    echo
+    echo "One pair at a time, on $(gpus_of peer.txt) ([output](peer.txt))."
+    echo
+    awk '/^\$ .*peer_to_peer/ { bytes = 4 * $NF; shown = 0 }
+        /^(Peer access|Through the host|Directly|By NCCL)/ && bytes && (bytes > 8192 || /GB/) {
+            if (!shown++) print (n++ ? "\n" : "") bytes " B a copy:\n\n```"; inside = 1 }
+        /^OK/ && inside { print "```"; inside = 0; bytes = 0 }
+        inside' peer.txt
+    echo
+    echo "And an all-reduce, on each of NCCL's ways between the GPUs (times, bus bandwidths):"
+    echo
+    awk "$size_of"'
+        /^\$ env / { way = ""; sizes = 0
+            for (i = 3; $i ~ /^NCCL_(P2P|SHM)/; i++) way = way (way ? ", " : "") "`" $i "`" }
+        $1 == "all_reduce" { row[++sizes] = $2; time[sizes] = $3; busbw[sizes] = $5 }
+        /^\[[0-9.]+ s\]$/ && sizes {
+            if (!headed++) print "| | " size_of(row[1]) " | " size_of(row[sizes]) " |\n| --- | --- | --- |"
+            printf "| %s | %s µs | %.2f ms, %s GB/s |\n", way ? way : "as it is", time[1], time[sizes] / 1000, busbw[sizes]
+            sizes = 0 }' peer.txt
+    echo
+fi
+
+if [ -f three.txt ]; then
+    echo "## Lesson 08: three ways to one sum"
+    echo
+    echo "Times in µs, on $(gpus_of three.txt) ([output](three.txt)). Lesson 08 ran before and after the others:"
+    echo "the smaller of its two times, and the larger. nccl-tests: the sum of its times for the parts, the second"
+    echo "part in place. The ratios are lesson 08's smaller time over the other's."
+    echo
+    awk "$size_of$their_name"'
+        /^\$ / { name = their_name($0); lesson = $0 ~ /three_all_reduces/; torch = $0 ~ /collectives/ }
+        lesson && $1 ~ /^[0-9]+$/ && NF == 7 {
+            if (!($1 in known)) { known[$1] = 1; order[++sizes] = $1 }
+            for (w = 1; w <= 3; w++) { time = $(2 * w + 1)
+                if (!(ours[w, $1] + 0 && ours[w, $1] + 0 < time + 0)) ours[w, $1] = time
+                if (most[w, $1] + 0 < time + 0) most[w, $1] = time } }
+        lesson && /^ncclCommSplit/ { split_cost = $0; sub(/^.*: /, "", split_cost) }
+        name && $1 ~ /^[0-9]+$/ && $8 ~ /^[0-9.]+$/ {
+            w = name == "all_reduce" ? 1 : name ~ /^(reduce|broadcast)$/ ? 2 : 3
+            parts[w, $1] += name ~ /^(broadcast|all_gather)$/ ? $10 : $6; nparts[w, $1]++ }
+        torch && $3 == "B" && $5 == "us" {
+            w = $1 == "all_reduce" ? 1 : $1 == "reduce_broadcast" ? 2 : 3; pytorch[w, $2] = $4 }
+        function cell(w, size, other) { return other[w, size] ? sprintf("%s (%.2f)", other[w, size], ours[w, size] / other[w, size]) : "" }
+        END {
+            split("all_reduce|reduce, broadcast|reduce_scatter, all_gather", way, "|")
+            for (w = 1; w <= 3; w++) {
+                print (w > 1 ? "\n" : "") "| " way[w] " | lesson 08 | nccl-tests (ratio) | PyTorch (ratio) |\n| --- | --- | --- | --- |"
+                for (i = 1; i <= sizes; i++) { size = order[i]
+                    if (nparts[w, size] != (w == 1 ? 1 : 2)) delete parts[w, size]
+                    printf "| %s | %s (to %s) | %s | %s |\n", size_of(size), ours[w, size], most[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
+            if (split_cost) print "\nA communicator by `ncclCommSplit`, and the first all-reduce on it: " split_cost "." }' three.txt
+    echo
+fi
+
 # What lesson 06 and nccl-tests got, of all runs: WHICH is median or least, and stands beside the
 # least and the most. OURS and THEIRS are the columns of the two, CSV that of our CSV file; KEPT
 # says which sizes.
@@ -266,5 +345,129 @@ if [ -f pytorch.txt ]; then
             for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
                 for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
                 print line } }' pytorch.txt
+    echo
+fi
+
+if [ -f training.txt ]; then
+    echo "## Lesson 11: gradients that travel while others are computed"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of training.txt) ([output](training.txt))."
+    echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
+    echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
+    echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
+            model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); layer = 4 * width * width
+            model = option("layers") " × " width; torch = /torchrun/
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
+            bucket = option("bucket", torch ? "25 MiB" : "one layer")
+            if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
+            if (bucket == "all") bucket = "all layers"
+            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+            if (ctas == 0) ctas = "NCCL decides" }
+        /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
+        /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
+        END { flush() }' training.txt
+    echo
+fi
+
+if [ -f sharded.txt ]; then
+    echo "## Lesson 12: weights, gradients and momentum in shards"
+    echo
+    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of sharded.txt) ([output](sharded.txt))."
+    echo "*Kept* is what a rank has in memory of weights, gradients and momentum, with room for the layers in"
+    echo "use; of PyTorch what it has after a step. *Computing only* is a step without communication, measured in"
+    echo "turns with a training step. PyTorch is \`fully_shard\` on the same model, right after; there computing"
+    echo "only has the whole update."
+    echo
+    awk '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
+            model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
+        /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
+        /^both/ { both = $2; ratio = $4 }
+        END { flush() }' sharded.txt
+    echo
+fi
+
+if [ -f experts.txt ]; then
+    echo "## Lesson 13: tokens to their experts and back"
+    echo
+    echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
+    echo "and the bytes that all ranks send ([output](experts.txt)). Both in turns; PyTorch right after,"
+    echo "with as many tokens for each rank."
+    echo
+    awk '
+        function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
+            width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
+        function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
+        function option(name, otherwise,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+            return otherwise }
+        BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); load = option("load")
+            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
+        /^counts first/ { first = $3; bytes = $(NF - 1) }
+        /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
+        END { flush() }' experts.txt
+    echo
+fi
+
+if [ -f pipeline.txt ]; then
+    echo "## Lesson 14: layers divided among the ranks"
+    echo
+    echo "M micro-batches of a batch of B, on N ranks ([output](pipeline.txt)). *Computing* is that of all"
+    echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
+    echo "\`torch.distributed.pipelining\` on the same model, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
+            order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
+        /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
+            order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' pipeline.txt
+    echo
+fi
+
+if [ -f grid.txt ]; then
+    echo "## Lesson 15: a grid of ranks"
+    echo
+    echo "A batch of B divided among the rows, every layer among the columns ([output](grid.txt)). A step"
+    echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
+    echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
+    echo "the columns, right after."
+    echo
+    awk '
+        function option(name,   i) {
+            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+        BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+            columns = option("columns")
+            model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
+            near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
+        /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
+        /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' grid.txt
     echo
 fi

@@ -9,15 +9,16 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use POSIX ();
 
-our @EXPORT_OK = qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
+our @EXPORT_OK = qw(cpu_flags in_parallel library_flags read_file run $before $limit $mpicc $top);
 
 $| = 1;
 
-our $limit = 15; # seconds a run
+our $limit  = 15; # seconds a run
+our $before = ''; # a command that starts the program
 our $top   = dirname(dirname(abs_path(__FILE__)));
 
 # What the programs may see of the caller's settings would change what they print.
-delete @ENV{grep { /^(NCCL_|CPU_DEVICES$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
+delete @ENV{grep { /^(NCCL_|CPU_(?:DEVICES|HOSTS)$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
 delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
 $ENV{OMPI_MCA_mpi_yield_when_idle}   = 1;
 $ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;
@@ -47,12 +48,22 @@ sub cpu_flags {
     return $flags;
 }
 
+# The same for the stand-in as a library without checks, which nccl-check brings in.
+sub library_flags {
+    if (system("make -s --no-print-directory -C '$top' BACKEND=cpu cpu-forms >&2") != 0) {
+        print "1..1\nnot ok 1 - make cpu-forms\n";
+        exit 1;
+    }
+    return "-g -I'$top/cpu/include' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
+        . ' -pthread -fno-optimize-sibling-calls -fno-crossjumping';
+}
+
 # Runs a program on n ranks, with options or without them: exit code (124 and 137: stopped by
 # the limit), stdout, stderr.
 sub run {
     my ($binary, $n, $options) = @_;
     $options //= '';
-    system "timeout -k 2 $limit $mpirun -n $n '$binary' $options </dev/null "
+    system "timeout -k 2 $limit $mpirun -n $n $before '$binary' $options </dev/null "
         . ">'$binary.out' 2>'$binary.err'";
     my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
     return ($code, read_file("$binary.out"), read_file("$binary.err"));

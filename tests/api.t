@@ -39,27 +39,28 @@ skip() {
 # --- What our headers declare ----------------------------------------------------------
 
 names_from() {
-    sed -nE "$1" "$ours/cuda_runtime.h" "$ours/nccl.h"
+    sed -nE "$1" "$ours/cuda_runtime.h" "$ours/nccl.h" "$ours/cublas_v2.h"
 }
-names_from 's/^ +((cuda|nccl)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
+names_from 's/^ +((cuda|nccl|CUBLAS_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
 # ncclScalarDevice and its neighbours stand on one line.
 names_from 's/^typedef enum \{ (.*) \}.*/\1/p' | grep -oE '(nccl[A-Za-z0-9_]+) =' |
     sed 's/ =//' >>enumerators
 names_from 's/^#define ((cuda|CUDART|NCCL)[A-Za-z0-9_]+) .*/\1/p' |
     grep -vE '^(CUDART_CB|NCCL_(H_|SUFFIX|CONFIG_INITIALIZER|COMM_NULL|UNDEF_FLOAT))$' |
     grep -vE '^(NCCL_CONFIG_UNDEF_PTR|cudaStream(Legacy|PerThread))$' >constants
-echo '#include <nccl.h>' | "$CC" -std=c11 -E -P -I"$ours" - | tr '\n' ' ' | tr ';' '\n' |
+printf '#include <%s>\n' nccl.h cublas_v2.h | "$CC" -std=c11 -E -P -I"$ours" - | tr '\n' ' ' | tr ';' '\n' |
     sed 's/^ *//; s/  */ /g' |
-    grep -E '^(cudaError_t|ncclResult_t|const char \*) ?(cuda|nccl)[A-Za-z0-9]+\(' |
+    grep -E '^(cudaError_t|ncclResult_t|cublasStatus_t|const char \*) ?(cuda|nccl|cublas)\w+\(' |
     sed 's/$/;/' >prototypes
-sed -E 's/^(const char \*|[A-Za-z_]+ )([A-Za-z0-9]+)\(.*/\2/' prototypes >functions
+sed -E 's/^(const char \*|[A-Za-z_]+ )([A-Za-z0-9_]+)\(.*/\2/' prototypes >functions
 
 # What a program of this kind may call; the header must not lose any of it.
 required='
 cudaGetDeviceCount cudaSetDevice cudaGetDevice cudaGetDeviceProperties cudaDeviceGetAttribute
 cudaDeviceGetPCIBusId cudaDeviceGetByPCIBusId cudaDeviceSynchronize cudaDeviceReset
 cudaDeviceGetStreamPriorityRange cudaDeviceCanAccessPeer cudaDeviceEnablePeerAccess
-cudaDeviceDisablePeerAccess cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
+cudaDeviceDisablePeerAccess cudaDeviceGetP2PAttribute
+cudaIpcGetMemHandle cudaIpcOpenMemHandle cudaIpcCloseMemHandle cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
 cudaMallocManaged cudaMallocAsync cudaFreeAsync cudaMemGetInfo cudaMemcpy cudaMemcpyAsync
 cudaMemset cudaMemsetAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaPointerGetAttributes
 cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStreamDestroy
@@ -75,7 +76,10 @@ ncclCommCount ncclCommUserRank ncclCommCuDevice ncclGetErrorString ncclGetLastEr
 ncclMemAlloc ncclMemFree ncclCommRegister ncclCommDeregister ncclCommWindowRegister
 ncclCommWindowDeregister ncclRedOpCreatePreMulSum ncclRedOpDestroy ncclReduce ncclBcast
 ncclBroadcast ncclAllReduce ncclReduceScatter ncclAllGather ncclAlltoAll ncclGather
-ncclScatter ncclSend ncclRecv ncclGroupStart ncclGroupEnd'
+ncclScatter ncclSend ncclRecv ncclGroupStart ncclGroupEnd
+cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasSetPointerMode_v2 cublasSaxpy_v2
+cublasSaxpy_v2_64 cublasSscal_v2 cublasSscal_v2_64 cublasSnrm2_v2 cublasSnrm2_v2_64
+cublasSgemm_v2 cublasSgemm_v2_64 cublasGetStatusName cublasGetStatusString'
 
 # shellcheck disable=SC2086  # one name a line
 missing() {
@@ -88,8 +92,7 @@ missing() {
 # --- Programs made of those names --------------------------------------------------------
 
 {
-    echo '#include <nccl.h>'
-    echo '#include <stdio.h>'
+    printf '#include <%s>\n' nccl.h cublas_v2.h stdio.h
     echo 'int main(void) {'
     sed 's/.*/    printf("& %lld\\n", (long long)&);/' enumerators constants
     cat <<'C'
@@ -122,6 +125,7 @@ int main(void) {
     SIZE(ncclDataType_t);
     SIZE(cudaUUID_t);
     SIZE(struct cudaPointerAttributes);
+    SIZE(cudaIpcMemHandle_t);
     CONFIG(size);
     CONFIG(magic);
     CONFIG(version);
@@ -161,12 +165,12 @@ C
 
 # Declared twice, by the header and by us: a compiler refuses the pair unless both agree.
 {
-    echo '#include <nccl.h>'
+    printf '#include <%s>\n' nccl.h cublas_v2.h
     cat prototypes
 } >signatures.c
 
 {
-    echo '#include <nccl.h>'
+    printf '#include <%s>\n' nccl.h cublas_v2.h
     echo 'typedef void (*any)(void);'
     echo 'any all[] = {'
     sed 's/.*/    (any)&,/' functions
@@ -222,7 +226,7 @@ echo "# $(wc -l <functions) functions, $(cat enumerators constants | wc -l) valu
 point 'every function that a program of this kind calls is declared' missing
 # shellcheck disable=SC2086  # several options
 {
-    for header in cuda_runtime.h nccl.h; do
+    for header in cuda_runtime.h nccl.h cublas_v2.h; do
         echo "#include <$header>" >one.c
         cp one.c one.cpp
         point "$header by itself is strict C11" "$CC" -std=c11 $strict -I"$ours" -fsyntax-only one.c
@@ -282,6 +286,8 @@ macros() {
 reason=
 if [ -z "$cuda" ] || [ -z "$nccl" ]; then
     reason='no CUDA Toolkit or no NCCL found (CUDA_HOME, NCCL_HOME)'
+elif [ ! -e "$cuda/cublas_v2.h" ]; then
+    reason="no cuBLAS in $cuda"
 elif [ "$(macros -isystem "$cuda" -isystem "$nccl")" != "$(macros -I"$ours")" ]; then
     reason="the headers in $cuda and $nccl are of other versions"
 fi

@@ -10,6 +10,7 @@ setup() {
     mkdir "$copy"
     (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$copy")
     cd "$copy"
+    export CFLAGS='-O0 -g' # many builds: quick ones
 }
 
 programs() {

@@ -18,7 +18,9 @@
 #     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 are" (all but rank 1)
 #     @tag                 is file:line of the line that ends with `// @tag`, or that follows
 #                          a line with nothing else
-# Every run has 15 seconds. RANKS="2 3" runs fewer, JOBS=1 one at a time.
+# Each runs once, on 2 ranks or on as many as it needs; every third also on 3, 4 or 8. RANKS="2 3"
+# runs all on these. Every run has 15 seconds. JOBS=1 runs one at a time. FORM=library runs them
+# under nccl-check, over the stand-in without checks.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -26,13 +28,22 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use Time::HiRes qw(time);
 use lib $Bin;
-use Programs qw(cpu_flags in_parallel read_file run $mpicc);
+use Programs qw(cpu_flags in_parallel library_flags read_file run $before $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
-my @ranks   = split ' ', delete $ENV{RANKS} // '2 3 4 8';
+my $asked   = delete $ENV{RANKS};
+my @ranks   = split ' ', $asked // '2 3 4 8';
 my $jobs    = delete $ENV{JOBS} // 3;
+my $library = (delete $ENV{FORM} // '') eq 'library';
 
 my %tags_of_header;
+
+# The first of the rank counts, and of every third program one more, by its name.
+sub thinned {
+    my ($name, $first, @more) = @_;
+    my $chance = unpack '%32C*', $name;
+    return ($first // (), @more && $chance % 3 == 0 ? $more[$chance / 3 % @more] : ());
+}
 
 # What the comments of one program say: its tests, and the lines its tags stand for.
 sub read_program {
@@ -67,6 +78,7 @@ sub read_program {
         $open = 0;
     }
     $_ = "$program{file}:$_" for values %{$program{tag}};
+    @wanted = thinned($program{name}, @wanted) if !defined $asked;
     for my $n (@wanted) {
         push @{$program{tests}}, [$n, $_] for $program{wrong} ? ('wrong', 'fixed') : 'right';
     }
@@ -131,7 +143,8 @@ sub pattern_text {
     return $text;
 }
 
-my $flags = cpu_flags();
+my $flags = $library ? library_flags() : cpu_flags();
+$before = "'$top/check/nccl-check'" if $library;
 my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 # Compiles and runs one program and writes its TAP lines, without numbers, to a file.

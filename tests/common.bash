@@ -61,12 +61,12 @@ without_mpirun() {
         grep -v '^\[.*\] \|^Primary job\|mpirun detected' || true
 }
 
-# build NAME: NAME.c of the test's own folder, for the CPU build. A test then runs it with
-# top=$BATS_TEST_TMPDIR ranks N NAME.
+# build NAME [LESSON]: NAME.c of the test's own folder, for the CPU build, with the headers that
+# lie in a lesson's folder. A test then runs it with top=$BATS_TEST_TMPDIR ranks N NAME.
 build() {
     cd "$BATS_TEST_TMPDIR" || return
     # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
+    mpicc -I"$top/common" ${2:+-I"$top/$2"} "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
 }
 
 plural() { # N: as the verdict says it

@@ -11,16 +11,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS=detect_leaks=0 # Open MPI's own are among them
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
 # shellcheck disable=SC2206  # a list of words
 ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
-over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings)
-# What the stand-in makes of mistakes, too: nobody is to end these for a mistake.
-unchecked=' groups hosts meetings '
+over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings ipc)
+# What the stand-in makes of mistakes: nobody is to end these for a mistake.
+unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
@@ -86,12 +87,17 @@ is() { # GOT EXPECTED TEXT
 
 mpirun=(mpirun --oversubscribe)
 flags=$(make -s -C "$top" cpu-flags ${sanitize:+SANITIZE=1})
+make -s -C "$top" cpu-forms ${sanitize:+SANITIZE=1} >/dev/null
+# Programs that make mistakes on purpose get the stand-in alone.
+alone_flags=${flags//libnccl-cpu.a/libnccl-cpu.so -Wl,-rpath,$top/build/cpu${sanitize:+-sanitize}}
 build() {
+    local with=$flags
+    [[ $unchecked != *" $1 "* ]] || with=$alone_flags
     # shellcheck disable=SC2086  # several options
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
-        "$top/tests/cpu/$1.c" $flags -o "$1" >"$1.log" 2>&1
+        "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda graphs illegal one_device devices without_mpi
+programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
     mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
@@ -113,9 +119,7 @@ done
 for program in "${over_mpi[@]}"; do
     for np in "${ranks[@]}"; do
         if wanted "$program" && [ -x "$program" ]; then
-            checks=()
-            [[ $unchecked != *" $program "* ]] || checks=(env NCCL_CPU_CHECK=off)
-            run "$program, $np ranks" "${checks[@]}" "${mpirun[@]}" -np "$np" "./$program"
+            run "$program, $np ranks" "${mpirun[@]}" -np "$np" "./$program"
         fi
     done
 done
@@ -155,7 +159,7 @@ fi
 
 # The library's other forms: as a shared one it offers pncclX beside ncclX, and nothing but the
 # names of CUDA, cuBLAS, NCCL and MPI; and what is linked below something that stands in front.
-if wanted forms && [ -z "$sanitize" ]; then
+if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
     make -s -C "$top" BACKEND=cpu cpu-forms >forms.log 2>&1 || cat forms.log
     lib=$top/build/cpu
     status=0
@@ -175,6 +179,9 @@ if wanted forms && [ -z "$sanitize" ]; then
         'standin_host_blocks ' 'what is linked below has names of its own'
     is "$(names "$lib/standin.o" -g | wc -l)" "$(names "$lib/libnccl-cpu.a" -g | wc -l)" \
         'and all of them'
+fi
+if wanted cublas && [ -x cublas ]; then
+    run cublas ./cublas
 fi
 
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.

@@ -286,6 +286,7 @@ done
 submit late LAUNCH=srun PROBE_LATE=yes --nodes=2 $site/probe/jobs/allreduce.slurm
 submit hidden --nodes=2 --gpus-per-task=1 --gres=none $site/probe/jobs/allreduce.slurm
 submit count --nodes=2 "$jobs/allreduce.slurm" -n 1000
+submit checked CHECK=yes LAUNCH=srun "$jobs/allreduce.slurm"
 submit two-gpus --nodes=2 --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
 submit wrong-mpirun LAUNCH=mpirun $site/wrong/jobs/allreduce.slurm
 submit wrong-srun LAUNCH=srun $site/wrong/jobs/allreduce.slurm
@@ -351,6 +352,7 @@ done
 passed student 4
 passed "a folder" 4
 passed count 8
+passed checked 4
 passed two-gpus 4
 for launch in mpirun srun; do
     passed uneven-$launch 5

@@ -22,8 +22,13 @@
 #                but make targets, files, scripts and programs in them must exist, unless an
 #                earlier line makes them (-o mine, git clone … folder). The same holds for
 #                `commands` and `paths/of/files` in the text. NAME in a path stands for any.
-#   ```c         In a lesson's README: lines of that lesson's program, in this order, however
-#                they are wrapped; … alone on a line stands for those left out.
+#   ```c         In a lesson's README, and in a page that lies beside a program of its name:
+#                lines of that program, in this order, however they are wrapped; … alone on a
+#                line stands for those left out.
+#   ```diff      What the first sed of the next console block changes in its copy of a program:
+#                all its lines with - and +, and lines around them with a space in front; …
+#                alone on a line stands for others. In a lesson's README no sed is without.
+#   ```C         C that stands nowhere: an answer to an exercise, for example.
 #   tables       Pieces of a `message` in the first column of a table headed "The course says"
 #                must stand in the source that prints it; … stands for what varies.
 use strict;
@@ -282,7 +287,7 @@ sub text_problems {
             push @problems, map { "`$code`: $_" } command_problems($code, $folder, \$here, {});
         } elsif ($code =~ m{^([\w.-]+)/[\w./-]*$} && (-e "$folder/$1" || -e "$copy/$1")) {
             push @problems, "`$code` does not exist" if !-e "$folder/$code" && !-e "$copy/$code";
-        } elsif ($code =~ /^((?:NCCL_CPU|CPU)_[A-Z_]+)\b/) {
+        } elsif ($code =~ /^(NCCL_CHECK(?:_TIMEOUT)?|(?:NCCL_CPU|CPU)_[A-Z_]+)\b/) {
             push @problems, "`$code`: the CPU build knows no $1" if $variables !~ /"$1"/;
         }
     }
@@ -304,6 +309,25 @@ sub code_problems {
         $at = $found + length $piece;
     }
     return;
+}
+
+# What a console block's first `sed … FROM > TO` has changed must be what a diff block shows.
+sub diff_problems {
+    my ($diff, $console, $folder) = @_;
+    my ($from, $to) = join("\n", @{$console->{lines}}) =~ /\bsed\b.*?([\w.\/-]+\.c)\s*>\s*(\S+)/s
+        or return 'the console block behind it has no sed';
+    my (@changed, @kept);
+    for (`cd '$folder' && diff -U 1000000 '$from' '$to'`) {
+        my ($mark, $text) = /^([-+ ])\s*(.*?)\s*$/ or next;
+        next if /^(?:---|\+\+\+) /;
+        push @{$mark eq ' ' ? \@kept : \@changed}, "$mark $text";
+    }
+    my @shown = map { /^([-+ ])\s*(.*?)\s*$/ ? "$1 $2" : $_ } grep { !/^\s*…\s*$/ } @{$diff->{lines}};
+    my @shown_changes = grep { !/^ / } @shown;
+    my %stands = map { $_ => 1 } @kept;
+    my @nowhere = grep { /^ / && !$stands{$_} } @shown;
+    return ('it changes:', @changed) if "@changed" ne "@shown_changes";
+    return map { "not beside it:$_" } @nowhere;
 }
 
 # The anchors that a Markdown file's headings get.
@@ -367,8 +391,8 @@ sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
 $settings  = read_files('Makefile', 'common/*.mk', '[0-9][0-9]-*/Makefile');
-$variables = read_files('cpu/src/*.[ch]');
-$messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh'))
+$variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]');
+$messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
 
 # These checks must be able to fail: what is wrong here, they have to find.
@@ -412,6 +436,16 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
     $finds->('lines of code in another order', 'not in broadcast.c at this place',
         code_problems($block->('int ndevices;', '…', 'int rank, nranks;'),
             "$folder/broadcast.c"));
+    my $sed = $block->('$ sed "s/root = 0/root = 1/" broadcast.c > ../build/one.c',
+        '$ sed "s/int rank/int me/" broadcast.c > ../build/two.c');
+    $finds->('a change that is shown and not made', 'it changes:$',
+        (console_problems($sed, $folder), diff_problems($block->('-int a;', '+int b;'), $sed, $folder)));
+    $sed = $block->('$ sed "s/int rank, nranks/int me, nranks/" broadcast.c > ../build/one.c');
+    $passes->('the change that is made', console_problems($sed, $folder), diff_problems(
+        $block->('     CHECK_MPI(MPI_Init(&argc, &argv));', '…', '-    int rank, nranks;',
+            '+    int me, nranks;'), $sed, $folder));
+    $finds->('another line beside it', 'not beside it:\s+int you', diff_problems(
+        $block->('     int you;', '-    int rank, nranks;', '+    int me, nranks;'), $sed, $folder));
     my $text = sub {
         return {text => [@_]};
     };
@@ -424,7 +458,7 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
         text_problems($text->('see `common/nothing.h`, `CPU_NOTHING=1`'), $copy));
 }
 
-my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/README.md $copy/*/README.md";
+my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/README.md $copy/*/*.md";
 for my $path (@readmes) {
     my $name = $path =~ s{^\Q$copy\E/}{}r;
     if (!-f $path) {
@@ -433,9 +467,9 @@ for my $path (@readmes) {
     }
     my $folder = dirname($path);
     my $readme = read_readme($path);
-    my ($source) = glob "$folder/*.c";
-    my $lesson = basename($folder) =~ /^\d\d-/ && $source;
-    my ($excerpts, @code, @shell) = (0);
+    my ($source) = basename($path) eq 'README.md' ? glob "$folder/*.c" : $path =~ s/md$/c/r;
+    my $lesson = $source && (basename($folder) =~ /^\d\d-/ || basename($path) ne 'README.md');
+    my ($excerpts, $diff, @code, @shell) = (0);
     for my $block (@{$readme->{blocks}}) {
         my $at = "$name:$block->{line}";
         if ($block->{kind} eq 'console') {
@@ -444,6 +478,13 @@ for my $path (@readmes) {
             my $title    = (commands($block))[-1];
             ok(sprintf('%s: %s (%.1f s)', $at, $title ? $title->{command} =~ s/\s+/ /gr : '',
                 time - $begin), @problems);
+            ok("$name:$diff->{line}: the change shown is made", @problems
+                ? 'its commands fail' : diff_problems($diff, $block, $folder)) if $diff;
+            ok("$at: what its sed changes is shown", 'no diff block before it')
+                if $lesson && !$diff && "@{$block->{lines}}" =~ /\bsed\b.*\.c\s*>/;
+            undef $diff;
+        } elsif ($block->{kind} eq 'diff') {
+            $diff = $block;
         } elsif ($block->{kind} =~ /^(?:sh|bash)$/) {
             push @shell, map { "$at: $_" } shell_problems($block->{lines}, $folder);
         } elsif ($block->{kind} eq 'c' && $lesson) {
@@ -451,6 +492,7 @@ for my $path (@readmes) {
             push @code, map { "$at: $_" } code_problems($block, $source);
         }
     }
+    ok("$name:$diff->{line}: a console block follows", 'none') if $diff;
     ok("$name: the code shown stands in " . basename($source), @code) if $excerpts;
     ok("$name: what its commands name exists", @shell, text_problems($readme, $folder));
     ok("$name: its links lead somewhere", link_problems($readme, $path));

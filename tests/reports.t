@@ -56,6 +56,23 @@ for first in 1 11 21; do
         "600 operations of random programs, some of which race, from $first"
 done
 
+# A function of the C++ library touches what it must not: the line is the program's.
+cat >fill.cpp <<'CPP'
+#include <algorithm>
+#include <cuda_runtime.h>
+int main() {
+    float *device;
+    cudaMalloc(&device, 400);
+    std::fill(device, device + 100, 1.f); // here
+}
+CPP
+# shellcheck disable=SC2086  # several options
+"${MPICXX:-mpicxx}" -O0 fill.cpp $flags -o fill
+timeout --kill-after=5 30 ./fill >stdout 2>stderr || true
+is "$(grep -o 'at fill.cpp:[0-9]*, byte 0 of 400' stderr)" \
+    "at fill.cpp:$(grep -n '// here' fill.cpp | cut -d: -f1), byte 0 of 400" \
+    'a report about std::fill names the line that calls it'
+
 # Two ranks on one device are never let through.
 refused() { # TEXT COMMAND…
     local text=$1 code=0

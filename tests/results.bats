@@ -29,7 +29,7 @@ setup() {
     [[ $output == *"BACKEND=cpu needs a folder of its own"* ]]
     STAGES='timed everything' run timeout 20 "$top/results/measure.sh" elsewhere
     [ "$status" -eq 2 ]
-    [[ $output == *"everything is none of timed, checked"* ]]
+    [[ $output == *"everything is none of timed (peer, three), checked"* ]]
     [ ! -e elsewhere ]
     [ "$before" = "$(cat "$top"/results/* | cksum)" ]
 }
@@ -63,17 +63,18 @@ END
         buffers nccl-tests; do
         [ -s $file.txt ]
     done
-    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^OK: ' lessons.txt)" -eq 16 ]
-    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 16 ]
+    lessons=$(printf '%s\n' "$top"/[0-9][0-9]-*/*.c | wc -l)
+    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq $((2 * lessons)) ]
+    [ "$(grep -c '^OK: ' lessons.txt)" -eq $((2 * lessons)) ]
+    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq $((2 * lessons)) ]
     grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
-    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq 8 ]
+    [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq "$lessons" ]
     [ "$(grep -c 'B, µs: ' buffers.txt)" -eq 24 ]
     for name in bandwidth-1 bandwidth-2 bandwidth-small; do
         grep -q '^<svg' $name.svg
     done
 
-    grep -qxF "| 05-ring-allreduce \`--pipelined\` | OK | OK |" README.md
+    grep -qxF "| 09-pipelined-ring | OK | OK |" README.md
     grep -qE '^\| 1 MiB \| in 4 pieces \| [0-9.]+ ms \| [0-9.]+ ms, .* busbw \| [0-9.]+ \|$' README.md
     grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs \+ n' README.md
     grep -qE '^\| 32 KiB \|( [0-9]+ to [0-9]+ \|){3}$' README.md
@@ -86,7 +87,7 @@ END
 }
 
 @test "the programs of tests/check: how each ends; a right one that does not pass is named" {
-    cp -r "$top"/{Makefile,common,cpu,results,0*} .
+    cp -r "$top"/{Makefile,common,cpu,results,[0-9][0-9]-*} .
     mkdir -p tests/check/right tests/check/wrong
     cp "$top/tests/check/check.h" tests/check
     cp "$top"/tests/check/right/{in-place,managed-after-sync}.c tests/check/right
@@ -120,7 +121,7 @@ END
 }
 
 @test "a run that fails: counted, shown, exit code 1" {
-    cp -r "$top"/{Makefile,common,cpu,results,0*} .
+    cp -r "$top"/{Makefile,common,cpu,results,[0-9][0-9]-*} .
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
     RUNS=2 STAGES=repeat run timeout 200 results/measure.sh out
     echo "$output"
@@ -128,5 +129,69 @@ END
     [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
     [[ $output == *"run 1 of 01-nccl-broadcast/broadcast, 2 ranks:"* ]]
     grep -q '^mpirun -np N 01-nccl-broadcast/broadcast: 2 runs .* 2 failed or hung' out/repeat.txt
-    [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq 7 ]
+    [ "$(grep -c ' 0 failed or hung' out/repeat.txt)" -eq $(($(printf '%s\n' [0-9][0-9]-*/*.c | wc -l) - 1)) ]
+}
+
+@test "training: lessons 11 to 15, PyTorch after each; a row for each" {
+    cat >bin/torchrun <<'END'
+#!/bin/sh
+echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
+case $* in
+*experts.py*)
+    echo 'counts first     0.125 ms a layer, there and back; all ranks send 4096 bytes'
+    echo 'padded           0.100 ms, 0.800 of that; capacity 3, so 6144 bytes'
+    exit
+    ;;
+*fsdp.py*) echo 'this is stage 3:          1234567 bytes measured' ;;
+esac
+echo 'computing only      10.000 ms a step'
+echo 'all-reduce only      2.000 ms'
+echo 'both                11.500 ms, 1.150 of computing only'
+echo 'hidden                0.25 of the shorter of the two'
+echo 'a step 20.000 ms, computing 10.000 ms: 0.50 of a step is idle, measured'
+echo 'with the rows        12.000 ms'
+echo 'with the columns     13.000 ms'
+END
+    printf '#!/bin/sh\nexit 0\n' >bin/python3
+    chmod +x bin/torchrun bin/python3
+    STAGES='training write' run timeout 200 "$top/results/measure.sh" out
+    echo "$output"
+    [ "$status" -eq 0 ]
+    # These may have run on another machine than the rest.
+    grep -qx 'gpus: 2' out/machine-2.txt
+    grep -qxF '2 GPUs:' out/README.md
+    grep -qF 'float32 without TF32, on 2 GPUs ([output](training.txt))' out/README.md
+    cat out/training.txt
+    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/training.txt)" -eq 12 ]
+    grep -qx '\$ env NCCL_MAX_CTAS=4 torchrun .* --layers 2 --width 48 --batch 16' out/training.txt
+    figures='[0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| -?[0-9.]+'
+    for row in 'one layer \| NCCL decides' 'one layer \| 8' 'one layer \| 2' '4 layers \| 4' 'all layers \| 4'; do
+        [ "$(grep -cE "^\| [42] × [34][28] \| 8 \| lesson 11 \| $row \| $figures \|$" out/README.md)" -eq 2 ]
+    done
+    row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
+    grep -qxF "| 4 × 32 | 8 | PyTorch DDP | 25 MiB | NCCL decides | $row" out/README.md
+    grep -qxF "| 2 × 48 | 8 | PyTorch DDP | 25 MiB | 4 | $row" out/README.md
+    [ "$(grep -c '^OK: 2 ranks' out/sharded.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/experts.txt)" -eq 6 ]
+    for row in '4 × 32 \| 8 \| lesson 12 \| 3' '4 × 32 \| 8 \| lesson 12 \| 1' '2 × 48 \| 8 \| PyTorch FSDP \| 2'; do
+        [ "$(grep -cE "^\| $row \| [0-9.]+ MB \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
+    done
+    for row in '16 \| 8 \| even \| lesson 13' '48 \| 40 \| one \| lesson 13' '48 \| 40 \| uneven \| PyTorch'; do
+        [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
+    done
+
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline.txt)" -eq 10 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline.txt)" -eq 10 ]
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
+    grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
+    grep -qxF '| 4 × 32 | 64 | 2 | 32 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.03 |' out/README.md
+    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 2 --all-forward' out/pipeline.txt
+    [ "$(grep -c 'results/pipeline.py .* --micro 1\b' out/pipeline.txt)" -eq 0 ]
+
+    [ "$(grep -c '^OK: 2 ranks' out/grid.txt)" -eq 2 ]
+    for grid in '1 × 2' '2 × 1'; do
+        grep -qE "^\| 4 × 32 \| 16 \| $grid \| a row \| lesson 15 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \|$" out/README.md
+        grep -qxF "| 4 × 32 | 16 | $grid | a row | PyTorch | 10.000 ms | 12.000 ms | 13.000 ms |" out/README.md
+    done
 }

@@ -34,7 +34,7 @@ private_copy
 point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
 point 'cppcheck' cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
     --enable=warning,portability --suppress=missingIncludeSystem \
-    -Icommon -Icpu/include [0-9][0-9]-*/*.c cpu/src/*.c cpu/benchmark.c
+    -Icommon -Icpu/include [0-9][0-9]-*/*.c common/*.c cpu/src/*.c cpu/benchmark.c
 point 'shellcheck' shellcheck -x -P tests -e SC2154,SC2034 "${shell[@]}"
 point 'CPU build without a warning' make -C "$work" BACKEND=cpu WARNINGS='-Wall -Wextra -Werror'
 if make -C "$work" -n BACKEND=cuda all >/dev/null 2>&1; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every lesson compiles and links against old and new CUDA and NCCL, without a warning.
+# Every lesson, and the library of nccl-check, compile and link against old and new CUDA and
+# NCCL, without a warning.
 # Headers and libraries come as Python wheels, about 2 GB; nothing is run.
 set -euo pipefail
 
@@ -7,7 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/course"
-cp -r "$top"/{Makefile,common,cpu} "$top"/[0-9][0-9]-*/ "$work/course"
+cp -r "$top"/{Makefile,common,cpu,check} "$top"/[0-9][0-9]-*/ "$work/course"
 
 tests=0
 # check NAME PACKAGE…: one TAP line for one set of wheels.
@@ -33,7 +34,7 @@ check() {
         ln -sf "${library##*/}" "${library%%.so.*}.so"
     done
     if timeout 300 make -C "$work/course" BACKEND=cuda CUDA_HOME="$home" NCCL_HOME="$home" \
-        WARNINGS='-Wall -Wextra -Werror' -B all >"$log" 2>&1; then
+        WARNINGS='-Wall -Wextra -Werror' -B all check-library >"$log" 2>&1; then
         echo "ok $tests - $name"
     else
         sed 's/^/# /' "$log"

@@ -15,7 +15,7 @@ setup() {
     true
 }
 
-# usage_error LESSON MESSAGE ARGUMENT…
+# usage_error LESSON MESSAGE ARGUMENT…: one rank speaks for all of them.
 usage_error() {
     local lesson=$1 message=$2
     shift 2
@@ -25,24 +25,25 @@ usage_error() {
 
 @test "counts that are none" {
     for lesson in $lessons; do
-        usage_error "$lesson" "-n 0 is less than 1" -n 0
-        usage_error "$lesson" "-n abc is not a whole number" -n abc
+        misuse "$lesson" "-n 0 is less than 1" -n 0
+        misuse "$lesson" "-n abc is not a whole number" -n abc
     done
     lesson=02-nccl-allreduce/allreduce
-    usage_error $lesson "-n -5 is less than 1" -n -5
-    usage_error $lesson "-n 4x is not a whole number" -n 4x
-    usage_error $lesson "-n 1.5 is not a whole number" -n 1.5
-    usage_error $lesson "-n  is not a whole number" -n ""
-    usage_error $lesson "-n 99999999999999999999 is too large" -n 99999999999999999999
-    usage_error $lesson "-n needs a number" -n
+    usage_error $lesson "-n abc is not a whole number" -n abc
+    misuse $lesson "-n -5 is less than 1" -n -5
+    misuse $lesson "-n 4x is not a whole number" -n 4x
+    misuse $lesson "-n 1.5 is not a whole number" -n 1.5
+    misuse $lesson "-n  is not a whole number" -n ""
+    misuse $lesson "-n 99999999999999999999 is too large" -n 99999999999999999999
+    misuse $lesson "-n needs a number" -n
 }
 
 @test "unknown options and extra arguments" {
     for lesson in 00-nccl-hello-world/hello $lessons; do
-        usage_error "$lesson" "unknown option -x" -x
-        usage_error "$lesson" "unknown argument 7" 7
+        misuse "$lesson" "unknown option -x" -x
+        misuse "$lesson" "unknown argument 7" 7
     done
-    usage_error 00-nccl-hello-world/hello "unknown option -n" -n 4
+    misuse 00-nccl-hello-world/hello "unknown option -n" -n 4
     usage_error 01-nccl-broadcast/broadcast "unknown argument 5" -n 4 5
 }
 
@@ -87,15 +88,15 @@ failure() {
         on_gpus || export CPU_DEVICES=4
         ranks $((2 * gpus)) "$lesson"
         failure "ranks 0 and $gpus on" "bound to the same GPU, number 0 (0000:" \
-            "NCCL wants one GPU per rank" "at most -np $gpus here, or more hosts"
+            "NCCL wants one GPU per rank" "at most -np $gpus here, or more nodes"
         ! on_gpus || break # where every run takes seconds
     done
 }
 
 @test "GPUs enough, but two ranks on one" {
-    on_gpus && skip "needs a host whose ranks are not in one block"
+    on_gpus && skip "needs a machine whose ranks are not in one block"
     CPU_DEVICES=2 CUDA_VISIBLE_DEVICES=3,3 ranks 2 01-nccl-broadcast/broadcast
-    failure "ranks 0 and 1 on" "place them host by host"
+    failure "ranks 0 and 1 on" "place them node by node"
 }
 
 @test "NCCL_MULTI_RANK_GPU_ENABLE=1 leaves it to NCCL" {
@@ -134,6 +135,20 @@ failure() {
         "CUDA says: invalid device ordinal (cudaErrorInvalidDevice)"
 }
 
+@test "a call of MPI's that fails is explained as well, by every lesson" {
+    on_gpus && skip "one build is enough"
+    cd "$BATS_TEST_TMPDIR"
+    sed 's/MPI_BYTE, 0, MPI_COMM_WORLD/MPI_BYTE, 99, MPI_COMM_WORLD/' \
+        "$top/01-nccl-broadcast/broadcast.c" >broken.c
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 2 broken
+    failure "rank 0 on " "MPI_Bcast(&id, sizeof id, MPI_BYTE, 99, MPI_COMM_WORLD) failed at broken.c:" \
+        "MPI says: MPI_ERR_ROOT"
+    for program in "$top"/[0-9][0-9]-*/*.c; do
+        grep -A 2 'MPI_Init(' "$program" | grep -q 'MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)'
+    done
+}
+
 @test "a wrong result: FAILED names the first, and counts the others" {
     on_gpus && skip "one build is enough"
     cd "$BATS_TEST_TMPDIR"
@@ -146,7 +161,7 @@ failure() {
     expect 1 "FAILED: rank 2, element 3 is 42, expected 43"
     top=$BATS_TEST_TMPDIR ranks 2 broken
     expect 0 "OK: 2 ranks, all 8 elements as expected"
-    sed 's/lesson_letter((int)/lesson_letter(1 + (int)/' \
+    sed 's/letter((int)/letter(1 + (int)/' \
         "$top/04-all-to-all/all_to_all.c" >broken.c
     build broken
     top=$BATS_TEST_TMPDIR ranks 2 broken

@@ -299,4 +299,82 @@ BOTH_PLACES(cublasIsamin, float)
 BOTH_PLACES(cublasIdamin, double)
 BOTH_PLACES(cublasIcamin, cuComplex)
 BOTH_PLACES(cublasIzamin, cuDoubleComplex)
+
+/* Numbers that may lie on the host: those of any type. */
+#define TYPED_MEASURE(name, integer)                                                    \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                \
+                        cudaDataType type, integer incx, void *result, cudaDataType to, \
+                        cudaDataType in) {                                              \
+        ENTER(name, handle, n, x, type, incx, result, to, in);                          \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result, to, in),    \
+                  (struct use){.rows = {x, 0, 0, 0}});                                  \
+    }
+#define TYPED_PLACE(name, integer)                                           \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,     \
+                        cudaDataType type, integer incx, integer *result) {  \
+        ENTER(name, handle, n, x, type, incx, result);                       \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result), \
+                  (struct use){.rows = {x, 0, 0, 0}});                       \
+    }
+#define TYPED_DOT(name, integer)                                                         \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                 \
+                        cudaDataType xtype, integer incx, const void *y,                 \
+                        cudaDataType ytype, integer incy, void *result, cudaDataType to, \
+                        cudaDataType in) {                                               \
+        ENTER(name, handle, n, x, xtype, incx, y, ytype, incy, result, to, in);          \
+        OPERATION(true,                                                                  \
+                  CALL(BELOW(name), handle, n, x, xtype, incx, y, ytype, incy, result,   \
+                       to, in),                                                          \
+                  (struct use){.rows = {x, 0, 0, 0}});                                   \
+    }
+TYPED_MEASURE(cublasNrm2Ex, int)
+TYPED_MEASURE(cublasNrm2Ex_64, int64_t)
+TYPED_MEASURE(cublasAsumEx, int)
+TYPED_MEASURE(cublasAsumEx_64, int64_t)
+TYPED_PLACE(cublasIamaxEx, int)
+TYPED_PLACE(cublasIamaxEx_64, int64_t)
+TYPED_PLACE(cublasIaminEx, int)
+TYPED_PLACE(cublasIaminEx_64, int64_t)
+TYPED_DOT(cublasDotEx, int)
+TYPED_DOT(cublasDotEx_64, int64_t)
+TYPED_DOT(cublasDotcEx, int)
+TYPED_DOT(cublasDotcEx_64, int64_t)
+
+/* Between the host and a device, in the default stream: the host waits. */
+static void moves(struct judge_at at) {
+    int number;
+    struct judge *j = front_in_stream(cudaStreamLegacy, -1, &number);
+    judge_op(j, number, NULL, 0, true, at);
+    judge_wait_stream(j, number, at);
+    front_out();
+}
+
+static cublasStatus_t moved(cublasStatus_t result, struct judge_at at) {
+    judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
+    front_out();
+    return status(result, at);
+}
+
+#define VECTOR(name, integer)                                                    \
+    cublasStatus_t name(integer n, integer size, const void *from, integer incx, \
+                        void *to, integer incy) {                                \
+        ENTER(name, n, size, from, incx, to, incy);                              \
+        moves(at);                                                               \
+        return moved(CALL(BELOW(name), n, size, from, incx, to, incy), at);      \
+    }
+#define MATRIX(name, integer)                                                          \
+    cublasStatus_t name(integer rows, integer columns, integer size, const void *from, \
+                        integer lda, void *to, integer ldb) {                          \
+        ENTER(name, rows, columns, size, from, lda, to, ldb);                          \
+        moves(at);                                                                     \
+        return moved(CALL(BELOW(name), rows, columns, size, from, lda, to, ldb), at);  \
+    }
+VECTOR(cublasSetVector, int)
+VECTOR(cublasSetVector_64, int64_t)
+VECTOR(cublasGetVector, int)
+VECTOR(cublasGetVector_64, int64_t)
+MATRIX(cublasSetMatrix, int)
+MATRIX(cublasSetMatrix_64, int64_t)
+MATRIX(cublasGetMatrix, int)
+MATRIX(cublasGetMatrix_64, int64_t)
 #endif

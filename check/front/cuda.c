@@ -10,6 +10,20 @@
 
 #include <stdlib.h>
 
+bool front_saw_cuda;
+
+bool front_sees_cuda(bool used) {
+#ifndef FRONT_LINKED
+    if (!BELOW(cudaGetDevice) || (used && !front_saw_cuda)) {
+        front_gives_up("the CUDA runtime is linked statically, as nvcc does if nothing is"
+                       " said; link with nvcc -cudart shared");
+        return false;
+    }
+#endif
+    (void)used;
+    return true;
+}
+
 /* --- Errors --------------------------------------------------------------------- */
 
 /* Answers to a question, and what a program tries in order to see whether it works. */
@@ -76,6 +90,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 struct allocation {
     int device;
     bool host;
+    unsigned opened; // how often besides the first time, by cudaIpcOpenMemHandle
 };
 static struct table allocations;
 
@@ -84,7 +99,9 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
-    *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED};
+    *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+        guard_made(*pointer, bytes);
     struct judge *j = front_in();
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
@@ -93,11 +110,21 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
     return error;
 }
 
-static bool known(struct judge *j, const void *pointer, struct judge_memory *memory) {
-    return judge_memory_find(j, pointer, memory) && memory->start == pointer;
+/* Whether an allocation of one of these kinds starts there: a call that is for others
+ * fails, and nothing is gone. */
+enum {
+    FREED = 1 << JUDGE_DEVICE | 1 << JUDGE_MANAGED, // by cudaFree
+    OF_HOST = 1 << JUDGE_PINNED,
+    OPENED = 1 << JUDGE_PEER
+};
+static bool known(struct judge *j, const void *pointer, int kinds,
+                  struct judge_memory *memory) {
+    return judge_memory_find(j, pointer, memory) && memory->start == pointer &&
+           kinds >> memory->kind & 1;
 }
 
 static void forget(struct judge *j, const void *pointer, int stream, struct judge_at at) {
+    guard_gone(j, pointer);
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
     table_remove(&allocations, pointer);
@@ -129,11 +156,11 @@ cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) 
 
 /* Told before: as soon as it is free below, another thread may be given the same address.
  */
-static cudaError_t release(cudaError_t (*below)(void *), void *pointer, bool waits,
-                           struct judge_at at) {
+static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
+                           bool waits, struct judge_at at) {
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (!known(j, pointer, &memory)) {
+    if (!known(j, pointer, kinds, &memory)) {
         front_out();
         return answer(CALL(below, pointer), at);
     }
@@ -148,12 +175,12 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, bool wai
 
 cudaError_t cudaFree(void *pointer) {
     ENTER(cudaFree, pointer);
-    return release(BELOW(cudaFree), pointer, true, at);
+    return release(BELOW(cudaFree), pointer, FREED, true, at);
 }
 
 cudaError_t cudaFreeHost(void *pointer) {
     ENTER(cudaFreeHost, pointer);
-    return release(BELOW(cudaFreeHost), pointer, false, at);
+    return release(BELOW(cudaFreeHost), pointer, OF_HOST, false, at);
 }
 
 static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t bytes,
@@ -183,7 +210,7 @@ static cudaError_t free_async(void *pointer, cudaStream_t stream, struct judge_a
     struct judge_memory memory;
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0 && known(j, pointer, &memory))
+    if (number >= 0 && known(j, pointer, FREED, &memory))
         forget(j, pointer, number, at);
     front_out();
     return answer(CALL(BELOW(cudaFreeAsync), pointer, stream), at);
@@ -202,6 +229,8 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
 
 /* How large another process's allocation is, the driver knows. */
 static size_t bytes_at(const void *pointer) {
+    if (standin_opened_bytes)
+        return standin_opened_bytes(pointer);
     int (*range)(void **, size_t *, uintptr_t) = front_find("cuMemGetAddressRange_v2");
     void *start;
     size_t bytes;
@@ -216,12 +245,29 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     ENTER(cudaIpcOpenMemHandle, pointer, handle, flags);
     cudaError_t error = CALL(BELOW(cudaIpcOpenMemHandle), pointer, handle, flags);
     size_t bytes = error == cudaSuccess ? bytes_at(*pointer) : 0;
-    return made(error, pointer, bytes, JUDGE_PEER, at);
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    bool again = error == cudaSuccess && known(j, *pointer, OPENED, &memory);
+    struct allocation *allocation = again ? table_get(&allocations, *pointer) : NULL;
+    if (allocation)
+        allocation->opened++;
+    front_out();
+    return allocation ? error : made(error, pointer, bytes, JUDGE_PEER, at);
 }
 
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     ENTER(cudaIpcCloseMemHandle, pointer);
-    return release(BELOW(cudaIpcCloseMemHandle), pointer, false, at);
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    struct allocation *allocation =
+        known(j, pointer, OPENED, &memory) ? table_get(&allocations, pointer) : NULL;
+    bool stays = allocation && allocation->opened > 0;
+    if (stays)
+        allocation->opened--;
+    front_out();
+    if (stays)
+        return answer(CALL(BELOW(cudaIpcCloseMemHandle), pointer), at);
+    return release(BELOW(cudaIpcCloseMemHandle), pointer, OPENED, false, at);
 }
 #endif
 
@@ -260,7 +306,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
 
 cudaError_t cudaHostUnregister(void *pointer) {
     ENTER(cudaHostUnregister, pointer);
-    return release(BELOW(cudaHostUnregister), pointer, false, at);
+    return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
 }
 
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
@@ -654,6 +700,9 @@ PASSED_ON(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), least, 
 PASSED_ON(cudaDeviceCanAccessPeer, (int *can, int device, int peer), can, device, peer)
 PASSED_ON(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), peer, flags)
 PASSED_ON(cudaDeviceDisablePeerAccess, (int peer), peer)
+PASSED_ON(cudaDeviceGetP2PAttribute,
+          (int *value, enum cudaDeviceP2PAttr attribute, int from, int to), value,
+          attribute, from, to)
 PASSED_ON(cudaMemGetInfo, (size_t * available, size_t *total), available, total)
 PASSED_ON(cudaPointerGetAttributes,
           (struct cudaPointerAttributes * attributes, const void *pointer), attributes,

@@ -6,10 +6,13 @@
  * the stand-in's, which is linked behind it (FRONT_LINKED); on GPUs, where the front is
  * loaded before the program's own libraries, the real one.
  *
- *   start.c   settings, the judge, the way between the judges of the ranks, the end of
- * the job place.c   the line of a call guard.c   host memory that is touched too early
- *   mpi.c     MPI's functions (most of them made of mpi.list)
- *   cuda.c, graph.c, cublas.c, nccl.c   the others
+ *   start.c    settings, the judge, the way between the ranks' judges, the end of the job
+ *   place.c    the line of a call
+ *   guard.c    host memory that is touched too early
+ *   handles.c  the program's handles, and the judge's numbers for them
+ *
+ *   mpi.c      MPI's functions (most of them made of mpi.list)
+ *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
  */
 #ifndef FRONT_H
 #define FRONT_H
@@ -73,19 +76,26 @@ static inline bool front_passes(void) {
 
 /* The first lines of a public function: passes on what is not the program's own call, and
  * notes where the call stands. */
+#define NOT_THE_PROGRAM (front_passes() || front_theirs(__builtin_return_address(0)))
 #define FRONT_PASS(name, ...)                \
     do {                                     \
-        if (front_passes())                  \
+        if (NOT_THE_PROGRAM)                 \
             return BELOW(name)(__VA_ARGS__); \
+        front_saw_cuda = true;               \
     } while (0)
-#define FRONT_PASS_NCCL(name, ...)           \
-    do {                                     \
-        if (front_passes())                  \
-            return PNCCL(name)(__VA_ARGS__); \
+#define FRONT_PASS_NCCL(name, ...)                      \
+    do {                                                \
+        if (NOT_THE_PROGRAM || !front_sees_cuda(false)) \
+            return PNCCL(name)(__VA_ARGS__);            \
     } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
 uint64_t front_site(void *return_address);
+bool front_theirs(void *return_address);
+extern bool front_saw_cuda; // a call of the program
+/* The program's CUDA is what is called below here; with `used` it must have been used.
+ * Gives up otherwise. */
+bool front_sees_cuda(bool used);
 
 /* Calls what lies below, so that what it calls itself passes through:
  * CALL(BELOW(cudaMalloc), p, n) */
@@ -101,6 +111,8 @@ uint64_t front_site(void *return_address);
  * there. */
 struct judge *front_in(void);
 void front_out(void);
+void front_leave(void);     // the same, and leaves pages as they are
+bool front_is_inside(void); // this thread
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */
@@ -114,9 +126,10 @@ void front_function_ends(struct front_own before);
  * ------------------------------------------------------------------------------- */
 
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
- * is started; and in the CPU build MPI, if the launcher started several processes and the
- * program has not. */
-void front_communicates(void);
+ * is started. `all_here`: all its ranks are this process's. */
+void front_communicates(bool all_here);
+/* The checks cannot go on: says so once, and the program goes on without them. */
+void front_gives_up(const char *why);
 /* A call that all ranks make together has failed: the program is likely to end now, and
  * the judges get a second to compare what the ranks did. */
 void front_settles(void);
@@ -125,11 +138,15 @@ extern const char *front_host;
 
 /* --- place.c --- */
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
+/* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
+bool front_is_own(uint64_t site);
 
 /* --- guard.c --- */
 void guard_install(void);
 void guard_changed(void *self, const void *allocation); // its uses have changed
-void guard_apply(struct judge *j);     // closes and opens pages accordingly
+void guard_apply(struct judge *j);                   // closes and opens pages accordingly
+void guard_made(const void *start, size_t bytes);    // pinned or managed memory
+void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
 
 /* --- standin --- */
@@ -139,7 +156,7 @@ extern void standin_host_blocks(int begins) __attribute__((weak));
 /* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
 extern bool standin_keeps_mpi(void) __attribute__((weak));
 /* The stand-in may have a modelled clock: MPI's calls bring the times of ranks together.
- * See cpu/src/hosts.h. */
+ * See cpu/src/travel.h. */
 extern void standin_mpi_meets(MPI_Comm comm, int way, int root) __attribute__((weak));
 extern void standin_mpi_sends(int dest, int tag, MPI_Comm comm) __attribute__((weak));
 extern void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request)
@@ -152,5 +169,10 @@ extern void *standin_mpi_notes(int n, const MPI_Request *requests) __attribute__
 extern void standin_mpi_ended(void *notes, int n, const MPI_Request *requests)
     __attribute__((weak));
 extern void standin_mpi_made(MPI_Comm comm) __attribute__((weak));
+/* Starts MPI for processes that a launcher has started, if their program leaves it out.
+ */
+extern void standin_needs_mpi(void) __attribute__((weak));
+/* How large another process's memory is, which is open at this address. */
+extern size_t standin_opened_bytes(const void *pointer) __attribute__((weak));
 
 #endif

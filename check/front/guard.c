@@ -10,12 +10,14 @@
  * be reached by the host at all, here and on GPUs.
  */
 #define _GNU_SOURCE
+#include "../base.h"
 #include "front.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,9 +44,7 @@ static struct watched *watch(const void *start) {
             return &watched[i];
     if (nwatched == room) {
         room = room ? 2 * room : 16;
-        watched = realloc(watched, room * sizeof *watched);
-        if (!watched)
-            abort();
+        watched = must_grow(watched, room * sizeof *watched);
     }
     watched[nwatched] = (struct watched){.start = start};
     return &watched[nwatched++];
@@ -108,6 +108,20 @@ static void open_all(const struct judge_memory *memory) {
     mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE);
 }
 
+/* Before the allocation is given back: what lies there next is not to find its pages
+ * closed. */
+void guard_gone(struct judge *j, const void *start) {
+    struct judge_memory memory;
+    for (size_t i = 0; i < nwatched; i++) {
+        if (watched[i].start != start)
+            continue;
+        if (watched[i].closed && judge_memory_find(j, start, &memory))
+            open_all(&memory);
+        watched[i] = watched[--nwatched];
+        return;
+    }
+}
+
 void guard_apply(struct judge *j) {
     if (!any_changed)
         return;
@@ -145,21 +159,29 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
-/* The first frame of the program at or above the one that was interrupted. */
+/* The first frame at or above the one that was interrupted that is a line of the program:
+ * not of a library, nor of a header (std::fill). */
 static uint64_t program_frame(void *fault) {
     enum { PROGRAM = 48 };
     void *frames[64];
-    int n = backtrace(frames, 64), at = 0;
-    uint64_t site = front_site((char *)fault + 1);
-    if (site >> PROGRAM == 0)
+    int n = backtrace(frames, 64), at = 2;
+    uint64_t site = front_site((char *)fault + 1), first = site;
+    bool any = site >> PROGRAM == 0;
+    if (any && front_is_own(site))
         return site;
     for (int i = 0; i < n; i++)
         if (frames[i] == fault)
-            at = i;
-    for (int i = at > 2 ? at : 2; i < n; i++)
-        if ((site = front_site(frames[i])) >> PROGRAM == 0)
+            at = i + 1;
+    for (int i = at; i < n; i++) {
+        site = front_site(frames[i]);
+        if (site >> PROGRAM != 0)
+            continue;
+        if (front_is_own(site))
             return site;
-    return front_site((char *)fault + 1);
+        first = any ? first : site;
+        any = true;
+    }
+    return first;
 }
 
 /* Whether the access was a write, as the processor says it. */
@@ -203,6 +225,11 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     void *fault;
     bool write = was_write(context, &known, &fault);
     struct judge_memory memory;
+    // A fault of our own, with an address that the program gave: no word about it.
+    if (front_is_inside() || !front_on) {
+        sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
+        return;
+    }
     front_in_signal(host_call != NULL); // MPI may be what was interrupted
     struct judge *j = front_in();
     judge_host_faults(j, info->si_addr, write, known,
@@ -215,7 +242,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                 watched[i].closed = false;
                 was_closed = true;
             }
-    judge_leave(j);
+    front_leave();
     front_in_signal(false);
     if (!was_closed) // as it would have been without us
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
@@ -233,47 +260,90 @@ void guard_install(void) {
 /* --- System calls
  * -------------------------------------------------------------------------- */
 
-/* The kernel does not stop a program that gives it an address it must not use: the call
- * fails with EFAULT, and few programs look. */
-static void look_at(const void *buffer, size_t bytes, bool write, const char *call,
-                    void *return_address) {
-    const struct judge_at at = {call, front_site(return_address)};
-    judge_host_uses(front_in(), buffer, bytes, write, false, at);
-    front_out();
-    errno = EFAULT;
+/* Where pinned and managed memory lies, or has lain; most buffers lie elsewhere. */
+static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
+
+void guard_made(const void *start, size_t bytes) {
+    uintptr_t from = (uintptr_t)start, to = from + bytes, old = atomic_load(&lowest);
+    while (from < old && !atomic_compare_exchange_weak(&lowest, &old, from))
+        ;
+    old = atomic_load(&highest);
+    while (to > old && !atomic_compare_exchange_weak(&highest, &old, to))
+        ;
 }
 
-#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed) \
-    type name parameters {                                                       \
-        static type(*below) parameters;                                          \
-        if (!below)                                                              \
-            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);                 \
-        int before = errno;                                                      \
-        errno = 0;                                                               \
-        type result = below arguments;                                           \
-        if (errno == EFAULT && (failed) && !front_passes())                      \
-            look_at(buffer, bytes, writes, #name, __builtin_return_address(0));  \
-        errno = errno ? errno : before;                                          \
-        return result;                                                           \
+/* The kernel does not stop a program that gives it an address it must not use: the call
+ * fails with EFAULT, and few programs look. And some calls look at the address only
+ * later, or never (/dev/null). */
+static void look_at(const void *buffer, size_t bytes, bool write, struct judge_at at) {
+    int error = errno;
+    judge_host_uses(front_in(), buffer, bytes, write, false, at);
+    front_out();
+    errno = error;
+}
+
+static bool may_be_shared(const void *buffer, size_t bytes) {
+    uintptr_t from = (uintptr_t)buffer;
+    return bytes > 0 && from < atomic_load_explicit(&highest, memory_order_relaxed) &&
+           from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
+}
+
+static size_t moved(ssize_t result) {
+    return result > 0 ? (size_t)result : 0;
+}
+
+/* What is written is looked at before; of what is read, as much as came. The function
+ * below is looked up at the start: a signal handler may call this one. The judge itself
+ * reads and writes while this thread is inside it. */
+#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
+    static type(*below_##name) parameters;                                             \
+    __attribute__((constructor(101))) static void find_##name(void) {                  \
+        below_##name = (type(*) parameters)dlsym(RTLD_NEXT, #name);                    \
+    }                                                                                  \
+    __attribute__((visibility("default"))) type name parameters {                      \
+        if (!below_##name)                                                             \
+            find_##name();                                                             \
+        if (front_passes() || front_is_inside())                                       \
+            return below_##name arguments;                                             \
+        bool shared = may_be_shared(buffer, bytes);                                    \
+        struct judge_at at = {#name, 0};                                               \
+        int before = errno;                                                            \
+        if (shared) {                                                                  \
+            at.site = front_site(__builtin_return_address(0));                         \
+            if (!(writes))                                                             \
+                look_at(buffer, bytes, false, at);                                     \
+            guard_host_call(&at);                                                      \
+        }                                                                              \
+        errno = 0;                                                                     \
+        type result = below_##name arguments;                                          \
+        if (shared)                                                                    \
+            guard_host_call(NULL);                                                     \
+        bool fault = errno == EFAULT && (failed);                                      \
+        if (fault)                                                                     \
+            at.site = front_site(__builtin_return_address(0));                         \
+        if (fault || (shared && (writes)))                                             \
+            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
+        errno = errno ? errno : before;                                                \
+        return result;                                                                 \
     }
 
 SYSTEM(ssize_t, read, (int file, void *to, size_t n), (file, to, n), to, n, true,
-       result < 0)
+       result < 0, moved(result))
 SYSTEM(ssize_t, pread, (int file, void *to, size_t n, off_t at_), (file, to, n, at_), to,
-       n, true, result < 0)
+       n, true, result < 0, moved(result))
 SYSTEM(ssize_t, pread64, (int file, void *to, size_t n, off64_t at_), (file, to, n, at_),
-       to, n, true, result < 0)
+       to, n, true, result < 0, moved(result))
 SYSTEM(ssize_t, write, (int file, const void *from, size_t n), (file, from, n), from, n,
-       false, result < 0)
+       false, result < 0, moved(result))
 SYSTEM(ssize_t, pwrite, (int file, const void *from, size_t n, off_t at_),
-       (file, from, n, at_), from, n, false, result < 0)
+       (file, from, n, at_), from, n, false, result < 0, moved(result))
 SYSTEM(ssize_t, pwrite64, (int file, const void *from, size_t n, off64_t at_),
-       (file, from, n, at_), from, n, false, result < 0)
+       (file, from, n, at_), from, n, false, result < 0, moved(result))
 SYSTEM(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, flags), to,
-       n, true, result < 0)
+       n, true, result < 0, moved(result))
 SYSTEM(ssize_t, send, (int file, const void *from, size_t n, int flags),
-       (file, from, n, flags), from, n, false, result < 0)
+       (file, from, n, flags), from, n, false, result < 0, moved(result))
 SYSTEM(size_t, fread, (void *to, size_t size, size_t n, FILE *file), (to, size, n, file),
-       to, size *n, true, result < n)
+       to, size *n, true, result < n, size *result)
 SYSTEM(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *file),
-       (from, size, n, file), from, size *n, false, result < n)
+       (from, size, n, file), from, size *n, false, result < n, size *result)

@@ -3,17 +3,12 @@
  */
 #include "handles.h"
 
+#include "../base.h"
+
 #include <stdlib.h>
 
 void *front_alloc(size_t bytes) {
-    void *memory = calloc(1, bytes ? bytes : 1);
-    if (!memory) {
-        fprintf(stderr,
-                "NCCL CHECK: no memory left for the checks; NCCL_CHECK=off does without"
-                " them\n");
-        abort();
-    }
-    return memory;
+    return must_alloc(bytes);
 }
 
 /* --- Tables --------------------------------------------------------------------- */

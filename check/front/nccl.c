@@ -87,19 +87,34 @@ static void comm_is_there(ncclComm_t handle, struct comm like) {
     front_out();
 }
 
-/* A communicator that does not block and was coming may be there by now. */
-static void look_again(ncclComm_t handle) {
+/* A communicator that does not block and was coming may be there by now. True: it is
+ * still on the way. */
+static bool look_again(ncclComm_t handle) {
     struct comm *comm, like;
-    ncclResult_t state;
+    ncclResult_t state = ncclSuccess;
     front_in();
     comm = known(handle);
     bool coming = comm && comm->state == COMING;
     if (coming)
         like = *comm;
     front_out();
-    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
-        state == ncclSuccess)
+    if (!coming || CALL(PNCCL(ncclCommGetAsyncError), handle, &state) != ncclSuccess)
+        return false;
+    if (state == ncclSuccess)
         comm_is_there(handle, like);
+    return state == ncclInProgress;
+}
+
+/* The communicator, which is about to be used; the judge is entered. One that is still on
+ * the way is not ready to be. */
+static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
+                                   struct judge_at at) {
+    bool coming = look_again(handle);
+    struct judge *j = front_in();
+    *comm = known(handle);
+    if (coming && *comm && (*comm)->state == COMING)
+        judge_comm_used_before(j, (*comm)->at, at);
+    return j;
 }
 
 /* --- Failures ------------------------------------------------------------------- */
@@ -230,7 +245,7 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
 static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
                   struct judge_at at) {
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
-    front_communicates();
+    front_communicates(nranks <= 1 || group.depth > 0);
     join.device = current_device();
     CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
     making(
@@ -238,8 +253,10 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
         (struct comm){
             .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
     struct judge *j = front_in();
-    if (out && nranks > 0) // otherwise NCCL will refuse it
+    if (out && nranks > 0)
         judge_joins(j, &join);
+    else // NCCL will refuse it
+        judge_not_told(j);
     if (group.depth == 0)
         judge_wait_launch(j, at);
     front_out();
@@ -276,7 +293,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
 ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
     ENTER_NCCL(ncclCommInitAll, out, n, devices);
     static uint64_t calls;
-    front_communicates();
+    front_communicates(true);
     ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
     if (result != ncclSuccess)
         return answer_nccl(result, at);
@@ -315,9 +332,8 @@ ncclResult_t ncclGetVersion(int *version) {
  * known. `id`: of what it makes, the same on all ranks. */
 static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
                           uint64_t *id, struct judge_at at) {
-    look_again(handle);
-    struct judge *j = front_in();
-    const struct comm *comm = known(handle);
+    struct comm *comm;
+    struct judge *j = front_in_comm(handle, &comm, at);
     bool there = comm && comm->state == THERE;
     if (there) {
         struct judge_call call = {
@@ -353,9 +369,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
                             ncclComm_t *out, ncclConfig_t *config, int flags) {
     ENTER_COMM(ncclCommShrink, comm, excluded, nexcluded, out, config, flags);
-    look_again(comm);
-    struct judge *j = front_in();
-    const struct comm *parent = known(comm);
+    struct comm *parent;
+    struct judge *j = front_in_comm(comm, &parent, at);
     bool there = parent && parent->state == THERE;
     if (there) {
         struct comm like = {.rank = -1, .at = at};
@@ -475,7 +490,8 @@ ncclResult_t ncclMemFree(void *pointer) {
     ENTER_NCCL(ncclMemFree, pointer);
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer)
+    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer &&
+        memory.kind == JUDGE_DEVICE)
         judge_memory_freed(j, pointer, -1, at);
     front_out();
     return answer_nccl(CALL(PNCCL(ncclMemFree), pointer), at);
@@ -522,10 +538,24 @@ ncclResult_t ncclGroupStart(void) {
     return result;
 }
 
+/* Of every communicator that the group makes, it makes all ranks. */
+static bool makes_all(void) {
+    for (const struct made *one = group.makes; one; one = one->next) {
+        int n = 0;
+        for (const struct made *other = group.makes; other; other = other->next)
+            n += !other->parent && other->like.id == one->like.id;
+        if (!one->parent && n < one->like.nranks)
+            return false;
+    }
+    return true;
+}
+
 /* Told before. True: it is the outermost, and waits. */
 static bool group_ends(struct judge_at at) {
     if (group.depth == 0)
         return false; // an error, which NCCL will name
+    if (group.depth == 1 && group.makes)
+        front_communicates(makes_all());
     struct judge *j = front_in();
     judge_group_ends(j, at);
     bool outermost = --group.depth == 0;
@@ -632,6 +662,27 @@ static bool find_redop(const struct comm *comm, ncclRedOp_t op, struct judge_cal
     return false;
 }
 
+/* Memory that was made by unknown means is as good as any: only what CUDA does not know,
+ * either, is the host's own, or was freed. */
+static bool unknown(struct judge *j, const void *buffer) {
+    struct judge_memory memory;
+    return ALL_OF_CUDA && buffer && !judge_memory_find(j, buffer, &memory);
+}
+
+static bool is_nowhere(const void *buffer) {
+    struct cudaPointerAttributes attributes;
+    int device = current_device(), uses_the_hosts = 0;
+    if (CALL(BELOW(cudaPointerGetAttributes), &attributes, buffer) != cudaSuccess ||
+        attributes.type != cudaMemoryTypeUnregistered)
+        return false;
+#if ALL_OF_CUDA
+    CALL(BELOW(cudaDeviceGetAttribute), &uses_the_hosts, cudaDevAttrPageableMemoryAccess,
+         device);
+#endif
+    (void)device;
+    return !uses_the_hosts;
+}
+
 enum told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
 
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
@@ -654,10 +705,19 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         front_out();
     }
     struct judge *j = front_in_stream(stream, device, &call.stream);
-    const struct comm *comm = known(handle);
+    struct comm *comm = known(handle);
     if (comm && comm->state == COMING) {
         front_out();
-        look_again(handle);
+        front_in_comm(handle, &comm, at);
+        front_out();
+        j = front_in_stream(stream, device, &call.stream);
+        comm = known(handle);
+    }
+    bool ask_send = unknown(j, sendbuff), ask_recv = unknown(j, recvbuff);
+    if (ask_send || ask_recv) {
+        front_out();
+        call.send_nowhere = ask_send && is_nowhere(sendbuff);
+        call.recv_nowhere = ask_recv && is_nowhere(recvbuff);
         j = front_in_stream(stream, device, &call.stream);
         comm = known(handle);
     }
@@ -672,6 +732,8 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         told = judge_call(j, &call) ? TOLD_WRONG : TOLD;
         if (group.depth == 0)
             judge_wait_launch(j, at);
+    } else {
+        judge_not_told(j);
     }
     front_out();
     return told;
@@ -696,6 +758,8 @@ static ncclResult_t refuse(struct judge_at at) {
 #define COLLECTIVE(name, kind, sendbuff, recvbuff, op, root, parameters, ...)       \
     ncclResult_t name parameters {                                                  \
         ENTER_NCCL(name, __VA_ARGS__);                                              \
+        if (!front_sees_cuda(true))                                                 \
+            return PNCCL(name)(__VA_ARGS__);                                        \
         enum told told = tell_call(kind, sendbuff, recvbuff, count, type, op, root, \
                                    comm, stream, at);                               \
         if (told == USED_AFTER)                                                     \

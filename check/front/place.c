@@ -24,10 +24,29 @@ enum { FILE_SHIFT = 48 };
 /* --- From an address to a number
  * ----------------------------------------------------------- */
 
+struct found {
+    void *address;
+    uint64_t site;
+    bool theirs; // in NCCL, MPI or the CUDA runtime itself
+};
+
 struct search {
     uintptr_t address;
-    uint64_t number, site;
+    uint64_t number;
+    struct found *found;
 };
+
+static bool is_library(const char *path) {
+    static const char *const names[] = {"libnccl", "libcudart.so", "libcuda.so",
+                                        "libmpi",  "libopen-",     "libucp",
+                                        "libpmi",  "libprrte"};
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(base, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
 
 static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
     struct search *search = data;
@@ -37,8 +56,9 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && search->address >= start &&
             search->address < start + header->p_memsz) {
-            search->site = search->number << FILE_SHIFT |
-                           ((search->address - info->dlpi_addr) & OFFSET_MASK);
+            search->found->site = search->number << FILE_SHIFT |
+                                  ((search->address - info->dlpi_addr) & OFFSET_MASK);
+            search->found->theirs = is_library(info->dlpi_name);
             return 1;
         }
     }
@@ -47,20 +67,25 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 /* Looking through the files takes longer than a call may cost: what was found is kept. */
-uint64_t front_site(void *return_address) {
+static const struct found *find(void *return_address) {
     enum { KEPT = 1024 };
-    static __thread struct {
-        void *address;
-        uint64_t site;
-    } kept[KEPT];
-    size_t at = ((uintptr_t)return_address >> 2) % KEPT;
-    if (kept[at].address == return_address)
-        return kept[at].site;
-    struct search search = {.address = (uintptr_t)return_address};
-    dl_iterate_phdr(find_file, &search);
-    kept[at].address = return_address;
-    kept[at].site = search.site;
-    return search.site;
+    static __thread struct found kept[KEPT];
+    struct found *found = &kept[((uintptr_t)return_address >> 2) % KEPT];
+    if (found->address != return_address) {
+        struct search search = {.address = (uintptr_t)return_address, .found = found};
+        *found = (struct found){.address = return_address};
+        dl_iterate_phdr(find_file, &search);
+    }
+    return found;
+}
+
+uint64_t front_site(void *return_address) {
+    return find(return_address)->site;
+}
+
+/* Their threads call public functions, too: none of the program's doing. */
+bool front_theirs(void *return_address) {
+    return find(return_address)->theirs;
 }
 
 /* --- From a number to a line
@@ -131,8 +156,8 @@ static bool is_theirs(const char *file) {
 }
 
 /* Of pairs of lines, function and file:line, innermost first: the first that is the
- * program's. */
-static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
+ * program's. False: none is. */
+static bool choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     function[0] = place[0] = '\0';
     for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
         char *where = strsep(&rest, "\n");
@@ -143,11 +168,13 @@ static void choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
         snprintf(function, 128, "%.127s", name);
         snprintf(place, JUDGE_PLACE, "%.200s", base ? base + 1 : where);
         if (!is_theirs(where))
-            return;
+            return true;
     }
+    return !place[0];
 }
 
-static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
+/* True if the line is the program's, or not known. */
+static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
     struct name name = {.number = site >> FILE_SHIFT};
     char lines[4096], function[128], place[JUDGE_PLACE];
     uint64_t offset = site & OFFSET_MASK;
@@ -159,7 +186,7 @@ static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
     // The address is that of the next instruction: one byte back is inside the call.
     if (!ask(name.path, offset - 1, lines, sizeof lines))
         lines[0] = '\0';
-    choose(lines, function, place);
+    bool own = choose(lines, function, place);
     const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
     if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
         snprintf(out, JUDGE_PLACE, "%s", place);
@@ -171,6 +198,12 @@ static void look_up(uint64_t site, char out[JUDGE_PLACE]) {
                  (unsigned long long)offset);
     else
         snprintf(out, JUDGE_PLACE, "address 0x%llx", (unsigned long long)offset);
+    return own;
+}
+
+bool front_is_own(uint64_t site) {
+    char place[JUDGE_PLACE];
+    return look_up(site, place);
 }
 
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {

@@ -8,6 +8,7 @@
  * (MPI_THREAD_MULTIPLE).
  */
 #define _GNU_SOURCE
+#include "../base.h"
 #include "front.h"
 
 #include <dlfcn.h>
@@ -56,7 +57,7 @@ static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
     Dl_info mine, theirs;
     if (file)
         dlclose(file);
-    if (!found || !dladdr(found, &theirs) || !dladdr(&front_depth, &mine) ||
+    if (!found || !dladdr(found, &theirs) ||
         !dladdr((void *)(uintptr_t)front_find, &mine) ||
         mine.dli_fbase == theirs.dli_fbase)
         return 0;
@@ -70,6 +71,10 @@ void *front_find(const char *name) {
     // Python loads its libraries where RTLD_NEXT does not look.
     if (!found && dl_iterate_phdr(in_library, &what))
         found = (void *)(uintptr_t)what;
+    // An NCCL that was built without its profiling interface: what it calls itself passes
+    // through here then, and is known by front_depth.
+    if (!found && strncmp(name, "pnccl", 5) == 0)
+        found = front_find(name + 1);
     return found;
 }
 
@@ -89,18 +94,33 @@ static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
+        judge_enter(judge, this_thread);
+        judge_thread_name(judge, (uint64_t)pthread_self());
+        judge_leave(judge);
     }
     return this_thread;
 }
 
+static __thread bool inside; // this thread has the judge's lock
+
 struct judge *front_in(void) {
     judge_enter(judge, thread_number());
+    inside = true;
     return judge;
+}
+
+void front_leave(void) {
+    inside = false;
+    judge_leave(judge);
 }
 
 void front_out(void) {
     guard_apply(judge);
-    judge_leave(judge);
+    front_leave();
+}
+
+bool front_is_inside(void) {
+    return inside;
 }
 
 struct front_own front_function_begins(void) {
@@ -125,6 +145,7 @@ void front_function_ends(struct front_own before) {
 enum { LEFT = 4096 };
 struct shared {
     atomic_int speaks;      // somebody has begun to report
+    atomic_int gave_up;     // somebody has said that the checks end here
     atomic_int here, ended; // processes
     int job_ranks;          // of the whole job
     struct {
@@ -168,11 +189,45 @@ static void share(void) {
     atomic_fetch_add(&shared->here, 1);
 }
 
+/* --- Giving up
+ * -------------------------------------------------------------------------------- */
+
+static atomic_bool gave_up; // the program goes on unchecked, on all ranks
+
+/* What the launcher says in the environment; `otherwise`: nothing. */
+static int launcher_says(const char *const *names, int otherwise) {
+    for (; *names; names++)
+        if (getenv(*names))
+            return atoi(getenv(*names));
+    return otherwise;
+}
+
+void front_gives_up(const char *why) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID",         "RANK",      NULL};
+    if (atomic_exchange(&gave_up, true))
+        return;
+    front_on = false;
+    // Without MPI it is the same on all ranks, most likely: one of them speaks.
+    if (shared ? atomic_exchange(&shared->gave_up, 1) == 0 : launcher_says(ranks, 0) == 0)
+        fprintf(stderr, "NCCL CHECK: not checked from here on: %s\n", why);
+}
+
+/* What the judge has to note needs memory: a little is kept for the note at which it
+ * ends. */
+static void *spare;
+
+static void no_memory(void) {
+    free(spare);
+    spare = NULL;
+    front_gives_up("no memory is left for the checks");
+}
+
 /* --- The end of the job
  * --------------------------------------------------------------------- */
 
 static int world, nworld = 1;
-static bool mpi_up;             // MPI was started, and not ended
+static bool mpi_up, mpi_ended;  // MPI was started, and not ended; it was ended
 static bool ending;             // a report ends the job
 static __thread bool in_signal; // MPI may be what was interrupted
 
@@ -180,9 +235,16 @@ void front_in_signal(bool yes) {
     in_signal = yes;
 }
 
+/* MPI_Abort has been seen to wait for another thread of this process that is in MPI. */
+static void *end_in_any_case(void *unused) {
+    pause_for(3);
+    _exit(1);
+    return unused;
+}
+
 static void say(void *self, const char *text, bool end) {
     (void)self;
-    if (ending)
+    if (ending || gave_up)
         return;
     if (end) {
         // What several ranks find is told by one: the first of its machine, machines in
@@ -203,7 +265,8 @@ static void say(void *self, const char *text, bool end) {
     if (!end)
         return;
     pause_for(0.1); // the launcher passes on what was printed before it hears of the end
-    if (mpi_up && !in_signal)
+    pthread_t thread;
+    if (mpi_up && !in_signal && pthread_create(&thread, NULL, end_in_any_case, NULL) == 0)
         PMPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
@@ -219,6 +282,7 @@ struct parcel {
     char data[];
 };
 
+enum { PARCEL = 1 }; // the tag
 static MPI_Comm control = MPI_COMM_NULL;
 static struct parcel *outbox, **outbox_end = &outbox; // not yet given to MPI
 static struct parcel *under_way;
@@ -268,6 +332,8 @@ static struct parcel *take_outbox(void) {
 }
 
 static void deliver(int from, const void *data, size_t bytes) {
+    if (gave_up)
+        return;
     judge_enter(judge, 0);
     judge_receive(judge, from, data, bytes);
     judge_leave(judge);
@@ -282,8 +348,8 @@ static void post_parcels(void) {
         } else if (control == MPI_COMM_NULL) {
             free(parcel);
         } else {
-            PMPI_Isend(parcel->data, (int)parcel->bytes, MPI_BYTE, parcel->to, 1, control,
-                       &parcel->request);
+            PMPI_Isend(parcel->data, (int)parcel->bytes, MPI_BYTE, parcel->to, PARCEL,
+                       control, &parcel->request);
             sent[parcel->to]++;
             parcel->next = under_way;
             under_way = parcel;
@@ -302,6 +368,22 @@ static void post_parcels(void) {
     }
 }
 
+/* A rank whose checks have ended says so once: without it nobody can be judged. */
+static void pass_on_giving_up(void) {
+    static bool told;
+    if (!gave_up || told || control == MPI_COMM_NULL)
+        return;
+    told = true;
+    for (int to = 0; to < nworld; to++) {
+        MPI_Request request;
+        if (to != world) {
+            PMPI_Isend(NULL, 0, MPI_BYTE, to, PARCEL, control, &request);
+            PMPI_Request_free(&request);
+            sent[to]++;
+        }
+    }
+}
+
 static void take_parcels(void) {
     static char *data;
     static size_t room;
@@ -309,31 +391,49 @@ static void take_parcels(void) {
         int there, bytes;
         MPI_Message message;
         MPI_Status status;
-        PMPI_Improbe(MPI_ANY_SOURCE, 1, control, &there, &message, &status);
+        PMPI_Improbe(MPI_ANY_SOURCE, PARCEL, control, &there, &message, &status);
         if (!there)
             return;
         PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        if ((size_t)bytes > room) {
-            free(data);
-            room = (size_t)bytes * 2;
-            data = malloc(room);
-            if (!data)
-                abort();
-        }
+        if ((size_t)bytes > room)
+            data = must_grow(data, room = (size_t)bytes * 2);
         PMPI_Mrecv(data, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
         received[status.MPI_SOURCE]++;
-        deliver(status.MPI_SOURCE, data, (size_t)bytes);
+        if (bytes > 0)
+            deliver(status.MPI_SOURCE, data, (size_t)bytes);
+        else
+            front_on = !(gave_up = true); // it has said why
     }
 }
 
 /* One round: what came, what is to be sent, who can go on. */
 static bool round_of_judges(void) {
     take_parcels();
-    judge_enter(judge, 0);
-    bool busy = judge_look(judge);
-    judge_leave(judge);
+    bool busy = false;
+    if (!gave_up) {
+        judge_enter(judge, 0);
+        busy = judge_look(judge);
+        judge_leave(judge);
+    }
     post_parcels();
+    pass_on_giving_up();
     return busy;
+}
+
+/* A thread that has told something computes, until it is known to wait. */
+__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result) {
+    static int (*below)(pthread_t, void **);
+    if (!below)
+        below = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
+    if (front_passes() || this_thread == 0)
+        return below(thread, result);
+    AT_HERE;
+    judge_wait_thread(front_in(), (uint64_t)thread, at);
+    front_out();
+    int error = below(thread, result);
+    judge_wait_end(front_in(), true);
+    front_out();
+    return error;
 }
 
 static void *help(void *unused) {
@@ -379,7 +479,9 @@ static void stop_helper(void) {
     helper_ends = true;
     pthread_cond_signal(&helper_wakes);
     pthread_mutex_unlock(&helper_lock);
+    front_depth++; // not the program's
     pthread_join(helper, NULL);
+    front_depth--;
     helper_runs = false;
 }
 
@@ -423,6 +525,13 @@ static int mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int m
     return n;
 }
 
+/* What a process that was forked off does is none of the job's, and the helper is not
+ * there. */
+static void forked(void) {
+    front_on = mpi_up = helper_runs = false;
+    ending = true;
+}
+
 __attribute__((constructor(101))) static void begin(void) {
     const char *mode = setting("NCCL_CHECK", "NCCL_CPU_CHECK");
     const char *timeout = setting("NCCL_CHECK_TIMEOUT", "NCCL_CPU_TIMEOUT");
@@ -443,6 +552,9 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .mpi_ranks = mpi_ranks,
                                           .host_memory = guard_changed};
     pthread_key_create(&at_thread_end, thread_ends);
+    pthread_atfork(NULL, NULL, forked);
+    spare = malloc(1 << 20);
+    memory_ends = no_memory;
     judge = judge_new(&outside, &options);
     judge_world(judge, 0, 1, host);
     front_on = options.mode != JUDGE_OFF;
@@ -450,38 +562,98 @@ __attribute__((constructor(101))) static void begin(void) {
         guard_install();
 }
 
-/* MPI has started, on all ranks at once. */
+/* --- MPI has started, on all ranks at once
+ * ------------------------------------------------ */
+
+/* A rank that was started without the checks would not take part in anything here, and
+ * the others would wait for it: rank 0 asks who is there before. */
+struct hello {
+    struct judge_options options; // rank 0's are everybody's: mpirun does not bring
+                                  // variables to other machines
+    int rank;                     // that says it
+    int threads;                  // the least that MPI offers to any rank
+    bool all;                     // ranks are there
+};
+
+/* A message that may never come; ranks do not leave MPI_Init at the same time. */
+static bool receive_in_time(void *data, int bytes, int from, int tag) {
+    MPI_Status status;
+    int there = 0;
+    for (double end = now(NULL) + 2 * options.timeout; !there; pause_for(0.0005)) {
+        PMPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, &status);
+        if (!there && now(NULL) > end)
+            return false;
+    }
+    PMPI_Recv(data, bytes, MPI_BYTE, status.MPI_SOURCE, tag, MPI_COMM_WORLD,
+              MPI_STATUS_IGNORE);
+    return true;
+}
+
+static struct hello say_hello(void) {
+    struct hello hello = {.options = options}, other;
+    int *highest, any, tag = 32766, n = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world);
+    hello.rank = world;
+    PMPI_Comm_size(MPI_COMM_WORLD, &nworld);
+    PMPI_Query_thread(&hello.threads);
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &any);
+    tag = any ? *highest - 1 : tag; // no program's, most likely
+    if (world > 0) {
+        PMPI_Send(&hello, sizeof hello, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+        hello.all = receive_in_time(&other, sizeof other, 0, tag + 1) && other.all;
+        return hello.all ? other : hello;
+    }
+    bool *there = must_alloc((size_t)nworld * sizeof *there);
+    while (n < nworld && receive_in_time(&other, sizeof other, MPI_ANY_SOURCE, tag)) {
+        hello.threads = other.threads < hello.threads ? other.threads : hello.threads;
+        there[other.rank] = true;
+        n++;
+    }
+    hello.all = n == nworld;
+    for (int rank = 1; rank < nworld; rank++)
+        if (there[rank])
+            PMPI_Send(&hello, sizeof hello, MPI_BYTE, rank, tag + 1, MPI_COMM_WORLD);
+    free(there);
+    if (!hello.all)
+        fprintf(stderr,
+                "NCCL CHECK: not checked: of %d processes only %d run under nccl-check\n",
+                nworld, n);
+    return hello;
+}
+
 void front_mpi_started(void) {
-    int level;
-    if (mpi_up)
+    if (mpi_up || gave_up)
         return;
     mpi_up = true;
-    // mpirun does not bring variables to other machines: rank 0's are everybody's.
-    PMPI_Bcast(&options, sizeof options, MPI_BYTE, 0, MPI_COMM_WORLD);
+    struct hello hello = say_hello();
+    if (!hello.all) {
+        front_on = false;
+        gave_up = true;
+        return;
+    }
+    options = hello.options;
     front_on = options.mode != JUDGE_OFF;
     judge_set(judge, &options);
     if (!front_on)
         return;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &world);
-    PMPI_Comm_size(MPI_COMM_WORLD, &nworld);
-    PMPI_Query_thread(&level);
-    int least = level;
-    PMPI_Allreduce(&level, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     share();
-    if (least < MPI_THREAD_MULTIPLE) {
-        if (world == 0 && nworld > 1)
-            fprintf(stderr,
-                    "NCCL CHECK: this MPI offers no MPI_THREAD_MULTIPLE: the calls of"
-                    " different ranks are not compared.\n");
-    } else {
-        PMPI_Comm_dup(MPI_COMM_WORLD, &control);
-        PMPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
-        sent = calloc((size_t)nworld, sizeof *sent);
-        received = calloc((size_t)nworld, sizeof *received);
-        judge_enter(judge, 0);
-        judge_world(judge, world, nworld, host);
-        judge_leave(judge);
+    // Where the stand-in pretends several hosts, this is not the machine's name.
+    char name[MPI_MAX_PROCESSOR_NAME];
+    int length;
+    MPI_Get_processor_name(name, &length);
+    name[strcspn(name, ".")] = '\0';
+    snprintf(host, sizeof host, "%.*s", JUDGE_HOST - 1, name);
+    if (hello.threads < MPI_THREAD_MULTIPLE && nworld > 1) {
+        front_gives_up("this MPI offers no MPI_THREAD_MULTIPLE, which the checks need");
+        return;
     }
+    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
+    PMPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
+    sent = must_alloc((size_t)nworld * sizeof *sent);
+    received = must_alloc((size_t)nworld * sizeof *received);
+    judge_enter(judge, 0);
+    judge_world(judge, world, nworld, host);
+    judge_leave(judge);
     if (nworld > 1)
         start_helper();
 }
@@ -490,29 +662,28 @@ bool front_mpi_is_there(void) {
     return mpi_up;
 }
 
-static int processes_started(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                        "SLURM_NTASKS"};
-    const char *step = getenv("SLURM_STEP_ID") || getenv("SLURM_STEPID") ? "yes" : NULL;
-    for (int i = 0; i < 3; i++)
-        if (getenv(names[i]) && (i < 2 || step))
-            return atoi(getenv(names[i]));
-    return 1;
-}
-
-void front_communicates(void) {
+void front_communicates(bool all_here) {
     int started = 0;
     if (!front_on)
         return;
-    if (standin_host_blocks && !mpi_up && processes_started() > 1) {
+    if (!mpi_up && !mpi_ended && !standin_host_blocks) {
         PMPI_Initialized(&started);
-        if (!started) {
-            int level;
-            CALL(BELOW(MPI_Init_thread), NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        if (started)
+            front_gives_up("MPI was not started by C's MPI_Init or MPI_Init_thread");
+        else if (!all_here)
+            front_gives_up("several processes or threads make a communicator, and MPI was"
+                           " not started, by which the checks find one another: call"
+                           " MPI_Init");
+        if (!front_on)
+            return;
+    } else if (!all_here && standin_needs_mpi && !mpi_up) {
+        standin_needs_mpi();
+        PMPI_Initialized(&started);
+        if (started)
             front_mpi_started();
-        }
     }
-    start_helper();
+    if (!mpi_ended || nworld == 1)
+        start_helper();
 }
 
 void front_settles(void) {
@@ -557,9 +728,11 @@ static void meet_the_others(void) {
             pause_for(0.0002);
         }
     // What was compared last is said, if it was wrong.
-    judge_enter(judge, 0);
-    judge_last_look(judge);
-    judge_leave(judge);
+    if (!gave_up) {
+        judge_enter(judge, 0);
+        judge_last_look(judge);
+        judge_leave(judge);
+    }
     free(take_outbox());
     PMPI_Ibarrier(control, &request);
     for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;)
@@ -585,11 +758,14 @@ static void finish(bool finalize, struct judge_at at) {
 
 /* Before MPI_Finalize is called below. */
 void front_mpi_ends(struct judge_at at) {
-    if (mpi_up && front_on && !ending) {
+    if (mpi_up && front_on && !ending)
         finish(true, at);
+    else if (mpi_up && gave_up && !ending)
+        meet_the_others();
+    if (control != MPI_COMM_NULL)
         PMPI_Comm_free(&control);
-        control = MPI_COMM_NULL;
-    }
+    control = MPI_COMM_NULL;
+    mpi_ended = mpi_up;
     mpi_up = false;
 }
 
@@ -605,6 +781,8 @@ static int exit_status = -1;
 static void at_exit(int status, void *unused) {
     (void)unused;
     exit_status = status;
+    if (gave_up && mpi_up && !ending && status == 0)
+        meet_the_others(); // who may still be checked wait for it
     if (!front_on || ending || status != 0)
         return;
     judge_enter(judge, thread_number());
@@ -615,10 +793,50 @@ static void at_exit(int status, void *unused) {
                kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
 }
 
-/* Before the constructors of C++ objects, whose destructors run before it then. */
+/* It must run behind the destructors of the program's C++ objects, which may still
+ * release. */
+#ifdef FRONT_LINKED
+/* What is registered first runs last. */
 __attribute__((constructor(102))) static void watch_exit(void) {
     on_exit(at_exit, NULL);
 }
+#else
+/* What a library registers before the program starts would run too late, when the
+ * libraries have ended. So the way into the program is taken: its main and what the
+ * loader wants to be called at the end. */
+static int (*program)(int, char **, char **);
+static void (*loader_ends)(void);
+
+static void note_status(int status, void *unused) {
+    (void)unused;
+    exit_status = status;
+}
+
+static int run_program(int argc, char **argv, char **environment) {
+    on_exit(note_status, NULL);
+    return program(argc, argv, environment);
+}
+
+static void libraries_end(void) {
+    at_exit(exit_status, NULL);
+    if (loader_ends)
+        loader_ends();
+}
+
+__attribute__((visibility("default"))) int
+__libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+                  void (*begins)(void), void (*ends)(void), void (*loader)(void),
+                  void *stack);
+int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+                      void (*begins)(void), void (*ends)(void), void (*loader)(void),
+                      void *stack) {
+    __typeof__(&__libc_start_main) below =
+        (__typeof__(&__libc_start_main))dlsym(RTLD_NEXT, "__libc_start_main");
+    program = main;
+    loader_ends = loader;
+    return below(run_program, argc, argv, begins, ends, libraries_end, stack);
+}
+#endif
 
 static void print_shared(bool failed, const char *title, const char *hint) {
     bool any = false;

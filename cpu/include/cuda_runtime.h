@@ -6,7 +6,8 @@
  * signatures are those that NVIDIA publishes, so a program that keeps to these calls
  * compiles unchanged against this header and against the CUDA Toolkit. "Device memory" is
  * host memory here, set apart from the rest; a stream is a queue that every wait
- * advances.
+ * advances. What device memory, a stream, an event and a kernel are stands in
+ * common/cuda.md.
  *
  * The rules in the comments come from the manual "CUDA Runtime API"; each group names the
  * page. Unless a comment says otherwise, a call returns cudaSuccess, sizes are in bytes,
@@ -62,6 +63,7 @@ enum cudaError {
     cudaErrorStartupFailure = 127,
     cudaErrorInvalidKernelImage = 200,
     cudaErrorDeviceUninitialized = 201,
+    cudaErrorMapBufferObjectFailed = 205,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
     cudaErrorDeviceAlreadyInUse = 216,
@@ -172,6 +174,14 @@ enum cudaDeviceAttr {
     cudaDevAttrGPUDirectRDMASupported = 116
 };
 
+/* What cudaDeviceGetP2PAttribute tells of a pair of devices. */
+enum cudaDeviceP2PAttr {
+    cudaDevP2PAttrPerformanceRank = 1,
+    cudaDevP2PAttrAccessSupported = 2,
+    cudaDevP2PAttrNativeAtomicSupported = 3,
+    cudaDevP2PAttrCudaArrayAccessSupported = 4
+};
+
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0,
     cudaStreamCaptureStatusActive = 1,
@@ -199,6 +209,8 @@ enum cudaGraphInstantiateFlags {
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
 #define cudaMemAttachSingle 0x04
+#define cudaIpcMemLazyEnablePeerAccess 0x01
+#define CUDA_IPC_HANDLE_SIZE 64
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
 #define cudaEventDefault 0x00
@@ -223,6 +235,12 @@ typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
  * CUDA Runtime API, Stream synchronization behavior. */
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
+
+/* What one process hands to another so that it can open the memory. Made of plain bytes:
+ * MPI may carry it. */
+typedef struct cudaIpcMemHandle_st {
+    char reserved[CUDA_IPC_HANDLE_SIZE];
+} cudaIpcMemHandle_t;
 
 typedef struct CUuuid_st {
     char bytes[16];
@@ -314,7 +332,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
  * cudaErrorInvalidDevice. */
 
 /* Writes the number of devices: those in CUDA_VISIBLE_DEVICES if it is set, else
- * CPU_DEVICES, else one for each rank on this host (4 without MPI). None: writes 0 and
+ * CPU_DEVICES, else one for each rank on this node (4 without MPI). None: writes 0 and
  * returns cudaErrorNoDevice. */
 cudaError_t cudaGetDeviceCount(int *count);
 
@@ -365,6 +383,34 @@ cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags);
 
 /* Takes that back. Not enabled: cudaErrorPeerAccessNotEnabled. */
 cudaError_t cudaDeviceDisablePeerAccess(int peerDevice);
+
+/* Writes one attribute of the way from `srcDevice` to `dstDevice`: whether peer access is
+ * supported, whether atomics are, and the rank of its performance among the ways that
+ * there are (here all are alike: 0). Twice the same device, or none:
+ * cudaErrorInvalidDevice; an attribute that does not exist: cudaErrorInvalidValue. */
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr,
+                                      int srcDevice, int dstDevice);
+
+/* ---------------------------------------------------------------- other processes
+ * CUDA Runtime API, Device Management: memory of one process that others of the same
+ * machine open, and use as if it were theirs. */
+
+/* Writes a handle of the allocation that `devPtr` lies in, for other processes. It may be
+ * asked for more than once, and needs not be given back. Memory that cudaMalloc did not
+ * give, or that was opened from a handle: cudaErrorInvalidValue. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr);
+
+/* Writes an address at which the current device can use the memory that another process
+ * made `handle` of; `flags` is cudaIpcMemLazyEnablePeerAccess. A handle that is open here
+ * already gives the same address, to be closed once more. Handles that this process made
+ * itself: cudaErrorDeviceUninitialized. Memory that was freed, or whose process has ended
+ * or is on another host, and bytes that are no handle: cudaErrorInvalidValue. */
+cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle,
+                                 unsigned int flags);
+
+/* Gives up what cudaIpcOpenMemHandle gave. The process that it belongs to should free it
+ * only after that. Any other address: cudaErrorInvalidValue. */
+cudaError_t cudaIpcCloseMemHandle(void *devPtr);
 
 /* ---------------------------------------------------------------- memory
  * CUDA Runtime API, Memory Management. No room: cudaErrorMemoryAllocation. */

@@ -9,7 +9,8 @@
  * Unless a comment says otherwise, a call returns ncclSuccess; a null or wrong argument
  * gives ncclInvalidArgument, a call that is right but not allowed here and now gives
  * ncclInvalidUsage, and ncclGetLastError then says in words what was wrong. Counts are in
- * elements, not bytes.
+ * elements, not bytes. Buffers are device memory, and calls that move data are queued on
+ * a stream: common/cuda.md says what these are.
  */
 #ifndef NCCL_H_
 #define NCCL_H_
@@ -185,7 +186,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 
 /* Gives the communicator up; finalizes it first where that was not done. Returns when all
- * its ranks on this host have given it up too: finalized, destroyed or aborted it (inside
+ * its ranks on this node have given it up too: finalized, destroyed or aborted it (inside
  * a group at once). NCCL User Guide, "Communicator Creation and Management Functions":
  * an intra-node collective call. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);

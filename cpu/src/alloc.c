@@ -42,7 +42,8 @@ static cudaError_t release(void *pointer, bool pinned) {
     if (!pointer)
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || (memory->kind == MEMORY_PINNED) != pinned)
+    if (!memory || memory->user != pointer || memory->opened ||
+        (memory->kind == MEMORY_PINNED) != pinned)
         return cudaErrorInvalidValue;
     if (capture_forbids())
         return cudaErrorStreamCaptureUnsupported;
@@ -75,7 +76,10 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
     if (!pointer || !stream)
         return cuda_error(pointer ? cudaErrorInvalidResourceHandle
                                   : cudaErrorInvalidValue);
-    return cuda_error(device_allocate(pointer, bytes, MEMORY_DEVICE));
+    cudaError_t error = device_allocate(pointer, bytes, MEMORY_DEVICE);
+    if (*pointer)
+        memory_find(*pointer)->closed = true;
+    return cuda_error(error);
 }
 
 struct free_op {
@@ -105,7 +109,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
     if (!pointer)
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || memory->kind == MEMORY_PINNED)
+    if (!memory || memory->user != pointer || memory->opened ||
+        memory->kind == MEMORY_PINNED)
         return cuda_error(cudaErrorInvalidValue);
     struct free_op of = {.pointer = pointer};
     op_enqueue(another_free(&of.op), stream);

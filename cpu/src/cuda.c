@@ -59,6 +59,8 @@ static bool on_host(const struct memory *memory) {
 static enum clock_way way_of(const struct memory *to, const struct memory *from) {
     if (on_host(to) || on_host(from))
         return WAY_HOST;
+    if (!to->opened != !from->opened) // one of them is another process's
+        return WAY_PEER;
     if (to->device == from->device)
         return WAY_WITHIN;
     return device_reaches(to->device, from->device) ? WAY_PEER : WAY_STAGED;
@@ -283,7 +285,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = stream->device;
-    wait_for(stream_end(stream));
+    wait_for_stream(stream);
     return cuda_error(device_broken(device));
 }
 
@@ -294,7 +296,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = stream->device;
-    if (!poll_for(stream_end(stream)))
+    if (!poll_for_stream(stream))
         return cudaErrorNotReady;
     return cuda_error(device_broken(device));
 }

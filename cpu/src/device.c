@@ -84,6 +84,7 @@ static const struct {
     ERROR(cudaErrorStartupFailure, "startup failure in cuda runtime"),
     ERROR(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
     ERROR(cudaErrorDeviceUninitialized, "invalid device context"),
+    ERROR(cudaErrorMapBufferObjectFailed, "mapping of buffer object failed"),
     ERROR(cudaErrorNoKernelImageForDevice,
           "no kernel image is available for execution on the device"),
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
@@ -483,5 +484,23 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     if (!peers[current_device][peer])
         return cuda_error(cudaErrorPeerAccessNotEnabled);
     peers[current_device][peer] = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute,
+                                      int from, int to) {
+    CUDA_CALL;
+    if (!value)
+        return cuda_error(cudaErrorInvalidValue);
+    if (device_check(from) != cudaSuccess || device_check(to) != cudaSuccess ||
+        from == to)
+        return cuda_error(cudaErrorInvalidDevice);
+    switch (attribute) {
+    case cudaDevP2PAttrPerformanceRank: *value = 0; break;
+    case cudaDevP2PAttrAccessSupported:
+    case cudaDevP2PAttrNativeAtomicSupported:
+    case cudaDevP2PAttrCudaArrayAccessSupported: *value = 1; break;
+    default: return cuda_error(cudaErrorInvalidValue);
+    }
     return cudaSuccess;
 }

@@ -20,6 +20,9 @@ void standin_host_blocks(int begins);
 /* Whether MPI_Finalize leaves MPI as it is, because a communicator of NCCL still needs
  * it. */
 bool standin_keeps_mpi(void);
+/* Processes are about to meet: starts MPI, if a launcher has started them and the program
+ * leaves MPI out. */
+void standin_needs_mpi(void);
 #pragma GCC visibility pop
 
 #endif

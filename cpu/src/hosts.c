@@ -1,226 +1,67 @@
 /*
- * hosts.c has how MPI's calls bring the modelled times of the ranks' hosts together.
+ * hosts.c has the hosts, and several of them on one machine.
  *
- * Beside each message of the program goes one with its sender's time, and beside each
- * collective call one of the same kind: who gets data from others is not earlier than
- * they were. So nobody waits for anybody whom the program does not wait for. The messages
- * go on communicators of their own, one for each of the program's.
- *
- * Left out: one-sided communication, files, intercommunicators, what is probed.
+ * CPU_HOSTS=2 divides the ranks of a machine among so many pretended hosts: in blocks,
+ * the first ones to the first host; with CPU_HOSTS=2:cyclic in turn. Each has a name and
+ * devices of its own; MPI_Get_processor_name and MPI_Comm_split_type tell the program.
  */
+#define _GNU_SOURCE
 #include "hosts.h"
 
-#include "base.h"
-#include "clock.h"
+#include <unistd.h>
 
-static int key = MPI_KEYVAL_INVALID; // of a communicator: its shadow
+static int hosts_here = 1, mine;
+static char name[64];
 
-static int forget(MPI_Comm comm, int unused, void *shadow, void *state) {
-    (void)comm;
-    (void)unused;
-    (void)state;
-    PMPI_Comm_free(shadow);
-    free(shadow);
+const char *hosts_name(void) {
+    if (!name[0]) {
+        gethostname(name, sizeof name - 1);
+        name[strcspn(name, ".")] = '\0';
+    }
+    return name;
+}
+
+void hosts_find(void) {
+    MPI_Comm machine;
+    int rank, nranks;
+    const char *asked = getenv("CPU_HOSTS");
+    hosts_name();
+    if (!asked || atoi(asked) < 2)
+        return;
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                         &machine);
+    PMPI_Comm_rank(machine, &rank);
+    PMPI_Comm_size(machine, &nranks);
+    PMPI_Comm_free(&machine);
+    hosts_here = atoi(asked) < nranks ? atoi(asked) : nranks;
+    if (hosts_here == 1)
+        return;
+    bool in_turn = strcmp(asked + strspn(asked, "0123456789"), ":cyclic") == 0;
+    mine = in_turn ? rank % hosts_here : (int)((long)rank * hosts_here / nranks);
+    size_t length = strlen(name), room = 24;
+    length = length < room ? length : room;
+    snprintf(name + length, sizeof name - length, "-%d", mine);
+}
+
+int hosts_split(MPI_Comm comm, int key, MPI_Info info, MPI_Comm *out) {
+    int result = PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, info, out);
+    if (result != MPI_SUCCESS || hosts_here == 1 || *out == MPI_COMM_NULL)
+        return result;
+    MPI_Comm machine = *out;
+    result = PMPI_Comm_split(machine, mine, key, out);
+    PMPI_Comm_free(&machine);
+    return result;
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
+    return type == MPI_COMM_TYPE_SHARED
+               ? hosts_split(comm, key, info, out)
+               : PMPI_Comm_split_type(comm, type, key, info, out);
+}
+
+int MPI_Get_processor_name(char *out, int *length) {
+    if (hosts_here == 1)
+        return PMPI_Get_processor_name(out, length);
+    *length = snprintf(out, MPI_MAX_PROCESSOR_NAME, "%s", name);
     return MPI_SUCCESS;
-}
-
-static bool is_inter(MPI_Comm comm) {
-    int inter = 0;
-    PMPI_Comm_test_inter(comm, &inter);
-    return inter;
-}
-
-void standin_mpi_made(MPI_Comm comm) {
-    if (!clock_on || key == MPI_KEYVAL_INVALID || comm == MPI_COMM_NULL || is_inter(comm))
-        return;
-    MPI_Comm *shadow = must_alloc(sizeof *shadow);
-    PMPI_Comm_dup(comm, shadow);
-    PMPI_Comm_set_attr(comm, key, shadow);
-}
-
-void hosts_open(void) {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL);
-    standin_mpi_made(MPI_COMM_WORLD);
-}
-
-static bool shadow_of(MPI_Comm comm, MPI_Comm *out) {
-    MPI_Comm *shadow;
-    int found = 0;
-    if (!clock_on || key == MPI_KEYVAL_INVALID || comm == MPI_COMM_NULL)
-        return false;
-    PMPI_Comm_get_attr(comm, key, (void *)&shadow, &found);
-    if (found)
-        *out = *shadow;
-    return found;
-}
-
-/* --- Times that are under way ----------------------------------------------------- */
-
-struct time { // of this rank, or of another
-    struct time *next;
-    MPI_Request request;
-    double mine, theirs;
-    MPI_Request of; // the program's request that it goes with
-    double cost;
-};
-static struct time *sent, *awaited;
-
-static void collect(void) {
-    for (struct time **at = &sent; *at;) {
-        struct time *time = *at;
-        int done;
-        PMPI_Test(&time->request, &done, MPI_STATUS_IGNORE);
-        if (!done) {
-            at = &time->next;
-            continue;
-        }
-        *at = time->next;
-        free(time);
-    }
-}
-
-void hosts_close(void) {
-    if (!clock_on || key == MPI_KEYVAL_INVALID)
-        return;
-    LOCKED;
-    collect();
-    key = MPI_KEYVAL_INVALID; // what MPI_Finalize frees, it frees by itself
-}
-
-static void reached(double theirs, double cost) {
-    LOCKED;
-    clock_host_spends(cost);
-    if (theirs + cost > clock_host())
-        clock_host_spends(theirs + cost - clock_host());
-}
-
-/* --- Messages --------------------------------------------------------------------- */
-
-void standin_mpi_sends(int dest, int tag, MPI_Comm comm) {
-    MPI_Comm shadow;
-    if (dest < 0 || !shadow_of(comm, &shadow))
-        return;
-    LOCKED;
-    collect();
-    clock_host_spends(clock_mpi(2));
-    struct time *time = must_alloc(sizeof *time);
-    time->mine = clock_host();
-    PMPI_Isend(&time->mine, 1, MPI_DOUBLE, dest, tag, shadow, &time->request);
-    time->next = sent;
-    sent = time;
-}
-
-static struct time *await(MPI_Request of, double cost) {
-    struct time *time = must_alloc(sizeof *time);
-    time->of = of;
-    time->cost = cost;
-    time->next = awaited;
-    awaited = time;
-    return time;
-}
-
-static struct time *post(int source, int tag, MPI_Comm comm, MPI_Request of) {
-    MPI_Comm shadow;
-    if (source == MPI_PROC_NULL || !shadow_of(comm, &shadow))
-        return NULL;
-    struct time *time = await(of, 0);
-    PMPI_Irecv(&time->theirs, 1, MPI_DOUBLE, source, tag, shadow, &time->request);
-    return time;
-}
-
-/* Its message, or call, has come: so has, or will soon, what goes with it. */
-static void take(MPI_Request of) {
-    struct time *time;
-    {
-        LOCKED;
-        struct time **at = &awaited;
-        while (*at && (*at)->of != of)
-            at = &(*at)->next;
-        time = *at;
-        if (!time)
-            return;
-        *at = time->next;
-    }
-    PMPI_Wait(&time->request, MPI_STATUS_IGNORE);
-    reached(time->theirs, time->cost);
-    free(time);
-}
-
-/* A blocking receive gets a request of its own kind, by which it is found again. */
-void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request) {
-    if (!clock_on)
-        return;
-    if (*request != MPI_REQUEST_NULL) {
-        take(*request);
-        return;
-    }
-    LOCKED;
-    struct time *time = post(source, tag, comm, MPI_REQUEST_NULL);
-    if (time)
-        *request = time->of = time->request;
-}
-
-void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request) {
-    if (!clock_on)
-        return;
-    LOCKED;
-    post(source, tag, comm, request);
-}
-
-/* --- Collective calls ------------------------------------------------------------- */
-
-static double cost_of(MPI_Comm comm) {
-    int n;
-    PMPI_Comm_size(comm, &n);
-    LOCKED;
-    return clock_mpi(n);
-}
-
-void standin_mpi_meets(MPI_Comm comm, int way, int root) {
-    if (!clock_on || comm == MPI_COMM_NULL || is_inter(comm))
-        return;
-    double cost = cost_of(comm), theirs = clock_host(), mine = theirs;
-    if (way == MEET_FROM_ROOT)
-        PMPI_Bcast(&theirs, 1, MPI_DOUBLE, root, comm);
-    else if (way == MEET_AT_ROOT)
-        PMPI_Reduce(&mine, &theirs, 1, MPI_DOUBLE, MPI_MAX, root, comm);
-    else
-        PMPI_Allreduce(&mine, &theirs, 1, MPI_DOUBLE, MPI_MAX, comm);
-    reached(theirs, cost);
-}
-
-void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request) {
-    if (!clock_on || comm == MPI_COMM_NULL || is_inter(comm))
-        return;
-    double cost = cost_of(comm);
-    LOCKED;
-    struct time *time = await(request, cost);
-    time->mine = time->theirs = clock_host();
-    if (way == MEET_FROM_ROOT)
-        PMPI_Ibcast(&time->theirs, 1, MPI_DOUBLE, root, comm, &time->request);
-    else if (way == MEET_AT_ROOT)
-        PMPI_Ireduce(&time->mine, &time->theirs, 1, MPI_DOUBLE, MPI_MAX, root, comm,
-                     &time->request);
-    else
-        PMPI_Iallreduce(&time->mine, &time->theirs, 1, MPI_DOUBLE, MPI_MAX, comm,
-                        &time->request);
-}
-
-/* --- Requests --------------------------------------------------------------------- */
-
-void *standin_mpi_notes(int n, const MPI_Request *requests) {
-    if (!clock_on || n <= 0)
-        return NULL;
-    MPI_Request *before = must_alloc((size_t)n * sizeof *before);
-    memcpy(before, requests, (size_t)n * sizeof *before);
-    return before;
-}
-
-/* Those that have ended are MPI_REQUEST_NULL now. */
-void standin_mpi_ended(void *notes, int n, const MPI_Request *requests) {
-    MPI_Request *before = notes;
-    for (int i = 0; before && i < n; i++)
-        if (before[i] != MPI_REQUEST_NULL && requests[i] == MPI_REQUEST_NULL)
-            take(before[i]);
-    free(before);
 }

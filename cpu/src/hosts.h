@@ -1,27 +1,18 @@
-/* hosts.h: how MPI's calls bring the modelled times of the ranks' hosts together. */
+/* hosts.h: which ranks share a host. */
 #ifndef CPU_HOSTS_H
 #define CPU_HOSTS_H
 
+#include "base.h"
+
 #pragma GCC visibility push(default)
 #include <mpi.h>
-
-/* For whoever stands in front of the library, and sees the program's calls of MPI. All of
- * them do nothing where no clock is modelled. */
-enum { MEET_ALL, MEET_FROM_ROOT, MEET_AT_ROOT };
-void standin_mpi_meets(MPI_Comm comm, int way, int root); // before a collective call
-void standin_mpi_sends(int dest, int tag, MPI_Comm comm); // before a send
-/* Round a call that receives: before it with a new request, behind it with the same. */
-void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request);
-/* Behind calls that return a request: of a collective, of a receive. */
-void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request);
-void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request);
-/* Round a call that ends requests, or asks whether they have ended. */
-void *standin_mpi_notes(int n, const MPI_Request *requests);
-void standin_mpi_ended(void *notes, int n, const MPI_Request *requests);
-void standin_mpi_made(MPI_Comm comm); // behind a call that made a communicator
 #pragma GCC visibility pop
 
-void hosts_open(void); // MPI is there; all ranks of MPI_COMM_WORLD call it
-void hosts_close(void);
+const char *hosts_name(void); // of this process's host
+/* The ranks of `comm` that are on this rank's host, in the order of their keys; all ranks
+ * of `comm` call it. */
+int hosts_split(MPI_Comm comm, int key, MPI_Info info, MPI_Comm *out);
+/* MPI has started: all ranks of MPI_COMM_WORLD call it. */
+void hosts_find(void);
 
 #endif

@@ -5,6 +5,7 @@
  * its particulars, and when all are there it answers all of them.
  * NCCL User Guide, "Creating a Communicator", "Communicator Creation and Management".
  */
+#include "hosts.h"
 #include "meet.h"
 
 #include "carry.h"
@@ -239,7 +240,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
                                            " ended");
     struct join join = {
         .id = unique.number, .rank = rank, .nranks = nranks, .time = clock_host()};
-    snprintf(join.host, sizeof join.host, "%.31s", wire_host());
+    snprintf(join.host, sizeof join.host, "%.31s", hosts_name());
     device_bus_id(comm->device, join.bus_id);
     struct joining *mine = must_alloc(sizeof *mine);
     *mine = (struct joining){comm, unique.number, rank, joining};

@@ -6,6 +6,9 @@
  * managed memory has both addresses for the same bytes.
  *
  * Small allocations share an arena: a process may have some 65,000 mappings only.
+ *
+ * What other processes may open lies in a file without a name, mapped where the shadow
+ * was before; in an arena over the pages that are the allocation's own.
  */
 #define _GNU_SOURCE
 #include "memory.h"
@@ -61,8 +64,10 @@ struct mapping {
     int file; // that both map; -1: none
 };
 
+/* Memory that is there when it is first touched. */
+static const int apart = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
 static bool map(struct mapping *out, size_t bytes, bool host_too) {
-    const int apart = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *user = MAP_FAILED, *inner = MAP_FAILED;
     int file = -1;
     if (!host_too) {
@@ -147,11 +152,44 @@ static bool find_room(size_t mapped, bool host_too, struct mapping *out, int *nu
     return false;
 }
 
+/* What the allocations of each device take. */
+static size_t *device_bytes;
+static int ndevices;
+
+static void count(const struct memory *memory, bool comes) {
+    if (memory->kind == MEMORY_PINNED || memory->opened)
+        return; // another's are counted there
+    while (ndevices <= memory->device) {
+        device_bytes =
+            must_grow(device_bytes, (size_t)(ndevices + 1) * sizeof *device_bytes);
+        device_bytes[ndevices++] = 0;
+    }
+    device_bytes[memory->device] += comes ? memory->mapped : -memory->mapped;
+}
+
 /* --- Coming and going ------------------------------------------------------------- */
 
-struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
+static size_t in_pages(size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t mapped = (bytes + page - 1) / page * page;
+    return (bytes + page - 1) / page * page;
+}
+
+static struct memory *enter(struct memory new) {
+    if (used == capacity) {
+        capacity = capacity ? 2 * capacity : 64;
+        table = must_grow(table, capacity * sizeof *table);
+    }
+    struct memory *memory = must_alloc(sizeof *memory);
+    *memory = new;
+    size_t at = position_of(new.user);
+    memmove(table + at + 1, table + at, (used - at) * sizeof *table);
+    table[at] = memory;
+    used++;
+    return memory;
+}
+
+struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
+    size_t mapped = in_pages(bytes);
     bool host_too = kind != MEMORY_DEVICE;
     struct mapping place;
     int arena = -1;
@@ -165,22 +203,15 @@ struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
         if (!host_too && mapped >= HUGE_PAGE)
             madvise(place.shadow, mapped, MADV_HUGEPAGE);
     }
-    if (used == capacity) {
-        capacity = capacity ? 2 * capacity : 64;
-        table = must_grow(table, capacity * sizeof *table);
-    }
-    struct memory *memory = must_alloc(sizeof *memory);
-    *memory = (struct memory){.user = place.user,
-                              .shadow = place.shadow,
-                              .bytes = bytes,
-                              .mapped = mapped,
-                              .kind = kind,
-                              .device = device,
-                              .arena = arena};
-    size_t at = position_of(place.user);
-    memmove(table + at + 1, table + at, (used - at) * sizeof *table);
-    table[at] = memory;
-    used++;
+    struct memory *memory = enter((struct memory){.user = place.user,
+                                                  .shadow = place.shadow,
+                                                  .bytes = bytes,
+                                                  .mapped = mapped,
+                                                  .kind = kind,
+                                                  .device = device,
+                                                  .arena = arena,
+                                                  .file = -1});
+    count(memory, true);
     if (kind == MEMORY_DEVICE)
         memset(memory->shadow, 0xff, bytes);
     return memory;
@@ -190,6 +221,7 @@ static void unmap(struct memory *memory) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
     used--;
+    count(memory, false);
     if (memory->arena < 0) {
         munmap(memory->user, memory->mapped);
         munmap(memory->shadow, memory->mapped);
@@ -197,14 +229,21 @@ static void unmap(struct memory *memory) {
         const struct arena *arena = &arenas[memory->arena];
         fallocate(arena->map.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   memory->user - arena->map.user, (off_t)memory->mapped);
-    } else {
+    } else if (!memory->moved) {
         madvise(memory->shadow, memory->mapped, MADV_DONTNEED);
+    } else if (mmap(memory->shadow, memory->mapped, PROT_READ | PROT_WRITE,
+                    apart | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        fail("no room to take memory back that other processes could open");
     }
     free(memory);
 }
 
 void memory_destroy(struct memory *memory) {
     memory->freed = true;
+    // Who has opened it keeps the file; nobody else can open it any more.
+    if (memory->file >= 0)
+        close(memory->file);
+    memory->file = -1;
     if (memory->pins == 0)
         unmap(memory);
 }
@@ -218,12 +257,67 @@ void memory_unpin(struct memory *memory) {
         unmap(memory);
 }
 
-size_t memory_used(int device) {
-    size_t bytes = 0;
+/* --- Other processes -------------------------------------------------------------- */
+
+/* The address stays, so what is under way is not disturbed: whoever reads the bytes
+ * meanwhile finds them here or there. */
+bool memory_share(struct memory *memory) {
+    size_t bytes = memory->mapped, at = 0;
+    int file = memfd_create("nccl-cpu-shared", MFD_CLOEXEC);
+    if (file < 0)
+        return false;
+    bool there = ftruncate(file, (off_t)bytes) == 0;
+    while (there && at < bytes) {
+        ssize_t written = pwrite(file, memory->shadow + at, bytes - at, (off_t)at);
+        there = written > 0;
+        at += there ? (size_t)written : 0;
+    }
+    if (!there || mmap(memory->shadow, bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+        close(file);
+        return false;
+    }
+    if (bytes >= HUGE_PAGE)
+        madvise(memory->shadow, bytes, MADV_HUGEPAGE);
+    memory->moved = true;
+    memory->file = file;
+    return true;
+}
+
+struct memory *memory_open(int file, size_t bytes, int device, uint64_t key) {
+    size_t mapped = in_pages(bytes);
+    void *user = mmap(NULL, mapped, PROT_NONE, apart, -1, 0);
+    void *inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (user != MAP_FAILED && inner != MAP_FAILED)
+        return enter((struct memory){.user = user,
+                                     .shadow = inner,
+                                     .bytes = bytes,
+                                     .mapped = mapped,
+                                     .kind = MEMORY_DEVICE,
+                                     .device = device,
+                                     .arena = -1,
+                                     .file = -1,
+                                     .opened = 1,
+                                     .key = key});
+    if (user != MAP_FAILED)
+        munmap(user, mapped);
+    if (inner != MAP_FAILED)
+        munmap(inner, mapped);
+    return NULL;
+}
+
+struct memory *memory_opened(uint64_t key, int device) {
     for (size_t i = 0; i < used; i++)
-        if (table[i]->device == device && table[i]->kind != MEMORY_PINNED)
-            bytes += table[i]->mapped;
-    return bytes;
+        if (table[i]->opened && !table[i]->freed && table[i]->key == key &&
+            table[i]->device == device)
+            return table[i];
+    return NULL;
+}
+
+/* --- All of a kind ---------------------------------------------------------------- */
+
+size_t memory_used(int device) {
+    return device < ndevices ? device_bytes[device] : 0;
 }
 
 void memory_reset_device(int device) {

@@ -13,9 +13,14 @@ struct memory {
     size_t bytes, mapped;
     enum memory_kind kind;
     int device;
-    unsigned pins; // transfers that still use it
-    bool freed;    // by the program; goes with the last pin
-    int arena;     // that it is part of; -1: none
+    unsigned pins;   // transfers that still use it
+    bool freed;      // by the program; goes with the last pin
+    int arena;       // that it is part of; -1: none
+    bool closed;     // to other processes: cudaMallocAsync, ncclMemAlloc
+    bool moved;      // into a file of its own, for other processes to open
+    int file;        // which; -1: none, or none any more
+    unsigned opened; // how often, if it is another process's; 0: it is our own
+    uint64_t key;    // of what was opened: tells it from all else
 };
 
 /* NULL: no room. Fresh device memory is all ones: no number of any float type. */
@@ -28,11 +33,23 @@ struct memory *memory_range(const void *start, size_t bytes);
 /* Where this library may touch what the program calls `address`. */
 void *shadow(const void *address);
 
+/* Other processes can open it from now on: `file` has its bytes. False: no room. */
+bool memory_share(struct memory *memory);
+/* What another process has shared, opened once; NULL: no room. The file may be closed. */
+struct memory *memory_open(int file, size_t bytes, int device, uint64_t key);
+struct memory *memory_opened(uint64_t key, int device); // NULL: not open
+
+/* For whoever stands in front of the library: how large the memory is that was opened at
+ * this address; 0: none was. */
+#pragma GCC visibility push(default)
+size_t standin_opened_bytes(const void *pointer);
+#pragma GCC visibility pop
+
 /* As long as it is pinned it stays mapped, even if it is freed. */
 void memory_pin(struct memory *memory);
 void memory_unpin(struct memory *memory);
 
-size_t memory_used(int device);       // bytes
+size_t memory_used(int device);       // bytes of its own
 void memory_reset_device(int device); // frees all of it
 
 #endif

@@ -3,6 +3,7 @@
  * queued; it happens when a wait advances the stream.
  * NCCL User Guide, "NCCL API", "Group Calls", "Fault Tolerance".
  */
+#include "hosts.h"
 #include "capture.h"
 #include "carry.h"
 #include "device.h"
@@ -725,6 +726,7 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     if (error != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "ncclMemAlloc: %s",
                           cudaGetErrorString(error));
+    memory_find(*pointer)->closed = true;
     return ncclSuccess;
 }
 
@@ -886,7 +888,7 @@ static ncclResult_t collective(int kind, const char *name, const void *sendbuff,
             fail("rank %d on %s: %s comes after MPI_Finalize. The real NCCL would go on; "
                  "here"
                  " MPI carries its calls.",
-                 wire_world, wire_host(), name);
+                 wire_world, hosts_name(), name);
     struct stream *stream = stream_of(handle, comm->device);
     if (!stream)
         result = nccl_error(ncclInvalidArgument, "%s: stream is not a stream", name);

@@ -377,16 +377,6 @@ void wait_until(bool (*there)(const void *argument), const void *argument) {
     }
 }
 
-static bool passed_there(const void *mark) {
-    return passed(*(const struct mark *)mark);
-}
-
-void wait_for(struct mark mark) {
-    wait_until(passed_there, &mark);
-    if (clock_on)
-        clock_host_until(time_of(mark));
-}
-
 bool poll_until(bool (*there)(const void *argument), const void *argument) {
     helper_looked();
     advance();
@@ -398,21 +388,82 @@ bool poll_until(bool (*there)(const void *argument), const void *argument) {
     return false;
 }
 
-/* By the modelled clock it is there when the host's time has come to its end. That can
- * only be known when it has really happened. How often the program asks before that must
- * not matter, and so costs nothing; and it shall not ask often. */
-static bool poll_modelled(struct mark mark) {
+/* What is in a stream now; of the default stream, also what it would come after. */
+struct marks {
+    struct mark *at;
+    int n;
+};
+
+static struct marks content_of(const struct stream *stream) {
+    struct marks marks = {must_alloc((size_t)nstreams * sizeof *marks.at), 0};
+    for (int s = 0; s < nstreams; s++)
+        if (streams[s] == stream ||
+            (stream->legacy && streams[s] && streams[s]->blocking &&
+             streams[s]->device == stream->device))
+            marks.at[marks.n++] = stream_end(streams[s]);
+    return marks;
+}
+
+static bool all_passed(const void *argument) {
+    const struct marks *marks = argument;
+    for (int i = 0; i < marks->n; i++)
+        if (!passed(marks->at[i]))
+            return false;
+    return true;
+}
+
+/* By the modelled clock. */
+static double end_of(const struct marks *marks) {
+    double last = 0;
+    for (int i = 0; i < marks->n; i++) {
+        double end = time_of(marks->at[i]);
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+/* By the modelled clock they are there when the host's time has come to their end. That
+ * can only be known when it has really happened. How often the program asks before that
+ * must not matter, and so costs nothing; and it shall not ask often. */
+static bool poll_modelled(const struct marks *marks) {
     const double patience = 0.1;
-    for (double since = now(); !poll_until(passed_there, &mark);)
+    for (double since = now(); !poll_until(all_passed, marks);)
         if (now() - since > patience)
             return false;
-    double end = time_of(mark);
+    double end = end_of(marks);
     if (end <= clock_host())
         return true;
     clock_host_polls(end);
     return false;
 }
 
+static void wait_marks(const struct marks *marks) {
+    wait_until(all_passed, marks);
+    if (clock_on)
+        clock_host_until(end_of(marks));
+}
+
+static bool poll_marks(const struct marks *marks) {
+    return clock_on ? poll_modelled(marks) : poll_until(all_passed, marks);
+}
+
+void wait_for(struct mark mark) {
+    wait_marks(&(struct marks){&mark, 1});
+}
+
 bool poll_for(struct mark mark) {
-    return clock_on ? poll_modelled(mark) : poll_until(passed_there, &mark);
+    return poll_marks(&(struct marks){&mark, 1});
+}
+
+void wait_for_stream(const struct stream *stream) {
+    struct marks marks = content_of(stream);
+    wait_marks(&marks);
+    free(marks.at);
+}
+
+bool poll_for_stream(const struct stream *stream) {
+    struct marks marks = content_of(stream);
+    bool there = poll_marks(&marks);
+    free(marks.at);
+    return there;
 }

@@ -92,5 +92,8 @@ void wait_for(struct mark mark);
 /* One look, for a query, which may be asked again and again. */
 bool poll_until(bool (*there)(const void *argument), const void *argument);
 bool poll_for(struct mark mark);
+/* For what is in the stream now; the default stream waits for the blocking ones, too. */
+void wait_for_stream(const struct stream *stream);
+bool poll_for_stream(const struct stream *stream);
 
 #endif

@@ -8,6 +8,7 @@
 #include "helper.h"
 #include "hosts.h"
 #include "meet.h"
+#include "travel.h"
 
 static bool ours; // MPI was started here, for a program that does not
 static bool settled, over;
@@ -31,13 +32,14 @@ static void settle(void) {
     PMPI_Query_thread(&level);
     helper_allow(level == MPI_THREAD_MULTIPLE);
     fail_everywhere = abort_job;
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    hosts_find();
+    hosts_split(MPI_COMM_WORLD, 0, MPI_INFO_NULL, &host);
     PMPI_Comm_size(host, &ranks);
     PMPI_Comm_free(&host);
     device_ranks_on_host(ranks);
     wire_open();
     if (clock_on)
-        hosts_open();
+        travel_open();
 }
 
 static int start_mpi(int *argc, char ***argv, int *provided) {
@@ -84,7 +86,7 @@ int MPI_Abort(MPI_Comm comm, int code) {
 
 static int end_mpi(void) {
     LOCKED;
-    hosts_close();
+    travel_close();
     wire_close();
     over = true;
     return PMPI_Finalize();
@@ -142,7 +144,7 @@ static bool number(int *world) {
 }
 
 /* Processes are about to meet. A program that leaves MPI out gets it all the same. */
-static void need_mpi(void) {
+void standin_needs_mpi(void) {
     int started, ended, level;
     if (settled)
         return;
@@ -174,7 +176,7 @@ __attribute__((destructor)) static void end(void) {
 
 __attribute__((constructor)) static void start(void) {
     clock_start(launched_rank() <= 0);
-    wire_start = need_mpi;
+    wire_start = standin_needs_mpi;
     wire_number = number;
     carry_start();
     meet_start();

@@ -8,6 +8,8 @@
  */
 #include "wire.h"
 
+#include "hosts.h"
+
 #include "queue.h"
 
 #include <unistd.h>
@@ -19,7 +21,6 @@ bool (*wire_number)(int *world);
 static bool open, closed;
 static MPI_Comm messages, blocks;
 static int *first_on_host; // of each process's host, the first process
-static char host[64];
 static uint64_t job;
 
 /* MPI has said that it cannot: nothing can be brought to its end any more. */
@@ -30,18 +31,10 @@ static void must(int error, const char *call) {
     int length;
     PMPI_Error_string(error, text, &length);
     fail("rank %d on %s: %s failed, and with it the NCCL calls that MPI carries: %s",
-         wire_world, host, call, text);
+         wire_world, hosts_name(), call, text);
 }
 
 /* --- Start and end ---------------------------------------------------------------- */
-
-const char *wire_host(void) {
-    if (!host[0]) {
-        gethostname(host, sizeof host - 1);
-        host[strcspn(host, ".")] = '\0';
-    }
-    return host;
-}
 
 uint64_t wire_job(void) {
     if (job == 0)
@@ -56,14 +49,13 @@ void wire_open(void) {
     int first;
     PMPI_Comm_rank(MPI_COMM_WORLD, &wire_world);
     PMPI_Comm_size(MPI_COMM_WORLD, &wire_nworld);
-    wire_host();
     wire_job();
     must(PMPI_Bcast(&job, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "MPI_Bcast");
     must(PMPI_Comm_dup(MPI_COMM_WORLD, &messages), "MPI_Comm_dup");
     must(PMPI_Comm_dup(MPI_COMM_WORLD, &blocks), "MPI_Comm_dup");
     PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(blocks, MPI_ERRORS_RETURN);
-    PMPI_Comm_split_type(messages, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    hosts_split(messages, 0, MPI_INFO_NULL, &here);
     first = wire_world;
     must(PMPI_Bcast(&first, 1, MPI_INT, 0, here), "MPI_Bcast");
     PMPI_Comm_free(&here);

@@ -19,7 +19,6 @@ void wire_close(void); // and is about to end; likewise
 bool wire_is_open(void);
 bool wire_reaches(int world); // false: MPI has ended
 bool wire_same_host(int world);
-const char *wire_host(void);
 uint64_t wire_job(void); // a number that all processes of the job share
 
 /* Messages from one process to another stay in order. */

@@ -1,8 +1,8 @@
 /*
- * What is made of several operations, timed by the modelled clock: one of each, of each
- * size once. Rank 0 prints a line for each: name, bytes, milliseconds.
+ * What is made of several operations, timed by the modelled clock, once each. Rank 0
+ * prints a line for each: name, bytes, milliseconds.
  *
- *     NCCL_CPU_CLOCK=h200 mpirun -np 4 ./compositions NAME BYTES…
+ *     NCCL_CPU_CLOCK=h200 mpirun -np 4 ./compositions NAME BYTES NAME BYTES…
  *
  * The data of a ring is a chunk that is sent on and on: a ring's time does not depend on
  * what is in it, and so 1 GiB takes a quarter of the memory.
@@ -113,6 +113,12 @@ static void scatter_gather(float *buffer, size_t count) {
     MUST(ncclAllGather(mine, buffer, n, ncclFloat32, comm, stream));
 }
 
+/* From GPU 0 to GPU 1 of one process. */
+static void copy_to_next(float *there, const float *buffer, size_t count) {
+    MUST(
+        cudaMemcpyAsync(there, buffer, count * sizeof(float), cudaMemcpyDefault, stream));
+}
+
 /* On the next GPU, of the same process. */
 static float *other_gpu(size_t bytes) {
     MUST(cudaSetDevice((rank + 1) % ndevices));
@@ -121,24 +127,33 @@ static float *other_gpu(size_t bytes) {
     return memory;
 }
 
+/* Of the ring so many bytes are spread over all ranks. */
+static size_t bytes_here(const char *name, size_t bytes) {
+    return strncmp(name, "ring", 4) == 0 ? bytes / (size_t)nranks : bytes;
+}
+
 int main(int argc, char **argv) {
     open_all(&argc, &argv);
     MUST(cublasCreate(&blas));
     MUST(cublasSetStream(blas, stream));
-    const char *name = argc > 1 ? argv[1] : "";
-    const bool ring = strncmp(name, "ring", 4) == 0,
-               copies = strncmp(name, "copy", 4) == 0;
     open_lanes();
-    if (strcmp(name, "copy_peer") == 0)
-        MUST(cudaDeviceEnablePeerAccess((rank + 1) % ndevices, 0));
-    for (int i = 2; i < argc; i++) {
-        const size_t bytes = strtoull(argv[i], NULL, 10), count = bytes / sizeof(float);
-        float *buffers[3];
-        int nbuffers = ring ? 3 : copies ? 2 : 1;
-        for (int b = 0; b < nbuffers; b++)
-            buffers[b] = b == 1 && copies
-                             ? other_gpu(bytes)
-                             : allocate(ring ? bytes / (size_t)nranks : bytes);
+    // The same memory for all: the system takes its time to find some.
+    float *buffers[3] = {NULL, NULL, NULL};
+    size_t room[3] = {0, 0, 0};
+    for (int i = 1; i + 1 < argc; i += 2)
+        for (int b = 0; b < (strncmp(argv[i], "ring", 4) == 0 ? 3 : 1); b++) {
+            size_t bytes = bytes_here(argv[i], strtoull(argv[i + 1], NULL, 10));
+            room[b] = bytes > room[b] ? bytes : room[b];
+        }
+    for (int b = 0; b < 3; b++)
+        buffers[b] = room[b] ? allocate(room[b]) : NULL;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *name = argv[i];
+        const size_t bytes = strtoull(argv[i + 1], NULL, 10),
+                     count = bytes / sizeof(float);
+        float *there = strncmp(name, "copy", 4) == 0 ? other_gpu(bytes) : NULL;
+        if (strcmp(name, "copy_peer") == 0)
+            MUST(cudaDeviceEnablePeerAccess((rank + 1) % ndevices, 0));
         MPI_Barrier(MPI_COMM_WORLD);
         double seconds = -MPI_Wtime();
         if (strcmp(name, "ring") == 0)
@@ -149,17 +164,17 @@ int main(int argc, char **argv) {
             reduce_broadcast(buffers[0], count);
         else if (strcmp(name, "reduce_scatter_all_gather") == 0)
             scatter_gather(buffers[0], count);
-        else if (copies && rank == 0)
-            MUST(cudaMemcpyAsync(buffers[1], buffers[0], bytes, cudaMemcpyDefault,
-                                 stream));
+        else if (there)
+            copy_to_next(there, buffers[0], count);
         MUST(cudaStreamSynchronize(stream));
         seconds += MPI_Wtime();
         MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         if (rank == 0)
             printf("%s %zu %.4f\n", name, bytes, seconds * 1e3);
-        for (int b = 0; b < nbuffers; b++)
-            MUST(cudaFree(buffers[b]));
+        MUST(cudaFree(there));
     }
+    for (int b = 0; b < 3; b++)
+        MUST(cudaFree(buffers[b]));
     close_lanes();
     MUST(cublasDestroy(blas));
     close_all();

@@ -1,7 +1,7 @@
 /*
- * So many all-reduces of so many elements, with copies and additions between them. Rank 0
- * prints how long one of them takes in µs by MPI_Wtime, or how many seconds all of them
- * really took.
+ * So many all-reduces of so many elements. Rank 0 prints how long one of them takes in µs
+ * by MPI_Wtime. With "really" copies and additions stand between them, and it prints how
+ * many seconds the shortest of so many rounds really took.
  *
  *     mpirun -np N ./work TIMES COUNT [really]
  */
@@ -26,23 +26,27 @@ int main(int argc, char **argv) {
     MUST(cublasCreate(&blas));
     MUST(cublasSetStream(blas, stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    double seconds = -MPI_Wtime(), seconds_really = -really();
+    double seconds = -MPI_Wtime(), shortest = 1e9;
     for (int i = 0; i < times; i++) {
-        MUST(ncclAllReduce(a, b, count, ncclFloat32, ncclSum, comm, stream));
-        if (argc <= 3)
-            continue;
-        MUST(cublasSaxpy(blas, (int)count, &one, b, 1, a, 1));
-        MUST(cudaMemcpyAsync(b, a, count * sizeof(float), cudaMemcpyDefault, stream));
-        if (i % 10 == 9)
-            MUST(cudaStreamSynchronize(stream));
-        if (i % 100 == 99)
+        double round = -really();
+        for (int k = 0; k < (argc > 3 ? 50 : 1); k++) {
+            MUST(ncclAllReduce(a, b, count, ncclFloat32, ncclSum, comm, stream));
+            if (argc <= 3)
+                continue;
+            MUST(cublasSaxpy(blas, (int)count, &one, b, 1, a, 1));
+            MUST(cudaMemcpyAsync(b, a, count * sizeof(float), cudaMemcpyDefault, stream));
+            if (k % 10 == 9)
+                MUST(cudaStreamSynchronize(stream));
+        }
+        if (argc > 3)
             MPI_Barrier(MPI_COMM_WORLD);
+        round += really();
+        shortest = round < shortest ? round : shortest;
     }
     MUST(cudaStreamSynchronize(stream));
     seconds += MPI_Wtime();
-    seconds_really += really();
     if (rank == 0 && argc > 3)
-        printf("%.4f\n", seconds_really);
+        printf("%.4f\n", shortest);
     else if (rank == 0)
         printf("all-reduce: %.3f\n", seconds / times * 1e6);
     MUST(cublasDestroy(blas));

@@ -162,6 +162,7 @@ static void not_ready(void) {
             CUDA_IS(cudaErrorNotReady, cudaEventElapsedTime(&ms, before, after));
             CUDA_IS(cudaErrorNotReady, cudaStreamQuery(stream));
             /* The default stream is behind the blocking stream. */
+            CUDA_IS(cudaErrorNotReady, cudaStreamQuery(0));
             CUDA(cudaMemsetAsync(a, 0, sizeof(int), 0));
             CUDA_IS(cudaErrorNotReady, cudaStreamQuery(0));
             cudaGetLastError();
@@ -205,6 +206,17 @@ static void default_stream(void) {
         expect_all(host, N, 0x01010101, "through stream 0");
     }
     point("the default stream and the blocking streams keep step, without a wait");
+
+    int *pinned;
+    CUDA(cudaMallocHost((void **)&pinned, BYTES));
+    set_ints(a, N, 1);
+    CUDA(cudaStreamSynchronize(0));
+    NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, comm, one));
+    CUDA(cudaMemcpyAsync(pinned, a, BYTES, cudaMemcpyDeviceToHost, one));
+    CUDA(cudaStreamSynchronize(0));
+    expect_all(pinned, N, nranks, "after a wait for stream 0");
+    CUDA(cudaFreeHost(pinned));
+    point("who waits for stream 0 waits for the blocking streams");
 
     set_ints(a, N, rank);
     NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, comm, 0));

@@ -415,9 +415,11 @@ static void ev_host(const struct event *e) {
     take_address(e, name_new(e, HOST));
 }
 static void ev_free(const struct event *e) {
-    const char *on = behind(e, "on");
+    const char *on = behind(e, "on"), *call = behind(e, "in");
     judge_memory_freed(e->judge, address(e, word(e, 1)), on ? stream_of(e, on) : -1,
-                       here(e, on ? "cudaFreeAsync" : "cudaFree"));
+                       here(e, kept(call ? call
+                                    : on ? "cudaFreeAsync"
+                                         : "cudaFree")));
 }
 static void ev_open(const struct event *e) {
     judge_memory_open(e->judge, address(e, word(e, 1)));
@@ -769,6 +771,9 @@ static void ev_wait(const struct event *e) {
     } else if (strcmp(what, "device") == 0) {
         judge_wait_device(e->judge, e->nwords > 2 ? (int)number(e, word(e, 2)) : 0,
                           here(e, "cudaDeviceSynchronize"));
+    } else if (strcmp(what, "thread") == 0) {
+        judge_wait_thread(e->judge, (uint64_t)number(e, word(e, 2)),
+                          here(e, "pthread_join"));
     } else if (strcmp(what, "launch") == 0) {
         judge_wait_launch(e->judge, here(e, kept(in ? in : "ncclGroupEnd")));
     } else if (strcmp(what, "leave") == 0) {
@@ -937,6 +942,7 @@ static void play_one(const struct event *e) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (strcmp(events[i].word, e->words[0]) == 0) {
             judge_enter(e->judge, e->thread);
+            judge_thread_name(e->judge, (uint64_t)e->thread);
             events[i].play(e);
             judge_leave(e->judge);
             now += 1e-6;

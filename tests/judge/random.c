@@ -247,7 +247,7 @@ static bool host_waits(int s) {
     bool race = false, asks = below(3) == 0, done = below(2);
     int e = below(EVENTS), kind = below(5);
     if (kind < 2) {
-        what = before_next[s];
+        what = s == LEGACY ? comes_before(s) : before_next[s];
         if (asks)
             judge_poll_stream(j, streams[s], done, here("cudaStreamQuery"));
         else

@@ -1,0 +1,258 @@
+/*
+ * Pipelined ring: while one piece of a chunk is added, the others travel.
+ *
+ *     mpirun -np 4 ./pipelined_ring [-n COUNT] [--pieces P] [--time] [-h]
+ */
+#include "clock.h"
+#include "older.h"
+#include <cublas_v2.h>
+
+enum { LANES = 4, PIECES = 16 }; // pieces at most
+
+/* One of the ways round the ring. Operations of one communicator follow each other, in
+ * whatever streams they are; those of several go on at the same time. */
+struct lane {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    cudaEvent_t received, done;
+    void *registered[2];
+};
+
+struct ring {
+    int rank, nranks, pieces; // pieces of a chunk
+    size_t count;             // elements of a buffer
+    float *mine, *sum; // on the GPU: what this rank brings, and what becomes the sum
+    ncclComm_t comm;
+    cudaStream_t stream; // the ring begins when it has come to it, and ends in it
+    struct lane lanes[LANES];
+    cudaStream_t adding;
+    cublasHandle_t blas;
+    cudaEvent_t begin, added[PIECES];
+};
+
+/* Some elements of a buffer: the number of the first, and how many. */
+struct part {
+    size_t first, count;
+};
+
+/* A piece of chunk number `index`, counted round the ring: before chunk 0 comes the last.
+ * Large pieces begin at multiples of 128 bytes (a grain): NCCL and cuBLAS move anything
+ * else with narrower loads and stores. Pieces differ by a grain, and may be empty. */
+static struct part part_of(const struct ring *r, int index, int piece) {
+    const size_t n = (size_t)(r->nranks * r->pieces);
+    const size_t i = (size_t)((index + 2 * r->nranks) % r->nranks * r->pieces + piece);
+    const size_t grain = r->count / n < 1024 ? 1 : 128 / sizeof(float);
+    const size_t grains = r->count / grain, first = grains * i / n * grain;
+    const size_t next = i + 1 == n ? r->count : grains * (i + 1) / n * grain;
+    return (struct part){first, next - first};
+}
+
+/* Queues the ring: all steps of all pieces. The host waits for none of it. */
+static void queue_ring(struct ring *r) {
+    const int n = r->nranks, next = (r->rank + 1) % n, previous = (r->rank + n - 1) % n;
+    const float one = 1;
+    // The lanes begin when r->stream has come this far: what is to be sent is there.
+    CHECK_CUDA(cudaEventRecord(r->begin, r->stream));
+    for (int l = 0; l < LANES; l++)
+        CHECK_CUDA(cudaStreamWaitEvent(r->lanes[l].stream, r->begin, 0));
+    for (int step = 0; step < 2 * (n - 1); step++)
+        for (int piece = 0; piece < r->pieces; piece++) {
+            const struct lane *lane = &r->lanes[piece % LANES];
+            const struct part out = part_of(r, r->rank - step, piece);
+            const struct part in = part_of(r, r->rank - step - 1, piece);
+            const float *from = (step == 0 ? r->mine : r->sum) + out.first;
+            float *to = r->sum + in.first;
+
+            // What goes out was added in the last step, in another stream: wait for that.
+            CHECK_CUDA(cudaStreamWaitEvent(lane->stream, r->added[piece], 0));
+            CHECK_NCCL(ncclGroupStart());
+            CHECK_NCCL(
+                ncclSend(from, out.count, ncclFloat32, next, lane->comm, lane->stream));
+            CHECK_NCCL(
+                ncclRecv(to, in.count, ncclFloat32, previous, lane->comm, lane->stream));
+            CHECK_NCCL(ncclGroupEnd());
+            if (step >= n - 1) // the second round only passes on
+                continue;
+
+            // What came in is added in a stream of its own: the lane is free meanwhile.
+            CHECK_CUDA(cudaEventRecord(lane->received, lane->stream));
+            CHECK_CUDA(cudaStreamWaitEvent(r->adding, lane->received, 0));
+            CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one,
+                                        r->mine + in.first, 1, to, 1));
+            CHECK_CUDA(cudaEventRecord(r->added[piece], r->adding));
+        }
+    // r->stream goes on when all lanes have come this far.
+    for (int l = 0; l < LANES; l++) {
+        CHECK_CUDA(cudaEventRecord(r->lanes[l].done, r->lanes[l].stream));
+        CHECK_CUDA(cudaStreamWaitEvent(r->stream, r->lanes[l].done, 0));
+    }
+}
+
+/* Queues NCCL's own all-reduce of the same numbers. */
+static void queue_nccl(struct ring *r) {
+    CHECK_NCCL(ncclAllReduce(r->mine, r->sum, r->count, ncclFloat32, ncclSum, r->comm,
+                             r->stream));
+}
+
+/* Times one of the two, as lesson 06 does: seconds of one, of which up to 20 are queued
+ * behind each other and waited for once. */
+static double seconds_of(void (*queue)(struct ring *r), struct ring *r) {
+    struct stopwatch warm = {0}, watch = {0};
+    stopwatch_start(&warm);
+    queue(r);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    stopwatch_stop(&warm, 1);
+    const double fit = 0.02 / warm.seconds; // so many take 20 ms
+    const int repeat = fit < 1 ? 1 : fit < 20 ? (int)fit : 20;
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch);
+        for (int i = 0; i < repeat; i++)
+            queue(r);
+        CHECK_CUDA(cudaStreamSynchronize(r->stream));
+        stopwatch_stop(&watch, repeat);
+    }
+    return watch.seconds;
+}
+
+/* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
+ * from rank 5, so that floats count exactly. */
+static float value(int rank, size_t i) {
+    const float place[] = {1, 10, 100, 1000, 10000};
+    return place[rank % 5] * (float)(1 + i % 9);
+}
+
+int main(int argc, char **argv) {
+    // MPI starts one process per GPU and tells each of them which one it is.
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    struct ring r = {0};
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r.nranks));
+    size_t pieces = 0;
+    bool timed = false;
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", "elements per rank, at least 1", .number = &r.count,
+         .usual = (size_t)r.nranks * 4, .least = 1},
+        {"--pieces", "P", "pieces that a chunk is cut into", .number = &pieces,
+         .usual = 4, .least = 1, .most = PIECES},
+        {"--time", NULL, "no tables, but the times of the ring and of ncclAllReduce",
+         .flag = &timed},
+        {0}};
+    lesson_options(argc, argv, options);
+    r.pieces = (int)pieces;
+    const size_t bytes = r.count * sizeof(float);
+
+    // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    int ndevices, device;
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
+    CHECK_CUDA(cudaGetDevice(&device));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (r.rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&r.comm, r.nranks, id, r.rank));
+    CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
+
+    // An operation holds up to maxCTAs multiprocessors of the GPU until it is done. Those
+    // of all lanes must find room at the same time, or they could wait for each other for
+    // ever. So each lane gets a fifth, the same on all ranks; the last is for additions.
+    int ctas;
+    CHECK_CUDA(cudaDeviceGetAttribute(&ctas, cudaDevAttrMultiProcessorCount, device));
+    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &ctas, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.maxCTAs = ctas > LANES + 1 ? ctas / (LANES + 1) : 1;
+    for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++) {
+        // The same ranks in the same order, but a communicator of its own.
+        CHECK_NCCL(ncclCommSplit(r.comm, 0, r.rank, &lane->comm, &config));
+        // Before the additions (-5), which would fill the GPU and keep transfers waiting.
+        CHECK_CUDA(
+            cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
+    }
+    CHECK_CUDA(cudaStreamCreateWithFlags(&r.adding, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaEventCreateWithFlags(&r.begin, cudaEventDisableTiming));
+    for (int p = 0; p < r.pieces; p++)
+        CHECK_CUDA(cudaEventCreateWithFlags(&r.added[p], cudaEventDisableTiming));
+    CHECK_CUBLAS(cublasCreate(&r.blas));
+    CHECK_CUBLAS(cublasSetStream(r.blas, r.adding));
+
+    // NCCL's own memory, registered in every lane: a message goes straight from one
+    // buffer into the other.
+    lesson_need_memory(2 * bytes);
+    float *host = lesson_malloc(bytes), **buffers[2] = {&r.mine, &r.sum};
+    for (int b = 0; b < 2; b++) {
+        CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
+        for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
+            CHECK_NCCL(
+                ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
+    }
+    for (size_t i = 0; i < r.count; i++)
+        host[i] = value(r.rank, i);
+    if (!timed)
+        lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
+    CHECK_CUDA(cudaMemcpyAsync(r.mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
+    CHECK_CUDA(cudaMemcpyAsync(r.sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
+
+    // First the ring, then NCCL's own all-reduce of the same numbers.
+    void (*const ways[2])(struct ring *) = {queue_ring, queue_nccl};
+    const char *titles[2] = {"After ring all-reduce:", "After ncclAllReduce:"};
+    double seconds[2] = {0}, factor = 0;
+    for (int rank = 0; rank < r.nranks; rank++)
+        factor += (double)value(rank, 0);
+    for (int w = 0; w < 2; w++) {
+        if (w > 0) // leave nothing of the ring's sums behind
+            CHECK_CUDA(cudaMemsetAsync(r.sum, 255, bytes, r.stream));
+        ways[w](&r); // the first time NCCL makes its connections
+        if (timed)
+            seconds[w] = seconds_of(ways[w], &r);
+        CHECK_CUDA(cudaStreamSynchronize(r.stream));
+        CHECK_CUDA(cudaMemcpy(host, r.sum, bytes, cudaMemcpyDeviceToHost));
+        for (size_t i = 0; i < r.count; i++)
+            lesson_expect(i, (double)host[i], factor * (double)(1 + i % 9));
+        if (!timed)
+            lesson_table(titles[w], host, r.count, ncclFloat32);
+    }
+    if (timed && r.rank == 0) {
+        const double crossing = 2.0 * (r.nranks - 1) / r.nranks * (double)bytes;
+        char name[32];
+        snprintf(name, sizeof name, "ring, in %d piece%s", r.pieces,
+                 r.pieces == 1 ? "" : "s");
+        printf("%d rank%s, D = %zu bytes\n", r.nranks, r.nranks == 1 ? "" : "s", bytes);
+        printf("%-18s %.3f ms, bus bandwidth %.2f GB/s\n", name, seconds[0] * 1e3,
+               crossing / seconds[0] / 1e9);
+        printf("ncclAllReduce      %.3f ms, bus bandwidth %.2f GB/s\n", seconds[1] * 1e3,
+               crossing / seconds[1] / 1e9);
+        printf("ratio              %.3f of ncclAllReduce's bandwidth\n",
+               seconds[1] / seconds[0]);
+    }
+    const int exit_code = lesson_verdict("element");
+
+    // In reverse order: nothing may go while something made later still uses it.
+    for (int b = 1; b >= 0; b--) {
+        for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
+            CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));
+        CHECK_NCCL(ncclMemFree(*buffers[b]));
+    }
+    free(host);
+    CHECK_CUBLAS(cublasDestroy(r.blas));
+    for (int p = 0; p < r.pieces; p++)
+        CHECK_CUDA(cudaEventDestroy(r.added[p]));
+    CHECK_CUDA(cudaEventDestroy(r.begin));
+    CHECK_CUDA(cudaStreamDestroy(r.adding));
+    for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++) {
+        CHECK_CUDA(cudaEventDestroy(lane->done));
+        CHECK_CUDA(cudaEventDestroy(lane->received));
+        CHECK_CUDA(cudaStreamDestroy(lane->stream));
+        CHECK_NCCL(ncclCommDestroy(lane->comm));
+    }
+    CHECK_CUDA(cudaStreamDestroy(r.stream));
+    CHECK_NCCL(ncclCommDestroy(r.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}

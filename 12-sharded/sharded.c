@@ -1,0 +1,260 @@
+/*
+ * Sharded: each rank keeps one N-th of the weights, the gradients and the momentum.
+ *
+ *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
+ */
+#include "lesson.h"
+#include "clock.h"
+#include "network.h"
+
+// Events. Of two there is one for each of the two places that whole layers have.
+enum { HANDED, GATHERED, SCATTERED = GATHERED + 2, EVENTS = SCATTERED + 2 };
+
+struct training {
+    struct network n; // weight, gradient, momentum: this rank's shard of each layer
+    size_t stage; // 1 divides the momentum, 2 the gradients as well, 3 the weights too
+    size_t rank, nranks, share; // share: samples of a step that are this rank's
+    size_t shard, layer;        // numbers: N shards are a layer, filled up at the end
+    float *weights, *gradients; // whole layers, to compute with: all of them, or two
+    float *memory[5];           // all that has been allocated for these
+    cudaStream_t computing, sending;
+    cublasHandle_t blas;
+    ncclComm_t comm;
+    cudaEvent_t event[EVENTS];
+    bool communicate;
+    size_t nmemory, sent; // sent: bytes, in all steps so far
+};
+
+/* A step uses each layer twice. Uses 0 … L-1 are the forward pass, from the first layer
+ * to the last; L … 2L-1 are the backward pass, from the last to the first. */
+static size_t layer_of(const struct training *t, size_t use) {
+    return use < t->n.layers ? use : 2 * t->n.layers - 1 - use;
+}
+
+/* Where the whole layer is. If that is divided there are two places, which take turns:
+ * one is computed with, while what is in the other travels. */
+static float *weights(const struct training *t, size_t use) {
+    return t->weights + (t->stage < 3 ? layer_of(t, use) : use % 2) * t->layer;
+}
+
+static float *gradients(const struct training *t, size_t l) {
+    return t->gradients + (t->stage < 2 ? l : l % 2) * t->layer;
+}
+
+/* What is queued for sending from now on begins when computing has come this far. */
+static void hand_over(struct training *t) {
+    CHECK_CUDA(cudaEventRecord(t->event[HANDED], t->computing));
+    CHECK_CUDA(cudaStreamWaitEvent(t->sending, t->event[HANDED], 0));
+    t->sent += (t->nranks - 1) * t->shard * sizeof(float);
+}
+
+/* Queues the all-gather of the weights for a use. Below stage 3 they stay where they are:
+ * once a step those are fetched that other ranks have updated. */
+static void gather(struct training *t, size_t use) {
+    if (!t->communicate || use >= (t->stage < 3 ? 1 : 2) * t->n.layers)
+        return;
+    hand_over(t); // so the place is free: the use before the last is over
+    CHECK_NCCL(ncclAllGather(t->n.weight[layer_of(t, use)], weights(t, use), t->shard,
+                             ncclFloat, t->comm, t->sending));
+    CHECK_CUDA(cudaEventRecord(t->event[GATHERED + use % 2], t->sending));
+}
+
+/* Queues the reduce-scatter of a layer's gradient: of the mean, each gets its shard. */
+static void scatter(struct training *t, size_t l) {
+    if (!t->communicate)
+        return;
+    hand_over(t); // so the gradient is there
+    CHECK_NCCL(ncclReduceScatter(gradients(t, l), t->n.gradient[l], t->shard, ncclFloat,
+                                 ncclAvg, t->comm, t->sending));
+    CHECK_CUDA(cudaEventRecord(t->event[SCATTERED + l % 2], t->sending));
+}
+
+static void wait_for(struct training *t, int event) {
+    CHECK_CUDA(cudaStreamWaitEvent(t->computing, t->event[event], 0));
+}
+
+/* Queues a step. The host waits for nothing. */
+static void train(struct training *t, size_t step) {
+    const struct network *n = &t->n;
+    const size_t w = n->width, share = t->share;
+    size_t use = 0;
+    gather(t, 0);
+    for (size_t l = 0; l < n->layers; l++, use++) {
+        gather(t, use + 1); // travels while this layer computes
+        wait_for(t, GATHERED + use % 2);
+        network_forward(t->blas, w, w, share, weights(t, use), n->activation[l],
+                        n->activation[l + 1]);
+    }
+    network_loss(t->blas, w, share, share, n->activation[n->layers], n->wanted,
+                 &n->distance[step]);
+    for (size_t l = n->layers; l-- > 0; use++) {
+        gather(t, use + 1);
+        wait_for(t, SCATTERED + l % 2); // the gradient that was in this place has left
+        network_gradient(t->blas, w, w, share, n->activation[l], n->activation[l + 1],
+                         false, gradients(t, l));
+        scatter(t, l);
+        wait_for(t, GATHERED + use % 2);
+        if (l > 0)
+            network_backward(t->blas, w, w, share, weights(t, use), n->activation[l + 1],
+                             n->activation[l]);
+    }
+    // Layer 0's is the last to leave. Each rank updates what it keeps, and only that.
+    wait_for(t, SCATTERED);
+    for (size_t l = 0; l < n->layers; l++)
+        network_update(t->blas, n, t->shard, n->gradient[l], n->momentum[l],
+                       n->weight[l]);
+}
+
+static float *zeros(struct training *t, size_t count) {
+    float **memory = &t->memory[t->nmemory++];
+    CHECK_CUDA(cudaMalloc((void **)memory, count * sizeof(float)));
+    CHECK_CUDA(cudaMemset(*memory, 0, count * sizeof(float)));
+    return *memory;
+}
+
+/* Memory for one number of each weight: if it is divided, two whole layers, and apart
+ * from them this rank's shards; else all whole layers, with the shards in them. */
+static void make_room(struct training *t, bool divided, float **whole, float **shard) {
+    *whole = zeros(t, (divided ? 2 : t->n.layers) * t->layer);
+    shard[0] = divided ? zeros(t, t->n.layers * t->shard) : *whole + t->rank * t->shard;
+    for (size_t l = 1; l < t->n.layers; l++)
+        shard[l] = shard[0] + l * (divided ? t->shard : t->layer);
+}
+
+/* The bytes that a rank keeps in a stage; 0 is lesson 10. */
+static size_t kept(const struct training *t, size_t stage) {
+    const size_t whole = t->n.layers * t->layer, part = t->n.layers * t->shard;
+    return sizeof(float) * ((stage < 3 ? whole : part) + (stage < 2 ? whole : part) +
+                            (stage < 1 ? whole : part));
+}
+
+/* How long a step takes without communication, and with it: in turns, for both alike. */
+static void measure(struct training *t) {
+    enum { STEPS = 10 };
+    struct stopwatch watches[2] = {{0}};
+    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
+        t->communicate = w == 1;
+        stopwatch_start(&watches[w]);
+        for (int i = 0; i < STEPS; i++)
+            train(t, 0);
+        CHECK_CUDA(cudaStreamSynchronize(t->computing));
+        stopwatch_stop(&watches[w], STEPS);
+    }
+    const double compute = watches[0].seconds * 1e3, both = watches[1].seconds * 1e3;
+    if (t->rank == 0)
+        printf("computing only   %9.3f ms a step\n"
+               "both             %9.3f ms, %.3f of computing only\n",
+               compute, both, both / compute);
+}
+
+int main(int argc, char **argv) {
+    // MPI starts one process per GPU and tells each of them which one it is.
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int rank, nranks, ndevices, high;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    struct training t = {.rank = rank, .nranks = nranks, .communicate = true};
+    struct network *n = &t.n;
+    bool timed = false;
+    const struct lesson_option options[] = {
+        {"--stage", "STAGE", "1 divides the momentum, 2 the gradients too, 3 the weights",
+         .number = &t.stage, .usual = 3, .least = 1, .most = 3},
+        {"--time", NULL, "how long a step takes, beside computing only", .flag = &timed},
+        {0}};
+    network_options(argc, argv, n, nranks, options);
+
+    // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&t.comm, nranks, id, rank));
+
+    // Where both streams have work, that of the higher priority is given room first.
+    CHECK_CUDA(cudaDeviceGetStreamPriorityRange(NULL, &high));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&t.computing, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaStreamCreateWithPriority(&t.sending, cudaStreamNonBlocking, high));
+    CHECK_CUBLAS(cublasCreate(&t.blas));
+    CHECK_CUBLAS(cublasSetStream(t.blas, t.computing));
+    for (int i = 0; i < EVENTS; i++)
+        CHECK_CUDA(cudaEventCreateWithFlags(&t.event[i], cudaEventDisableTiming));
+
+    const size_t one = n->width * n->width, count = network_weights(n);
+    t.share = n->batch / nranks;
+    t.shard = (one + nranks - 1) / nranks; // rounded up: all are to be equally long
+    t.layer = nranks * t.shard;
+    const size_t in_use = (t.stage - 1) * 2 * t.layer * sizeof(float);
+    network_need(kept(&t, t.stage) + in_use + network_samples_bytes(n, t.share));
+    size_t before, after, total;
+    CHECK_CUDA(cudaMemGetInfo(&before, &total));
+    make_room(&t, t.stage > 2, &t.weights, n->weight);
+    make_room(&t, t.stage > 1, &t.gradients, n->gradient);
+    n->momentum[0] = zeros(&t, n->layers * t.shard);
+    for (size_t l = 1; l < n->layers; l++)
+        n->momentum[l] = n->momentum[0] + l * t.shard;
+    CHECK_CUDA(cudaMemGetInfo(&after, &total));
+    network_malloc_samples(n, t.share); // and waits for the 0 above
+
+    // All ranks know the first weights (the seed is the same), and each keeps its shards.
+    // What a shard has beyond the end of its layer is never computed with.
+    float *result = lesson_malloc((count + t.layer) * sizeof(float));
+    memset(result + count, 0, t.layer * sizeof(float));
+    network_first(n, 0, result);
+    for (size_t l = 0; l < n->layers; l++)
+        CHECK_CUDA(cudaMemcpyAsync(n->weight[l], result + l * one + rank * t.shard,
+                                   t.shard * sizeof(float), cudaMemcpyHostToDevice,
+                                   t.computing));
+
+    for (size_t step = 0; step < n->steps; step++) {
+        network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
+        train(&t, step);
+    }
+    const size_t sent = t.sent / n->steps, passes = t.stage < 3 ? 2 : 3;
+    const size_t pass = n->layers * (nranks - 1) * t.shard * sizeof(float);
+
+    // The whole model once more, layer by layer, as one does to write it into a file.
+    for (size_t l = 0; l < n->layers; l++) {
+        gather(&t, l);
+        wait_for(&t, GATHERED + l % 2);
+        CHECK_CUDA(cudaMemcpyAsync(result + l * one, weights(&t, l), one * sizeof(float),
+                                   cudaMemcpyDeviceToHost, t.computing));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(t.computing));
+    network_print_losses(n);
+    network_check_copies(result, count, "after the last step", MPI_COMM_WORLD);
+    for (size_t stage = 0; rank == 0 && stage <= 3; stage++)
+        printf("stage %zu: a rank keeps %10zu bytes%s\n", stage, kept(&t, stage),
+               stage == 0 ? " (all of it, as in lesson 10)" : "");
+    if (rank == 0)
+        printf("this is stage %zu:       %10zu bytes measured, %zu of them for whole "
+               "layers\n"
+               "a rank sends %zu bytes a step, counted; %zu x L x (N - 1) shards = %zu;"
+               " lesson 10: %zu\n",
+               t.stage, before - after, in_use, sent, passes, passes * pass, 2 * pass);
+    if (timed)
+        measure(&t);
+    float *expected = network_expected(n);
+    const int exit_code = network_verdict(n, result, expected, count, nranks == 1);
+
+    // In reverse order: nothing may go while something made later still uses it.
+    free(expected);
+    free(result);
+    network_free_samples(n);
+    for (size_t i = 0; i < t.nmemory; i++)
+        CHECK_CUDA(cudaFree(t.memory[i]));
+    for (int i = 0; i < EVENTS; i++)
+        CHECK_CUDA(cudaEventDestroy(t.event[i]));
+    CHECK_CUBLAS(cublasDestroy(t.blas));
+    CHECK_CUDA(cudaStreamDestroy(t.sending));
+    CHECK_CUDA(cudaStreamDestroy(t.computing));
+    CHECK_NCCL(ncclCommDestroy(t.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}

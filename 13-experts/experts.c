@@ -1,0 +1,260 @@
+/*
+ * Experts: tokens travel to their expert's rank and back; how many, nobody knows before.
+ *
+ *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
+ *
+ * Which expert a token chooses, and the same training in one process: in reference.h;
+ * what --time does: in trips.h.
+ */
+#include "clock.h"
+#include "network.h"
+#include "reference.h"
+
+/* How this rank's tokens travel in a layer. What is said per rank has nranks elements. */
+struct road {
+    size_t *place;                  // of each token, among those that leave
+    uint64_t *leave, *come, coming; // how many go to each rank, come from it, from all
+};
+static const size_t dropped = SIZE_MAX; // the place of a token for which there was none
+
+struct training {
+    struct network n; // the weights of this rank's expert, a matrix in each layer
+    struct load load;
+    size_t rank, nranks, share, capacity;
+    struct road roads[NETWORK_LAYERS];
+    float *leaving;                  // this rank's tokens, sorted by expert
+    float *visiting[NETWORK_LAYERS]; // the tokens that have come to this rank's expert
+    float *made;                     // what it makes of them
+    uint64_t *counts;                // on the GPU: leave, then come
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    ncclComm_t comm;
+    size_t sent, ndropped; // bytes and tokens, in all steps so far
+};
+
+/* Gives each token its place among those that leave: first all for expert 0, then all for
+ * expert 1. With a capacity each expert has so many places, and the rest are dropped. */
+static void give_places(struct training *t, size_t step, size_t l) {
+    const struct road *road = &t->roads[l];
+    const size_t first = step * t->n.batch + t->rank * t->share, nranks = t->nranks;
+    size_t *next = lesson_malloc(2 * nranks * sizeof *next), *end = next + nranks;
+    memset(road->leave, 0, nranks * sizeof *road->leave);
+    for (size_t i = 0; i < t->share; i++)
+        road->leave[load_expert(&t->load, step, l, first + i)]++;
+    for (size_t e = 0; e < nranks; e++) {
+        if (t->capacity)
+            road->leave[e] = t->capacity;
+        next[e] = e == 0 ? 0 : end[e - 1];
+        end[e] = next[e] + road->leave[e];
+    }
+    for (size_t i = 0; i < t->share; i++) {
+        const size_t e = load_expert(&t->load, step, l, first + i);
+        road->place[i] = next[e] < end[e] ? next[e]++ : dropped;
+        t->ndropped += road->place[i] == dropped;
+    }
+    free(next);
+}
+
+/* Tells each rank how many tokens it will get: an all-to-all of one number. Only then can
+ * anybody say how much to receive, and the host has to wait for it. */
+static void exchange_counts(struct training *t, size_t l) {
+    struct road *road = &t->roads[l];
+    const size_t bytes = t->nranks * sizeof(uint64_t);
+    uint64_t *leave = t->counts, *come = leave + t->nranks;
+    memcpy(road->come, road->leave, bytes); // right where all have the same capacity
+    if (!t->capacity) {
+        CHECK_CUDA(cudaMemcpyAsync(leave, road->leave, bytes, cudaMemcpyHostToDevice,
+                                   t->stream));
+        CHECK_NCCL(ncclGroupStart());
+        for (int peer = 0; peer < (int)t->nranks; peer++) {
+            CHECK_NCCL(ncclSend(leave + peer, 1, ncclUint64, peer, t->comm, t->stream));
+            CHECK_NCCL(ncclRecv(come + peer, 1, ncclUint64, peer, t->comm, t->stream));
+        }
+        CHECK_NCCL(ncclGroupEnd());
+        CHECK_CUDA(
+            cudaMemcpyAsync(road->come, come, bytes, cudaMemcpyDeviceToHost, t->stream));
+        CHECK_CUDA(cudaStreamSynchronize(t->stream));
+    }
+    road->coming = 0;
+    for (size_t peer = 0; peer < t->nranks; peer++)
+        road->coming += road->come[peer];
+}
+
+/* An all-to-all of blocks that differ in size: out[peer] tokens to a rank, in[peer] from
+ * it. What is `out` here is `in` there. */
+static void exchange(struct training *t, const float *from, const uint64_t *out,
+                     float *to, const uint64_t *in) {
+    const size_t w = t->n.width;
+    CHECK_NCCL(ncclGroupStart());
+    for (int peer = 0; peer < (int)t->nranks; peer++) {
+        if (out[peer] > 0) // both sides know that there is nothing to send
+            CHECK_NCCL(
+                ncclSend(from, out[peer] * w, ncclFloat, peer, t->comm, t->stream));
+        if (in[peer] > 0)
+            CHECK_NCCL(ncclRecv(to, in[peer] * w, ncclFloat, peer, t->comm, t->stream));
+        from += out[peer] * w;
+        to += in[peer] * w;
+        t->sent += out[peer] * w * sizeof(float);
+    }
+    CHECK_NCCL(ncclGroupEnd());
+}
+
+/* Puts tokens into their places, and sends them to the rank of their expert. */
+static void dispatch(struct training *t, size_t l, const float *tokens, float *there) {
+    const struct road *road = &t->roads[l];
+    const size_t w = t->n.width, one = w * sizeof(float);
+    // In a place that nobody takes there is a token of zeros.
+    CHECK_CUDA(cudaMemsetAsync(t->leaving, 0, t->nranks * t->capacity * one, t->stream));
+    for (size_t i = 0; i < t->share; i++)
+        if (road->place[i] != dropped)
+            CHECK_CUDA(cudaMemcpyAsync(t->leaving + road->place[i] * w, tokens + i * w,
+                                       one, cudaMemcpyDeviceToDevice, t->stream));
+    exchange(t, t->leaving, road->leave, there, road->come);
+}
+
+/* The same way back. What was dropped becomes what `without` has of it. */
+static void combine(struct training *t, size_t l, const float *there, float *tokens,
+                    const float *without) {
+    const struct road *road = &t->roads[l];
+    const size_t w = t->n.width, *place = road->place;
+    exchange(t, there, road->come, t->leaving, road->leave);
+    for (size_t i = 0; i < t->share; i++) {
+        const float *back =
+            place[i] == dropped ? without + i * w : t->leaving + place[i] * w;
+        CHECK_CUDA(cudaMemcpyAsync(tokens + i * w, back, w * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, t->stream));
+    }
+}
+
+static void forward(struct training *t, size_t step, size_t l) {
+    const struct network *n = &t->n;
+    give_places(t, step, l);
+    exchange_counts(t, l);
+    dispatch(t, l, n->activation[l], t->visiting[l]);
+    network_forward(t->blas, n->width, n->width, t->roads[l].coming, n->weight[l],
+                    t->visiting[l], t->made);
+    combine(t, l, t->made, n->activation[l + 1], n->activation[l]);
+}
+
+/* The derivatives take the roads that the tokens took: the counts are known. All tokens
+ * of an expert are here, so its gradient is complete: there is nothing to reduce. */
+static void backward(struct training *t, size_t l) {
+    const struct network *n = &t->n;
+    const size_t w = n->width, coming = t->roads[l].coming;
+    dispatch(t, l, n->activation[l + 1], t->made);
+    if (coming == 0)
+        CHECK_CUDA(cudaMemsetAsync(n->gradient[l], 0, w * w * sizeof(float), t->stream));
+    else
+        network_gradient(t->blas, w, w, coming, t->visiting[l], t->made, false,
+                         n->gradient[l]);
+    if (l == 0)
+        return;
+    network_backward(t->blas, w, w, coming, n->weight[l], t->made, t->visiting[l]);
+    combine(t, l, t->visiting[l], n->activation[l], n->activation[l + 1]);
+}
+
+#include "trips.h" // measure, for --time: many trips there and back
+
+int main(int argc, char **argv) {
+    // MPI starts one process per GPU and tells each of them which one it is.
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int rank, nranks, ndevices;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    struct training t = {.rank = rank, .nranks = nranks};
+    struct network *n = &t.n;
+    t.load.nexperts = nranks; // one on each rank
+    bool timed = false;
+    const struct lesson_option options[] = {
+        {"--load", "LOAD", "how tokens choose (default uneven); of several, one a step:",
+         .names = load_names, .chosen = t.load.chosen},
+        {"--capacity", "C", "places for the tokens of a rank on each expert; 0: no limit",
+         .number = &t.capacity, .most = 1 << 20},
+        {"--time", NULL, "how long a layer's tokens are on their way", .flag = &timed},
+        {0}};
+    network_options(argc, argv, n, nranks, options);
+
+    // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&t.comm, nranks, id, rank));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&t.stream, cudaStreamNonBlocking));
+    CHECK_CUBLAS(cublasCreate(&t.blas));
+    CHECK_CUBLAS(cublasSetStream(t.blas, t.stream));
+
+    // In the worst case all tokens come to one rank; with a capacity that has a limit.
+    const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
+    const size_t capacity = t.capacity, both = 2 * nranks * sizeof(uint64_t);
+    const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
+    t.share = n->batch / nranks;
+    network_need((n->layers + 2) * room * token);
+    CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
+    uint64_t *pinned; // copies from it and to it do not make the host wait
+    CHECK_CUDA(cudaMallocHost((void **)&pinned, n->layers * both));
+    CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
+    CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
+    for (size_t l = 0; l < n->layers; l++) {
+        CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
+        t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
+        t.roads[l].leave = pinned + l * 2 * nranks;
+        t.roads[l].come = t.roads[l].leave + nranks;
+    }
+    network_malloc(n, t.share);
+
+    // Each rank has an expert of its own: another seed, other weights.
+    float *result = lesson_malloc(count * sizeof(float));
+    float *became = lesson_malloc(t.share * token);
+    network_first(n, rank, result);
+    CHECK_CUDA(cudaMemcpyAsync(n->weight[0], result, count * sizeof(float),
+                               cudaMemcpyHostToDevice, t.stream));
+    for (size_t step = 0; step < n->steps; step++) {
+        network_load(n, step * n->batch + rank * t.share, t.share, t.stream);
+        for (size_t l = 0; l < n->layers; l++)
+            forward(&t, step, l);
+        if (step + 1 == n->steps)
+            CHECK_CUDA(cudaMemcpyAsync(became, n->activation[n->layers], t.share * token,
+                                       cudaMemcpyDeviceToHost, t.stream));
+        network_loss(t.blas, w, t.share, n->batch, n->activation[n->layers], n->wanted,
+                     &n->distance[step]);
+        for (size_t l = n->layers; l-- > 0;)
+            backward(&t, l);
+        network_update(t.blas, n, count, n->gradient[0], n->momentum[0], n->weight[0]);
+    }
+    CHECK_CUDA(cudaMemcpyAsync(result, n->weight[0], count * sizeof(float),
+                               cudaMemcpyDeviceToHost, t.stream));
+    CHECK_CUDA(cudaStreamSynchronize(t.stream));
+    network_print_losses(n);
+    reference_report(n, &t.load, capacity, t.sent, t.ndropped);
+    if (timed)
+        measure(&t);
+    float *expected = reference_expected(n, &t.load, capacity, became);
+    const int exit_code = network_verdict(n, result, expected, count, capacity == 0);
+
+    // In reverse order: nothing may go while something made later still uses it.
+    free(expected);
+    free(became);
+    free(result);
+    network_free(n);
+    for (size_t l = 0; l < n->layers; l++) {
+        free(t.roads[l].place);
+        CHECK_CUDA(cudaFree(t.visiting[l]));
+    }
+    CHECK_CUDA(cudaFree(t.made));
+    CHECK_CUDA(cudaFree(t.leaving));
+    CHECK_CUDA(cudaFreeHost(pinned));
+    CHECK_CUDA(cudaFree(t.counts));
+    CHECK_CUBLAS(cublasDestroy(t.blas));
+    CHECK_CUDA(cudaStreamDestroy(t.stream));
+    CHECK_NCCL(ncclCommDestroy(t.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}

@@ -1,0 +1,239 @@
+/*
+ * Pipeline parallelism: every rank has some of the layers. A batch goes through all
+ * ranks, forward and back, in micro-batches that follow one another.
+ *
+ *     mpirun -np 4 ./pipeline [--micro M] [--all-forward] [--time] [--layers L] … [-h]
+ */
+#include "lesson.h"
+#include "clock.h"
+#include "network.h"
+
+/* What a rank does in one go: a micro-batch through its layers, forward or backward. */
+struct piece {
+    size_t micro; // which micro-batch
+    bool backward;
+    struct network n;      // this rank's layers, with the activations of this micro-batch
+    float *comes, *leaves; // what it needs from a neighbour, what it has for the other
+    int from, to;          // which ranks these are; -1: none
+};
+
+struct pipeline {
+    struct network whole, n; // the network, and this rank's layers of it
+    int rank, last;          // last: the highest rank
+    size_t micro, share;     // micro-batches in a step; samples in each
+    size_t ahead;            // so many may be on their way from here to the end and back
+    struct piece *pieces;    // of a step: twice `micro`, in this rank's order
+    struct network data; // with all samples of a step, for the first and the last rank
+    float *arriving;     // a derivative from the rank behind
+    float *leaving;      // one for the rank before
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    ncclComm_t comm;
+    size_t sent; // bytes, in all steps so far
+};
+
+/* The order of a step: forward, as long as fewer than `ahead` are on their way; else the
+ * oldest of them backward. Each that is on its way has its own place in the activations:
+ * its way back needs what came in on its way forward. */
+static void make_order(struct pipeline *p) {
+    const size_t numbers = p->share * p->n.width;
+    const int before = p->rank - 1, behind = p->rank < p->last ? p->rank + 1 : -1;
+    size_t forward = 0, backward = 0;
+    for (size_t i = 0; i < 2 * p->micro; i++) {
+        struct piece *piece = &p->pieces[i];
+        piece->backward = forward - backward == p->ahead || forward == p->micro;
+        const size_t micro = piece->micro = piece->backward ? backward++ : forward++;
+        struct network *n = &piece->n;
+        *n = p->n;
+        for (size_t l = 0; l <= n->layers; l++)
+            n->activation[l] += micro % p->ahead * numbers;
+        if (p->rank == 0)
+            n->activation[0] = p->data.activation[0] + micro * numbers;
+        if (piece->backward && p->rank < p->last)
+            n->activation[n->layers] = p->arriving;
+        n->wanted = p->data.wanted + micro * numbers;
+        piece->from = piece->backward ? behind : before;
+        piece->to = piece->backward ? before : behind;
+        piece->comes = piece->backward ? p->arriving : n->activation[0];
+        piece->leaves = piece->backward ? p->leaving : n->activation[n->layers];
+    }
+}
+
+/* Between two pieces of work: what the one made leaves, what the next needs comes. Both
+ * in one group, since a neighbour may do them in the other order. NULL: no such piece. */
+static void exchange(struct pipeline *p, const struct piece *done,
+                     const struct piece *next) {
+    const size_t n = p->share * p->n.width;
+    CHECK_NCCL(ncclGroupStart());
+    if (done && done->to >= 0) {
+        CHECK_NCCL(ncclSend(done->leaves, n, ncclFloat, done->to, p->comm, p->stream));
+        p->sent += n * sizeof(float);
+    }
+    if (next && next->from >= 0)
+        CHECK_NCCL(ncclRecv(next->comes, n, ncclFloat, next->from, p->comm, p->stream));
+    CHECK_NCCL(ncclGroupEnd());
+}
+
+/* Forward, and on the last rank the loss. Or backward: the gradients of all micro-batches
+ * add up, and the derivative is put where the next input cannot overwrite it. */
+static void compute(struct pipeline *p, size_t step, const struct piece *piece) {
+    const struct network *n = &piece->n;
+    const size_t w = n->width, share = p->share;
+    for (size_t l = 0; !piece->backward && l < n->layers; l++)
+        network_forward(p->blas, w, w, share, n->weight[l], n->activation[l],
+                        n->activation[l + 1]);
+    if (!piece->backward && p->rank == p->last)
+        network_loss(p->blas, w, share, n->batch, n->activation[n->layers], n->wanted,
+                     &n->distance[step * p->micro + piece->micro]);
+    for (size_t l = n->layers; piece->backward && l-- > 0;) {
+        network_gradient(p->blas, w, w, share, n->activation[l], n->activation[l + 1],
+                         piece->micro > 0, n->gradient[l]);
+        if (l > 0 || p->rank > 0)
+            network_backward(p->blas, w, w, share, n->weight[l], n->activation[l + 1],
+                             l > 0 ? n->activation[l] : p->leaving);
+    }
+}
+
+/* Queues a step. The host waits for nothing. */
+static void train(struct pipeline *p, size_t step) {
+    const struct piece *done = NULL, *end = p->pieces + 2 * p->micro;
+    for (const struct piece *next = p->pieces; next < end; done = next++) {
+        exchange(p, done, next);
+        compute(p, step, next);
+    }
+    exchange(p, done, NULL);
+    network_update(p->blas, &p->whole, network_weights(&p->n), p->n.gradient[0],
+                   p->n.momentum[0], p->n.weight[0]);
+}
+
+/* How long a step takes, and how long its computing alone, on the rank that has most: in
+ * turns, so that what happens to the machine meanwhile happens to both. */
+static void measure(struct pipeline *p) {
+    struct stopwatch alone = {0}, step = {0};
+    while (!stopwatch_settled(&step)) {
+        stopwatch_start(&alone);
+        for (size_t i = 0; i < 2 * p->micro; i++)
+            compute(p, 0, &p->pieces[i]);
+        CHECK_CUDA(cudaStreamSynchronize(p->stream));
+        stopwatch_stop(&alone, 1);
+        stopwatch_start(&step);
+        train(p, 0);
+        CHECK_CUDA(cudaStreamSynchronize(p->stream));
+        stopwatch_stop(&step, 1);
+    }
+    if (p->rank == 0)
+        printf("a step %.3f ms, computing %.3f ms: %.2f of a step is idle, measured\n",
+               step.seconds * 1e3, alone.seconds * 1e3, 1 - alone.seconds / step.seconds);
+}
+
+int main(int argc, char **argv) {
+    // MPI starts one process per GPU and tells each of them which one it is.
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int rank, nranks, ndevices;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    struct pipeline p = {.rank = rank, .last = nranks - 1};
+    struct network *whole = &p.whole, *n = &p.n;
+    bool all_forward = false, timed = false;
+    const struct lesson_option options[] = {
+        {"--micro", "M", "micro-batches in a step", .number = &p.micro, .usual = 8,
+         .least = 1, .most = 4096},
+        {"--all-forward", NULL, "all forward, then all backward; else in turns",
+         .flag = &all_forward},
+        {"--time", NULL, "how long a step takes, and how much of it is idle",
+         .flag = &timed},
+        {0}};
+    whole->layers = nranks > 8 ? nranks : 8;
+    network_options(argc, argv, whole, 1, options);
+    if (whole->layers < (size_t)nranks)
+        network_misused(argv[0], "--layers %zu is less than one for each of %d ranks",
+                        whole->layers, nranks);
+    if (whole->batch % p.micro != 0)
+        network_misused(argv[0], "--batch %zu does not divide into %zu micro-batches",
+                        whole->batch, p.micro);
+
+    // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&p.comm, nranks, id, rank));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    CHECK_CUBLAS(cublasCreate(&p.blas));
+    CHECK_CUBLAS(cublasSetStream(p.blas, p.stream));
+
+    // This rank's layers. In turns, the first micro-batch comes back when it and one for
+    // each rank behind have gone forward here; that many have to be kept.
+    const size_t first = whole->layers * rank / nranks, w = whole->width;
+    *n = *whole;
+    n->layers = whole->layers * (rank + 1) / nranks - first;
+    n->parts = p.micro;
+    p.share = whole->batch / p.micro;
+    p.ahead = nranks - rank;
+    if (all_forward || p.ahead > p.micro)
+        p.ahead = p.micro;
+    network_malloc(n, p.ahead * p.share);
+    const size_t bytes = whole->batch * w * sizeof(float);
+    p.data = *n;
+    CHECK_CUDA(cudaMalloc((void **)&p.data.activation[0], bytes));
+    CHECK_CUDA(cudaMalloc((void **)&p.data.wanted, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&p.arriving, bytes / p.micro));
+    CHECK_CUDA(cudaMalloc((void **)&p.leaving, bytes / p.micro));
+    p.pieces = lesson_malloc(2 * p.micro * sizeof *p.pieces);
+    make_order(&p);
+
+    // Each weight is on one rank only, so there are no copies that must stay equal.
+    const size_t mine = first * w * w, weights = network_weights(n);
+    float *host = lesson_malloc(network_weights(whole) * sizeof(float));
+    network_first(whole, 0, host);
+    CHECK_CUDA(cudaMemcpyAsync(n->weight[0], host + mine, weights * sizeof(float),
+                               cudaMemcpyHostToDevice, p.stream));
+    for (size_t step = 0; step < whole->steps; step++) {
+        if (rank == 0 || rank == p.last)
+            network_load(&p.data, step * whole->batch, whole->batch, p.stream);
+        train(&p, step);
+    }
+    CHECK_CUDA(cudaStreamSynchronize(p.stream));
+    CHECK_CUDA(
+        cudaMemcpy(host, n->weight[0], weights * sizeof(float), cudaMemcpyDeviceToHost));
+    network_print_losses(n);
+    char line[256];
+    snprintf(
+        line, sizeof line,
+        "rank %d: layers %zu to %zu; keeps %zu of %zu micro-batches; sends %zu bytes",
+        rank, first, first + n->layers - 1, p.ahead, p.micro, p.sent / n->steps);
+    lesson_print_in_order(line);
+    if (rank == 0)
+        printf("B x W x 4 = %zu bytes a step to each neighbour\n"
+               "(N-1)/(M+N-1) = %.2f of a step is idle, says the model\n",
+               bytes, p.last / (double)(p.micro + p.last));
+    if (timed)
+        measure(&p);
+    float *expected = network_expected(whole);
+    // One micro-batch: the products of one process, to the last bit. (With other widths
+    // layers begin at odd addresses, for which cuBLAS may have other kernels.)
+    const bool exact = p.micro == 1 && w % 4 == 0;
+    const int exit_code = network_verdict(whole, host, expected + mine, weights, exact);
+
+    // In reverse order: nothing may go while something made later still uses it.
+    free(expected);
+    free(host);
+    free(p.pieces);
+    CHECK_CUDA(cudaFree(p.leaving));
+    CHECK_CUDA(cudaFree(p.arriving));
+    CHECK_CUDA(cudaFree(p.data.wanted));
+    CHECK_CUDA(cudaFree(p.data.activation[0]));
+    network_free(n);
+    CHECK_CUBLAS(cublasDestroy(p.blas));
+    CHECK_CUDA(cudaStreamDestroy(p.stream));
+    CHECK_NCCL(ncclCommDestroy(p.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}

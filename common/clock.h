@@ -1,0 +1,81 @@
+/*
+ * clock.h: the stopwatch of the lessons that measure.
+ *
+ * What is timed is a batch: some operations, queued one behind the other and waited for
+ * once. The lesson queues them and waits, between start and stop:
+ *
+ *     struct stopwatch watch = {0};
+ *     while (!stopwatch_settled(&watch)) {
+ *         stopwatch_start(&watch);
+ *         for (int i = 0; i < repeat; i++)
+ *             queue one operation on the stream
+ *         CHECK_CUDA(cudaStreamSynchronize(stream));
+ *         stopwatch_stop(&watch, repeat);
+ *     }
+ *
+ * Then watch.seconds is the time of one operation. All ranks do so together, and all get
+ * the same figures, so that they also leave the loop together.
+ */
+#ifndef CLOCK_H
+#define CLOCK_H
+
+#include "lesson.h"
+
+enum {
+    STOPWATCH_FEWEST = 5, // batches before a median is believed
+    // And no more than these; fewer on the CPU build, whose times mean little.
+    STOPWATCH_MOST = LESSON_CPU_BUILD ? 20 : 200,
+};
+static const double stopwatch_least = 0.01;  // seconds that they take together, at least
+static const double stopwatch_enough = 0.03; // no batch is added beyond these
+static const double stopwatch_close = 0.02; // half of the batches lie this close together
+
+/* Begins with {0}. */
+struct stopwatch {
+    double seconds;                 // of one operation: the median of the batches
+    double spent;                   // of all batches together
+    int nbatches;                   // timed so far
+    double batches[STOPWATCH_MOST]; // one operation's seconds in each, the shortest first
+    double started;                 // the batch at hand: MPI_Wtime()
+};
+
+/* Begins a batch, on all ranks at the same moment: none is to wait for a late one. */
+LESSON_FUNCTION void stopwatch_start(struct stopwatch *watch) {
+    CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    watch->started = MPI_Wtime();
+}
+
+/* The value below which `part` of the batches lie: 0.5 is the median. */
+LESSON_FUNCTION double stopwatch_quantile(const struct stopwatch *watch, double part) {
+    const double at = part * (watch->nbatches - 1), *below = &watch->batches[(int)at];
+    return (int)at + 1 < watch->nbatches
+               ? below[0] + (at - (int)at) * (below[1] - below[0])
+               : below[0];
+}
+
+/* Ends a batch of `repeat` operations, which the caller has waited for. What counts is
+ * the slowest rank's time: a collective is over when it is over everywhere. */
+LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
+    double seconds = MPI_Wtime() - watch->started;
+    CHECK_MPI(
+        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    watch->spent += seconds;
+    if (watch->nbatches == STOPWATCH_MOST) // the longest makes room
+        watch->nbatches--;
+    int place = watch->nbatches++;
+    for (; place > 0 && watch->batches[place - 1] > seconds / repeat; place--)
+        watch->batches[place] = watch->batches[place - 1];
+    watch->batches[place] = seconds / repeat;
+    watch->seconds = stopwatch_quantile(watch, 0.5);
+}
+
+/* Whether further batches would hardly move the median. */
+LESSON_FUNCTION bool stopwatch_settled(const struct stopwatch *watch) {
+    if (watch->nbatches < STOPWATCH_FEWEST || watch->spent < stopwatch_least)
+        return watch->nbatches == STOPWATCH_MOST;
+    const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);
+    return half <= stopwatch_close * watch->seconds || watch->spent > stopwatch_enough ||
+           watch->nbatches == STOPWATCH_MOST;
+}
+
+#endif

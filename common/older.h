@@ -1,0 +1,53 @@
+/*
+ * older.h: what lessons call and an older NCCL does not have.
+ *
+ * With a new NCCL there is nothing in here. Registering a buffer only makes it faster:
+ * where NCCL can't, these functions give memory that works as well, and register nothing.
+ */
+#ifndef OLDER_H
+#define OLDER_H
+
+#include "lesson.h"
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 1)
+LESSON_FUNCTION ncclResult_t ncclMemAlloc(void **buffer, size_t bytes) {
+    return cudaMalloc(buffer, bytes) == cudaSuccess ? ncclSuccess
+                                                    : ncclUnhandledCudaError;
+}
+
+LESSON_FUNCTION ncclResult_t ncclMemFree(void *buffer) {
+    return cudaFree(buffer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+LESSON_FUNCTION ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer,
+                                              size_t bytes, void **handle) {
+    (void)comm, (void)buffer, (void)bytes;
+    *handle = NULL;
+    return ncclSuccess;
+}
+
+LESSON_FUNCTION ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
+    (void)comm, (void)handle;
+    return ncclSuccess;
+}
+#endif
+
+/* A window is a registered buffer that all ranks know of. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
+typedef void *ncclWindow_t;
+enum { NCCL_WIN_COLL_SYMMETRIC = 1 };
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
+                                                    size_t bytes, ncclWindow_t *window,
+                                                    int flags) {
+    (void)flags;
+    return ncclCommRegister(comm, buffer, bytes, window);
+}
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
+                                                      ncclWindow_t window) {
+    return ncclCommDeregister(comm, window);
+}
+#endif
+
+#endif

@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# The tables of nccl-check.md, from what check.sh wrote into a folder: results/check-tables.sh FOLDER
+set -euo pipefail
+
+folder=${1:?which folder?}
+runs=$folder/check-runs.tsv
+
+# The newest run of each counts.
+newest() { # STAGE HOW KIND
+    awk -F '\t' -v stage="$1" -v how="$2" -v kind="$3" \
+        '$1 == stage && $2 == how && $3 == kind { line[$4] = $0 }
+         END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 4
+}
+
+has() { # STAGE HOW KIND
+    [ -n "$(newest "$@")" ]
+}
+
+# --- How many ------------------------------------------------------------------------------
+
+counts() {
+    echo '| programs | of them | without nccl-check | with |'
+    echo '| --- | --- | --- | --- |'
+    local kind
+    for kind in right repaired; do
+        printf '| %s | %d | %d end with exit code 0 | %d end with exit code 0 and no word |\n' "$kind" \
+            "$(newest programs nccl-check $kind | wc -l)" \
+            "$(newest programs plain $kind | awk -F '\t' '$5 == "exit code 0"' | wc -l)" \
+            "$(newest programs nccl-check $kind | awk -F '\t' '$5 == "exit code 0" && $8 == ""' | wc -l)"
+    done
+    printf '| wrong | %d | %d hang, %d end with exit code 0 | %d are named, within %s s |\n' \
+        "$(newest programs nccl-check wrong | wc -l)" \
+        "$(newest programs plain wrong | grep -c $'\truns after' || true)" \
+        "$(newest programs plain wrong | grep -c $'\texit code 0\t' || true)" \
+        "$(newest programs nccl-check wrong | awk -F '\t' '$8 != ""' | wc -l)" \
+        "$(newest programs nccl-check wrong | awk -F '\t' '$7 > most { most = $7 } END { print most + 0 }')"
+    echo
+    echo 'The seconds count from mpirun on; to start takes two to four of them.'
+}
+
+# --- What says something -----------------------------------------------------------------------
+
+# One line a program: name, how it ended alone, and for each tool the seconds and the words.
+says() {
+    {
+        newest programs plain wrong | sed 's/^/alone\t/'
+        newest own pointers wrong | sed 's/^/pointers\t/'
+        newest own mode wrong | sed 's/^/mode\t/'
+        newest sanitizer memcheck wrong | sed 's/^/memcheck\t/'
+        newest sanitizer initcheck wrong | sed 's/^/initcheck\t/'
+        newest programs nccl-check wrong | sed 's/^/check\t/'
+        ras | sed 's/^/ras\t/'
+    } | awk -F '\t' '
+        function cell(tool, name,    word) {
+            if (!((tool, name) in ran)) return " "
+            return (tool, name) in said ? said[tool, name] : "–"
+        }
+        function short(words, most) {
+            gsub(/\|/, "/", words)
+            return length(words) > most ? substr(words, 1, most) "…" : words
+        }
+        $1 == "ras" { ran["ras", $2] = 1; if ($3 != "") said["ras", $2] = $3; next }
+        {
+            name = $5; ran[$1, name] = 1; names[name] = 1
+            if ($1 == "alone") end[name] = $6 ~ /^runs after/ ? "hangs" : $6
+            words = $9
+            sub(/.*NCCL WARN /, "", words)
+            sub(/.*NCCL CHECK: /, "", words)
+            sub(/^=+ /, "", words)
+            if ($9 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $8 " s"
+        }
+        END {
+            print "| program | alone | `NCCL_DEBUG=WARN` | RAS | `NCCL_CHECK_POINTERS=1` |" \
+                (any("mode") ? " `NCCL_CHECK_MODE` |" : "") " memcheck | initcheck | nccl-check |"
+            print "| --- | --- | --- | --- | --- |" (any("mode") ? " --- |" : "") " --- | --- | --- |"
+            n = 0
+            for (name in names) list[++n] = name
+            for (i = 1; i <= n; i++) # few: sorted as they are printed
+                for (k = i + 1; k <= n; k++)
+                    if (list[k] < list[i]) { t = list[i]; list[i] = list[k]; list[k] = t }
+            for (i = 1; i <= n; i++) {
+                name = list[i]
+                print "| `" name "` | " end[name] " | " cell("alone", name) " | " cell("ras", name) \
+                    " | " cell("pointers", name) " |" (any("mode") ? " " cell("mode", name) " |" : "") \
+                    " " cell("memcheck", name) " | " cell("initcheck", name) " | " cell("check", name) " |"
+            }
+        }
+        function any(tool,    key, part) {
+            for (key in ran) { split(key, part, SUBSEP); if (part[1] == tool) return 1 }
+            return 0
+        }'
+}
+
+# What RAS said of those that still ran when it was asked: the words it has for what is wrong.
+ras() {
+    awk '
+        function flush() { if (asked) print name "\t" words; asked = 0; words = "" }
+        /^=== / { flush(); name = $5; plain = ($2 == "programs" && $3 == "plain:" && $4 == "wrong") }
+        plain && /^ *RAS  / {
+            asked = 1
+            if (match($0, /(MISMATCH|INCOMPLETE|TIMEOUT|NOCOMM|DEAD|Communicator ranks have.*)/)) {
+                word = substr($0, RSTART, RLENGTH)
+                if (index(words, word) == 0) words = words (words == "" ? "" : "; ") word
+            }
+        }
+        END { flush() }' "$folder/check-said.txt"
+}
+
+# --- Transports ----------------------------------------------------------------------------------
+
+transports() {
+    echo '| program | NVLink | shared memory | sockets |'
+    echo '| --- | --- | --- | --- |'
+    join -t "$(printf '\t')" -a 1 \
+        <(newest programs plain wrong | cut -f 4,5) \
+        <(join -t "$(printf '\t')" <(newest transports memory wrong | cut -f 4,5) \
+            <(newest transports sockets wrong | cut -f 4,5)) |
+        sed 's/runs after [0-9]* s/hangs/g' |
+        awk -F '\t' '$2 != $3 || $3 != $4 { gsub(/\|/, "/"); printf "| `%s` | %s | %s | %s |\n", $1, $2, $3, $4 }'
+}
+
+# --- Cost -------------------------------------------------------------------------------------------
+
+cost() {
+    awk '
+        $3 ~ /^[0-9]+$/ { at = $2 SUBSEP $3; n[at]++; a[at, n[at]] = $4; b[at, n[at]] = $5; c[at, n[at]] = $6; sizes[$3] = 1 }
+        function median(list, at,    i, k, t, v) {
+            for (i = 1; i <= n[at]; i++) v[i] = list[at, i]
+            for (i = 1; i <= n[at]; i++) for (k = i + 1; k <= n[at]; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
+            return v[int((n[at] + 1) / 2)]
+        }
+        function row(bytes, what, list,    x, y) {
+            x = median(list, "plain" SUBSEP bytes); y = median(list, "nccl-check" SUBSEP bytes)
+            printf "| %d | %s | %.2f | %.2f | %.2f µs, %.1f %% |\n", bytes, what, x, y, y - x, (y - x) / x * 100
+        }
+        END {
+            print "| bytes | µs of | without | with | nccl-check costs |"
+            print "| --- | --- | --- | --- | --- |"
+            m = 0
+            for (s in sizes) list[++m] = s + 0
+            for (i = 1; i <= m; i++) for (k = i + 1; k <= m; k++) if (list[k] < list[i]) { t = list[i]; list[i] = list[k]; list[k] = t }
+            for (i = 1; i <= m; i++) {
+                row(list[i], "the call", a)
+                row(list[i], "call and wait", b)
+                row(list[i], "one of 20 queued", c)
+            }
+        }' "$folder/check-cost.txt"
+}
+
+lessons() {
+    echo '| program | ends | nccl-check says |'
+    echo '| --- | --- | --- |'
+    newest lessons nccl-check right |
+        awk -F '\t' '{ gsub(/\|/, "/", $8); printf "| %s | %s | %s |\n", $4, $5, $8 == "" ? "nothing" : $8 }'
+}
+
+echo '## The programs of tests/check'
+echo
+counts
+if [ -s "$folder/check-said.txt" ] && has programs plain wrong; then
+    echo
+    echo '## What says something about a wrong program'
+    echo
+    echo '– is: not a word. An empty field: not tried, or RAS was asked and the program had ended.'
+    echo
+    says
+fi
+if has transports memory wrong; then
+    echo
+    echo '## Where it depends on the way that the data takes'
+    echo
+    transports
+fi
+if has lessons nccl-check right; then
+    echo
+    echo '## The lessons and other programs under nccl-check'
+    echo
+    lessons
+fi
+if [ -s "$folder/check-cost.txt" ]; then
+    echo
+    echo '## What it costs'
+    echo
+    echo 'An all-reduce on two GPUs, medians; with and without in turn, five times each.'
+    echo
+    cost
+fi

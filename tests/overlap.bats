@@ -1,0 +1,162 @@
+#!/usr/bin/env bats
+# Lesson 11: gradients in buckets on a second stream; nothing changes but the time.
+
+load common
+
+program=11-overlap/overlap
+usage='[--layers L] [--width W] [--batch B] [--steps S] [--bucket BYTES] [--ctas N] [--time] [-h]'
+
+setup_file() {
+    build_lessons
+}
+
+# learns N WEIGHTS BUCKETS ARGUMENT…: right on N ranks, with so many buckets.
+learns() {
+    local n=$1 weights=$2 buckets=$3
+    shift 3
+    echo "$n ranks $*"
+    ranks "$n" $program "$@"
+    expect 0 "OK: $(plural "$n"), all $((n * weights)) weights as expected"
+    [ -z "$err" ]
+    grep -qx "a rank all-reduces  $((4 * weights)) bytes a step, counted; L x W x W x 4 = $((4 * weights)); buckets: $buckets" <<<"$out"
+}
+
+@test "every number of ranks and size of buckets: the weights of one process" {
+    for n in $(rank_counts); do
+        learns "$n" 16384 4
+        thorough "$n" || continue
+        learns "$n" 16384 2 --bucket 32K
+        learns "$n" 16384 1 --bucket all
+    done
+    grep '^step' <<<"$out" >"$BATS_TEST_TMPDIR/overlap"
+    ranks 1 10-data-parallel/data_parallel
+    paste <(grep '^step' <<<"$out") "$BATS_TEST_TMPDIR/overlap" |
+        awk '{ d = $4 - $8; if (d > 1e-4 || d < -1e-4 || $2 != $6) exit 1 }'
+}
+
+@test "buckets: from the last layer on, closed when they are full; the last may be smaller" {
+    learns 1 256 1 --layers 1 --width 16 --bucket 1G
+    learns 1 1792 7 --layers 7 --width 16 --bucket 0
+    learns 1 1792 7 --layers 7 --width 16 --bucket 1K
+    learns 1 1792 4 --layers 7 --width 16 --bucket 1025
+    learns 1 1792 3 --layers 7 --width 16 --bucket 3K
+    learns 1 1792 1 --layers 7 --width 16 --bucket all
+}
+
+@test "--time: three times, their ratio, what is hidden; the result is right all the same" {
+    for n in $(rank_counts); do
+        thorough "$n" || [ "$n" -le 2 ] || continue
+        learns "$n" 512 2 --layers 2 --width 16 --time
+        grep -qE '^computing only +[0-9]+\.[0-9]{3} ms a step$' <<<"$out"
+        grep -qE '^all-reduce only +[0-9]+\.[0-9]{3} ms$' <<<"$out"
+        grep -qE '^both +[0-9]+\.[0-9]{3} ms, [0-9.]+ of computing only$' <<<"$out"
+        grep -qE '^hidden +-?[0-9]+\.[0-9]{2} of the shorter of the two$' <<<"$out"
+        # Ratio and share follow from the times, which were rounded.
+        awk '/^computing/ { c = $3 } /^all-reduce/ { r = $3 } /^both/ { b = $2; ratio = $4 }
+            /^hidden/ { h = $2 }
+            END { s = c < r ? c : r; if (s < 0.05) exit 0
+                d = b / c - ratio; e = (c + r - b) / s - h
+                exit !(d * d < 0.02 * 0.02 && e * e < 0.1 * 0.1) }' <<<"$out"
+    done
+}
+
+@test "without --time nothing is timed" {
+    learns 1 512 2 --layers 2 --width 16
+    [ "$(grep -cE '^(computing|both|hidden)' <<<"$out")" -eq 0 ]
+}
+
+@test "--ctas reaches NCCL, and only if it is given" {
+    on_gpus && skip "one build is enough"
+    {
+        echo '#include <nccl.h>'
+        echo '#include <stdio.h>'
+        echo 'static ncclResult_t told(ncclComm_t *comm, int n, ncclUniqueId id, int rank,'
+        echo '                         ncclConfig_t *config) {'
+        echo '    printf("maxCTAs %d\n", config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? -1 : config->maxCTAs);'
+        echo '    return ncclCommInitRankConfig(comm, n, id, rank, config);'
+        echo '}'
+        sed 's/ncclCommInitRankConfig/told/' "$top/$program.c"
+    } >"$BATS_TEST_TMPDIR/told.c"
+    build told
+    top=$BATS_TEST_TMPDIR ranks 1 told --ctas 4
+    show
+    grep -qx 'maxCTAs 4' <<<"$out"
+    top=$BATS_TEST_TMPDIR ranks 1 told
+    grep -qx 'maxCTAs -1' <<<"$out"
+}
+
+@test "a step keeps the host waiting for nothing, and sends while it computes" {
+    on_gpus && skip "one build is enough"
+    # What one step calls, in its order.
+    {
+        cat <<'END'
+#include <cublas_v2.h>
+#include <nccl.h>
+#include <stdio.h>
+static int noting;
+#define NOTE(letter) (void)(noting && printf(letter))
+END
+        sed -E 's/(ncclAllReduce|cudaStreamWaitEvent|cublasSgemm|network_(forward|gradient|backward|update))\(/noted_\1(/
+            s/^int main\(/int main(/; s/^( *)train\(&t, step, true\);/\1noting = step == 0 \&\& rank == 0; train(\&t, step, true); if (noting) puts(""); noting = 0;/' \
+            "$top/$program.c" |
+            awk '{ print } /include "network.h"/ {
+                print "#define noted_network_forward NOTE(\"f\"), network_forward"
+                print "#define noted_network_gradient NOTE(\"g\"), network_gradient"
+                print "#define noted_network_backward NOTE(\"b\"), network_backward"
+                print "#define noted_network_update NOTE(\"u\"), network_update"
+                print "#define noted_ncclAllReduce NOTE(\"A\"), ncclAllReduce"
+                print "#define noted_cudaStreamWaitEvent NOTE(\"w\"), cudaStreamWaitEvent"
+                for (i = split("cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy", n, " "); i; i--)
+                    print "#define " n[i] "(...) (NOTE(\"!\"), " n[i] "(__VA_ARGS__))" }'
+    } >"$BATS_TEST_TMPDIR/noted.c"
+    build noted
+    top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3
+    show
+    [ "$code" -eq 0 ]
+    grep -qx 'fffgwAbgwAbgwAwuwuwu' <<<"$out"
+    top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3 --bucket all
+    grep -qx 'fffgbgbgwAwu' <<<"$out"
+}
+
+@test "wrong usage: one message, exit code 2" {
+    cd "$BATS_TEST_TMPDIR"
+    misuse $program "--bucket none is not a whole number" --bucket none
+    misuse $program "--ctas 65 is more than 64" --ctas 65
+    misuse $program "--width all is not a whole number" --width all
+    skip_unless_ranks 2
+    ranks 2 $program --batch 7
+    misused $program "--batch 7 does not divide among 2 ranks"
+}
+
+# broken SED: the lesson with something changed, on 3 ranks.
+broken() {
+    on_gpus && skip "one build is enough"
+    sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
+    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 3 broken
+    show
+    [ "$code" -eq 1 ]
+}
+
+@test "an all-reduce that does not wait for its gradients: race" {
+    broken '/WaitEvent(t->sending/ s|^|//|'
+    grep -q '^NCCL CHECK: race: two streams use one buffer with no event between' <<<"$err"
+    grep -qE 'ncclAllReduce.* at broken.c:[0-9]+ (reads|writes)' <<<"$err"
+}
+
+@test "an update that does not wait for the average: race" {
+    broken 's/CHECK_CUDA(cudaStreamWaitEvent(t->computing/(void)(b->averaged); \/\/ /'
+    grep -q '^NCCL CHECK: race: two streams use one buffer with no event between' <<<"$err"
+}
+
+@test "an event that is recorded before the gradient is queued: race" {
+    broken 's/^        network_gradient(/        CHECK_CUDA(cudaEventRecord(b->ready, t->computing));\n&/
+        /^    CHECK_CUDA(cudaEventRecord(b->ready/ s|^|//|'
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+}
+
+@test "a bucket that is forgotten: the ranks' copies differ" {
+    broken 's/if (communicate && l == b->first)/if (communicate \&\& l == b->first \&\& b++->first != 1)/; s/send(t, b++)/send(t, b - 1)/'
+    grep -q 'of the weights differ after the last step' <<<"$err"
+}

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# Lesson 09: the ring in pieces and lanes.
+
+load common
+
+ring=09-pipelined-ring/pipelined_ring
+usage='[-n COUNT] ' # for misused
+
+setup_file() {
+    build_lessons
+}
+
+# sums N COUNT ARGUMENT…: the ring's and NCCL's elements are all right.
+sums() {
+    local n=$1 count=$2
+    shift 2
+    echo "$n ranks, -n $count $*"
+    ranks "$n" $ring -n "$count" "$@"
+    expect 0 "OK: $(plural "$n"), all $((2 * n * count)) elements as expected"
+    [ -z "$err" ]
+}
+
+@test "every number of ranks, pieces of none, one and many elements" {
+    for n in $(rank_counts); do
+        if thorough "$n"; then
+            sums "$n" 5
+            sums "$n" 1003 --pieces 1
+        fi
+        sums "$n" 1003 --pieces 3
+    done
+    sums 1 1003 --pieces 16
+    skip_unless_ranks 3
+    sums 3 1003 --pieces 16
+    sums 3 100003 # large pieces begin at multiples of 128 bytes
+    on_gpus || sums 7 200003
+}
+
+@test "the whole output" {
+    skip_unless_ranks 2
+    ranks 2 $ring -n 2
+    expect 0 "OK: 2 ranks, all 8 elements as expected"
+    [ "$(grep ':$' <<<"$out" | tr '\n' ' ')" = \
+        "Before ring all-reduce: After ring all-reduce: After ncclAllReduce: " ]
+    [ "$(grep -c '^GPU [01]  | 11 | 22 |$' <<<"$out")" -eq 4 ]
+    ranks 2 $ring
+    expect 0 "OK: 2 ranks, all 32 elements as expected"
+}
+
+@test "64 ranks" {
+    on_gpus && skip "more ranks than GPUs"
+    sums 64 300
+}
+
+@test "--time: two times and their ratio, no tables" {
+    for n in $(rank_counts); do
+        sums "$n" 168 --time --pieces $((1 + n % 2))
+        grep -qx "$(plural "$n"), D = 672 bytes" <<<"$out"
+        grep -qE "^ring, in (1 piece|2 pieces) +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
+        grep -qE "^ncclAllReduce +[0-9.]+ ms, bus bandwidth [0-9.]+ GB/s$" <<<"$out"
+        grep -qE "^ratio +[0-9.]+ of ncclAllReduce's bandwidth$" <<<"$out"
+        [ "$(grep -c '^GPU' <<<"$out")" -eq 0 ]
+    done
+}
+
+@test "--time: the columns fit each other" {
+    skip_unless_ranks 4
+    ranks 4 $ring -n 1M --time
+    show
+    [ "$code" -eq 0 ]
+    # Bus bandwidth is 2(N-1)/N times the bytes, over the time; the ratio is that of the two.
+    awk 'function off(a, b) { return a > b * 1.02 || a < b * 0.98 }
+        /D = / { bytes = $5 }
+        / ms, / { time[++n] = $(NF - 5); bandwidth[n] = $(NF - 1)
+            if (off(bandwidth[n], 1.5 * bytes / time[n] / 1e6)) bad = 1 }
+        /^ratio/ { if (off($2, time[2] / time[1])) bad = 1 }
+        END { exit bad || n != 2 || bytes != 4194304 }' <<<"$out"
+}
+
+@test "pieces: none is left out, none overlaps; large ones begin at multiples of 128 bytes" {
+    on_gpus && skip "of both builds"
+    cat >"$BATS_TEST_TMPDIR/pieces.c" <<END
+#define main lesson_main
+#include "$top/$ring.c"
+#undef main
+
+int main(void) {
+    const size_t counts[] = {1, 5, 1003, 99999, 1000003};
+    int bad = 0, large = 0;
+    for (int i = 0; i < 5; i++)
+        for (int nranks = 1; nranks <= 9; nranks++)
+            for (int pieces = 1; pieces <= 5; pieces++) {
+                struct ring r = {.nranks = nranks, .pieces = pieces, .count = counts[i]};
+                size_t at = 0;
+                for (int k = 0; k < nranks * pieces; k++) {
+                    struct part p = part_of(&r, k / pieces - nranks, k % pieces);
+                    bad += p.first != at;
+                    if (counts[i] / (size_t)(nranks * pieces) >= 1024) {
+                        large++;
+                        bad += p.first * sizeof(float) % 128 != 0;
+                    }
+                    at += p.count;
+                }
+                bad += at != counts[i];
+            }
+    printf("large: %d, bad: %d\\n", large > 0, bad);
+}
+END
+    build pieces
+    top=$BATS_TEST_TMPDIR ranks 1 pieces
+    [ "$out" = "large: 1, bad: 0" ]
+}
+
+@test "wrong usage: one message, exit code 2" {
+    cd "$BATS_TEST_TMPDIR"
+    misuse $ring "--pieces 17 is more than 16" --pieces 17
+    misuse $ring "--pieces 0 is less than 1" -n 7 --pieces 0
+    misuse $ring "--pieces needs a number" --pieces
+    misuse $ring "unknown option --pipelined" --pipelined
+}
+
+@test "too little memory" {
+    ranks 1 $ring -n 900000000000
+    show
+    [ "$code" -eq 1 ]
+    grep -q 'the buffers need 7200 GB of GPU memory' <<<"$err"
+    grep -q 'choose a smaller -n' <<<"$err"
+}
+
+# broken SED ARGUMENT…: the lesson with something changed, on 4 ranks.
+broken() {
+    on_gpus && skip "one build is enough"
+    sed "$1" "$top/$ring.c" >"$BATS_TEST_TMPDIR/broken.c"
+    shift
+    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$ring.c")" ]
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 4 broken "$@"
+    show
+    [ "$code" -eq 1 ]
+}
+
+@test "a piece that does not wait for its addition, or the addition for it: race" {
+    broken '/WaitEvent(lane->stream, r->added/ s|^|//|'
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+    grep -q 'cublasSaxpy_64 at broken.c:' <<<"$err"
+    broken '/WaitEvent(r->adding/ s|^|//|'
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+}
+
+@test "lanes that do not wait for the buffers, or are not waited for: race" {
+    broken 's/cudaStreamWaitEvent(r->lanes.l..stream, r->begin, 0)/cudaSuccess/'
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+    grep -q 'cudaMemcpyAsync at broken.c:' <<<"$err"
+    broken '/WaitEvent(r->stream, r->lanes/ s|^|//|'
+    grep -q '^NCCL CHECK: race: ' <<<"$err"
+}
+
+@test "a wrong piece: FAILED" {
+    broken 's/rank - step - 1/rank - step - 2/'
+    [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, element 0 is "*", expected 1111 (and "* ]]
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The front and the judge as a library before a program and the stand-in, which has no checks
+# then: a selection of check.t's programs, which must get the same reports as from the linked
+# form. ALL=yes takes them all.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+selection=(mismatch-count missing-left-out missing-queued-exit deadlock-send-first
+    deadlock-host-collective race-free race-pinned memory-host-read memory-range-recv
+    setup-same-rank left-buffer two-threads mpi-ends-first init-all)
+[ -z "${ALL:-}" ] || selection=()
+FORM=library RANKS=${RANKS:-2} exec ./check.t "${selection[@]}"
