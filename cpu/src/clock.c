@@ -54,7 +54,7 @@ static struct {
     int ntables[CLOCK_OPS];
     double law_latency[CLOCK_OPS], law_bandwidth[CLOCK_OPS];
     bool has_law[CLOCK_OPS];
-    double slower[CLOCK_OPS]; // than the tables say, once it moves; 0: not given
+    double slower[CLOCK_OPS]; // so many times the bytes take as long there; 0: not given
 } machine;
 
 enum value {
@@ -231,10 +231,21 @@ static void read_line(const char *path, int number, char *line) {
     wrong("%s:%d: not a line of a machine: %s", path, number, line);
 }
 
-void clock_start(bool speaks) {
-    const char *asked = getenv("NCCL_CPU_CLOCK");
+static void forget_machine(void) {
+    for (int op = 0; op < CLOCK_OPS; op++) {
+        for (int t = 0; t < machine.ntables[op]; t++)
+            free(machine.tables[op][t].rows);
+        free(machine.tables[op]);
+    }
+    memset(&machine, 0, sizeof machine);
+    memset(given, 0, sizeof given);
+    clock_on = false;
+}
+
+void clock_start(const char *asked, bool speaks) {
     char path[PATH_MAX], line[PATH_MAX + 128];
-    if (!asked || !*asked)
+    forget_machine();
+    if (!*asked)
         return;
     says = speaks;
     // A name is that of a file of the CPU build; with a slash it is the user's own.
@@ -288,18 +299,28 @@ struct cost clock_compute(double flops, double bytes) {
                          .uses = USES_UNITS};
 }
 
+static int *node_of; // of each process, if that is known
+static int nnodes_known;
+
+void clock_nodes(const int *nodes, int n) {
+    node_of = must_grow(node_of, (size_t)n * sizeof *node_of);
+    memcpy(node_of, nodes, (size_t)n * sizeof *node_of);
+    nnodes_known = n;
+}
+
 bool clock_far(int world, int other) {
     int node = (int)value[GPUS_PER_NODE];
+    if (world < nnodes_known && other < nnodes_known)
+        return node_of[world] != node_of[other];
     return node > 0 && world / node != other / node;
 }
 
 struct ranks clock_ranks(const int *world, int n) {
     struct ranks ranks = {.n = n};
-    int node = (int)value[GPUS_PER_NODE];
     for (int i = 0; i < n; i++) {
         int before = 0, here = 0;
         for (int k = 0; k < n; k++) {
-            bool same = node <= 0 || world[k] / node == world[i] / node;
+            bool same = !clock_far(world[k], world[i]);
             before += same && k < i;
             here += same;
         }
@@ -396,7 +417,7 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
             *latency = value[LAUNCH_US];
     }
     double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
-    *moving = (look_up(table, as_there) - first) * slower;
+    *moving = look_up(table, as_there * slower) - first;
 }
 
 /* On the way between nodes: all GPUs of a node carry what goes round, each its own. */

@@ -9,9 +9,11 @@
 /* Times are seconds since MPI's start, on the machine that NCCL_CPU_CLOCK names. */
 extern bool clock_on;
 const char *clock_machine(void);
-/* Reads the machine, if one is named. `speaks`: this process says what is wrong with it.
- * A process with a wrong one ends with exit code 2. */
-void clock_start(bool speaks);
+/* Reads the machine of this name, or path; "" is none. `speaks`: this process says what
+ * is wrong with it. A process with a wrong one ends with exit code 2. */
+void clock_start(const char *asked, bool speaks);
+/* On which node each process is. Without it, as many on each as the machine has GPUs. */
+void clock_nodes(const int *nodes, int n);
 
 /* --- What an operation costs ------------------------------------------------------ */
 
