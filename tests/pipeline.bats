@@ -124,14 +124,7 @@ END
 
 # broken N SED ARGUMENT…: the lesson with something changed, on N ranks.
 broken() {
-    local n=$1
-    on_gpus && skip "one build is enough"
-    sed "$2" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
-    shift 2
-    top=$BATS_TEST_TMPDIR ranks "$n" broken "$@"
-    show
+    breaks "$1" $program "${@:2}"
 }
 
 # Sends before receives, whichever way they go.
