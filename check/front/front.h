@@ -169,6 +169,10 @@ extern void *standin_mpi_notes(int n, const MPI_Request *requests) __attribute__
 extern void standin_mpi_ended(void *notes, int n, const MPI_Request *requests)
     __attribute__((weak));
 extern void standin_mpi_made(MPI_Comm comm) __attribute__((weak));
+/* The machine of the modelled clock and the host's time on it; NULL: time is real. */
+extern const char *standin_clock(double *time) __attribute__((weak));
+/* What is called in between costs no modelled time. */
+extern void standin_unpaid(int begins) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));
