@@ -312,7 +312,7 @@ lessons() {
             under "$program" 60 "${mpirun[@]}" "$check" "$work/$program"
     done
     if [ "$BACKEND" != cpu ] && command -v torchrun >/dev/null; then
-        cat >"$work/torch.py" <<'END'
+        cat >"$work/sum.py" <<'END'
 import os, torch, torch.distributed as dist
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
@@ -324,7 +324,7 @@ dist.destroy_process_group()
 print("OK")
 END
         under pytorch 90 torchrun --standalone --nproc_per_node=2 --no-python \
-            "$check" python3 "$work/torch.py"
+            "$check" python3 "$work/sum.py"
     fi
     for program in all_reduce sendrecv alltoall; do
         [ ! -x "$tests/build/${program}_perf" ] ||

@@ -9,7 +9,8 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them
+#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them; or one of
+#                 them: overlap, sharded, experts, pipeline, grid
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
@@ -23,8 +24,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed peer three checked lessons tests repeat memcheck training programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training, programs, write" >&2; exit 2; }
+    [[ " timed peer three checked lessons tests repeat memcheck training overlap sharded experts pipeline grid programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training (overlap, sharded, experts, pipeline, grid), programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -316,6 +317,14 @@ peer() {
     done
 }
 
+# Where a reduce and a broadcast in turn lose time against nccl-tests' rows of each.
+pair() {
+    fresh pair.txt
+    aside results/pair.c
+    keep "$out/pair.txt" 120 "${mpirun[@]}" -np "$gpus" "$work/pair/pair"
+    sed -i "s|$work/pair/||" "$out/pair.txt" # gone when this ends
+}
+
 # Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
 three() {
     local turn beside=three.txt
@@ -332,7 +341,7 @@ three() {
 
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
 # PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
-training() {
+overlap() {
     local model layers width share form program=11-overlap/overlap
     fresh training.txt
     for model in $models; do
@@ -353,7 +362,7 @@ training() {
 }
 
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
-training_sharded() {
+sharded() {
     local model layers width share stage program=12-sharded/sharded
     fresh sharded.txt
     for model in $models; do
@@ -373,7 +382,7 @@ training_sharded() {
 }
 
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
-training_experts() {
+experts() {
     local size width share load program=13-experts/experts
     fresh experts.txt
     for size in $tokens; do
@@ -389,8 +398,9 @@ training_experts() {
     done
 }
 
-# Lesson 14: in how many micro-batches, and in which order; PyTorch on the same right after.
-pipelines() {
+# Lesson 14: in how many micro-batches, and in which order; PyTorch, which takes half a minute to
+# start, on eight of them right after.
+pipeline() {
     local model layers width batch micro form
     fresh pipeline.txt
     for model in $pipelined; do
@@ -401,7 +411,7 @@ pipelines() {
                 # shellcheck disable=SC2086 # words
                 keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
                 # shellcheck disable=SC2086 # words
-                ! have_pytorch || [ "$micro" -lt "$gpus" ] || keep "$out/pipeline.txt" 120 \
+                ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline.txt" 120 \
                     torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
             done
         done
@@ -409,7 +419,7 @@ pipelines() {
 }
 
 # Lesson 15: every grid; PyTorch on the same right after.
-grids() {
+grid() {
     local model layers width batch columns form
     fresh grid.txt
     for model in $gridded; do
@@ -586,9 +596,12 @@ for stage in $stages; do
         say 'ring' && ring_time
         say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
-        say 'copies, three all-reduces' && peer && three
+        say 'copies, three all-reduces' && peer && three && pair
         ;;
-    peer | three)
+    three)
+        say "$stage" && machine "machine-$gpus.txt" && three && pair
+        ;;
+    peer | overlap | sharded | experts | pipeline | grid)
         say "$stage" && machine "machine-$gpus.txt" && "$stage"
         ;;
     checked)
@@ -599,7 +612,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && machine "machine-$gpus.txt" && training && training_sharded && training_experts && pipelines && grids
+        say 'training' && machine "machine-$gpus.txt" && overlap && sharded && experts && pipeline && grid
         ;;
     write)
         write_readme

@@ -13,7 +13,6 @@ cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=detect_leaks=0 # Open MPI's own are among them
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
@@ -157,10 +156,33 @@ if wanted mpi_fails && [ -x mpi_fails ]; then
         'ended, said 1 times' 'an MPI call of the library fails'
 fi
 
-# The library's other forms: as a shared one it offers pncclX beside ncclX, and nothing but the
-# names of CUDA, cuBLAS, NCCL and MPI; and what is linked below something that stands in front.
-if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
-    make -s -C "$top" BACKEND=cpu cpu-forms >forms.log 2>&1 || cat forms.log
+# The leak checker is at work: it tells what this library and MPI keep, if nothing says that it is
+# theirs, and what a program forgets.
+if wanted leaks && [ -n "$sanitize" ]; then
+    cat >forgets.c <<'END'
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    char *volatile forgotten = malloc(12345);
+    forgotten = NULL;
+    MPI_Finalize();
+    return forgotten != NULL;
+}
+END
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -O0 forgets.c $flags -o forgets
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./forgets >stdout 2>stderr || code=$?
+    is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
+        'SUMMARY: .* 12345 byte(s) leaked in 1 allocation' stderr) reports" 'ended, 2 reports' \
+        'memory that a program forgets is reported, and nothing else'
+fi
+
+# The library's forms. Linked, it is the front and the stand-in in one, and has no names but those
+# of CUDA, cuBLAS, NCCL and MPI, and of the functions of the C library that the front stands before.
+# Apart, the stand-in offers pncclX beside ncclX, and the few questions that the front asks it.
+if wanted forms && [ -z "$sanitize" ]; then
     lib=$top/build/cpu
     status=0
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -I"$top/cpu/include" "$top/tests/cpu/interposed.c" \
@@ -168,17 +190,24 @@ if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
     result "$status" 'interposed links with the shared library'
     run 'interposed, 1 device' env CPU_DEVICES=1 ./interposed
     names() { # FILE OPTION…
-        nm --defined-only "${@:2}" "$1" | awk 'NF == 3 { print $3 }' | sort
+        nm --defined-only "${@:2}" "$lib/$1" | awk 'NF == 3 { print $3 }' | sort
     }
-    public='^(cuda|cublas|p?nccl|MPI_)[A-Z]|^standin_host_blocks$'
-    is "$(names "$lib/libnccl-cpu.so" -D | grep -vE "$public" | tr '\n' ' ')" '' \
-        'the shared library has no other names'
-    is "$(names "$lib/libnccl-cpu.a" -g | grep -vE "$public" | tr '\n' ' ')" '' \
-        'the static library has no other names'
-    is "$(names "$lib/standin.o" -g | grep -vE '^standin_(cuda|cublas|MPI_)[A-Z]|^pnccl[A-Z]' | tr '\n' ' ')" \
-        'standin_host_blocks ' 'what is linked below has names of its own'
-    is "$(names "$lib/standin.o" -g | wc -l)" "$(names "$lib/libnccl-cpu.a" -g | wc -l)" \
-        'and all of them'
+    # others PATTERN FILE OPTION…: its names that do not match.
+    others() {
+        names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
+    }
+    api='(cuda|cublas|nccl|MPI_)[A-Z].*'
+    system='p?read|p?write|pread64|pwrite64|fread|fwrite|recv|send|pthread_join'
+    is "$(others "$api|$system" libnccl-cpu.a -g)" '' 'the library that is linked has no other names'
+    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+" libnccl-cpu.so -D)" '' \
+        'the stand-in as a shared library has no other names'
+    is "$(others "$api|$system|__libc_start_main" libnccl-check.so -D)" '' \
+        'what is loaded before it has no other names'
+    is "$(comm -13 <(names libnccl-cpu.a -g) <(names libnccl-cpu.so -D) |
+        grep -vE '^(pnccl[A-Z]|standin_)' | tr '\n' ' ')" '' \
+        'the library that is linked has all that the stand-in has'
+    is "$(comm -13 <(names libnccl-cpu.so -D) <(names libnccl-cpu.so -D | grep '^nccl' | sed 's/^/p/') |
+        tr '\n' ' ')" '' 'all names of NCCL stand there twice'
 fi
 if wanted cublas && [ -x cublas ]; then
     run cublas ./cublas

@@ -87,7 +87,7 @@ END
 }
 
 @test "the programs of tests/check: how each ends; a right one that does not pass is named" {
-    cp -r "$top"/{Makefile,common,cpu,results,[0-9][0-9]-*} .
+    cp -r "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
     mkdir -p tests/check/right tests/check/wrong
     cp "$top/tests/check/check.h" tests/check
     cp "$top"/tests/check/right/{in-place,managed-after-sync}.c tests/check/right
@@ -121,7 +121,7 @@ END
 }
 
 @test "a run that fails: counted, shown, exit code 1" {
-    cp -r "$top"/{Makefile,common,cpu,results,[0-9][0-9]-*} .
+    cp -r "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
     RUNS=2 STAGES=repeat run timeout 200 results/measure.sh out
     echo "$output"

@@ -160,6 +160,20 @@ void guard_never(const void *address); // not the pages of this allocation (wind
 extern void standin_host_blocks(int begins) __attribute__((weak));
 /* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
 extern bool standin_keeps_mpi(void) __attribute__((weak));
+/* The stand-in may have a modelled clock: MPI's calls bring the times of ranks together.
+ * See cpu/src/travel.h. */
+extern void standin_mpi_meets(MPI_Comm comm, int way, int root) __attribute__((weak));
+extern void standin_mpi_sends(int dest, int tag, MPI_Comm comm) __attribute__((weak));
+extern void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request)
+    __attribute__((weak));
+extern void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request)
+    __attribute__((weak));
+extern void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request)
+    __attribute__((weak));
+extern void *standin_mpi_notes(int n, const MPI_Request *requests) __attribute__((weak));
+extern void standin_mpi_ended(void *notes, int n, const MPI_Request *requests)
+    __attribute__((weak));
+extern void standin_mpi_made(MPI_Comm comm) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));

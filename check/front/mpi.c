@@ -234,7 +234,11 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     AT_HERE;
     mpi_waits_all(&at, &comm);
+    if (standin_mpi_meets)
+        standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
+    if (standin_mpi_made && result == MPI_SUCCESS)
+        standin_mpi_made(*out);
     mpi_waited();
     return result;
 }

@@ -401,25 +401,45 @@ static void pass_on_giving_up(void) {
     }
 }
 
+/* A parcel on its way here. A long one needs the sender's help, and a thread that waits
+ * for that inside MPI takes the program's processor: it is asked for instead. */
+struct incoming {
+    struct incoming *next;
+    MPI_Request request;
+    int from, bytes;
+    char data[];
+};
+static struct incoming *coming, **coming_end = &coming;
+
 static void take_parcels(void) {
-    static char *data;
-    static size_t room;
     while (control != MPI_COMM_NULL) {
         int there, bytes;
         MPI_Message message;
         MPI_Status status;
         PMPI_Improbe(MPI_ANY_SOURCE, PARCEL, control, &there, &message, &status);
         if (!there)
-            return;
+            break;
         PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        if ((size_t)bytes > room)
-            data = must_grow(data, room = (size_t)bytes * 2);
-        PMPI_Mrecv(data, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-        received[status.MPI_SOURCE]++;
-        if (bytes > 0)
-            deliver(status.MPI_SOURCE, data, (size_t)bytes);
+        struct incoming *new = must_alloc(sizeof *new + (size_t)bytes);
+        *new = (struct incoming){.from = status.MPI_SOURCE, .bytes = bytes};
+        PMPI_Imrecv(new->data, bytes, MPI_BYTE, &message, &new->request);
+        *coming_end = new;
+        coming_end = &new->next;
+    }
+    while (coming) { // in their order
+        struct incoming *first = coming;
+        int there;
+        PMPI_Test(&first->request, &there, MPI_STATUS_IGNORE);
+        if (!there)
+            return;
+        if (!(coming = first->next))
+            coming_end = &coming;
+        received[first->from]++;
+        if (first->bytes > 0)
+            deliver(first->from, first->data, (size_t)first->bytes);
         else
             checks_end(); // it has said why
+        free(first);
     }
 }
 
@@ -463,7 +483,7 @@ static void *help(void *unused) {
     while (!helper_ends) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += busy ? 20000000 : 50000000;
+        until.tv_nsec += coming || under_way ? 1000000 : busy ? 20000000 : 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (!helper_soon)
@@ -924,14 +944,12 @@ static void print_shared(bool failed, const char *title, const char *hint) {
 
 /* The very end of the process. The last of a machine speaks for all of them. */
 __attribute__((destructor(101))) static void end(void) {
-    static struct {
-        struct shared shared;
-        char room[2 * LEFT + 64];
-    } alone;
     if (!front_checks || ending || exit_status != 0)
         return;
     if (!shared) {
-        shared = &alone.shared;
+        shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
+        if (!shared)
+            return;
         atomic_store(&shared->here, 1);
     }
     judge_enter(judge, thread_number());
