@@ -204,6 +204,34 @@ $before = "$top/check/nccl-check";
 check_work($library, $_, 'nccl-check') for 2, 3;
 $before = '';
 
+# --- With the modelled clock --------------------------------------------------------------
+
+my %clock = (NCCL_CPU_CLOCK => 'h200');
+for my $n (1, 4, 7) {
+    my ($code, $out, $err, $all) = record($work, $n, '', %clock);
+    my $first = read_file("$dir/run.json");
+    my $why   = wrong($all, $n);
+    ok($code == 0 && !$why, "modelled, $n ranks: a file of the format", "$why\n$err") or next;
+    check_order($all, $n, 'modelled');
+    my @why;
+    for my $rank (0 .. $n - 1) {
+        my ($ms) = $out =~ /^rank $rank: ([\d.]+) ms$/m;
+        my @all  = grep { $_->{name} ne 'graph' } events($all, $rank, '.*', track($all, $rank, 'stream 1'));
+        my $took = $all[-1]{ts} + $all[-1]{dur} - $all[0]{ts};
+        push @why, "rank $rank: the operations take $took µs, the events say $ms ms"
+            if abs($took - 1000 * $ms) > 0.002;
+        push @why, "rank $rank: between the first operations is a gap"
+            if grep { ns($all[$_]{ts}) + ns($all[$_]{dur}) != ns($all[$_ + 1]{ts}) } 0 .. 3;
+    }
+    ok(!@why, "modelled, $n ranks: a stream takes as long as its events say", join "\n", @why);
+    (undef, my $again) = record($work, $n, '', %clock);
+    ok(read_file("$dir/run.json") eq $first, "modelled, $n ranks: the same file again");
+    local %ENV = (%ENV, %clock);
+    (undef, my $without) = run($work, $n, '');
+    my ($x, $y) = map { join "\n", sort split /\n/ } $out, $without;
+    ok($x eq $y, "modelled, $n ranks: a timeline changes no time", "with:\n$x\nwithout:\n$y");
+}
+
 # --- Who waited for whom ----------------------------------------------------------------
 
 my ($code, $out, $err, $all) = record($work, 3, 'late');
@@ -264,6 +292,36 @@ ok(!$why, 'ranks that leave without MPI_Finalize', $why);
 unlink "$dir/run.json";
 ($code, $out, $err) = run($work, 2, '');
 ok($code == 0 && !-e "$dir/run.json" && $err eq '', 'no file without NCCL_TIMELINE');
+
+# --- The picture ----------------------------------------------------------------------------
+
+sub draw {
+    my ($variables) = @_;
+    unlink "$dir/a.svg";
+    my $said = `make -s --no-print-directory -C '$top' timeline $variables 2>&1`;
+    return ($? >> 8, $said, read_file("$dir/a.svg", ':encoding(UTF-8)'));
+}
+
+record($work, 4, '', %clock);
+my ($status, $said, $svg) = draw("FILE='$dir/run.json' SVG='$dir/a.svg'");
+my %bars;
+$bars{$_}++ for $svg =~ /<text [^>]*class="bar">([^<]*)</g;
+ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0) == 12
+   && ($bars{ncclSend} // 0) == 4 && ($svg =~ tr/µ//) > 5 && $svg =~ />rank 3, device 3</
+   && $svg =~ />times are modelled on h200</, 'make timeline draws all ranks', $said);
+my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
+my $part = read_file("$dir/a.svg");
+ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
+($status, $said) = draw("FILE='$dir/none.json'");
+ok($status != 0 && $said =~ m{^no .*/none\.json here: NCCL_TIMELINE=.* writes it$}m, 'and says what is missing', $said);
+($status, $said) = draw("FILE='$Bin/timeline/work.c' SVG='$dir/a.svg'");
+ok($status != 0 && $said =~ /is no timeline/, 'or no timeline', $said);
+{
+    local $ENV{PATH} = "$dir/path:/usr/bin:/bin";
+    $said = `make -s --no-print-directory -C '$top' profile LESSON=none 2>&1`;
+    my ($line) = split /\n/, $said;
+    ok($? != 0 && $line =~ /^make profile needs (nsys|a GPU)|^no lesson/, 'make profile says what it lacks', $said);
+}
 
 print "1..$number\n";
 exit($failed ? 1 : 0);
