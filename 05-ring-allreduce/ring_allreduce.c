@@ -70,14 +70,19 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&blas));
     CHECK_CUBLAS(cublasSetStream(blas, stream));
 
-    // On the GPU: `mine` is what this rank brings, and stays as it is; in `sum` the sums
-    // grow. In the beginning both are the same.
+    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
-    float *host = lesson_malloc(bytes), *mine, *sum;
-    CHECK_CUDA(cudaMalloc((void **)&mine, bytes));
-    CHECK_CUDA(cudaMalloc((void **)&sum, bytes));
+
+    // On the host: this rank's numbers.
+    float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = value(rank, i);
+
+    // On the GPU: `mine` is what this rank brings, and stays as it is; in `sum` the sums
+    // grow. In the beginning both are the same.
+    float *mine, *sum;
+    CHECK_CUDA(cudaMalloc((void **)&mine, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&sum, bytes));
     CHECK_CUDA(cudaMemcpyAsync(mine, host, bytes, cudaMemcpyHostToDevice, stream));
     CHECK_CUDA(cudaMemcpyAsync(sum, host, bytes, cudaMemcpyHostToDevice, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
@@ -127,7 +132,9 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < count; i++)
         lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
 
-    // NCCL's own all-reduce of the same numbers: the result must be the same.
+    // NCCL's own all-reduce of the same numbers: the result must be the same. Nothing of
+    // the ring's sums is left to be taken for it.
+    CHECK_CUDA(cudaMemsetAsync(sum, 255, bytes, stream));
     CHECK_NCCL(ncclAllReduce(mine, sum, count, ncclFloat32, ncclSum, comm, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));

@@ -8,9 +8,9 @@
  */
 #include "clock.h"
 #include "law.h"
-#include "older.h"
 #include "operations.h"
 #include "report.h"
+#include "window.h"
 
 /* How often the bytes of a buffer cross one rank's link, with n ranks. */
 static double once(int n) {
@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
     // As long as the largest size that fits; the smaller ones use a part of them.
     report_fit(&report);
     const size_t room = report.room;
-    float *host = lesson_malloc(room), *buffers[2];
+    float *host = lesson_malloc(room);
+    float *buffers[2]; // on the GPU
     ncclWindow_t windows[2] = {NULL, NULL};
     for (int b = 0; b < 2; b++) {
         if (!report.registered) {

@@ -7,9 +7,8 @@
 #include "lesson.h"
 #include <math.h>
 
-enum {
-    LAW_ROWS = 64
-}; // each size is at least twice the one before: no more fit a size_t
+// Each size is at least twice the one before: no more fit a size_t.
+enum { LAW_ROWS = 64 };
 
 /* Begins with {0}; law_fit writes what stands below `nrows`. */
 struct law {
@@ -31,8 +30,7 @@ LESSON_FUNCTION void law_add(struct law *law, double bytes, double seconds) {
 }
 
 /* What is made small is the relative error, the difference over the row's time: else the
- * gigabytes would decide alone, and the bytes, which know the latency, count for nothing.
- */
+ * gigabytes would decide alone, and the bytes, which know the latency, not count. */
 LESSON_FUNCTION void law_fit(struct law *law) {
     double w = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (int i = 0; i < law->nrows; i++) {

@@ -56,7 +56,8 @@ int main(int argc, char **argv) {
 
     // What it sends, and where it receives. A third buffer may be another rank's.
     lesson_need_memory(3 * bytes);
-    float *host = lesson_malloc(bytes), *source, *target;
+    float *host = lesson_malloc(bytes);
+    float *source, *target; // on the GPU
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK_CUDA(cudaMalloc((void **)&source, bytes));
@@ -124,8 +125,7 @@ int main(int argc, char **argv) {
                 continue;
 
             // Through the host: into memory that this process has on the other GPU,
-            // without peer access. Directly: into the other's own; opening it enables
-            // that.
+            // without peer access. Directly: into the other's own, which opening enables.
             float *far = NULL;
             if (rank == from && way == THROUGH_HOST) {
                 CHECK_CUDA(cudaSetDevice(there[to]));

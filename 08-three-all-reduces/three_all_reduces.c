@@ -79,7 +79,8 @@ int main(int argc, char **argv) {
     // One buffer that is summed, by all ways and in all sizes, and one for the sums.
     const size_t n = (size_t)nranks, room = timed ? max / sizeof(float) : each * n;
     lesson_need_memory(2 * room * sizeof(float));
-    float *host = lesson_malloc(room * sizeof(float)), *sendbuf, *recvbuf, ones = 0;
+    float *host = lesson_malloc(room * sizeof(float)), ones = 0;
+    float *sendbuf, *recvbuf; // on the GPU
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, room * sizeof(float)));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, room * sizeof(float)));
     for (size_t i = 0; i < room; i++)

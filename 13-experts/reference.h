@@ -127,9 +127,8 @@ LESSON_FUNCTION void reference(const struct network *like, const struct load *lo
 }
 
 /* Prints what has travelled: sent and dropped on this rank in all steps. And how many
- * tokens an expert has to compute in a layer, as the rule has it: with a capacity, always
- * as many.
- */
+ * tokens an expert has to compute in a layer, as the rule has it; with a capacity it is
+ * always the same number. */
 LESSON_FUNCTION void reference_report(const struct network *n, const struct load *load,
                                       size_t capacity, size_t sent, size_t dropped) {
     const size_t nexperts = load->nexperts;

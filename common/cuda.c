@@ -1,6 +1,5 @@
 /*
- * CUDA in one page: memory of the GPU, a stream, two events, a wait. One process, one
- * GPU.
+ * CUDA in one page: one GPU's memory, a stream, two events, a wait.
  *
  *     ./cuda
  */

@@ -185,15 +185,15 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
 /* One option of a lesson; a table of them ends with an empty one. Exactly one of flag,
  * number, text and names is set: what the option is for, and where its value goes. */
 struct lesson_option {
-    const char *name;  // as it is typed: "-n", "--max"
-    const char *value; // what the help text calls its value; NULL for a flag
-    const char *help;  // what it does
-    bool *flag;        // becomes true
-    size_t *number;    // takes a whole number, with K, M or G (of 1024) or without
-    size_t usual, least,
-        most;          // its default, if not 0; the smallest; the largest, if not 0
-    bool all;          // takes the word "all" as well: SIZE_MAX
-    const char **text; // takes the value as it is
+    const char *name;         // as it is typed: "-n", "--max"
+    const char *value;        // what the help text calls its value; NULL for a flag
+    const char *help;         // what it does
+    bool *flag;               // becomes true
+    size_t *number;           // takes a whole number, with K, M or G (of 1024) or without
+    size_t usual;             // its default, if not 0
+    size_t least, most;       // the smallest; the largest, if not 0
+    bool all;                 // takes the word "all" as well: SIZE_MAX
+    const char **text;        // takes the value as it is
     const char *const *names; // the value is some of these, with commas; NULL ends them
     bool *chosen;             // with `names`: one for each
 };
@@ -447,8 +447,7 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
 }
 
-/* Bytes of host memory that Linux can still give, shared among the ranks of the machine.
- */
+/* Bytes of host memory that Linux can still give, for each rank of the machine. */
 LESSON_FUNCTION double lesson_host_memory(void) {
     double kilobytes = 1e15; // elsewhere: malloc decides
     char line[128];
@@ -483,8 +482,13 @@ LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
 }
 
 /* A 64-bit number as a letter for its upper half and the number in its lower one: A0, A1,
- * … for 0, B0, B1, … for 1, AA0 for 26. */
+ * … for 0, B0, B1, … for 1, AA0 for 26. Memory that nobody has written has no letter: on
+ * the CPU build all its bits are set. */
 LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
+    if (value >= 0x1p63) {
+        snprintf(text, LESSON_WIDTH, "?");
+        return;
+    }
     unsigned long long bits = (unsigned long long)value, upper = bits >> 32;
     char letters[8];
     int used = 0;

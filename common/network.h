@@ -28,16 +28,14 @@ struct network {
     size_t slice; // of the width, between layers 0 and 1, 2 and 3, …; 0: all of it
     size_t batch; // samples in a step, of all ranks together
     size_t steps;
-    size_t
-        parts; // a step's samples, one part after the other, on one rank; 0: all at once
+    size_t parts; // in which a rank takes a step's samples, one by one; 0: all at once
     // What network_malloc makes, in memory of the GPU: the matrices of all layers lie one
     // behind the other, so that weight[0] is also the beginning of all weights.
     float *weight[NETWORK_LAYERS], *gradient[NETWORK_LAYERS], *momentum[NETWORK_LAYERS];
     // The inputs of each layer, and what comes out of the last: samples x width numbers.
     float *activation[NETWORK_LAYERS + 1];
-    float *wanted; // what should have come out
-    float
-        *distance; // one number for each part of each step, for network_loss; 0 at first
+    float *wanted;   // what should have come out
+    float *distance; // from that, a number for each part of each step; 0 at first
 };
 
 /* --- The command line ------------------------------------------------------------- */
@@ -57,9 +55,8 @@ LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *
 }
 
 /* Reads the network's options and those of the lesson (NULL: it has none of its own).
- * What the lesson has set of layers and batch is the default. Every rank gets the same
- * number of samples, else: exit code 2. (1 for `nranks`: the lesson divides them itself.)
- */
+ * What the lesson has set of layers and batch is the default. Exit code 2 if the batch
+ * does not divide among `nranks`; 1: the lesson divides it in a way of its own. */
 LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, int nranks,
                                      const struct lesson_option *more) {
     const size_t batch = ((size_t)nranks + 167) / (size_t)nranks * (size_t)nranks;
@@ -127,8 +124,7 @@ LESSON_FUNCTION void network_free_samples(struct network *n) {
         CHECK_CUDA(cudaFree(n->activation[l]));
 }
 
-/* Allocates the whole model, and room for so many samples at a time. The momentum is 0.
- */
+/* Allocates the whole model, its momentum 0, and room for so many samples at a time. */
 LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
     const size_t one = network_weights(n) / n->layers;
     const size_t model = network_weights(n) * sizeof(float);

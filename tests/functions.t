@@ -1,8 +1,7 @@
 #!/usr/bin/env perl
 # What stands in common/ is used by at least two lessons: a function that only one lesson calls
 # belongs to that lesson, and one that nobody calls nowhere. Functions that others in common/
-# need are at home there. Names of NCCL's own (common/older.h) stand in for what an old version
-# lacks. Prints TAP.
+# need are at home there. Prints TAP.
 #
 #     tests/functions.t [FOLDER]     the course in another folder
 use strict;
@@ -28,7 +27,6 @@ sub problems {
     $lessons{basename dirname $_} .= code($_) for glob "$course/[0-9][0-9]-*/*.[ch]";
     my %problem;
     for my $name ($common =~ /^LESSON_FUNCTION[\w\s\*]*?\b(\w+)\(/gm) {
-        next if $name =~ /^nccl/;
         my @users = grep { $lessons{$_} =~ /\b$name\b/ } sort keys %lessons;
         my $within = () = $common =~ /\b$name\b/g; # once where it is defined
         $problem{$name} =

@@ -203,6 +203,19 @@ END
     grep -q '^GPU 27 | AB0 ' <<<"$out"
 }
 
+@test "memory that nobody has written is no letter" {
+    on_gpus && skip "it may hold anything there"
+    cd "$BATS_TEST_TMPDIR"
+    # A scatter: each rank gets one block of four.
+    sed -e 's/CHECK_NCCL(ncclSend/if (rank == 0) &/' -e 's/CHECK_NCCL(ncclRecv/if (peer == 0) &/' \
+        "$top/04-all-to-all/all_to_all.c" >scatter.c
+    build scatter
+    top=$BATS_TEST_TMPDIR ranks 4 scatter
+    show
+    grep -qxF 'GPU 3  | A3 | ?  | ?  | ?  |' <<<"$out"
+    [ "$(tail -n 1 <<<"$out")" = 'FAILED: rank 0, element 1 is ?, expected B0 (and 11 more)' ]
+}
+
 @test "above 16 elements the table shows the ends, and how many lie between" {
     ranks 1 01-nccl-broadcast/broadcast -n 16
     grep -q '^GPU 0  \(| 42 \)\{16\}|$' <<<"$out"

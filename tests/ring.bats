@@ -132,6 +132,17 @@ END
     done
 }
 
+@test "an ncclAllReduce that is left out does not pass for the ring's sums" {
+    on_gpus && skip "one build is enough"
+    cd "$BATS_TEST_TMPDIR"
+    sed '/ncclAllReduce(/ s|^|//|' "$top/$ring.c" >without.c
+    build without
+    top=$BATS_TEST_TMPDIR ranks 3 without --no-tables
+    show
+    [ "$code" -eq 1 ]
+    [[ $(tail -n 1 <<<"$out") == 'FAILED: rank 0, element 0 is '* ]]
+}
+
 @test "wrong usage: one message, exit code 2" {
     cd "$BATS_TEST_TMPDIR"
     misuse $ring "-n 0 is less than 1" -n 0

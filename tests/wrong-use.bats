@@ -36,6 +36,7 @@ usage_error() {
     misuse $lesson "-n  is not a whole number" -n ""
     misuse $lesson "-n 99999999999999999999 is too large" -n 99999999999999999999
     misuse $lesson "-n needs a number" -n
+    misuse $lesson "-n p is not a whole number" -np 4 # meant for mpirun
 }
 
 @test "unknown options and extra arguments" {
