@@ -249,7 +249,7 @@ TO ?=
 timeline:
 	@test -f '$(FILE)' || \
 	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
-	$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
+	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
 
 clean-lesson:
 	rm -f $(programs)
