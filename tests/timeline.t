@@ -104,6 +104,19 @@ sub wrong {
     return '';
 }
 
+# The line of work.c that has this text, the first after another one.
+my @source = split /\n/, read_file("$Bin/timeline/work.c");
+
+sub line {
+    my ($text, $after) = @_;
+    my $found = !defined $after;
+    for my $i (0 .. $#source) {
+        return 'work.c:' . ($i + 1) if $found && index($source[$i], $text) >= 0;
+        $found ||= index($source[$i], $after) >= 0;
+    }
+    die "work.c has no $text\n";
+}
+
 # --- What work.c does, on so many ranks ------------------------------------------------
 
 # The two directions between a program's numbers and the file's: of a stream that is busy all
@@ -142,7 +155,8 @@ sub check_order {
         push @why, "the copy on stream 2 of rank $rank does not come behind the event"
             if !$received || !$copied
             || ns($copied->{ts}) < ns($received->{ts}) + ns($received->{dur});
-        my ($waits) = grep { $_->{args}{line} =~ /^work.c:83$/ } events($all, $rank, 'cudaStreamSynchronize');
+        my ($waits) = grep { $_->{args}{line} eq line('cudaStreamSynchronize(one)', 'cudaEventRecord(end') }
+            events($all, $rank, 'cudaStreamSynchronize');
         my ($last)  = (events($all, $rank, 'copy device to device', $one))[-1];
         push @why, "the host of rank $rank goes on before its stream is done"
             if !$waits || !$last
@@ -172,7 +186,10 @@ sub check_arguments {
             if $send->{args}{peer} != ($rank + 1) % $n || $recv->{args}{peer} != ($rank + $n - 1) % $n
             || $last->{args}{root} != $n - 1;
         push @why, "rank $rank: the line of a call is $last->{args}{line}"
-            if $last->{args}{line} ne 'work.c:80';
+            if $last->{args}{line} ne line('ncclReduce(');
+        my ($comes) = events($all, $rank, 'MPI_Recv');
+        push @why, 'rank 0 does not wait for the last rank in MPI_Recv'
+            if $rank == 0 && $n > 1 && ($comes->{args}{'for rank'} // -1) != $n - 1;
         my ($copy) = events($all, $rank, 'copy host to device');
         push @why, "rank $rank: a copy in the default stream"
             if !$copy || $copy->{tid} != track($all, $rank, 'default stream')
