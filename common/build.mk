@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot timeline profile,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -240,6 +240,16 @@ plot:
 	@test -f '$(CSV)' || \
 	    { echo 'no $(CSV) here: mpirun -np 4 ./bandwidth --csv $(CSV) writes it' >&2; exit 1; }
 	gnuplot -e "csv='$(CSV)'; svg='$(SVG)'" $(TOP)/06-bandwidth/bandwidth.gnuplot
+
+# Draws what NCCL_TIMELINE=FILE wrote, or the part between two times in ms.
+FILE ?= run.json
+FROM ?=
+TO ?=
+.PHONY: timeline
+timeline:
+	@test -f '$(FILE)' || \
+	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
+	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
 
 clean-lesson:
 	rm -f $(programs)

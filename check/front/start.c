@@ -689,7 +689,7 @@ void front_mpi_started(void) {
     judge_set(judge, &options);
     front_checks = options.mode != JUDGE_OFF;
     share_names();
-    if (hello.timeline)
+    if (timeline_on || hello.timeline)
         timeline_world(world, nworld, host, hello.timeline);
     front_on = front_checks || timeline_on;
     if (!front_checks)
