@@ -97,7 +97,7 @@ build() {
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
 programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
-    mpi_fails)
+    thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -145,6 +145,11 @@ fi
 # A program that uses no MPI, but is started by mpirun.
 if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
+fi
+
+if wanted thread_ranks && [ -x thread_ranks ]; then
+    run 'thread_ranks' env CPU_DEVICES=3 ./thread_ranks
+    run 'thread_ranks, 2 processes' "${mpirun[@]}" -np 2 env CPU_DEVICES=3 ./thread_ranks
 fi
 
 # MPI fails: the job ends, and says why.
