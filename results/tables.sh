@@ -16,6 +16,7 @@ gpus_of() { # FILE: on how many its first program ran
 # A sentence on when a file was begun, where that is its first line: another day, perhaps, than
 # that of the rest.
 taken() { # FILE
+    # shellcheck disable=SC2016 # Markdown's
     sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"$(gpus_of "$1")"'./p' "$1"
 }
 
