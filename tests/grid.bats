@@ -112,7 +112,7 @@ broken() {
     on_gpus && skip "one build is enough"
     sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
     [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
+    build broken 15-grid
     top=$BATS_TEST_TMPDIR ranks 4 broken
     show
     [ "$code" -eq 1 ]

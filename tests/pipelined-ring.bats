@@ -105,7 +105,7 @@ int main(void) {
     printf("large: %d, bad: %d\\n", large > 0, bad);
 }
 END
-    build pieces
+    build pieces 09-pipelined-ring
     top=$BATS_TEST_TMPDIR ranks 1 pieces
     [ "$out" = "large: 1, bad: 0" ]
 }
@@ -132,7 +132,7 @@ broken() {
     sed "$1" "$top/$ring.c" >"$BATS_TEST_TMPDIR/broken.c"
     shift
     [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$ring.c")" ]
-    build broken
+    build broken 09-pipelined-ring
     top=$BATS_TEST_TMPDIR ranks 4 broken "$@"
     show
     [ "$code" -eq 1 ]

@@ -100,7 +100,7 @@ END
                 for (i = split("cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy", n, " "); i; i--)
                     print "#define " n[i] "(...) (NOTE(\"!\"), " n[i] "(__VA_ARGS__))" }'
     } >"$BATS_TEST_TMPDIR/noted.c"
-    build noted
+    build noted 12-sharded
     top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3
     show
     [ "$code" -eq 0 ]
@@ -125,7 +125,7 @@ broken() {
     on_gpus && skip "one build is enough"
     sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
     [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
+    build broken 12-sharded
     shift
     top=$BATS_TEST_TMPDIR ranks 3 broken "$@"
     show
