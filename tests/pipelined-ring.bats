@@ -103,7 +103,7 @@ int main(void) {
     printf("large: %d, bad: %d\\n", large > 0, bad);
 }
 END
-    build pieces
+    build pieces 09-pipelined-ring
     top=$BATS_TEST_TMPDIR ranks 1 pieces
     [ "$out" = "large: 1, bad: 0" ]
 }

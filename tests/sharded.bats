@@ -114,7 +114,7 @@ END
                 for (i = split("cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy", n, " "); i; i--)
                     print "#define " n[i] "(...) (NOTE(\"!\"), " n[i] "(__VA_ARGS__))" }'
     } >"$BATS_TEST_TMPDIR/noted.c"
-    build noted
+    build noted 12-sharded
     top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3
     show
     [ "$code" -eq 0 ]
