@@ -171,6 +171,8 @@ static struct told *tells(struct judge *j, struct judge_at at) {
     told_clear(told);
     if (told)
         told->at = at;
+    if (told)
+        j->thread->asks_since = 0;
     return told;
 }
 
@@ -289,6 +291,19 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
                        uint64_t site) {
     return uses_faults(j, address, write, write_known, site);
+}
+
+bool judge_host_is_early(struct judge *j, const void *address, bool write) {
+    return uses_early(j, address, write);
+}
+
+int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
+                      struct judge_at at) {
+    return uses_lent(j, start, bytes, write, at);
+}
+
+void judge_memory_back(struct judge *j, int lent) {
+    uses_back(j, lent);
 }
 
 void judge_memory_in_use(struct judge *j, const void *start,
@@ -646,8 +661,8 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
     waits_begin_leave(j, comm, at);
 }
 
-void judge_wait_mpi(struct judge *j, const void *mpi_comm, int peer, struct judge_at at) {
-    waits_begin_mpi(j, mpi_comm, peer, false, at);
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at) {
+    waits_begin_mpi(j, whom, peer, false, at);
 }
 
 void judge_wait_end(struct judge *j, bool happened) {
@@ -695,10 +710,12 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
-    if (done)
-        waits_end(j, NULL);
-    else
+    if (!done) {
         waits_begin_poll_comm(j, comm, at);
+        return;
+    }
+    waits_end(j, NULL);
+    waits_asks(j);
 }
 
 /* --- Ends ------------------------------------------------------------------------- */
@@ -736,6 +753,7 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
         }
     }
     add_left(j, &text, "event", n, site);
+    graphs_left(j, &text);
     n = 0;
     const struct comm_facts *comm;
     for (int c = 0; (comm = calls_comm(j, c)); c++)

@@ -10,8 +10,10 @@
  *   place.c    the line of a call
  *   guard.c    host memory that is touched too early
  *   handles.c  the program's handles, and the judge's numbers for them
+ *   tasks.c    the program's threads that wait for one another
  *
  *   mpi.c      MPI's functions (most of them made of mpi.list)
+ *   requests.c MPI's requests
  *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
  */
 #ifndef FRONT_H
@@ -148,6 +150,11 @@ void guard_apply(struct judge *j);                   // closes and opens pages a
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory
 void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
+bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not watched
+/* The system or MPI has these bytes now, and must not find them closed. */
+void guard_hold(struct judge *j, const void *buffer, size_t bytes);
+void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
+void guard_forked(void);
 
 /* --- standin --- */
 /* Below is the stand-in, and it wants to know when the host waits elsewhere; NULL: GPUs.
