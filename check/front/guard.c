@@ -373,13 +373,22 @@ static bool one_instruction(struct watched *w, char *address, void *context) {
 }
 #endif
 
-/* strlen and its kin read whole vectors, from before a string that begins at the end of
- * a page. */
-static bool reads_before(struct judge *j, const char *address, bool write, void *fault) {
-    const char *last = page_of(address) + sysconf(_SC_PAGESIZE) - 1;
-    return !write && last - address < 64 &&
-           front_site((char *)fault + 1) >> PROGRAM != 0 &&
-           !judge_host_is_early(j, last, false);
+/* strlen and its kin read whole vectors, in which their string begins or ends. What a
+ * library reads is the host's doing only if nothing else lies there, or if it begins
+ * where the operation's bytes begin. */
+static __thread const char *passed_last; // that a library read
+
+static bool may_read_over(struct judge *j, const char *address, bool write, void *fault,
+                          bool early) {
+    if (write || front_site((char *)fault + 1) >> PROGRAM == 0)
+        return false;
+    const char *first = address - (uintptr_t)address % 64;
+    bool near = passed_last && address > passed_last - 256 && address < passed_last + 256;
+    if (!early)
+        passed_last = address;
+    return near || (judge_host_is_early(j, address - 1, false) &&
+                    !(judge_host_is_early(j, first, false) &&
+                      judge_host_is_early(j, first + 63, false)));
 }
 
 static void on_fault(int number, siginfo_t *info, void *context) {
@@ -397,8 +406,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     struct watched *w = judge_memory_find(j, info->si_addr, &memory) && host_too(&memory)
                             ? find_watched(memory.start)
                             : NULL;
-    bool early = !w || (judge_host_is_early(j, info->si_addr, write || !known) &&
-                        !reads_before(j, info->si_addr, write, fault));
+    bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
+    if (w && may_read_over(j, info->si_addr, write, fault, early))
+        early = false;
     if (early)
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
