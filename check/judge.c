@@ -176,12 +176,17 @@ static struct told *tells(struct judge *j, struct judge_at at) {
     return told;
 }
 
+/* What operations use of the host's memory may have become less. */
+static void look_at_memory(struct judge *j) {
+    if (j->outside.host_memory)
+        j->outside.host_memory(j->outside.self, NULL, NULL);
+}
+
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     calls_seen(j);
-    if (j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, NULL);
+    look_at_memory(j);
 }
 
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
@@ -193,6 +198,7 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
         group->ncalls--;
     if (this_one)
         told_undo(j, told);
+    look_at_memory(j);
     failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
@@ -360,8 +366,7 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     calls_seen(j);
-    if (j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, NULL);
+    look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
@@ -515,6 +520,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         uses_aborted(j, comm);
     calls_comm_ends(j, comm, how, at);
+    look_at_memory(j);
 }
 
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {

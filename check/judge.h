@@ -30,6 +30,8 @@ struct judge_at {
 
 enum { JUDGE_PLACE = 256, JUDGE_HOST = 64 };
 
+struct judge_range;
+
 /* What the judge is given. Called with the judge's lock held; none may call the judge. */
 struct judge_outside {
     void *self;                // the first argument of each
@@ -46,8 +48,9 @@ struct judge_outside {
      * at most `most` of them into `world`. Returns how many; -1: not known. */
     int (*mpi_ranks)(void *self, const void *whom, int *world, int most);
     /* An operation was queued that uses the pinned or managed memory at `start`; with
-     * NULL: the host has learnt that operations have ended. May be NULL: nobody asks. */
-    void (*host_memory)(void *self, const void *start);
+     * NULL: the host has learnt that operations have ended. May be NULL: nobody asks.
+     * `range` is what it uses. */
+    void (*host_memory)(void *self, const void *start, const struct judge_range *range);
     /* Whether a thread of this process (judge_enter's) has slept for long, until another
      * thread of the process wakes it; and whether one that has never entered may do that.
      * May be NULL: nobody knows. */

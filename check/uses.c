@@ -836,7 +836,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (range->write && !use->makes)
         mark_written(a, from, to);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start);
+        j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
 

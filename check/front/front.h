@@ -145,7 +145,8 @@ bool front_is_own(uint64_t site);
 
 /* --- guard.c --- */
 void guard_install(void);
-void guard_changed(void *self, const void *allocation); // its uses have changed
+void guard_changed(void *self, const void *allocation, // its uses have changed
+                   const struct judge_range *range);
 void guard_apply(struct judge *j);                   // closes and opens pages accordingly
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory
 void guard_gone(struct judge *j, const void *start); // is about to be given back

@@ -34,13 +34,19 @@ void front_in_signal(bool yes);
 
 struct watched {
     const char *start;
-    size_t bytes; // in whole pages
-    bool closed, never, changed;
-    unsigned passed; // accesses let through since it was closed
+    char *from, *to; // all pages that are closed lie between these; equal: none
+    bool known, never, changed; // known: they were looked at
+    bool writes;                // pages are closed that an operation writes
+    unsigned passed;            // accesses let through
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
 static bool any_changed;
+static struct fresh { // used since the pages were looked at last
+    const void *allocation;
+    struct judge_range range;
+} fresh[16];
+static size_t nfresh;
 
 static struct watched *find_watched(const void *start) {
     for (size_t i = 0; i < nwatched; i++)
@@ -61,14 +67,18 @@ static struct watched *watch(const void *start) {
     return &watched[nwatched++];
 }
 
-void guard_changed(void *self, const void *allocation) {
+void guard_changed(void *self, const void *allocation, const struct judge_range *range) {
     (void)self;
     if (!standin_host_blocks)
         return;
-    if (allocation)
+    if (allocation && watch(allocation)->known && nfresh < sizeof fresh / sizeof *fresh) {
+        fresh[nfresh++] = (struct fresh){allocation, *range};
+        any_changed = true;
+    } else if (allocation) {
         any_changed = watch(allocation)->changed = true;
+    }
     for (size_t i = 0; i < nwatched && !allocation; i++)
-        any_changed |= watched[i].changed |= watched[i].closed;
+        any_changed |= watched[i].changed |= watched[i].from < watched[i].to;
 }
 
 static bool host_too(const struct judge_memory *memory) {
@@ -102,7 +112,8 @@ static size_t nheld, held_room;
 
 struct closing {
     const struct judge_memory *memory;
-    bool writing, any;
+    struct watched *watched;
+    bool writing, parts;
     char *from, *to; // closed last
 };
 
@@ -118,14 +129,15 @@ static void close_pages(char *from, char *to, int protection, size_t first) {
         mprotect(from, (size_t)(to - from), protection);
 }
 
-/* Of other bytes on the same pages an access is let through; where the processor cannot
- * do single steps, only pages are closed of which the operation uses all that the
- * allocation has there. */
+/* Of other bytes on the same pages an access is let through, as long as they are few.
+ * Then, or where the processor cannot do single steps, only pages are closed of which
+ * the operation uses all that the allocation has there. */
 #if defined(__x86_64__)
 #define STEPS true
 #else
 #define STEPS false
 #endif
+enum { MOST_PASSED = 256 };
 
 static void close_part(void *self, const void *start, size_t bytes, bool write) {
     struct closing *closing = self;
@@ -134,38 +146,73 @@ static void close_part(void *self, const void *start, size_t bytes, bool write) 
     if (write != closing->writing)
         return;
     // The first and the last page of the allocation belong to it alone.
-    char *from = STEPS || begin <= first ? page_of(begin) : page_behind(begin);
-    char *to = STEPS || end >= last ? page_behind(end) : page_of(end);
+    char *from = closing->parts || begin <= first ? page_of(begin) : page_behind(begin);
+    char *to = closing->parts || end >= last ? page_behind(end) : page_of(end);
     if (from >= to || (closing->from <= from && to <= closing->to))
         return;
     close_pages(from, to, write ? PROT_NONE : PROT_READ, 0);
     closing->from = from;
     closing->to = to;
-    closing->any = true;
+    struct watched *w = closing->watched;
+    bool none = w->from == w->to;
+    w->from = none || from < w->from ? from : w->from;
+    w->to = none || to > w->to ? to : w->to;
+    w->writes |= write;
 }
 
-static void open_all(const struct judge_memory *memory) {
-    char *from = page_of(memory->start),
-         *to = page_behind((const char *)memory->start + memory->bytes);
-    mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE);
+static void open_all(struct watched *w) {
+    if (w->from < w->to)
+        mprotect(w->from, (size_t)(w->to - w->from), PROT_READ | PROT_WRITE);
+    w->to = w->from;
+    w->writes = false;
 }
 
 /* Before the allocation is given back: what lies there next is not to find its pages
  * closed. */
 void guard_gone(struct judge *j, const void *start) {
-    struct judge_memory memory;
     struct watched *w = find_watched(start);
+    (void)j;
     if (!w)
         return;
-    if (w->closed && judge_memory_find(j, start, &memory))
-        open_all(&memory);
+    open_all(w);
     *w = watched[--nwatched];
+}
+
+static bool parts_of(const struct watched *w) {
+    return STEPS && w->passed < MOST_PASSED;
+}
+
+/* What has come is closed too; unless pages are closed for who writes there, which who
+ * reads there must not open. */
+static void close_fresh(struct judge *j) {
+    for (size_t i = 0; i < nfresh; i++) {
+        const struct judge_range *range = &fresh[i].range;
+        struct watched *w = find_watched(fresh[i].allocation);
+        struct judge_memory memory;
+        if (!w || w->changed || w->never)
+            continue;
+        if ((w->writes && !range->write) || !judge_memory_find(j, w->start, &memory) ||
+            memory.start != w->start) {
+            w->changed = true;
+            continue;
+        }
+        struct closing closing = {.memory = &memory,
+                                  .watched = w,
+                                  .writing = range->write,
+                                  .parts = parts_of(w)};
+        const char *last = (const char *)memory.start + memory.bytes;
+        size_t room = (size_t)(last - (const char *)range->start);
+        close_part(&closing, range->start, range->bytes < room ? range->bytes : room,
+                   range->write);
+    }
+    nfresh = 0;
 }
 
 void guard_apply(struct judge *j) {
     if (!any_changed)
         return;
     any_changed = false;
+    close_fresh(j);
     for (size_t i = 0; i < nwatched; i++) {
         struct watched *w = &watched[i];
         struct judge_memory memory;
@@ -177,17 +224,14 @@ void guard_apply(struct judge *j) {
             i--;
             continue;
         }
-        if (w->closed)
-            open_all(&memory);
-        struct closing closing = {.memory = &memory};
+        open_all(w);
+        struct closing closing = {.memory = &memory, .watched = w, .parts = parts_of(w)};
         for (int writing = 0; writing < 2 && !w->never; writing++) {
             closing.writing = writing;
             closing.from = closing.to = NULL;
             judge_memory_in_use(j, w->start, close_part, &closing);
         }
-        w->closed = closing.any;
-        w->bytes = (size_t)(page_behind(w->start + memory.bytes) - w->start);
-        w->passed = 0;
+        w->known = true;
     }
 }
 
@@ -225,9 +269,7 @@ void guard_let_go(struct judge *j, const void *buffer, size_t bytes) {
 /* In a process that was forked off, which has no judge. */
 void guard_forked(void) {
     for (size_t i = 0; i < nwatched; i++)
-        if (watched[i].closed)
-            mprotect((void *)(uintptr_t)watched[i].start, watched[i].bytes,
-                     PROT_READ | PROT_WRITE);
+        open_all(&watched[i]);
 }
 
 /* --- The host was stopped
@@ -306,11 +348,7 @@ static bool was_write(void *context, bool *known, void **fault) {
 /* --- One instruction, on bytes that no operation uses */
 
 #if STEPS
-enum {
-    MOST_PAGES = 4,
-    MOST_PASSED = 20000,
-    TRAP = 0x100
-}; // TRAP: a flag of the processor
+enum { MOST_PAGES = 4, TRAP = 0x100 }; // TRAP: a flag of the processor
 static __thread struct {
     char *page[MOST_PAGES]; // open for one instruction
     int n;
@@ -334,7 +372,7 @@ static void close_again(struct judge *j, char *at) {
     struct watched *w =
         judge_memory_find(j, at, &memory) ? find_watched(memory.start) : NULL;
     struct page page = {at, PROT_READ | PROT_WRITE};
-    if (!w || !w->closed)
+    if (!w || w->from == w->to)
         return;
     judge_memory_in_use(j, memory.start, protect_more, &page);
     close_pages(at, at + sysconf(_SC_PAGESIZE), page.protection, 0);
@@ -357,7 +395,7 @@ static void on_step(int number, siginfo_t *info, void *context) {
 
 static bool one_instruction(struct watched *w, char *address, void *context) {
     ucontext_t *state = context;
-    if (step.n == MOST_PAGES || w->passed++ >= MOST_PASSED)
+    if (step.n == MOST_PAGES || ++w->passed >= MOST_PASSED)
         return false;
     step.page[step.n] = page_of(address);
     mprotect(step.page[step.n++], (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
@@ -414,8 +452,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                           host_call ? host_call->site : program_frame(fault));
     // Checks that only warn, or other bytes of the page: let it through.
     if (w && (early || !one_instruction(w, info->si_addr, context))) {
-        open_all(&memory);
-        w->closed = false;
+        open_all(w);
     }
     front_leave();
     front_in_signal(false);
