@@ -30,7 +30,7 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
-	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to 2.28 (downloads them)'
+	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to the newest (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'

@@ -49,6 +49,11 @@ for n in 1 2 3 4 8 64; do
     is "$(grep -c ' [0-9]' "$work/first")" $((14 * n)) "$n ranks: all of them"
 done
 
+# With a timeline, and without checks: neither may cost modelled time.
+is "$(NCCL_TIMELINE=$work/run.json NCCL_CPU_CLOCK=h200 ranks 3 "$work/times" 2>&1)" \
+    "$(NCCL_CHECK=off NCCL_CPU_CLOCK=h200 ranks 3 "$work/times" 2>&1)" \
+    'a timeline and the checks cost no modelled time'
+
 # --- Its rules ---------------------------------------------------------------------------
 
 for n in 1 2 3 4 7 8; do

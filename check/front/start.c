@@ -719,10 +719,8 @@ bool front_mpi_is_there(void) {
     return mpi_up;
 }
 
-void front_communicates(bool all_here) {
+static void communicates(bool all_here) {
     int started = 0;
-    if (!front_on)
-        return;
     if (!mpi_up && !mpi_ended && !standin_host_blocks) {
         PMPI_Initialized(&started);
         if (started)
@@ -741,6 +739,15 @@ void front_communicates(bool all_here) {
     }
     if (!mpi_ended || nworld == 1)
         start_helper();
+}
+
+void front_communicates(bool all_here) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts it
+    if (!front_on)
+        return;
+    pthread_mutex_lock(&lock);
+    communicates(all_here);
+    pthread_mutex_unlock(&lock);
 }
 
 void front_settles(void) {

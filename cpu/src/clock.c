@@ -188,6 +188,8 @@ static void read_csv(const char *path) {
         wrong("%s has no rows of bandwidth --csv", path);
 }
 
+static void read_machine(const char *path, const char *none);
+
 static void read_line(const char *path, int number, char *line) {
     char first[64], second[PATH_MAX], file[2 * PATH_MAX];
     int ranks, op;
@@ -195,11 +197,16 @@ static void read_line(const char *path, int number, char *line) {
     line[strcspn(line, "#\n")] = '\0';
     if (sscanf(line, "%63s", first) != 1)
         return;
-    if (strcmp(first, "measured") == 0 && sscanf(line, "%*s %4095s", second) == 1) {
+    bool as = strcmp(first, "as") == 0;
+    if ((as || strcmp(first, "measured") == 0) &&
+        sscanf(line, "%*s %4095s", second) == 1) {
         const char *slash = strrchr(path, '/');
         int folder = slash && second[0] != '/' ? (int)(slash - path) + 1 : 0;
         snprintf(file, sizeof file, "%.*s%s", folder, path, second);
-        read_csv(file);
+        if (as)
+            read_machine(file, "");
+        else
+            read_csv(file);
         return;
     }
     if (strcmp(first, "time") == 0 &&
@@ -231,6 +238,18 @@ static void read_line(const char *path, int number, char *line) {
     wrong("%s:%d: not a line of a machine: %s", path, number, line);
 }
 
+static void read_machine(const char *path, const char *none) {
+    static int deep;
+    char line[PATH_MAX + 128];
+    if (++deep > 8)
+        wrong("%s is as itself", path);
+    FILE *in = opened(path, none);
+    for (int number = 1; fgets(line, sizeof line, in); number++)
+        read_line(path, number, line);
+    fclose(in);
+    deep--;
+}
+
 static void forget_machine(void) {
     for (int op = 0; op < CLOCK_OPS; op++) {
         for (int t = 0; t < machine.ntables[op]; t++)
@@ -243,7 +262,7 @@ static void forget_machine(void) {
 }
 
 void clock_start(const char *asked, bool speaks) {
-    char path[PATH_MAX], line[PATH_MAX + 128];
+    char path[PATH_MAX];
     forget_machine();
     if (!*asked)
         return;
@@ -255,10 +274,7 @@ void clock_start(const char *asked, bool speaks) {
         snprintf(path, sizeof path, "%s/%s.conf", CPU_MACHINES, asked);
     char none[PATH_MAX];
     snprintf(none, sizeof none, "no machine %s: ", asked);
-    FILE *in = opened(path, none);
-    for (int number = 1; fgets(line, sizeof line, in); number++)
-        read_line(path, number, line);
-    fclose(in);
+    read_machine(path, none);
     for (int v = 0; v < VALUES; v++)
         if (!given[v])
             wrong("%s does not give %s", path, known[v].name);

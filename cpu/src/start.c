@@ -11,6 +11,7 @@
 #include "travel.h"
 
 #include <limits.h>
+#include <pthread.h>
 
 static bool ours; // MPI was started here, for a program that does not
 static bool settled, over;
@@ -181,8 +182,7 @@ static bool number(int *world) {
     return settled || started || launched();
 }
 
-/* Processes are about to meet. A program that leaves MPI out gets it all the same. */
-void standin_needs_mpi(void) {
+static void need_mpi(void) {
     int started, ended, level;
     if (settled)
         return;
@@ -196,6 +196,15 @@ void standin_needs_mpi(void) {
     }
     if (started || ours)
         settle();
+}
+
+/* Processes are about to meet. A program that leaves MPI out gets it all the same; of
+ * several threads that make communicators the first one starts it. */
+void standin_needs_mpi(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    need_mpi();
+    pthread_mutex_unlock(&lock);
 }
 
 /* --- The library's own start and end ---------------------------------------------- */

@@ -20,6 +20,13 @@ torch() {
     awk -v name="$2" -v bytes="$1" '$1 == name && $2 == bytes { print $4 / 1000 }' "$results/pytorch.txt"
 }
 
+# ms of a copy of 400 MB between two GPUs, of the table with this title: lesson 07, on 2 H200
+copy() {
+    awk -v title="$1" '/^\$/ { at = /-n 100000000$/; here = 0 }
+        at && index($0, title) == 1 { here = 1 }
+        here && /^GPU 0/ { print 400 / $4; exit }' "$results/peer.txt"
+}
+
 # row TEXT NAME BYTES MEASURED PERCENT: a line of the table; the prediction may be so far off, or
 # with -, is only shown.
 texts=() names=() sizes=() measured=() bounds=()
@@ -40,9 +47,10 @@ row 'reduce + broadcast, 256 MiB' reduce_broadcast $((256 * MiB)) \
     "$(torch $((256 * MiB)) reduce_broadcast)" 15
 row 'reduce-scatter + all-gather, 256 MiB' reduce_scatter_all_gather $((256 * MiB)) \
     "$(torch $((256 * MiB)) reduce_scatter_all_gather)" 15
-# One process with two GPUs; measured on 2 H200, lesson 07
-row 'copy of 400 MB to another GPU, through the host' copy_staged 400000000 10.55 10
-row 'the same with peer access' copy_peer 400000000 1.01 10
+# One process with two GPUs
+row 'copy of 400 MB to another GPU, through the host' copy_staged 400000000 \
+    "$(copy Through)" 10
+row 'the same with peer access' copy_peer 400000000 "$(copy Directly)" 10
 
 several=() copies=()
 for i in "${!names[@]}"; do
