@@ -234,7 +234,6 @@ static void *spare;
 static void no_memory(void) {
     free(spare);
     spare = NULL;
-    timeline_on = 0; // nor for that
     front_gives_up("no memory is left for the checks");
     front_on = false;
 }
@@ -271,7 +270,9 @@ static void say(void *self, const char *text, bool end) {
         if (shared && first && here < nworld && my_place < world)
             pause_for(world / here < 5 ? world / here : 5);
         if (!first) {
-            pause_for(10);
+            for (int i = 0; i < 1000; i++, pause_for(0.01))
+                if (timeline_on && !in_signal)
+                    timeline_asked();
             _exit(1);
         }
         ending = true;
