@@ -390,3 +390,55 @@ void graphs_left(struct judge *j, struct text *text) {
         }
     add_left(j, text, "executable graph", n, site);
 }
+
+/* --- What a communicator waits for ------------------------------------------------ */
+
+static const struct judge_call *call_of(const struct graph *graph, int comm) {
+    for (size_t i = 0; graph && i < graph->nsteps; i++)
+        for (int k = 0; k < graph->steps[i].ncalls; k++)
+            if (graph->steps[i].calls[k].call.comm == comm)
+                return &graph->steps[i].calls[k].call;
+    return NULL;
+}
+
+static void report_alive(struct judge *j, const struct comm_facts *comm,
+                         const struct judge_call *call, const char *what,
+                         struct judge_at made, struct judge_at at) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "deadlock: ncclCommDestroy waits for a graph\n"
+             "  rank %d on %s: %s at %s, of communicator %d\n",
+             j->rank, j->host, at.call, place(j, at.site, where), comm->number);
+    text_add(&text, "  captured: %s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(&text, "  %s is still there, made by %s at %s\n", what, made.call,
+             place(j, made.site, where));
+    text_add(&text, "  Hint: cudaGraphExecDestroy and cudaGraphDestroy come before it.\n"
+                    "        The real NCCL hangs here.\n");
+    report(j, &text, true, mixed(at.site, made.site));
+}
+
+void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
+    const struct comm_facts *comm = calls_comm(j, number);
+    // One that does not block is destroyed meanwhile, and can wait.
+    if (!comm || (strcmp(comm->made.call, "ncclCommInitRank") != 0 &&
+                  strcmp(comm->made.call, "ncclCommInitAll") != 0))
+        return;
+    for (size_t i = 0; i < j->graphs->nexecutables; i++) {
+        const struct executable *one = j->graphs->executables[i];
+        const struct judge_call *call = one ? call_of(one->graph, number) : NULL;
+        if (call) {
+            report_alive(j, comm, call, "the executable graph", one->made, at);
+            return;
+        }
+    }
+    for (size_t i = 0; i < j->graphs->ngraphs; i++) {
+        const struct graph *one = j->graphs->graphs[i];
+        const struct judge_call *call = call_of(one, number);
+        if (call) {
+            report_alive(j, comm, call, "the graph", one->made, at);
+            return;
+        }
+    }
+}

@@ -268,6 +268,9 @@ void graph_launched(struct judge *j, int executable, struct stream *stream,
                     struct judge_at at);
 void graph_gone(struct judge *j, int graph);
 void graph_executable_gone(struct judge *j, int executable);
+/* The communicator is destroyed: NCCL waits until no graph holds a call on it any more
+ * (its source, commDestroySync: "keep polling until all graphs referencing us die"). */
+void graph_comm_ends(struct judge *j, int comm, struct judge_at at);
 void graphs_left(struct judge *j, struct text *text);
 
 /* --- waits.c --- */

@@ -515,8 +515,10 @@ static void check_unfinished(struct judge *j, int comm, const char *name, bool a
 
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
     // Finalizing completes what is queued: that is what it is for.
-    if (how == JUDGE_DESTROYED)
+    if (how == JUDGE_DESTROYED) {
         check_unfinished(j, comm, at.call, true, at);
+        graph_comm_ends(j, comm, at);
+    }
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         uses_aborted(j, comm);
     calls_comm_ends(j, comm, how, at);

@@ -209,7 +209,8 @@ if wanted forms && [ -z "$sanitize" ]; then
         names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
     }
     api='(cuda|cublas|nccl|MPI_)[A-Z].*'
-    system='p?read|p?write|pread64|pwrite64|fread|fwrite|recv|send|pthread_join'
+    system='p?(read|write)v?|p(read|write)v?64|f(read|write|gets|puts)|(recv|send)((from|to)|msg)?'
+    system+='|pthread_(create|join|sigmask)|thrd_join|sigprocmask'
     is "$(others "$api|$system" libnccl-cpu.a -g)" '' 'the library that is linked has no other names'
     is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+" libnccl-cpu.so -D)" '' \
         'the stand-in as a shared library has no other names'

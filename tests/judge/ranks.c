@@ -762,13 +762,16 @@ static void step(int r) {
         rank->captures = true;
         rank->nheld = 0;
         break;
-    case CAPTURED:
-        rank->executable = judge_graph_instantiated(
-            judge, judge_capture_ends(judge, rank->streams[s->stream], true),
-            at("cudaGraphInstantiate", s));
+    case CAPTURED: {
+        int graph = judge_capture_ends(judge, rank->streams[s->stream], true);
+        judge_executable_gone(judge, rank->executable);
+        rank->executable =
+            judge_graph_instantiated(judge, graph, at("cudaGraphInstantiate", s));
+        judge_graph_gone(judge, graph);
         rank->captures = false;
         rank->launched.n = 0;
         break;
+    }
     case LAUNCH:
         judge_graph_launched(judge, rank->executable, rank->streams[s->stream],
                              at("cudaGraphLaunch", s));
@@ -831,6 +834,9 @@ static void step(int r) {
         rank->waits = true;
         break;
     case DESTROY:
+        // The last launch was before; no graph may outlive its communicator.
+        judge_executable_gone(judge, rank->executable);
+        rank->executable = -1;
         judge_comm_ends(judge, rank->comms[s->comm], JUDGE_DESTROYED,
                         at("ncclCommDestroy", s));
         judge_wait_leave(judge, rank->comms[s->comm], at("ncclCommDestroy", s));

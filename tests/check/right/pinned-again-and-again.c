@@ -7,7 +7,8 @@ enum { ROUNDS = 18000, BYTES = 1 << 20 };
 int main(void) {
     start();
     int *buf = device_ints(BYTES / sizeof(int), 0);
-    for (int i = 0; i < ROUNDS; i++) {
+    const double end = MPI_Wtime() + 10; // a GPU's driver takes its time over each
+    for (int i = 0; i < ROUNDS && (i < 4 || MPI_Wtime() < end); i++) {
         int *pinned;
         size_t bytes = i < 15000 ? BYTES : BYTES / 2;
         MUST(cudaMallocHost((void **)&pinned, bytes));

@@ -1,5 +1,5 @@
 // A graph and what was made of it to be launched are never destroyed. The real CUDA says
-// nothing.
+// nothing. (With a call of NCCL in the graph ncclCommDestroy would wait for it.)
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: @all: 1 graph (made at @capture), 1 executable graph (made at @instantiate)
@@ -11,12 +11,12 @@ int main(void) {
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)); // @capture
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
+    MUST(cudaMemsetAsync(buf, 0, 4 * sizeof *buf, stream));
     MUST(cudaStreamEndCapture(stream, &graph));
     MUST(cudaGraphInstantiate(&executable, graph, 0)); // @instantiate
     MUST(cudaGraphLaunch(executable, stream));
     MUST(cudaStreamSynchronize(stream));
-    EXPECT_INTS(buf, 4, sum_of_ranks());
+    EXPECT_INTS(buf, 4, 0);
 #ifdef FIXED
     MUST(cudaGraphExecDestroy(executable));
     MUST(cudaGraphDestroy(graph));
