@@ -145,6 +145,8 @@ extern const char *front_host;
 
 /* --- place.c --- */
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
+/* Many lines at once, of sites in ascending order; "" where none is known. */
+void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
 /* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
 bool front_is_own(uint64_t site);
 

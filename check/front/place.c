@@ -108,12 +108,8 @@ static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
 extern char **environ;
 
 /* The output of addr2line, without a shell: the path may have any characters. */
-static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
-    char address[32];
+static bool run(char *const *arguments, char *out, size_t size) {
     int ends[2];
-    snprintf(address, sizeof address, "0x%llx", (unsigned long long)offset);
-    char *arguments[] = {"addr2line", "-C",         "-f",    "-i",
-                         "-e",        (char *)path, address, NULL};
     size_t n = 0, used = 0;
     while (environ[n])
         n++;
@@ -142,6 +138,14 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
     if (error == 0)
         waitpid(child, NULL, 0);
     return error == 0 && used > 0;
+}
+
+static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
+    char address[32];
+    snprintf(address, sizeof address, "0x%llx", (unsigned long long)offset);
+    char *arguments[] = {"addr2line", "-C",         "-f",    "-i",
+                         "-e",        (char *)path, address, NULL};
+    return run(arguments, out, size);
 }
 
 /* A header of CUDA, NCCL, MPI or the compiler, whose inline functions call for the
@@ -173,18 +177,27 @@ static bool choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     return !place[0];
 }
 
-/* True if the line is the program's, or not known. */
-static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
+static struct name name_of(uint64_t site) {
     struct name name = {.number = site >> FILE_SHIFT};
-    char lines[4096], function[128], place[JUDGE_PLACE];
-    uint64_t offset = site & OFFSET_MASK;
     dl_iterate_phdr(name_file, &name);
     if (!name.path[0]) {
         ssize_t length = readlink("/proc/self/exe", name.path, sizeof name.path - 1);
         name.path[length > 0 ? length : 0] = '\0';
     }
-    // The address is that of the next instruction: one byte back is inside the call.
-    if (!ask(name.path, offset - 1, lines, sizeof lines))
+    return name;
+}
+
+/* The address is that of the next instruction: one byte back is inside the call. */
+static uint64_t offset_of(uint64_t site) {
+    return (site & OFFSET_MASK) - 1;
+}
+
+/* True if the line is the program's, or not known. */
+static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
+    struct name name = name_of(site);
+    char lines[4096], function[128], place[JUDGE_PLACE];
+    uint64_t offset = site & OFFSET_MASK;
+    if (!ask(name.path, offset_of(site), lines, sizeof lines))
         lines[0] = '\0';
     bool own = choose(lines, function, place);
     const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
@@ -225,4 +238,51 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     }
     memcpy(out, kept[site % KEPT].place, JUDGE_PLACE);
     pthread_mutex_unlock(&lock);
+}
+
+/* --- Many at once
+ * -------------------------------------------------------------------------- */
+
+/* Sites of one file: one addr2line for all of them. Before the lines of each it prints
+ * the address. */
+static void look_up_all(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]) {
+    enum { OPTIONS = 7, ROOM = 1024, ADDRESS = 32 };
+    struct name name = name_of(sites[0]);
+    char function[128], **arguments = calloc(n + OPTIONS + 1, sizeof *arguments);
+    char *addresses = calloc(n, ADDRESS), *lines = malloc(n * ROOM + ROOM);
+    char *const options[OPTIONS] = {"addr2line", "-a", "-C", "-f", "-i", "-e", name.path};
+    if (arguments && addresses && lines) {
+        memcpy(arguments, options, sizeof options);
+        for (size_t i = 0; i < n; i++) {
+            arguments[OPTIONS + i] = addresses + i * ADDRESS;
+            snprintf(arguments[OPTIONS + i], ADDRESS, "0x%llx",
+                     (unsigned long long)offset_of(sites[i]));
+        }
+        if (!run(arguments, lines, n * ROOM + ROOM))
+            lines[0] = '\0';
+        char *block = strncmp(lines, "0x", 2) == 0 ? lines : NULL;
+        for (size_t i = 0; i < n && block; i++) {
+            char *its = strchr(block, '\n'), *next = its ? strstr(its, "\n0x") : NULL;
+            if (next)
+                *next = '\0';
+            if (its)
+                choose(its + 1, function, out[i]);
+            if (!strchr(out[i], ':') || strstr(out[i], ":?") || strstr(out[i], ":0"))
+                out[i][0] = '\0';
+            block = next ? next + 1 : NULL;
+        }
+    }
+    free(arguments);
+    free(addresses);
+    free(lines);
+}
+
+void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]) {
+    memset(out, 0, n * sizeof *out);
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first + 1;
+             end < n && sites[end] >> FILE_SHIFT == sites[first] >> FILE_SHIFT;)
+            end++;
+        look_up_all(sites + first, end - first, out + first);
+    }
 }

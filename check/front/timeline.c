@@ -889,13 +889,6 @@ static void free_part(struct trace_part *part) {
     free(part->tracks);
 }
 
-/* A line of the program's, or nothing. */
-static void place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
-    front_place(self, site, out);
-    if (!strchr(out, ':') || strstr(out, "built without"))
-        out[0] = '\0';
-}
-
 /* The file is there in whole or not at all. */
 static void write_file(struct trace_part *parts, int n) {
     char part[PATH_MAX + 32], clock[128] = "times are measured", *text = NULL;
@@ -906,7 +899,7 @@ static void write_file(struct trace_part *parts, int n) {
     if (machine)
         snprintf(clock, sizeof clock, "times are modelled on %s", machine);
     if (memory) {
-        trace_write(memory, parts, n, clock, place);
+        trace_write(memory, parts, n, clock, front_places);
         fclose(memory);
     }
     snprintf(part, sizeof part, "%s.%d", file, (int)getpid());

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* --- Who waited for whom -------------------------------------------------------- */
 
@@ -317,37 +316,48 @@ static void print_arguments(FILE *out, const struct trace_note *note,
     fprintf(out, "}");
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+/* The lines of all notes' calls. */
+struct lines {
+    uint64_t *sites;
+    char (*text)[JUDGE_PLACE];
+    size_t n;
+};
+
+static int compare_sites(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
 }
 
-/* Lines are asked for once, only so many, and not for long: each takes a program. */
-static const char *line_of(uint64_t site, void (*place)(void *self, uint64_t site,
-                                                        char out[JUDGE_PLACE])) {
-    enum { MOST = 100 };
-    const double patience = 2;
-    static double asked; // seconds
-    static struct {
-        uint64_t site;
-        char text[JUDGE_PLACE];
-    } lines[MOST];
-    static int n;
-    for (int i = 0; i < n; i++)
-        if (lines[i].site == site)
-            return lines[i].text;
-    if (site == 0 || n == MOST || asked > patience)
-        return "";
-    double before = seconds();
-    lines[n].site = site;
-    place(NULL, site, lines[n].text);
-    asked += seconds() - before;
-    return lines[n++].text;
+static struct lines find_lines(const struct trace_part *parts, int nparts,
+                               trace_places *places) {
+    enum { MOST = 2000 };
+    struct lines lines = {0};
+    size_t n = 0, room = 1;
+    for (int p = 0; p < nparts; p++)
+        room += parts[p].nnotes;
+    lines.sites = must_alloc(room * sizeof *lines.sites);
+    for (int p = 0; p < nparts; p++)
+        for (size_t i = 0; i < parts[p].nnotes; i++)
+            lines.sites[n++] = parts[p].notes[i].site;
+    qsort(lines.sites, n, sizeof *lines.sites, compare_sites);
+    for (size_t i = 0; i < n && lines.n < MOST; i++)
+        if (lines.sites[i] &&
+            (lines.n == 0 || lines.sites[i] != lines.sites[lines.n - 1]))
+            lines.sites[lines.n++] = lines.sites[i];
+    lines.text = must_alloc((lines.n + 1) * sizeof *lines.text);
+    places(lines.sites, lines.n, lines.text);
+    return lines;
+}
+
+static const char *line_of(const struct lines *lines, uint64_t site) {
+    const uint64_t *found =
+        bsearch(&site, lines->sites, lines->n, sizeof site, compare_sites);
+    return found ? lines->text[found - lines->sites] : "";
 }
 
 void trace_write(FILE *out, struct trace_part *parts, int nparts, const char *clock,
-                 void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE])) {
+                 trace_places *places) {
+    struct lines lines = find_lines(parts, nparts, places);
     double first = find_first(parts, nparts);
     struct waited **waited = must_alloc((size_t)nparts * sizeof *waited);
     long long lost = 0;
@@ -385,11 +395,13 @@ void trace_write(FILE *out, struct trace_part *parts, int nparts, const char *cl
             print_text(out, note->name);
             print_time(out, "ts", start);
             print_time(out, "dur", length > 0 ? length : 0);
-            print_arguments(out, note, &waited[p][i], line_of(note->site, place));
+            print_arguments(out, note, &waited[p][i], line_of(&lines, note->site));
             fprintf(out, "}");
         }
         free(waited[p]);
     }
     free(waited);
+    free(lines.sites);
+    free(lines.text);
     fprintf(out, "\n]}\n");
 }

@@ -48,9 +48,11 @@ struct trace_part { // of one process
     struct trace_track *tracks;
 };
 
-/* Puts the notes' times right against each other, works out who waited for whom, and
- * writes. `clock`: whose times they are. `place`: a site in words. */
+/* The lines of sites, which are in ascending order, or "". */
+typedef void trace_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
+
+/* Works out who waited for whom, and writes. `clock`: whose times they are. */
 void trace_write(FILE *out, struct trace_part *parts, int nparts, const char *clock,
-                 void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE]));
+                 trace_places *places);
 
 #endif
