@@ -442,9 +442,13 @@ static void saw(void *self, const struct unseen_op *op) {
         calls->comms[op->comm]->seen = op->fact.seq;
 }
 
-void calls_seen(struct judge *j) {
-    if (j->calls)
-        unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);
+bool calls_seen(struct judge *j) {
+    if (!j->calls)
+        return false;
+    const struct unseen *u = &j->calls->unseen;
+    size_t before = u->n - u->nseen;
+    unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);
+    return u->n - u->nseen < before;
 }
 
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],

@@ -7,6 +7,7 @@
  *   issue.c    operations and calls, put behind what comes before them
  *   uses.c     memory, and who uses it: races, ranges, freed, left behind
  *   functions.c functions of the program on a stream
+ *   shared.c   memory that several processes use
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
  *   failed.c   calls that failed, and whether anybody looked
@@ -22,9 +23,9 @@
  *   post.c     messages to the judges of other ranks
  *   base.c     memory, arrays, a map
  *
- * Arrows point down: judge → graph → issue → uses → history, functions → waits → calls →
- * unseen, and stuck → verdict → marks → members, and compare; all of them → words, post,
- * order, report → base.
+ * Arrows point down: judge → graph → issue → uses → history, shared, functions → waits →
+ * calls → unseen, and stuck → verdict → marks → members, and compare; all of them →
+ * words, post, order, report → base.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -41,6 +42,7 @@ struct thread { // one of the program's that has entered
     struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
+    uint64_t meeting;          // judge_meets's, in which it is; 0: in none
     double asks_since, asked;  // it has made no other call since then; 0: it has
     struct function
         *function; // functions.c's; of the program, that runs in it on a stream
@@ -73,6 +75,7 @@ struct judge {
     struct members *members;
     struct post *post;
     struct failures *failures;
+    struct shared *shared;
 };
 
 /* --- report.c --- */
@@ -151,8 +154,30 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]);
 /* Whether what is not known to be done comes before that use, by its clock. */
 bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
-void calls_seen(
+bool calls_seen(
     struct judge *j); // some thread's host clock has grown: forget what it covers
+
+/* --- shared.c --- */
+void shared_begins(struct judge *j); // there is such memory
+void shared_hears(struct judge *j);  // this process may have heard from others
+void shared_unseen(struct judge *j);
+struct shared_part {
+    uint64_t memory;                // the same in all processes
+    uint64_t from, to, bytes, made; // from, to: in it
+    bool write, own;                // own: of memory that this process made
+    bool kernels;                   // may have made it wait for others
+};
+void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
+                 const struct clock *clock);
+void shared_taken_back(struct judge *j, const struct use *use);
+void shared_meets(struct judge *j, uint64_t meeting);
+void shared_receive_meetings(struct judge *j, const void *data, size_t bytes);
+void shared_speaks(struct judge *j); // it says something to others
+/* A call of NCCL comes behind what the clock covers. */
+void shared_passes(struct judge *j, const struct clock *clock);
+bool shared_tell(struct judge *j, bool all); // true: there will be more
+void shared_receive(struct judge *j, int from, const void *data, size_t bytes);
+void shared_free(struct judge *j);
 
 /* --- functions.c --- */
 /* A function of the program that is queued on a stream. */
@@ -179,6 +204,7 @@ void uses_of_graph(struct allocation *allocation);
 uint64_t uses_serial(struct judge *j, const void *address);
 bool uses_find(struct judge *j, const void *address, struct judge_memory *out);
 void uses_open(struct judge *j, const void *address);
+void uses_shared(struct judge *j, const void *address, uint64_t id);
 void uses_kernel(struct judge *j); // one was launched: it may have written anything
 /* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
  */
@@ -303,7 +329,9 @@ enum {
     MESSAGE_CALLS = 'C',
     MESSAGE_JOIN = 'J',
     MESSAGE_STATE = 'S',
-    MESSAGE_ANSWER = 'A'
+    MESSAGE_ANSWER = 'A',
+    MESSAGE_SHARED = 'M',
+    MESSAGE_MEETINGS = 'T'
 };
 /* A message to rank `to`, for judge_receive there; to this one itself it comes when it
  * looks. */

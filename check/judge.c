@@ -74,6 +74,7 @@ void judge_free(struct judge *j) {
     order_free(j->order);
     reports_free(j->reports);
     failures_free(j->failures);
+    shared_free(j);
     map_free(&j->threads_by_number);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock->mutex);
@@ -139,6 +140,7 @@ static void read_post(struct judge *j) {
 bool judge_look(struct judge *j) {
     calls_flush(j);
     bool waits = waits_tell(j);
+    waits |= shared_tell(j, j->last);
     read_post(j);
     compare_look(j);
     if (j->rank == 0) {
@@ -158,6 +160,8 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
+    case MESSAGE_SHARED: shared_receive(j, from, data, bytes); break;
+    case MESSAGE_MEETINGS: shared_receive_meetings(j, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
@@ -185,7 +189,8 @@ static void look_at_memory(struct judge *j) {
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
-    calls_seen(j);
+    if (calls_seen(j)) // of other ranks, too
+        shared_hears(j);
     look_at_memory(j);
 }
 
@@ -289,6 +294,26 @@ void judge_memory_open(struct judge *j, const void *address) {
     uses_open(j, address);
 }
 
+void judge_memory_shared(struct judge *j, const void *address, uint64_t id) {
+    uses_shared(j, address, id);
+}
+
+void judge_speaks(struct judge *j) {
+    shared_speaks(j);
+}
+
+void judge_meets(struct judge *j, uint64_t number) {
+    shared_meets(j, number);
+}
+
+void judge_hears(struct judge *j) {
+    shared_hears(j);
+}
+
+void judge_hears_unseen(struct judge *j) {
+    shared_unseen(j);
+}
+
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
                      bool device_too, struct judge_at at) {
     return uses_host(j, start, bytes, write, device_too, at);
@@ -365,12 +390,15 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
+    shared_speaks(j); // whatever it does
+    shared_hears(j);
     calls_seen(j);
     look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
     function_ends(j, function);
+    shared_hears(j);
     calls_seen(j);
 }
 
@@ -658,6 +686,7 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 }
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
+    shared_speaks(j);
     waits_begin_launch(j, at);
 }
 
@@ -666,10 +695,12 @@ void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
+    shared_speaks(j);
     waits_begin_leave(j, comm, at);
 }
 
 void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at) {
+    shared_speaks(j);
     waits_begin_mpi(j, whom, peer, false, at);
 }
 
@@ -678,6 +709,8 @@ void judge_wait_end(struct judge *j, bool happened) {
     waits_end(j, &clock);
     if (happened && clock.n)
         learns(j, &clock);
+    else
+        shared_hears(j);
     clock_free(&clock);
 }
 
@@ -711,6 +744,8 @@ void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at
 }
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
+    shared_speaks(j);
+    shared_hears(j);
     if (done)
         waits_end(j, NULL);
     else
@@ -718,6 +753,7 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
+    shared_hears(j);
     if (!done) {
         waits_begin_poll_comm(j, comm, at);
         return;
@@ -730,6 +766,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     waits_begin_finish(j, finalize, at);
+    shared_tell(j, true);
     read_post(j);
 }
 

@@ -127,6 +127,18 @@ bool judge_memory_find(struct judge *j, const void *address, struct judge_memory
  * given away, an MPI window, a kernel's argument): never "nobody wrote it". */
 void judge_memory_open(struct judge *j, const void *address);
 
+/* Several processes use this allocation (cudaIpcGetMemHandle, cudaIpcOpenMemHandle),
+ * which has this number in all of them. */
+void judge_memory_shared(struct judge *j, const void *address, uint64_t id);
+/* This process is about to say something to another, or may have heard from one just
+ * now, in a way that is no event here; or may do so at any time from now on. */
+void judge_speaks(struct judge *j);
+/* Before judge_wait_mpi: it is the collective call of that number among those that all
+ * processes make together, from 1. */
+void judge_meets(struct judge *j, uint64_t number);
+void judge_hears(struct judge *j);
+void judge_hears_unseen(struct judge *j);
+
 /* The host is about to read or write these bytes in `at.call` (MPI_Send, read, …): a race
  * with what is queued; device memory, unless `device_too`. True if it was wrong. */
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,

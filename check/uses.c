@@ -20,7 +20,8 @@ struct allocation {
     struct judge_at made;
     struct history history;
     bool of_graph;
-    bool open; // something that the judge does not see may write it
+    bool open;       // something that the judge does not see may write it
+    uint64_t shared; // its number in all processes that use it; 0: only this one does
     struct span {
         uint64_t from, to;
     } * written; // sorted; ever
@@ -169,6 +170,13 @@ void uses_open(struct judge *j, const void *at) {
     struct allocation *a = find(j->uses, address(at));
     if (a)
         a->open = true;
+}
+
+void uses_shared(struct judge *j, const void *at, uint64_t id) {
+    struct allocation *a = find(j->uses, address(at));
+    if (a)
+        a->shared = id;
+    shared_begins(j);
 }
 
 void uses_kernel(struct judge *j) {
@@ -833,6 +841,17 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (other)
         report_race(j, a, use, range->write, other, its_write);
     check_lent(j, a, from, to, range->write, use, clock);
+    if (a->shared)
+        shared_uses(j,
+                    &(struct shared_part){.memory = a->shared,
+                                          .from = from - a->start,
+                                          .to = to - a->start,
+                                          .bytes = a->end - a->start,
+                                          .made = a->made.site,
+                                          .write = range->write,
+                                          .own = a->kind != JUDGE_PEER,
+                                          .kernels = j->uses->kernels},
+                    use, clock);
     if (range->write && !use->makes)
         mark_written(a, from, to);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
@@ -845,6 +864,8 @@ void uses_undo(struct judge *j, const struct judge_range *range, struct use *use
     struct allocation *a = part_of(j, range, &from, &to);
     if (a)
         history_undo(&a->history, from, to, use);
+    if (a && a->shared)
+        shared_taken_back(j, use);
 }
 
 /* --- The calls of one group ------------------------------------------------------- */

@@ -228,12 +228,27 @@ ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), point
           stream)
 
 #if ALL_OF_CUDA || defined(CUDA_IPC_HANDLE_SIZE)
+bool front_shares;
+
+/* The memory of a handle is one in all processes. */
+static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
+    uint64_t id = 0;
+    for (size_t i = 0; i < sizeof handle->reserved; i++)
+        id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
+    front_shares = true;
+    judge_memory_shared(front_in(), pointer, id);
+    front_out();
+}
+
 /* Other processes may write there. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
     ENTER(cudaIpcGetMemHandle, handle, pointer);
     judge_memory_open(front_in(), pointer);
     front_out();
-    return answer(CALL(BELOW(cudaIpcGetMemHandle), handle, pointer), at);
+    cudaError_t error = CALL(BELOW(cudaIpcGetMemHandle), handle, pointer);
+    if (error == cudaSuccess)
+        shares(pointer, handle);
+    return answer(error, at);
 }
 
 /* How large another process's allocation is, the driver knows. */
@@ -261,7 +276,12 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     if (allocation)
         allocation->opened++;
     front_out();
-    return allocation ? error : made(error, pointer, bytes, JUDGE_PEER, at);
+    if (allocation)
+        return error;
+    error = made(error, pointer, bytes, JUDGE_PEER, at);
+    if (error == cudaSuccess)
+        shares(*pointer, &handle);
+    return error;
 }
 
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {
@@ -850,6 +870,7 @@ static int event_number(struct judge *j, cudaEvent_t handle, int device) {
     const struct judge_at at = {"another library", 0};
     if (event)
         return event->number;
+    judge_hears_unseen(j);
     return announce_event(j, handle, device, at);
 }
 

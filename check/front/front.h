@@ -97,6 +97,7 @@ static inline bool front_passes(void) {
 uint64_t front_site(void *return_address);
 bool front_theirs(void *return_address);
 extern bool front_saw_cuda; // a call of the program
+extern bool front_shares;   // memory with other processes, through cudaIpc…
 /* The program's CUDA is what is called below here; with `used` it must have been used.
  * Gives up otherwise. */
 bool front_sees_cuda(bool used);

@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include "../base.h"
 #include "front.h"
+#include "tasks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -537,6 +540,29 @@ static size_t moved(ssize_t result) {
     return result > 0 ? (size_t)result : 0;
 }
 
+/* It may be for another process, or from one. What comes through a pipe or a socket may
+ * have been sent unseen. */
+static void speaks(void) {
+    int error = errno;
+    judge_speaks(front_in());
+    front_out();
+    errno = error;
+}
+
+static void hears(int file) {
+    struct stat what;
+    int error = errno;
+    bool unseen = fstat(file, &what) == 0 && !S_ISREG(what.st_mode);
+    (unseen ? judge_hears_unseen : judge_hears)(front_in());
+    front_out();
+    errno = error;
+}
+
+static int itself(int file) {
+    return file;
+}
+#define NUMBER_OF(file) _Generic((file), int : itself, default : fileno)(file)
+
 /* What is written is looked at before; of what is read, as much as came. The function
  * below is looked up at the start: a signal handler may call this one. The judge itself
  * reads and writes while this thread is inside it. */
@@ -552,6 +578,7 @@ static size_t moved(ssize_t result) {
             return below_##name arguments;                                             \
         bool shared = guard_may_be_shared(buffer, bytes);                              \
         struct judge_at at = {#name, 0};                                               \
+        bool own = front_shares && tasks_is_own(__builtin_return_address(0));          \
         int before = errno;                                                            \
         if (shared) {                                                                  \
             at.site = front_site(__builtin_return_address(0));                         \
@@ -560,6 +587,8 @@ static size_t moved(ssize_t result) {
             hold(buffer, bytes, true);                                                 \
             guard_host_call(&at);                                                      \
         }                                                                              \
+        if (!(writes) && own)                                                          \
+            speaks();                                                                  \
         errno = 0;                                                                     \
         type result = below_##name arguments;                                          \
         if (shared) {                                                                  \
@@ -571,6 +600,8 @@ static size_t moved(ssize_t result) {
             at.site = front_site(__builtin_return_address(0));                         \
         if (fault || (shared && (writes)))                                             \
             look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
+        if ((writes) && own)                                                           \
+            hears(NUMBER_OF(file));                                                    \
         errno = errno ? errno : before;                                                \
         return result;                                                                 \
     }
@@ -607,6 +638,21 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
        (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
+
+/* By these, processes may come to hear from one another without a call. */
+#define OPENS(type, name, parameters, arguments)                            \
+    __attribute__((visibility("default"))) type name parameters {           \
+        static type(*below) parameters;                                     \
+        if (!below)                                                         \
+            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);            \
+        if (!front_passes() && tasks_is_own(__builtin_return_address(0))) { \
+            judge_hears_unseen(front_in());                                 \
+            front_out();                                                    \
+        }                                                                   \
+        return below arguments;                                             \
+    }
+OPENS(int, shm_open, (const char *name, int flags, mode_t mode), (name, flags, mode))
+OPENS(void *, shmat, (int id, const void *at, int flags), (id, at, flags))
 
 /* Several buffers. */
 static bool any_shared(const struct iovec *parts, int n) {

@@ -77,6 +77,8 @@ BEGIN {
     print "    if (front_depth > 0)"
     print "        return P" name "(" arguments ");"
     print "    AT_HERE;"
+    if (name ~ /^MPI_Win_(create|allocate)/)
+        print "    mpi_window();"
     n = split(buffers, buffer, ";")
     if (buffers != "")
         print "    if (front_on) {"
@@ -105,6 +107,8 @@ BEGIN {
         print "    mpi_waits_any(&at);"
     else if (word[1] == "fence")
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
+    if (word[1] ~ /^(later|window|-)$/)
+        print "    mpi_speaks();"
     print "    front_depth++;"
     tell(before)
     print "    int result = P" name "(" arguments ");"

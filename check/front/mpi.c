@@ -201,6 +201,11 @@ static const struct mpi_whom *only(MPI_Comm comm, int peer) {
 }
 
 void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm) {
+    static uint64_t meetings; // a program's threads make these calls in turn
+    if (*comm == MPI_COMM_WORLD && front_on) {
+        judge_meets(front_in(), ++meetings);
+        front_leave();
+    }
     mpi_waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL);
 }
 
@@ -241,6 +246,20 @@ void mpi_waited(void) {
     whom.of[0].grouped = false;
     if (standin_host_blocks)
         standin_host_blocks(0);
+}
+
+void mpi_speaks(void) {
+    if (!front_on || !front_shares)
+        return;
+    judge_speaks(front_in());
+    front_out();
+}
+
+void mpi_window(void) {
+    if (!front_on)
+        return;
+    judge_hears_unseen(front_in());
+    front_out();
 }
 
 void mpi_asked(const struct judge_at *at, int there) {

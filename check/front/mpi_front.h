@@ -64,6 +64,11 @@ void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, in
 /* A persistent request is made for them. */
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
 
+/* Round a call that does not wait: others may hear of it. */
+void mpi_speaks(void);
+/* What is in a window, and in memory that processes share, others hear unseen. */
+void mpi_window(void);
+
 /* Behind a call that asks. */
 void mpi_asked(const struct judge_at *at, int there);
 

@@ -87,6 +87,18 @@ static atomic_int last_thread;
 static __thread int this_thread;
 static pthread_key_t at_thread_end;
 
+static __thread bool inside; // this thread has the judge's lock
+
+static void enter(int thread) {
+    judge_enter(judge, thread);
+    inside = true;
+}
+
+static void leave(void) {
+    inside = false;
+    judge_leave(judge);
+}
+
 static void thread_ends(void *number) {
     if (judge && front_on)
         judge_thread_gone(judge, (int)(intptr_t)number);
@@ -97,24 +109,20 @@ static int thread_number(void) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
         tasks_told(this_thread);
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
-        judge_enter(judge, this_thread);
+        enter(this_thread);
         judge_thread_name(judge, (uint64_t)pthread_self());
-        judge_leave(judge);
+        leave();
     }
     return this_thread;
 }
 
-static __thread bool inside; // this thread has the judge's lock
-
 struct judge *front_in(void) {
-    judge_enter(judge, thread_number());
-    inside = true;
+    enter(thread_number());
     return judge;
 }
 
 void front_leave(void) {
-    inside = false;
-    judge_leave(judge);
+    leave();
 }
 
 void front_out(void) {
@@ -175,7 +183,9 @@ static void share(void) {
     if (my_place == 0)
         shm_unlink(name);
     PMPI_Barrier(machine);
+    front_depth++; // not the program's
     int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    front_depth--;
     void *memory = MAP_FAILED;
     if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -354,9 +364,9 @@ static struct parcel *take_outbox(void) {
 static void deliver(int from, const void *data, size_t bytes) {
     if (gave_up)
         return;
-    judge_enter(judge, 0);
+    enter(0);
     judge_receive(judge, from, data, bytes);
-    judge_leave(judge);
+    leave();
 }
 
 static void post_parcels(void) {
@@ -451,9 +461,9 @@ static bool round_of_judges(void) {
     take_parcels();
     bool busy = false;
     if (!gave_up) {
-        judge_enter(judge, 0);
+        enter(0);
         busy = judge_look(judge);
-        judge_leave(judge);
+        leave();
     }
     post_parcels();
     pass_on_giving_up();
@@ -730,9 +740,9 @@ void front_mpi_started(void) {
     PMPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
     sent = must_alloc((size_t)nworld * sizeof *sent);
     received = must_alloc((size_t)nworld * sizeof *received);
-    judge_enter(judge, 0);
+    enter(0);
     judge_world(judge, world, nworld, host);
-    judge_leave(judge);
+    leave();
     if (nworld > 1)
         start_helper();
 }
@@ -819,9 +829,9 @@ static void meet_the_others(void) {
         }
     // What was compared last is said, if it was wrong.
     if (!gave_up) {
-        judge_enter(judge, 0);
+        enter(0);
         judge_last_look(judge);
-        judge_leave(judge);
+        leave();
     }
     free(take_outbox());
     PMPI_Ibarrier(control, &request);
@@ -836,9 +846,9 @@ static void meet_the_others(void) {
 }
 
 static void finish(bool finalize, struct judge_at at) {
-    judge_enter(judge, thread_number());
+    enter(thread_number());
     judge_finishes(judge, finalize, at);
-    judge_leave(judge);
+    leave();
     wake_helper();
     if (mpi_up)
         meet_the_others();
@@ -886,9 +896,9 @@ static void exit_checks(int status) {
         meet_the_others(); // who may still be checked wait for it
     if (!front_checks || ending || status != 0)
         return;
-    judge_enter(judge, thread_number());
+    enter(thread_number());
     judge_exits(judge);
-    judge_leave(judge);
+    leave();
     if (mpi_up || nworld == 1)
         finish(kept_at.call != NULL,
                kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
@@ -986,10 +996,10 @@ __attribute__((destructor(101))) static void end(void) {
             return;
         atomic_store(&shared->here, 1);
     }
-    judge_enter(judge, thread_number());
+    enter(thread_number());
     judge_left_behind(judge, shared->of[my_place].left, LEFT);
     judge_unlooked(judge, shared->of[my_place].failed, LEFT);
-    judge_leave(judge);
+    leave();
     if (atomic_fetch_add(&shared->ended, 1) + 1 < atomic_load(&shared->here))
         return;
     print_shared(

@@ -71,6 +71,10 @@ void tasks_told(int number) {
         me->number = number;
 }
 
+bool tasks_is_own(void *return_address) {
+    return !front_theirs(return_address) && (!me || !me->theirs);
+}
+
 struct start {
     void *(*function)(void *);
     void *argument;

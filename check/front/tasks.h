@@ -8,6 +8,8 @@
 
 void tasks_begin(void);      // in the first thread
 void tasks_told(int number); // this thread is the judge's of that number
+/* A call of this thread, which returns there, is the program's own. */
+bool tasks_is_own(void *return_address);
 /* MPI has started: who is there and was not made by the program is MPI's. */
 void tasks_of_libraries(void);
 /* That thread sleeps until another of this process wakes it. */

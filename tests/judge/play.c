@@ -446,6 +446,20 @@ static void ev_open(const struct event *e) {
     judge_memory_open(e->judge, address(e, word(e, 1)));
 }
 
+static void ev_shares(const struct event *e) {
+    judge_memory_shared(e->judge, address(e, word(e, 1)),
+                        (uint64_t)number(e, word(e, 2)));
+}
+static void ev_speaks(const struct event *e) {
+    judge_speaks(e->judge);
+}
+static void ev_meets(const struct event *e) {
+    judge_meets(e->judge, (uint64_t)number(e, word(e, 1)));
+}
+static void ev_hears(const struct event *e) {
+    (has(e, "unseen") ? judge_hears_unseen : judge_hears)(e->judge);
+}
+
 static void ev_uses(const struct event *e) {
     const char *call = behind(e, "in");
     judge_host_uses(e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
@@ -935,6 +949,10 @@ static const struct {
     {"free", ev_free},
     {"open", ev_open},
     {"uses", ev_uses},
+    {"shares", ev_shares},
+    {"hears", ev_hears},
+    {"speaks", ev_speaks},
+    {"meets", ev_meets},
     {"lends", ev_lends},
     {"back", ev_back},
     {"early", ev_early},

@@ -1,0 +1,411 @@
+/*
+ * shared.c: memory that several processes use: uses that nothing puts in order.
+ *
+ * CUDA puts operations of different processes in no order (CUDA Programming Guide,
+ * "Interprocess Communication": the processes have to synchronise). What does is not
+ * seen as a whole: a message, a collective, a file. So each process notes two moments of
+ * its own for each use: when it had last heard from others before the use was queued, and
+ * when it first said something to anybody after it knew that the use was done, or put a
+ * call of NCCL behind it. A use of which this came before the other process last heard
+ * from anybody may be before the other's. In a collective call of all processes nobody
+ * hears of what came after the last of them had begun it. Two uses of the same bytes, one
+ * of them a write, neither of which may be before the other, are a race. The clock is the
+ * machine's, and one machine's is all that such memory is open to.
+ *
+ * Rank 0 is told of the uses, and compares.
+ */
+#include "inside.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double BEFORE_TELLING = 0.2; // seconds
+enum { LOOK_BACK = 32, KEPT = 512, NAME = 40, RECENT = 64, MEETINGS = 4096 };
+
+struct shared_use { // as rank 0 is told of it
+    uint64_t memory, number, from, to, site, made, bytes;
+    double heard, done; // heard: INFINITY: not known; done: at the earliest
+    double apart;       // when it was last heard in no meeting
+    uint64_t meeting;   // in which it was heard; 0: in none
+    int32_t write, final, own, taken_back;
+    char call[NAME];
+};
+
+struct shared_batch {
+    unsigned char message, pad[7];
+    char host[JUDGE_HOST];
+};
+
+struct begun { // a collective call of all processes, by this one
+    uint64_t meeting;
+    double at;
+};
+
+struct pending { // of this process
+    struct shared_use told;
+    double queued;
+    int slot;
+    uint64_t seq;
+    bool sent;
+};
+
+struct heard_use { // of another, on rank 0
+    struct shared_use told;
+    int world;
+    char host[JUDGE_HOST];
+};
+
+struct meeting { // on rank 0
+    int n;       // have begun it
+    double last; // of them
+};
+
+struct memory { // on rank 0
+    struct heard_use *at;
+    size_t n, size;
+};
+
+struct shared {
+    double heard, apart;
+    uint64_t met;
+    struct begun begun[RECENT]; // the newest, in turn
+    uint64_t nbegun, told_begun;
+    bool tells_begun, asked; // asked: rank 0 has asked the others to
+    struct map meetings;     // struct meeting
+    uint64_t oldest;         // of these
+    bool unseen;             // hears in ways that are no events
+    uint64_t number;
+    struct pending *pending;
+    size_t npending, pending_size;
+    struct map memories; // struct memory, by id
+};
+
+static struct shared *shared_of(struct judge *j) {
+    if (!j->shared)
+        j->shared = must_alloc(sizeof *j->shared);
+    return j->shared;
+}
+
+static double now(struct judge *j) {
+    return j->outside.now(j->outside.self);
+}
+
+/* --- Here ------------------------------------------------------------------------- */
+
+void shared_meets(struct judge *j, uint64_t meeting) {
+    struct shared *shared = shared_of(j);
+    shared_speaks(j); // no later than it has begun
+    shared->begun[shared->nbegun++ % RECENT] = (struct begun){meeting, now(j)};
+    if (j->thread)
+        j->thread->meeting = meeting;
+}
+
+void shared_hears(struct judge *j) {
+    struct shared *shared = shared_of(j);
+    shared->heard = now(j);
+    shared->met = j->thread ? j->thread->meeting : 0;
+    if (!shared->met)
+        shared->apart = shared->heard;
+    if (j->thread)
+        j->thread->meeting = 0;
+}
+
+void shared_begins(struct judge *j) {
+    struct shared *shared = shared_of(j);
+    shared->tells_begun = true;
+    if (shared->heard == 0)
+        shared->heard = now(j);
+}
+
+void shared_unseen(struct judge *j) {
+    shared_of(j)->unseen = true;
+}
+
+void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
+                 const struct clock *clock) {
+    struct shared *shared = shared_of(j);
+    if (j->nranks == 1 || shared->unseen)
+        return;
+    // What comes before it may wait for other processes itself.
+    double heard =
+        part->kernels || calls_before(j, use, clock) ? INFINITY : shared->heard;
+    uint64_t meeting = isinf(heard) ? 0 : shared->met;
+    for (size_t i = shared->npending; i-- > 0 && i + LOOK_BACK > shared->npending;) {
+        struct pending *p = &shared->pending[i];
+        if (p->slot != use->slot || p->told.memory != part->memory ||
+            p->told.from != part->from || p->told.to != part->to ||
+            p->told.write != part->write || p->told.site != use->at.site ||
+            p->told.heard != heard || p->told.final)
+            continue;
+        p->seq = use->seq; // one stands for all
+        return;
+    }
+    ROOM(shared->pending, shared->npending, &shared->pending_size);
+    struct pending *p = &shared->pending[shared->npending++];
+    *p = (struct pending){.told = {.memory = part->memory,
+                                   .number = ++shared->number,
+                                   .from = part->from,
+                                   .to = part->to,
+                                   .site = use->at.site,
+                                   .made = part->made,
+                                   .bytes = part->bytes,
+                                   .heard = heard,
+                                   .apart = shared->apart,
+                                   .meeting = meeting,
+                                   .write = part->write,
+                                   .own = part->own},
+                          .queued = now(j),
+                          .slot = use->slot,
+                          .seq = use->seq};
+    snprintf(p->told.call, sizeof p->told.call, "%s", use->at.call ? use->at.call : "?");
+}
+
+void shared_taken_back(struct judge *j, const struct use *use) {
+    struct shared *shared = j->shared;
+    for (size_t i = 0; shared && i < shared->npending; i++) {
+        struct pending *p = &shared->pending[i];
+        if (p->slot == use->slot && p->seq == use->seq)
+            p->told.taken_back = p->told.final = true;
+    }
+}
+
+static void end(struct judge *j, struct pending *p) {
+    p->told.final = true;
+    p->told.done = now(j);
+}
+
+void shared_passes(struct judge *j, const struct clock *clock) {
+    struct shared *shared = j->shared;
+    for (size_t i = 0; shared && i < shared->npending; i++) {
+        struct pending *p = &shared->pending[i];
+        if (!p->told.final && clock_covers(clock, p->slot, p->seq))
+            end(j, p);
+    }
+}
+
+void shared_speaks(struct judge *j) {
+    struct shared *shared = j->shared;
+    for (size_t i = 0; shared && i < shared->npending; i++) {
+        struct pending *p = &shared->pending[i];
+        if (!p->told.final && clock_covers(&j->known, p->slot, p->seq))
+            end(j, p);
+    }
+}
+
+static void tell_begun(struct judge *j) {
+    struct shared *shared = j->shared;
+    struct {
+        unsigned char message, pad[7];
+        struct begun at[RECENT];
+    } batch = {.message = MESSAGE_MEETINGS};
+    size_t n = 0;
+    if (shared->nbegun > RECENT && shared->told_begun < shared->nbegun - RECENT)
+        shared->told_begun = shared->nbegun - RECENT;
+    while (shared->told_begun < shared->nbegun)
+        batch.at[n++] = shared->begun[shared->told_begun++ % RECENT];
+    if (n)
+        post(j, 0, &batch, offsetof(__typeof__(batch), at) + n * sizeof *batch.at);
+}
+
+bool shared_tell(struct judge *j, bool all) {
+    struct shared *shared = j->shared;
+    if (shared && shared->tells_begun)
+        tell_begun(j);
+    size_t left = 0, n = 0;
+    bool later = false;
+    if (!shared || shared->npending == 0)
+        return false;
+    struct shared_batch batch = {.message = MESSAGE_SHARED};
+    memcpy(batch.host, j->host, sizeof batch.host);
+    char *data = must_alloc(sizeof batch + shared->npending * sizeof(struct shared_use));
+    memcpy(data, &batch, sizeof batch);
+    for (size_t i = 0; i < shared->npending; i++) {
+        struct pending *p = &shared->pending[i];
+        bool old = all || now(j) - p->queued > BEFORE_TELLING;
+        if (p->told.final ? p->sent || !p->told.taken_back : !p->sent && old) {
+            if (!p->told.final)
+                p->told.done = now(j);
+            p->sent = true;
+            memcpy(data + sizeof batch + n++ * sizeof p->told, &p->told, sizeof p->told);
+        }
+        later |= !p->sent;
+        if (!p->told.final)
+            shared->pending[left++] = *p;
+    }
+    shared->npending = left;
+    if (n)
+        post(j, 0, data, sizeof batch + n * sizeof(struct shared_use));
+    free(data);
+    return later;
+}
+
+/* --- On rank 0 -------------------------------------------------------------------- */
+
+/* When the process had last heard of others before it called this. */
+static double heard_before(const struct judge *j, const struct shared_use *use) {
+    const struct meeting *meeting =
+        use->meeting ? map_get(&j->shared->meetings, use->meeting) : NULL;
+    bool known = meeting && meeting->n == j->nranks && meeting->last < use->heard;
+    return !known ? use->heard : meeting->last > use->apart ? meeting->last : use->apart;
+}
+
+/* Whether a may come before b. */
+static bool may_be_before(const struct judge *j, const struct shared_use *a,
+                          const struct shared_use *b) {
+    return a->done <= heard_before(j, b);
+}
+
+static void add_use(struct judge *j, struct text *text, const struct heard_use *use) {
+    char where[JUDGE_PLACE];
+    text_add(text, "  rank %d on %s: %s at %s %s bytes %llu to %llu\n", use->world,
+             use->host, use->told.call, place(j, use->told.site, where),
+             use->told.write ? "writes" : "reads", (unsigned long long)use->told.from,
+             (unsigned long long)use->told.to - 1);
+}
+
+static void say(struct judge *j, const struct heard_use *a, const struct heard_use *b) {
+    const struct heard_use *owner = a->told.own ? a : b->told.own ? b : NULL;
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    if (b->told.write && !a->told.write) {
+        const struct heard_use *first = a;
+        a = b;
+        b = first;
+    }
+    text_add(&text,
+             "race: two ranks use the same memory, and nothing between them puts that"
+             " in order\n");
+    add_use(j, &text, a);
+    add_use(j, &text, b);
+    if (owner)
+        text_add(&text,
+                 "  the buffer: %llu bytes of rank %d's device memory, made at %s\n",
+                 (unsigned long long)owner->told.bytes, owner->world,
+                 place(j, owner->told.made, where));
+    text_add(&text,
+             "  Hint: the one waits for its own operation (cudaStreamSynchronize), then"
+             " tells the other, by a message\n"
+             "        or MPI_Barrier; the other hears that before it makes its call.\n");
+    report(j, &text, true,
+           mixed(a->told.site < b->told.site ? a->told.site : b->told.site,
+                 a->told.site < b->told.site ? b->told.site : a->told.site));
+}
+
+static void compare(struct judge *j, const struct memory *memory,
+                    const struct heard_use *a) {
+    for (size_t i = 0; i < memory->n; i++) {
+        const struct heard_use *b = &memory->at[i];
+        if (b->world == a->world || !(a->told.write || b->told.write) ||
+            b->told.to <= a->told.from || a->told.to <= b->told.from ||
+            may_be_before(j, &a->told, &b->told) || may_be_before(j, &b->told, &a->told))
+            continue;
+        say(j, a, b);
+        return;
+    }
+}
+
+static void hear(struct judge *j, int from, const char *host,
+                 const struct shared_use *told) {
+    struct shared *shared = shared_of(j);
+    struct memory *memory = map_get(&shared->memories, told->memory);
+    size_t i = 0;
+    if (!memory)
+        map_put(&shared->memories, told->memory, memory = must_alloc(sizeof *memory));
+    while (i < memory->n &&
+           (memory->at[i].world != from || memory->at[i].told.number != told->number))
+        i++;
+    if (told->taken_back) {
+        if (i < memory->n)
+            memory->at[i] = memory->at[--memory->n];
+        return;
+    }
+    if (i == KEPT) { // the oldest
+        memmove(memory->at, memory->at + 1, --memory->n * sizeof *memory->at);
+        i--;
+    }
+    ROOM(memory->at, i, &memory->size);
+    memory->n += i == memory->n;
+    struct heard_use *use = &memory->at[i];
+    use->told = *told;
+    use->told.call[NAME - 1] = '\0';
+    use->world = from;
+    snprintf(use->host, sizeof use->host, "%.*s", JUDGE_HOST - 1, host);
+    compare(j, memory, use);
+}
+
+/* All have begun it: what was heard in it may be less than it seemed. */
+static void look_again(struct judge *j, uint64_t meeting) {
+    struct shared *shared = j->shared;
+    for (size_t m = 0; m < shared->memories.size; m++) {
+        const struct memory *memory = shared->memories.at[m].value;
+        for (size_t i = 0; memory && i < memory->n && !j->over; i++)
+            if (memory->at[i].told.meeting == meeting)
+                compare(j, memory, &memory->at[i]);
+    }
+}
+
+void shared_receive_meetings(struct judge *j, const void *data, size_t bytes) {
+    struct shared *shared = shared_of(j);
+    struct begun begun;
+    const char *at = (const char *)data + 8, *end = (const char *)data + bytes;
+    for (; at + sizeof begun <= end; at += sizeof begun) {
+        memcpy(&begun, at, sizeof begun);
+        struct meeting *meeting = map_get(&shared->meetings, begun.meeting);
+        if (!meeting && begun.meeting >= shared->oldest)
+            map_put(&shared->meetings, begun.meeting,
+                    meeting = must_alloc(sizeof *meeting));
+        for (; shared->oldest + MEETINGS < begun.meeting; shared->oldest++) {
+            free(map_get(&shared->meetings, shared->oldest));
+            map_put(&shared->meetings, shared->oldest, NULL);
+        }
+        if (!meeting)
+            continue;
+        meeting->last = begun.at > meeting->last ? begun.at : meeting->last;
+        if (++meeting->n == j->nranks)
+            look_again(j, begun.meeting);
+    }
+}
+
+void shared_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct shared_batch batch;
+    struct shared_use told;
+    const char *at = data;
+    if (bytes < sizeof batch)
+        return;
+    if (bytes == sizeof batch && from == 0) { // asks for meetings
+        shared_of(j)->tells_begun = true;
+        return;
+    }
+    struct shared_batch asks = {.message = MESSAGE_SHARED};
+    for (int to = 1; to < j->nranks && !shared_of(j)->asked; to++)
+        post(j, to, &asks, sizeof asks);
+    shared_of(j)->asked = true;
+    memcpy(&batch, at, sizeof batch);
+    batch.host[JUDGE_HOST - 1] = '\0';
+    for (at += sizeof batch; at + sizeof told <= (const char *)data + bytes;
+         at += sizeof told) {
+        memcpy(&told, at, sizeof told);
+        hear(j, from, batch.host, &told);
+    }
+}
+
+void shared_free(struct judge *j) {
+    struct shared *shared = j->shared;
+    if (!shared)
+        return;
+    for (size_t i = 0; i < shared->memories.size; i++) {
+        struct memory *memory = shared->memories.at[i].value;
+        if (memory)
+            free(memory->at);
+        free(memory);
+    }
+    map_free(&shared->memories);
+    for (size_t i = 0; i < shared->meetings.size; i++)
+        free(shared->meetings.at[i].value);
+    map_free(&shared->meetings);
+    free(shared->pending);
+    free(shared);
+    j->shared = NULL;
+}
