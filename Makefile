@@ -16,16 +16,13 @@ export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
 LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
-# These ask for more than the course keeps today: make test-more.
-MORE := tests/build.bats tests/results.bats tests/nccl-check.bats
-# Those that take longer, or need the network, have targets of their own.
-APART := tests/jobs.t tests/check.t tests/reports.t tests/one-line-less.t tests/versions.t \
-    $(MORE)
+# This one needs the network.
+APART := tests/versions.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo test test-more test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
+.PHONY: profile help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -33,9 +30,11 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
-	@echo 'make test-versions  builds against CUDA 12.2 to 13 and NCCL 2.18 to 2.28 (downloads them)'
+	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to the newest (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
+	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
+	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'
 	@echo 'make results        on a machine with GPUs: measure everything into results/'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make cuda-flags     the same for GPUs'
@@ -55,8 +54,9 @@ demo:
 
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
+# Most run with Open MPI and gcc, a few also with MPICH and with clang.
 TEST_PACKAGES := $(GPU_TEST_PACKAGES) g++ git binutils clang-format cppcheck shellcheck \
-    gnuplot-nox
+    gnuplot-nox clang mpich libmpich-dev
 test:
 ifeq ($(BACKEND),cuda)
 	@common/install.sh $(GPU_TEST_PACKAGES)
@@ -64,16 +64,10 @@ ifeq ($(BACKEND),cuda)
 	$(PROVE) -j$(words $(ON_GPUS)) $(ON_GPUS)
 else
 	@common/install.sh $(TEST_PACKAGES)
-	@$(MAKE) -s BACKEND=cpu all
-	@$(MAKE) -s cpu-flags >/dev/null
-	@$(MAKE) -s BACKEND=cpu cpu-forms >/dev/null
-	@$(MAKE) -s cpu-flags SANITIZE=1 >/dev/null
+	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
+	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
 	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
 endif
-
-test-more:
-	@common/install.sh $(TEST_PACKAGES)
-	BACKEND=cpu $(PROVE) $(MORE)
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
@@ -90,6 +84,21 @@ test-versions:
 benchmark: $(cpu_library)
 	@$(MPICC) $(CFLAGS) $(WARNINGS) cpu/benchmark.c $(cpu_compile) $(cpu_link) -o build/benchmark
 	@mpirun --oversubscribe -np 4 build/benchmark
+
+# A lesson under nsys, which shows the calls by the names of a timeline.
+RANKS ?= 2
+PROFILE ?= $(TOP)/build/profile/$(LESSON)
+profile:
+	@command -v nsys >/dev/null || \
+	    { echo 'make profile needs nsys, NVIDIA Nsight Systems (package nsight-systems-cli)' >&2; exit 1; }
+	@test -d '$(LESSON)' || \
+	    { echo 'no lesson $(LESSON): make profile LESSON=02-nccl-allreduce' >&2; exit 1; }
+	@test '$(has_gpu)' || { echo 'make profile needs a GPU, and none is visible here' >&2; exit 1; }
+	@$(MAKE) -s BACKEND=cuda all check-library
+	@mkdir -p $(dir $(PROFILE))
+	nsys profile --trace=cuda,nvtx,osrt --force-overwrite=true --output='$(PROFILE)' \
+	    mpirun --oversubscribe -np $(RANKS) check/nccl-check $(basename $(firstword $(wildcard $(LESSON)/*.c)))
+	@nsys stats --quiet --report nvtx_sum '$(PROFILE).nsys-rep'
 
 results:
 	@results/measure.sh

@@ -61,19 +61,22 @@ static void make_order(struct pipeline *p) {
     }
 }
 
-/* Between two pieces of work: what the one made leaves, what the next needs comes. Both
- * in one group, since a neighbour may do them in the other order. NULL: no such piece. */
+/* Between two pieces of work: what the one made leaves, what the next needs comes. On all
+ * ranks first what goes forward, then what goes back: so nobody sends to a rank that is
+ * sending to it, and waits for one that waits. NULL: no such piece. */
 static void exchange(struct pipeline *p, const struct piece *done,
                      const struct piece *next) {
     const size_t n = p->share * p->n.width;
-    CHECK_NCCL(ncclGroupStart());
-    if (done && done->to >= 0) {
-        CHECK_NCCL(ncclSend(done->leaves, n, ncclFloat, done->to, p->comm, p->stream));
-        p->sent += n * sizeof(float);
+    for (int back = 0; back <= 1; back++) {
+        if (done && done->backward == back && done->to >= 0) {
+            CHECK_NCCL(
+                ncclSend(done->leaves, n, ncclFloat, done->to, p->comm, p->stream));
+            p->sent += n * sizeof(float);
+        }
+        if (next && next->backward == back && next->from >= 0)
+            CHECK_NCCL(
+                ncclRecv(next->comes, n, ncclFloat, next->from, p->comm, p->stream));
     }
-    if (next && next->from >= 0)
-        CHECK_NCCL(ncclRecv(next->comes, n, ncclFloat, next->from, p->comm, p->stream));
-    CHECK_NCCL(ncclGroupEnd());
 }
 
 /* Forward, and on the last rank the loss. Or backward: the gradients of all micro-batches

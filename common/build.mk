@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot timeline profile,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -121,7 +121,7 @@ $(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 	$(MPICC) $(lesson_compile) $($(backend)_compile) $< $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
-cpu_headers := $(wildcard $(TOP)/cpu/include/*.h $(TOP)/cpu/src/*.h)
+cpu_headers := $(wildcard $(TOP)/cpu/include/*.h $(TOP)/cpu/src/*.h) $(TOP)/common/build.mk
 cpu_stamp := $(cpu_build)/config
 ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
   ifneq ($(filter-out help clean clean-lesson,$(or $(MAKECMDGOALS),all)),)
@@ -133,13 +133,11 @@ endif
 # Where the sums are made: -O2 would make them one by one. Products are rounded before they
 # are added, on every processor: else ranks on different machines would differ in the last bit.
 $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contract=off
+# Where the modelled clock finds its machines. No multiply-add in one step: the same digits
+# everywhere.
+$(cpu_build)/clock.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"' -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
-	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) -c $< -o $@
-
-# cpu-flags prints nothing but the flags.
-ifneq ($(needs_build),)
-$(cpu_objects): | announce
-endif
+	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) $(machines) -c $< -o $@
 
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and
 # no others.
@@ -150,10 +148,11 @@ $(cpu_build)/standin.o: $(cpu_objects)
 # The front and the judge. What they are linked in front of the stand-in with are names that
 # both have: below, NCCL's are pncclX then, as in NCCL, and the others standin_X.
 check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
-check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h) $(wildcard $(TOP)/cpu/include/*.h)
+check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/cpu/include/*.h) \
+    $(TOP)/common/build.mk
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
-check_public := cuda* cublas* nccl* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
+check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
@@ -168,6 +167,10 @@ $(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(
 	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
 
 check_linked := $(call made_of,$(cpu_build)/check)
+# What is built is said first; cpu-flags prints nothing but the flags.
+ifneq ($(needs_build),)
+$(cpu_objects) $(check_linked) $(TOP)/build/mpi_made.c: | announce
+endif
 $(cpu_build)/front.o: $(check_linked)
 	$(LD) -r $^ -o $@
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
@@ -177,7 +180,7 @@ $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public)) $@
+	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) $(if $(SANITIZE),__lsan* dlclose)) $@
 $(cpu_library): $(cpu_build)/whole.o
 	@rm -f $@
 	$(AR) rcs $@ $<
@@ -237,6 +240,16 @@ plot:
 	@test -f '$(CSV)' || \
 	    { echo 'no $(CSV) here: mpirun -np 4 ./bandwidth --csv $(CSV) writes it' >&2; exit 1; }
 	gnuplot -e "csv='$(CSV)'; svg='$(SVG)'" $(TOP)/06-bandwidth/bandwidth.gnuplot
+
+# Draws what NCCL_TIMELINE=FILE wrote, or the part between two times in ms.
+FILE ?= run.json
+FROM ?=
+TO ?=
+.PHONY: timeline
+timeline:
+	@test -f '$(FILE)' || \
+	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
+	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
 
 clean-lesson:
 	rm -f $(programs)

@@ -9,7 +9,8 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them
+#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them; or one of
+#                 them: overlap, sharded, experts, pipeline, grid
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
@@ -23,8 +24,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
 stages=${STAGES:-timed checked write}
 for stage in $stages; do
-    [[ " timed peer three checked lessons tests repeat memcheck training programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training, programs, write" >&2; exit 2; }
+    [[ " timed peer three checked lessons tests repeat memcheck training overlap sharded experts pipeline grid programs write " == *" $stage "* ]] ||
+        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training (overlap, sharded, experts, pipeline, grid), programs, write" >&2; exit 2; }
 done
 out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
@@ -92,6 +93,16 @@ fresh() { # FILE…: in $out, empty
     done
 }
 
+# The same for a part that has a stage of its own: it may be of another day than the rest, and
+# of another state of the course, so that is its first line.
+begin() { # FILE
+    echo "taken: $(date -u '+%Y-%m-%d %H:%M UTC'), course at $(commit)" >"$out/$1"
+}
+
+commit() {
+    git describe --always --dirty 2>/dev/null || echo unknown
+}
+
 # How a form of a lesson is started where its defaults take minutes.
 arguments() {
     case $1 in
@@ -106,7 +117,7 @@ machine() { # FILE
     fresh "$1"
     {
         date -u '+date: %Y-%m-%d %H:%M UTC'
-        echo "course: $(git describe --always --dirty 2>/dev/null || echo unknown)"
+        echo "course: $(commit)"
         echo "gpus: $gpus"
         echo "cpus: $(env -u OMP_NUM_THREADS nproc)" # which nproc would follow
         awk '/MemTotal/ { printf "memory: %.0f GiB\n", $2 / 1048576 }' /proc/meminfo
@@ -303,7 +314,7 @@ pytorch() {
 # last of the three says which way that was.
 peer() {
     local way
-    fresh peer.txt
+    begin peer.txt
     [ "$BACKEND" = cpu ] || keep "$out/peer.txt" 30 nvidia-smi topo -m
     keep "$out/peer.txt" 150 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n "$copy"
     keep "$out/peer.txt" 60 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n 2048
@@ -316,10 +327,18 @@ peer() {
     done
 }
 
+# Where a reduce and a broadcast in turn lose time against nccl-tests' rows of each.
+pair() {
+    begin pair.txt
+    aside results/pair.c
+    keep "$out/pair.txt" 120 "${mpirun[@]}" -np "$gpus" "$work/pair/pair"
+    sed -i "s|$work/pair/||" "$out/pair.txt" # gone when this ends
+}
+
 # Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
 three() {
     local turn beside=three.txt
-    fresh three.txt
+    begin three.txt
     for turn in 1 2; do
         keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
             --time --max "$largest"
@@ -332,9 +351,9 @@ three() {
 
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
 # PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
-training() {
+overlap() {
     local model layers width share form program=11-overlap/overlap
-    fresh training.txt
+    begin training.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -353,9 +372,9 @@ training() {
 }
 
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
-training_sharded() {
+sharded() {
     local model layers width share stage program=12-sharded/sharded
-    fresh sharded.txt
+    begin sharded.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -373,9 +392,9 @@ training_sharded() {
 }
 
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
-training_experts() {
+experts() {
     local size width share load program=13-experts/experts
-    fresh experts.txt
+    begin experts.txt
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
         size="--width $width --batch $((share * gpus))"
@@ -389,10 +408,11 @@ training_experts() {
     done
 }
 
-# Lesson 14: in how many micro-batches, and in which order; PyTorch on the same right after.
-pipelines() {
+# Lesson 14: in how many micro-batches, and in which order; PyTorch, which takes half a minute to
+# start, on eight of them right after.
+pipeline() {
     local model layers width batch micro form
-    fresh pipeline.txt
+    begin pipeline.txt
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
         for micro in 1 2 4 8 32; do
@@ -401,7 +421,7 @@ pipelines() {
                 # shellcheck disable=SC2086 # words
                 keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
                 # shellcheck disable=SC2086 # words
-                ! have_pytorch || [ "$micro" -lt "$gpus" ] || keep "$out/pipeline.txt" 120 \
+                ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline.txt" 120 \
                     torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
             done
         done
@@ -409,9 +429,9 @@ pipelines() {
 }
 
 # Lesson 15: every grid; PyTorch on the same right after.
-grids() {
+grid() {
     local model layers width batch columns form
-    fresh grid.txt
+    begin grid.txt
     for model in $gridded; do
         IFS=: read -r layers width batch <<<"$model"
         for ((columns = 1; columns <= gpus; columns++)); do
@@ -586,9 +606,12 @@ for stage in $stages; do
         say 'ring' && ring_time
         say 'bandwidth' && bandwidth && buffers
         say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
-        say 'copies, three all-reduces' && peer && three
+        say 'copies, three all-reduces' && peer && three && pair
         ;;
-    peer | three)
+    three)
+        say "$stage" && machine "machine-$gpus.txt" && three && pair
+        ;;
+    peer | overlap | sharded | experts | pipeline | grid)
         say "$stage" && machine "machine-$gpus.txt" && "$stage"
         ;;
     checked)
@@ -599,7 +622,7 @@ for stage in $stages; do
         say "$stage" && checked "$stage"
         ;;
     training)
-        say 'training' && machine "machine-$gpus.txt" && training && training_sharded && training_experts && pipelines && grids
+        say 'training' && machine "machine-$gpus.txt" && overlap && sharded && experts && pipeline && grid
         ;;
     write)
         write_readme

@@ -55,7 +55,8 @@ sub library_flags {
         exit 1;
     }
     return "-g -I'$top/cpu/include' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
-        . ' -pthread -fno-optimize-sibling-calls -fno-crossjumping';
+        . ' -pthread -fno-optimize-sibling-calls'
+        . (`$mpicc --version` =~ /clang/ ? '' : ' -fno-crossjumping');
 }
 
 # Runs a program on n ranks, with options or without them: exit code (124 and 137: stopped by

@@ -1,45 +1,71 @@
 #!/usr/bin/env bats
-# The Makefile, as people use it: each test works in a copy of its own.
+# The Makefile, as people use it: each test works in a copy of its own. Most begin with one in
+# which everything is built for the CPU.
+
+fresh() { # FOLDER: the course as a clone has it
+    mkdir "$1"
+    (cd "$BATS_TEST_DIRNAME/.." && git ls-files -z | xargs -0 cp --parents -t "$1")
+}
+
+setup_file() {
+    unset BACKEND MAKEFLAGS MFLAGS MAKELEVEL
+    export CFLAGS='-O0 -g' # many builds: quick ones
+    fresh "$BATS_FILE_TMPDIR/built"
+    timeout 120 make -C "$BATS_FILE_TMPDIR/built" --no-print-directory -j2 BACKEND=cpu \
+        >"$BATS_FILE_TMPDIR/said"
+}
 
 setup() {
-    top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-    unset BACKEND MAKEFLAGS MFLAGS MAKELEVEL
-    export OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     copy=$BATS_TEST_TMPDIR/course
-    mkdir "$copy"
-    (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$copy")
-    cd "$copy"
-    export CFLAGS='-O0 -g' # many builds: quick ones
+    cp -a "$BATS_FILE_TMPDIR/built" "$copy"
+    cd "$copy" || return
 }
 
 programs() {
     find . -path './[0-9]*' -type f -perm -u+x | sort
 }
 
-@test "make builds every lesson, once" {
-    run timeout 120 make -j2
-    [ "$status" -eq 0 ]
+@test "make says which build it makes, and builds every lesson, once" {
+    [ "$(head -n 1 "$BATS_FILE_TMPDIR/said")" = "BACKEND=cpu (as asked)" ]
+    [ "$(grep -c '^BACKEND=' "$BATS_FILE_TMPDIR/said")" -eq 1 ]
     [ "$(programs | wc -l)" -eq "$(find . -path './[0-9]*' -name '*.c' | wc -l)" ]
-    run timeout 60 make
+    run timeout 60 make BACKEND=cpu
     [ "$status" -eq 0 ]
     [[ $output != *mpicc* ]]
 }
 
+# said PATTERN ARGUMENT…: what make says of its choice.
+said() {
+    local pattern=$1
+    shift
+    run make -s announce "$@"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    # shellcheck disable=SC2053 # a pattern
+    [[ $output == $pattern ]]
+}
+
 @test "it says which build, and why" {
-    run make CUDA_HOME=/nowhere
-    [[ ${lines[0]} == "BACKEND=cpu (no CUDA Toolkit found; CUDA_HOME says where it is)" ]]
-    run make BACKEND=cpu
-    [[ ${lines[0]} == "BACKEND=cpu (as asked)" ]]
-    if ! ls /dev/nvidia[0-9]* 2>/dev/null; then
-        mkdir -p home/include
-        touch home/include/cuda_runtime.h home/include/nccl.h
-        run make CUDA_HOME="$copy/home"
-        [[ ${lines[0]} == "BACKEND=cpu (no GPU is visible here; "* ]]
-        rm home/include/nccl.h
-        run make CUDA_HOME="$copy/home" NCCL_HOME=/nowhere
-        [[ ${lines[0]} == "BACKEND=cpu (no NCCL found; NCCL_HOME says where it is)" ]]
-    fi
+    said 'BACKEND=cpu (no CUDA Toolkit found; CUDA_HOME says where it is)' CUDA_HOME=/nowhere
+    said 'BACKEND=cpu (as asked)' BACKEND=cpu
+    # A CUDA Toolkit, and a machine with a GPU.
+    mkdir -p bin home/include
+    touch home/include/cuda_runtime.h
+    said 'BACKEND=cpu (no NCCL found; NCCL_HOME says where it is)' \
+        CUDA_HOME="$copy/home" NCCL_HOME=/nowhere
+    touch home/include/nccl.h
+    printf '#!/bin/sh\necho "GPU 0: one"\n' >bin/nvidia-smi
+    chmod +x bin/nvidia-smi
+    PATH=$copy/bin:$PATH said "BACKEND=cuda (CUDA in $copy/home, NCCL in $copy/home, and a GPU is visible)" \
+        CUDA_HOME="$copy/home" NCCL_HOME="$copy/home"
+    said 'BACKEND=cpu (as asked)' CUDA_HOME="$copy/home" NCCL_HOME="$copy/home" BACKEND=cpu
+    ls /dev/nvidia[0-9]* 2>/dev/null || {
+        printf '#!/bin/sh\nexit 9\n' >bin/nvidia-smi
+        PATH=$copy/bin:$PATH said 'BACKEND=cpu (no GPU is visible here; *' \
+            CUDA_HOME="$copy/home" NCCL_HOME="$copy/home"
+    }
 }
 
 @test "wrong choices are told in a line" {
@@ -57,7 +83,6 @@ programs() {
 }
 
 @test "a changed header rebuilds" {
-    timeout 120 make -s BACKEND=cpu
     touch -d '+2 seconds' common/lesson.h
     run timeout 120 make BACKEND=cpu
     [ "$(grep -c '^mpicc' <<<"$output")" -ge 5 ]
@@ -65,15 +90,17 @@ programs() {
 
 @test "changing the build rebuilds, in both directions" {
     make -n BACKEND=cuda all >/dev/null 2>&1 || skip "no CUDA Toolkit with NCCL here"
-    timeout 120 make -s BACKEND=cpu
-    [ "$(ldd 01-nccl-broadcast/broadcast | grep -c libnccl)" -eq 0 ]
+    cd 01-nccl-broadcast
+    [ "$(ldd broadcast | grep -c libnccl)" -eq 0 ]
     timeout 120 make -s BACKEND=cuda
-    [ "$(ldd 01-nccl-broadcast/broadcast | grep -c libnccl)" -eq 1 ]
+    [ "$(ldd broadcast | grep -c libnccl)" -eq 1 ]
     timeout 120 make -s BACKEND=cpu
-    [ "$(ldd 01-nccl-broadcast/broadcast | grep -c libnccl)" -eq 0 ]
+    [ "$(ldd broadcast | grep -c libnccl)" -eq 0 ]
 }
 
 @test "make inside a lesson's folder builds that lesson" {
+    make -s clean-lesson
+    [ -z "$(programs)" ]
     cd 02-nccl-allreduce
     run timeout 120 make BACKEND=cpu
     [ "$status" -eq 0 ]
@@ -85,10 +112,11 @@ programs() {
     [ ! -e allreduce ]
 }
 
-@test "make clean leaves nothing" {
-    git init -q . && git add -A
-    timeout 120 make -s BACKEND=cpu
+@test "make clean leaves nothing, and git sees nothing of what is built" {
+    git init -q .
+    (cd "$BATS_TEST_DIRNAME/.." && git ls-files -z) | xargs -0 git add -f
     [ -z "$(git status --porcelain --untracked-files=all | grep -v '^A ')" ]
+    [ -n "$(git status --porcelain --ignored | grep -v '^A ')" ]
     make -s clean
     [ -z "$(git status --porcelain --ignored | grep -v '^A ')" ]
 }

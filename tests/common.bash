@@ -55,6 +55,14 @@ ranks() {
     err=$(without_mpirun <"$BATS_TEST_TMPDIR/err")
 }
 
+# modelled N PROGRAM [ARGUMENT…]: the same by the CPU build's modelled clock, whose times are the same
+# digits on every run; MACHINE names another machine than h200.
+modelled() {
+    NCCL_CPU_CLOCK=${MACHINE:-h200} ranks "$@"
+    show >&2
+    [ "$code" -eq 0 ]
+}
+
 # mpirun frames its remarks with dashes; what is left is the program's.
 without_mpirun() {
     awk '/^-----/ { framed = !framed; next } !framed && NF' |
@@ -67,6 +75,19 @@ build() {
     cd "$BATS_TEST_TMPDIR" || return
     # shellcheck disable=SC2046 # the flags are words
     mpicc -I"$top/common" ${2:+-I"$top/$2"} "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
+}
+
+# breaks N PROGRAM SED [ARGUMENT…]: a lesson in which sed has changed something, on N ranks of the
+# CPU build. It stands as broken.c in what is reported.
+breaks() {
+    local n=$1 program=$2 change=$3
+    shift 3
+    on_gpus && skip "one build is enough"
+    sed "$change" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
+    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
+    build broken "${program%/*}"
+    top=$BATS_TEST_TMPDIR ranks "$n" broken "$@"
+    show
 }
 
 plural() { # N: as the verdict says it

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unit tests of cpu/: builds the programs of tests/cpu and runs them, those with MPI at several
 # rank counts, those without on several devices. Their points become points of this test.
-#   SANITIZE=1   built with AddressSanitizer and UndefinedBehaviorSanitizer, fewer rank counts
+#   SANITIZE=1   built with AddressSanitizer and UndefinedBehaviorSanitizer, on 3 ranks
 #   RANKS='2 3'  these rank and device counts
 #   ONLY='p2p'   these programs
 set -euo pipefail
@@ -13,12 +13,18 @@ cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=detect_leaks=0 # Open MPI's own are among them
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
-# shellcheck disable=SC2206  # a list of words
-ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
+# How many ranks or devices a program gets. The longest, and one that waits a second at every
+# mistake, are run on fewer.
+long=' collectives random meetings arguments '
+counts() { # PROGRAM
+    local all='1 2 3 4 7 8'
+    [[ $long != *" $1 "* ]] || all='1 2 3 7'
+    [ -z "$sanitize" ] || all=3
+    echo "${RANKS:-$all}"
+}
 over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
@@ -98,7 +104,7 @@ build() {
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
 programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
-    mpi_fails)
+    thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -117,14 +123,14 @@ done
 # --- Run -------------------------------------------------------------------------------
 
 for program in "${over_mpi[@]}"; do
-    for np in "${ranks[@]}"; do
+    for np in $(counts "$program"); do
         if wanted "$program" && [ -x "$program" ]; then
             run "$program, $np ranks" "${mpirun[@]}" -np "$np" "./$program"
         fi
     done
 done
 for program in "${alone[@]}"; do
-    for n in "${ranks[@]}"; do
+    for n in $(counts "$program"); do
         if wanted "$program" && [ -x "$program" ]; then
             run "$program, $n devices" env CPU_DEVICES="$n" "./$program"
         fi
@@ -148,6 +154,11 @@ if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
 fi
 
+if wanted thread_ranks && [ -x thread_ranks ]; then
+    run 'thread_ranks' env CPU_DEVICES=3 ./thread_ranks
+    run 'thread_ranks, 2 processes' "${mpirun[@]}" -np 2 env CPU_DEVICES=3 ./thread_ranks
+fi
+
 # MPI fails: the job ends, and says why.
 if wanted mpi_fails && [ -x mpi_fails ]; then
     code=0
@@ -157,10 +168,33 @@ if wanted mpi_fails && [ -x mpi_fails ]; then
         'ended, said 1 times' 'an MPI call of the library fails'
 fi
 
-# The library's other forms: as a shared one it offers pncclX beside ncclX, and nothing but the
-# names of CUDA, cuBLAS, NCCL and MPI; and what is linked below something that stands in front.
-if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
-    make -s -C "$top" BACKEND=cpu cpu-forms >forms.log 2>&1 || cat forms.log
+# The leak checker is at work: it tells what this library and MPI keep, if nothing says that it is
+# theirs, and what a program forgets.
+if wanted leaks && [ -n "$sanitize" ]; then
+    cat >forgets.c <<'END'
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    char *volatile forgotten = malloc(12345);
+    forgotten = NULL;
+    MPI_Finalize();
+    return forgotten != NULL;
+}
+END
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -O0 forgets.c $flags -o forgets
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./forgets >stdout 2>stderr || code=$?
+    is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
+        'SUMMARY: .* 12345 byte(s) leaked in 1 allocation' stderr) reports" 'ended, 2 reports' \
+        'memory that a program forgets is reported, and nothing else'
+fi
+
+# The library's forms. Linked, it is the front and the stand-in in one, and has no names but those
+# of CUDA, cuBLAS, NCCL and MPI, and of the functions of the C library that the front stands before.
+# Apart, the stand-in offers pncclX beside ncclX, and the few questions that the front asks it.
+if wanted forms && [ -z "$sanitize" ]; then
     lib=$top/build/cpu
     status=0
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -I"$top/cpu/include" "$top/tests/cpu/interposed.c" \
@@ -168,17 +202,24 @@ if [[ " ${ONLY:-} " == *" forms "* ]] && [ -z "$sanitize" ]; then
     result "$status" 'interposed links with the shared library'
     run 'interposed, 1 device' env CPU_DEVICES=1 ./interposed
     names() { # FILE OPTION…
-        nm --defined-only "${@:2}" "$1" | awk 'NF == 3 { print $3 }' | sort
+        nm --defined-only "${@:2}" "$lib/$1" | awk 'NF == 3 { print $3 }' | sort
     }
-    public='^(cuda|cublas|p?nccl|MPI_)[A-Z]|^standin_host_blocks$'
-    is "$(names "$lib/libnccl-cpu.so" -D | grep -vE "$public" | tr '\n' ' ')" '' \
-        'the shared library has no other names'
-    is "$(names "$lib/libnccl-cpu.a" -g | grep -vE "$public" | tr '\n' ' ')" '' \
-        'the static library has no other names'
-    is "$(names "$lib/standin.o" -g | grep -vE '^standin_(cuda|cublas|MPI_)[A-Z]|^pnccl[A-Z]' | tr '\n' ' ')" \
-        'standin_host_blocks ' 'what is linked below has names of its own'
-    is "$(names "$lib/standin.o" -g | wc -l)" "$(names "$lib/libnccl-cpu.a" -g | wc -l)" \
-        'and all of them'
+    # others PATTERN FILE OPTION…: its names that do not match.
+    others() {
+        names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
+    }
+    api='(cuda|cublas|nccl|MPI_)[A-Z].*'
+    system='p?read|p?write|pread64|pwrite64|fread|fwrite|recv|send|pthread_join'
+    is "$(others "$api|$system" libnccl-cpu.a -g)" '' 'the library that is linked has no other names'
+    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+" libnccl-cpu.so -D)" '' \
+        'the stand-in as a shared library has no other names'
+    is "$(others "$api|$system|__libc_start_main" libnccl-check.so -D)" '' \
+        'what is loaded before it has no other names'
+    is "$(comm -13 <(names libnccl-cpu.a -g) <(names libnccl-cpu.so -D) |
+        grep -vE '^(pnccl[A-Z]|standin_)' | tr '\n' ' ')" '' \
+        'the library that is linked has all that the stand-in has'
+    is "$(comm -13 <(names libnccl-cpu.so -D) <(names libnccl-cpu.so -D | grep '^nccl' | sed 's/^/p/') |
+        tr '\n' ' ')" '' 'all names of NCCL stand there twice'
 fi
 if wanted cublas && [ -x cublas ]; then
     run cublas ./cublas

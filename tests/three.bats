@@ -81,6 +81,17 @@ END
     done
 }
 
+@test "--time: what the modelled clock says: two calls cost twice as much, large ones by their bytes" {
+    on_gpus && skip "of the CPU build"
+    modelled 4 $three --time --max 4M
+    diff - <(awk '/^ +[0-9]+ / && !(NR % 3)' <<<"$out") <<'END'
+         16             24        8.43             32       12.07             24       14.08
+       1024           1536        9.78           2048       12.07           1536       14.47
+      65536          98304       11.38         131072       15.04          98304       17.22
+    4194304        6291456       42.72        8388608       54.66        6291456       72.40
+END
+}
+
 @test "--time: the default sizes, in steps of four" {
     skip_unless_ranks 2
     ranks 2 $three --time
@@ -103,12 +114,7 @@ END
 
 # broken SED: the lesson with something changed, on 3 ranks.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$three.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$three.c")" ]
-    build broken
-    top=$BATS_TEST_TMPDIR ranks 3 broken
-    show
+    breaks 3 $three "$@"
     [ "$code" -eq 1 ]
 }
 

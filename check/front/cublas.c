@@ -5,7 +5,7 @@
  * host waits for it. Calls that do not stand here are not seen: on GPUs the judge expects
  * operations that nobody told of. cuBLAS, "cuBLAS Helper Function Reference".
  */
-#include "handles.h"
+#include "timeline.h"
 
 #pragma GCC visibility push(default)
 #include <cublas_v2.h>
@@ -53,7 +53,11 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
         judge_wait_device(j, blas->device, at);
     table_remove(&handles, handle);
     front_out();
-    cublasStatus_t result = CALL(BELOW(cublasDestroy_v2), handle);
+    struct timeline_wait wait = {
+        .at = at, .on_device = true, .device = blas ? blas->device : 0, .world = -1};
+    cublasStatus_t result = blas
+                                ? HOST_WAITS(&wait, CALL(BELOW(cublasDestroy_v2), handle))
+                                : CALL(BELOW(cublasDestroy_v2), handle);
     if (blas) {
         judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
         front_out();
@@ -119,10 +123,13 @@ struct use {
     bool write, number;
 };
 
-enum begun { UNSEEN, GOES_ON, WAITS, WRONG };
+struct begun {
+    enum { UNSEEN, GOES_ON, WAITS, WRONG } how;
+    struct span *span;
+};
 
-static enum begun begins(cublasHandle_t handle, const struct use *uses, int nuses,
-                         bool result, struct judge_at at) {
+static struct begun begins(cublasHandle_t handle, const struct use *uses, int nuses,
+                           bool result, struct judge_at at) {
     struct judge_range ranges[4 * MOST_ROWS];
     int n = 0, number = -1;
     bool all = true;
@@ -131,24 +138,39 @@ static enum begun begins(cublasHandle_t handle, const struct use *uses, int nuse
     struct blas found = blas ? *blas : (struct blas){0};
     front_out();
     if (!blas)
-        return UNSEEN;
+        return (struct begun){UNSEEN, NULL};
+    size_t bytes = 0;
     for (int i = 0; i < nuses; i++)
-        if (!uses[i].number || found.on_device)
+        if (!uses[i].number || found.on_device) {
             all = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n) && all;
+            bytes += uses[i].rows.width * uses[i].rows.height;
+        }
     struct judge *j = front_in_stream(found.stream, found.device, &number);
-    enum begun begun = number >= 0 ? GOES_ON : UNSEEN;
-    if (number >= 0 && judge_op(j, number, ranges, all ? n : 0, !all, at)) {
-        begun = WRONG;
+    struct begun begun = {number >= 0 ? GOES_ON : UNSEEN, NULL};
+    if (number >= 0 && judge_op(j, number, ranges, all ? n : 0, !all, at) &&
+        front_checks) {
+        begun.how = WRONG;
     } else if (number >= 0 && result && !found.on_device) {
         judge_wait_stream(j, number, at);
-        begun = WAITS;
+        begun.how = WAITS;
     }
     front_out();
+    if (timeline_on && (begun.how == GOES_ON || begun.how == WAITS)) {
+        const struct timeline_op op = {.name = at.call,
+                                       .at = at,
+                                       .waits = begun.how == WAITS,
+                                       .done = begun.how == WAITS,
+                                       .bytes = bytes};
+        begun.span = timeline_begins(&op, found.stream, found.device);
+    }
     return begun;
 }
 
-static cublasStatus_t ends(enum begun begun, cublasStatus_t result, struct judge_at at) {
-    if (begun == WAITS) {
+static cublasStatus_t ends(struct begun begun, cublasStatus_t result,
+                           struct judge_at at) {
+    if (begun.span)
+        timeline_ends(begun.span, (int)result);
+    if (begun.how == WAITS) {
         judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
         front_out();
     }
@@ -156,11 +178,13 @@ static cublasStatus_t ends(enum begun begun, cublasStatus_t result, struct judge
 }
 
 /* The rest of a function that uses what `...` lists. */
-#define OPERATION(result, call, ...)                                                     \
-    do {                                                                                 \
-        const struct use uses[] = {__VA_ARGS__};                                         \
-        enum begun begun = begins(handle, uses, sizeof uses / sizeof *uses, result, at); \
-        return begun == WRONG ? CUBLAS_STATUS_EXECUTION_FAILED : ends(begun, call, at);  \
+#define OPERATION(result, call, ...)                                      \
+    do {                                                                  \
+        const struct use uses[] = {__VA_ARGS__};                          \
+        struct begun begun =                                              \
+            begins(handle, uses, sizeof uses / sizeof *uses, result, at); \
+        return begun.how == WRONG ? CUBLAS_STATUS_EXECUTION_FAILED        \
+                                  : ends(begun, call, at);                \
     } while (0)
 
 static struct use matrix(const void *start, int64_t rows, int64_t columns,

@@ -6,7 +6,7 @@
  * "Stream synchronization behavior". An operation is told before it is called: what it
  * uses may be wrong, and the call may block. What is made is told when it is there.
  */
-#include "handles.h"
+#include "timeline.h"
 
 #include <stdlib.h>
 
@@ -102,6 +102,8 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
     *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
     if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
         guard_made(*pointer, bytes);
+    if (timeline_on)
+        timeline_device();
     struct judge *j = front_in();
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
@@ -169,7 +171,13 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kind
     if (told)
         judge_wait_device(j, memory.device, at);
     front_out();
-    cudaError_t error = CALL(below, pointer);
+    struct timeline_wait wait = {.at = at,
+                                 .on_device = true,
+                                 .perhaps = true,
+                                 .device = memory.device,
+                                 .world = -1};
+    cudaError_t error =
+        told && waits ? HOST_WAITS(&wait, CALL(below, pointer)) : CALL(below, pointer);
     return told ? wait_over(error, waits, at) : answer(error, at);
 }
 
@@ -350,14 +358,6 @@ static bool from_device(enum cudaMemcpyKind kind) {
     return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
 }
 
-static bool capturing(cudaStream_t stream) {
-    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (!stream || stream == cudaStreamLegacy)
-        return false;
-    CALL(BELOW(cudaStreamIsCapturing), stream, &status);
-    return status != cudaStreamCaptureStatusNone;
-}
-
 static bool find_place(struct judge *j, struct side *side) {
     struct judge_memory memory;
     if (side->place != UNKNOWN)
@@ -395,8 +395,8 @@ static bool tell_copy(struct judge *j, const struct copy *copy, struct judge_at 
     bool set = copy->from.place == UNKNOWN;
     if (add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n) &&
         (set || add_rows(&copy->from.rows, false, copy->from.says_device, ranges, &n)))
-        return judge_op(j, copy->number, ranges, n, false, at);
-    return judge_op(j, copy->number, NULL, 0, true, at);
+        return judge_op(j, copy->number, ranges, n, false, at) && front_checks;
+    return judge_op(j, copy->number, NULL, 0, true, at) && front_checks;
 }
 
 /* Memory of the host that is not pinned is copied by the driver through memory of its
@@ -410,7 +410,7 @@ static void find_waits(struct copy *copy) {
     bool managed = copy->to.place == MANAGED || copy->from.place == MANAGED;
     if (set)
         copy->waits = !copy->asynchronous && (to_host || managed) ? ALL : NO;
-    else if (copy->asynchronous && pageable && capturing(copy->stream))
+    else if (copy->asynchronous && pageable && stream_capturing(copy->stream))
         copy->waits = NO;
     else if (copy->to.place == PAGEABLE || (to_host && from_host))
         copy->waits = ALL;
@@ -481,9 +481,43 @@ static cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_
     return error;
 }
 
+static const char *copy_name(const struct copy *copy) {
+    static const char *const names[2][2] = {
+        {"copy host to host", "copy host to device"},
+        {"copy device to host", "copy device to device"}};
+    const struct side *to = &copy->to, *from = &copy->from;
+    bool set = from->place == UNKNOWN;
+    if (set)
+        return "set";
+    return names[from->place == DEVICE || from->place == MANAGED]
+                [to->place == DEVICE || to->place == MANAGED];
+}
+
+static struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
+                                   struct timeline_op *out) {
+    const struct rows *rows = &copy->to.rows;
+    *out = (struct timeline_op){.name = copy_name(copy),
+                                .at = at,
+                                .waits = copy->waits != NO,
+                                .perhaps = copy->waits == PERHAPS,
+                                .done = copy->waits == ALL,
+                                .bytes = rows->width * rows->height};
+    return out;
+}
+
 /* Tells of the copy, makes it by `call`, and tells that it was made. */
-#define COPY(copy, call) \
-    (copy_begins(copy, at) ? copy_ends(copy, call, at) : cudaErrorInvalidValue)
+#define COPY(copy, call)                                                         \
+    ({                                                                           \
+        struct timeline_op op;                                                   \
+        cudaError_t copied = cudaErrorInvalidValue;                              \
+        if (copy_begins(copy, at)) {                                             \
+            copied = (copy)->number < 0 ? (call)                                 \
+                                        : ON_TIMELINE(copy_op(copy, at, &op),    \
+                                                      (copy)->stream, -1, call); \
+            copied = copy_ends(copy, copied, at);                                \
+        }                                                                        \
+        copied;                                                                  \
+    })
 
 /* A function that copies or sets, from what it reads and writes: one without a stream,
  * and its kin for programs whose stream 0 is the thread's own (_ptds); one with a stream,
@@ -564,8 +598,10 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
         judge_wait_stream(front_in(), copy.number, at);
         front_out();
     }
+    struct timeline_op op;
     cudaError_t error =
-        CALL(BELOW(cudaMemcpyPeer), to, to_device, from, from_device, bytes);
+        ON_TIMELINE(copy_op(&copy, at, &op), copy.stream, -1,
+                    CALL(BELOW(cudaMemcpyPeer), to, to_device, from, from_device, bytes));
     return copy_ends(&copy, error, at);
 }
 
@@ -655,7 +691,9 @@ cudaError_t cudaDeviceSynchronize(void) {
     int device = current_device();
     judge_wait_device(front_in(), device, at);
     front_out();
-    return wait_over(CALL(BELOW(cudaDeviceSynchronize)), true, at);
+    struct timeline_wait wait = {
+        .at = at, .on_device = true, .device = device, .world = -1};
+    return wait_over(HOST_WAITS(&wait, CALL(BELOW(cudaDeviceSynchronize))), true, at);
 }
 
 static void events_reset(struct judge *j, int device);
@@ -665,6 +703,8 @@ cudaError_t cudaDeviceReset(void) {
     int device = current_device();
     judge_wait_device(front_in(), device, at);
     front_out();
+    if (timeline_on)
+        timeline_device_reset();
     cudaError_t error = wait_over(CALL(BELOW(cudaDeviceReset)), true, at);
     if (error != cudaSuccess)
         return error;
@@ -725,6 +765,8 @@ static cudaError_t stream_there(cudaError_t error, const cudaStream_t *stream,
     if (error != cudaSuccess)
         return answer(error, at);
     int device = current_device();
+    if (timeline_on)
+        timeline_device();
     stream_made(front_in(), *stream, !(flags & cudaStreamNonBlocking), device, at);
     front_out();
     return error;
@@ -763,7 +805,9 @@ static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {
     if (number >= 0)
         judge_wait_stream(j, number, at);
     front_out();
-    cudaError_t error = CALL(BELOW(cudaStreamSynchronize), stream);
+    struct timeline_wait wait = {
+        .at = at, .on_stream = true, .stream = stream, .device = -1, .world = -1};
+    cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaStreamSynchronize), stream));
     return number >= 0 ? wait_over(error, true, at) : answer(error, at);
 }
 ON_STREAM(cudaStreamSynchronize, stream_synchronize, (cudaStream_t stream), stream)
@@ -916,7 +960,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     if (event)
         judge_wait_event(j, event->number, at);
     front_out();
-    cudaError_t error = CALL(BELOW(cudaEventSynchronize), handle);
+    struct timeline_wait wait = {.at = at, .device = -1, .world = -1};
+    cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaEventSynchronize), handle));
     return event ? wait_over(error, true, at) : answer(error, at);
 }
 
@@ -993,7 +1038,7 @@ static void CUDART_CB run_function(void *f) {
 /* Told before: it may run at once. NULL: the stream is none. */
 static struct host_function *host_function(struct host_function like, cudaStream_t stream,
                                            struct judge_at at) {
-    bool in_graph = capturing(stream);
+    bool in_graph = stream_capturing(stream);
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
     struct host_function *f = NULL;
@@ -1018,8 +1063,10 @@ static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
             ? host_function((struct host_function){.function = function, .data = data},
                             stream, at)
             : NULL;
-    cudaError_t error = CALL(BELOW(cudaLaunchHostFunc), stream,
-                             f ? run_function : function, f ? f : data);
+    const struct timeline_op op = {.name = "host function", .at = at};
+    cudaError_t error = ON_TIMELINE(&op, stream, -1,
+                                    CALL(BELOW(cudaLaunchHostFunc), stream,
+                                         f ? run_function : function, f ? f : data));
     if (error != cudaSuccess && f && !f->stays)
         free(f);
     return answer(error, at);
@@ -1041,8 +1088,11 @@ static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t
             ? host_function((struct host_function){.callback = callback, .data = data},
                             stream, at)
             : NULL;
-    cudaError_t error = CALL(BELOW(cudaStreamAddCallback), stream,
-                             f ? run_callback : callback, f ? f : data, flags);
+    const struct timeline_op op = {.name = "host function", .at = at};
+    cudaError_t error =
+        ON_TIMELINE(&op, stream, -1,
+                    CALL(BELOW(cudaStreamAddCallback), stream,
+                         f ? run_callback : callback, f ? f : data, flags));
     if (error != cudaSuccess && f && !f->stays)
         free(f);
     return answer(error, at);
@@ -1062,13 +1112,20 @@ static void kernel(cudaStream_t stream, struct judge_at at) {
     front_out();
 }
 
+/* Tells of a kernel, and launches it by `call`. */
+#define KERNEL(stream, call)                                        \
+    ({                                                              \
+        const struct timeline_op op = {.name = "kernel", .at = at}; \
+        kernel(stream, at);                                         \
+        ON_TIMELINE(&op, stream, -1, call);                         \
+    })
+
 static cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block,
                                  void **arguments, size_t shared, cudaStream_t stream,
                                  struct judge_at at) {
-    kernel(stream, at);
-    return answer(
-        CALL(BELOW(cudaLaunchKernel), function, grid, block, arguments, shared, stream),
-        at);
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernel), function, grid, block,
+                                      arguments, shared, stream)),
+                  at);
 }
 ON_STREAM(cudaLaunchKernel, launch_kernel,
           (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -1078,9 +1135,8 @@ ON_STREAM(cudaLaunchKernel, launch_kernel,
 static cudaError_t launch_cooperative(const void *function, dim3 grid, dim3 block,
                                       void **arguments, size_t shared,
                                       cudaStream_t stream, struct judge_at at) {
-    kernel(stream, at);
-    return answer(CALL(BELOW(cudaLaunchCooperativeKernel), function, grid, block,
-                       arguments, shared, stream),
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchCooperativeKernel), function, grid,
+                                      block, arguments, shared, stream)),
                   at);
 }
 ON_STREAM(cudaLaunchCooperativeKernel, launch_cooperative,
@@ -1091,9 +1147,11 @@ ON_STREAM(cudaLaunchCooperativeKernel, launch_cooperative,
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                 void **arguments) {
     ENTER(cudaLaunchKernelExC, config, function, arguments);
-    if (config)
-        kernel(config->stream, at);
-    return answer(CALL(BELOW(cudaLaunchKernelExC), config, function, arguments), at);
+    if (!config)
+        return answer(CALL(BELOW(cudaLaunchKernelExC), config, function, arguments), at);
+    return answer(KERNEL(config->stream,
+                         CALL(BELOW(cudaLaunchKernelExC), config, function, arguments)),
+                  at);
 }
 
 PUBLIC cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
@@ -1102,9 +1160,12 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
                                      const void *function, void **arguments) {
     ENTER_AS("cudaLaunchKernelExC", cudaLaunchKernelExC_ptsz, config, function,
              arguments);
-    if (config)
-        kernel(config->stream ? config->stream : cudaStreamPerThread, at);
-    return answer(CALL(BELOW(cudaLaunchKernelExC_ptsz), config, function, arguments), at);
+    cudaStream_t stream = config ? config->stream : NULL;
+    if (!stream)
+        stream = cudaStreamPerThread;
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernelExC_ptsz), config, function,
+                                      arguments)),
+                  at);
 }
 
 /* What nvcc 13 makes of kernel<<<…>>>(…); its headers declare it for nvcc only. */
@@ -1115,10 +1176,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
                                void **arguments, size_t shared, cudaStream_t stream) {
     ENTER_AS("a kernel", __cudaLaunchKernel, function, grid, block, arguments, shared,
              stream);
-    kernel(stream, at);
-    return answer(
-        CALL(BELOW(__cudaLaunchKernel), function, grid, block, arguments, shared, stream),
-        at);
+    return answer(KERNEL(stream, CALL(BELOW(__cudaLaunchKernel), function, grid, block,
+                                      arguments, shared, stream)),
+                  at);
 }
 
 PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
@@ -1129,9 +1189,9 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block
                                     cudaStream_t stream) {
     ENTER_AS("a kernel", __cudaLaunchKernel_ptsz, function, grid, block, arguments,
              shared, stream);
-    kernel(stream ? stream : cudaStreamPerThread, at);
-    return answer(CALL(BELOW(__cudaLaunchKernel_ptsz), function, grid, block, arguments,
-                       shared, stream),
+    cudaStream_t own = stream ? stream : cudaStreamPerThread;
+    return answer(KERNEL(own, CALL(BELOW(__cudaLaunchKernel_ptsz), function, grid, block,
+                                   arguments, shared, stream)),
                   at);
 }
 #endif

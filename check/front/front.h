@@ -10,6 +10,7 @@
  *   place.c    the line of a call
  *   guard.c    host memory that is touched too early
  *   handles.c  the program's handles, and the judge's numbers for them
+ *   timeline.c, trace.c  when all that happened, for the file of NCCL_TIMELINE
  *
  *   mpi.c      MPI's functions (most of them made of mpi.list)
  *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
@@ -67,8 +68,9 @@ front_find(const char *name); // the next definition of a function; NULL: there 
 /* How deep this thread is in the front, or below it: libraries call each other's public
  * functions, and what they do there is not the program's doing. */
 extern __thread int front_depth;
+extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
 extern bool
-    front_on; // the checks are not switched off, and nothing made the front give up
+    front_checks; // the checks are not switched off, and nothing made them give up
 
 static inline bool front_passes(void) {
     return front_depth > 0 || !front_on;
@@ -134,6 +136,9 @@ void front_gives_up(const char *why);
  * the judges get a second to compare what the ranks did. */
 void front_settles(void);
 bool front_mpi_is_there(void); // MPI was started and not ended
+bool front_has_helper(void);   // the judges talk, on all ranks
+/* judge_outside.mpi_ranks */
+int front_mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most);
 extern const char *front_host;
 
 /* --- place.c --- */
@@ -155,9 +160,27 @@ void guard_never(const void *address); // not the pages of this allocation (wind
 extern void standin_host_blocks(int begins) __attribute__((weak));
 /* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
 extern bool standin_keeps_mpi(void) __attribute__((weak));
+/* The stand-in may have a modelled clock: MPI's calls bring the times of ranks together.
+ * See cpu/src/travel.h. */
+extern void standin_mpi_meets(MPI_Comm comm, int way, int root) __attribute__((weak));
+extern void standin_mpi_sends(int dest, int tag, MPI_Comm comm) __attribute__((weak));
+extern void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request)
+    __attribute__((weak));
+extern void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request)
+    __attribute__((weak));
+extern void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request)
+    __attribute__((weak));
+extern void *standin_mpi_notes(int n, const MPI_Request *requests) __attribute__((weak));
+extern void standin_mpi_ended(void *notes, int n, const MPI_Request *requests)
+    __attribute__((weak));
+extern void standin_mpi_made(MPI_Comm comm) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));
+/* The machine of the modelled clock and the host's time on it; NULL: time is real. */
+extern const char *standin_clock(double *time) __attribute__((weak));
+/* What is called in between costs no modelled time. */
+extern void standin_unpaid(int begins) __attribute__((weak));
 /* How large another process's memory is, which is open at this address. */
 extern size_t standin_opened_bytes(const void *pointer) __attribute__((weak));
 

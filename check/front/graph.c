@@ -5,7 +5,7 @@
  * together node by node, or copied, is not known to it: launched, it is an operation like
  * a kernel.
  */
-#include "handles.h"
+#include "timeline.h"
 
 #include <stdlib.h>
 
@@ -113,7 +113,10 @@ static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
     else if (number >= 0)
         judge_op(j, number, NULL, 0, true, at);
     front_out();
-    return answer(CALL(BELOW(cudaGraphLaunch), executable, stream), at);
+    const struct timeline_op op = {.name = "graph", .at = at};
+    return answer(
+        ON_TIMELINE(&op, stream, -1, CALL(BELOW(cudaGraphLaunch), executable, stream)),
+        at);
 }
 ON_STREAM(cudaGraphLaunch, graph_launch,
           (cudaGraphExec_t executable, cudaStream_t stream), executable, stream)

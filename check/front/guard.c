@@ -52,7 +52,7 @@ static struct watched *watch(const void *start) {
 
 void guard_changed(void *self, const void *allocation) {
     (void)self;
-    if (!standin_host_blocks)
+    if (!standin_host_blocks || !front_checks)
         return;
     if (allocation)
         any_changed = watch(allocation)->changed = true;
@@ -226,7 +226,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     bool write = was_write(context, &known, &fault);
     struct judge_memory memory;
     // A fault of our own, with an address that the program gave: no word about it.
-    if (front_is_inside() || !front_on) {
+    if (front_is_inside() || !front_checks) {
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
         return;
     }

@@ -114,24 +114,30 @@ static bool ask(cudaStream_t handle, unsigned *flags, int *device) {
 #endif
 }
 
+static bool is_default(cudaStream_t handle) {
+    return !handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+}
+
+static const void *key_of(cudaStream_t handle, int *device) {
+    if (!is_default(handle))
+        return handle;
+    *device = *device < 0 ? current_device() : *device;
+    *device = *device < MAX_DEVICES ? *device : 0;
+    return handle == cudaStreamPerThread ? &per_thread[*device] : &legacy[*device];
+}
+
 struct judge *front_in_stream(cudaStream_t handle, int device, int *number) {
-    const void *key = handle;
+    const void *key = key_of(handle, &device);
     bool own = handle == cudaStreamPerThread;
-    bool is_default = !handle || handle == cudaStreamLegacy || own;
-    if (is_default) {
-        device = device < 0 ? current_device() : device;
-        device = device < MAX_DEVICES ? device : 0;
-        key = own ? &per_thread[device] : &legacy[device];
-    }
     struct judge *j = front_in();
     struct stream *stream = table_get(&streams, key);
-    if (stream && (stream->number >= 0 || !is_default)) {
+    if (stream && (stream->number >= 0 || !is_default(handle))) {
         *number = stream->number;
         return j;
     }
     // Without a name it is none of those that the program has to destroy.
     const struct judge_at nobody = {NULL, 0};
-    if (is_default) {
+    if (is_default(handle)) {
         *number = announce(j, key, own ? JUDGE_BLOCKING : JUDGE_LEGACY, device, nobody);
         return j;
     }
@@ -144,6 +150,24 @@ struct judge *front_in_stream(cudaStream_t handle, int device, int *number) {
                                device, nobody)
                     : -1;
     return j;
+}
+
+int stream_number(cudaStream_t handle, int device, int *on) {
+    int number;
+    const void *key = key_of(handle, &device);
+    front_in_stream(handle, device, &number);
+    const struct stream *stream = table_get(&streams, key);
+    *on = stream ? stream->device : 0;
+    front_out();
+    return number;
+}
+
+bool stream_capturing(cudaStream_t stream) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (!stream || stream == cudaStreamLegacy)
+        return false;
+    CALL(BELOW(cudaStreamIsCapturing), stream, &status);
+    return status != cudaStreamCaptureStatusNone;
 }
 
 void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,

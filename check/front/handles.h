@@ -44,6 +44,10 @@ void *front_alloc(size_t bytes); // zeroed; never NULL
  * stream. */
 struct judge *front_in_stream(cudaStream_t handle, int device, int *stream);
 
+/* The number alone, and the device that the stream is on. */
+int stream_number(cudaStream_t handle, int device, int *on);
+bool stream_capturing(cudaStream_t handle); // outside of front_in
+
 void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
                  struct judge_at at);
 void stream_gone(struct judge *j, cudaStream_t handle);

@@ -17,6 +17,47 @@ function names_of(parameters, list, n, i, name, out) {
     return out
 }
 
+# What a modelled clock is told before the call, and behind it.
+function clock(name, parameters, way, requests, n) {
+    before = behind = ""
+    told = 0
+    way = name ~ /^(Ib|B)cast$|^(Is|S)catterv?$/ ? "1, root" \
+        : name ~ /^(Ig|G)atherv?$|^(Ir|R)educe$/ ? "2, root" : "0, 0"
+    if (word[1] == "all") {
+        before = "standin_mpi_meets(comm, " way ")"
+        if (parameters ~ /MPI_Comm \*newcomm/)
+            behind = "result == MPI_SUCCESS && *newcomm != comm ? standin_mpi_made(*newcomm) : (void)0"
+    } else if (name ~ /^(Send|Ssend|Rsend|Bsend|Isend|Issend|Irsend|Ibsend)$/) {
+        before = "standin_mpi_sends(dest, tag, comm)"
+    } else if (name ~ /^Recv$/) {
+        before = "standin_mpi_receives(source, tag, comm, &time)"
+        behind = before
+    } else if (name ~ /^Sendrecv/) {
+        behind = "standin_mpi_receives(source, recvtag, comm, &time)"
+        before = "standin_mpi_sends(dest, sendtag, comm), " behind
+    } else if (name == "Irecv") {
+        behind = "standin_mpi_posts(source, tag, comm, *request)"
+    } else if (parameters ~ /MPI_Comm comm, MPI_Request \*request$/) {
+        behind = "standin_mpi_begins(comm, " way ", *request)"
+    } else if (name ~ /^(Wait|Test)/) {
+        n = parameters ~ /^int count/ ? "count" : parameters ~ /^int incount/ ? "incount" : "1"
+        requests = parameters ~ /requests\[\]/ ? "requests" : "request"
+        before = "notes = standin_mpi_notes(" n ", " requests ")"
+        behind = "standin_mpi_ended(notes, " n ", " requests ")"
+    }
+}
+
+function tell(what) {
+    if (what ~ /&time/ && !told++)
+        print "    MPI_Request time = MPI_REQUEST_NULL;"
+    if (what ~ /^notes/)
+        print "    void *notes = NULL;"
+    if (what != "") {
+        print "    if (standin_host_blocks)"
+        print "        " what ";"
+    }
+}
+
 BEGIN {
     FS = "|"
     print "/* Made of mpi.list by mpi.awk. */"
@@ -55,6 +96,7 @@ BEGIN {
     if (buffers != "")
         print "    }"
     split(wait, word, " ")
+    clock(trim($1), parameters)
     if (word[1] == "all")
         print "    mpi_waits_all(&at, &" word[2] ");"
     else if (word[1] == "one")
@@ -62,12 +104,21 @@ BEGIN {
     else if (word[1] == "any")
         print "    mpi_waits_any(&at);"
     if (word[1] == "-") {
-        print "    return P" name "(" arguments ");"
+        tell(before)
+        if (behind == "") {
+            print "    return P" name "(" arguments ");"
+        } else {
+            print "    int result = P" name "(" arguments ");"
+            tell(behind)
+            print "    return result;"
+        }
         print "}"
         next
     }
     print "    front_depth++;"
+    tell(before)
     print "    int result = P" name "(" arguments ");"
+    tell(behind)
     print "    front_depth--;"
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"

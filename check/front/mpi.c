@@ -6,6 +6,7 @@
  * PMPI_…. MPI Standard, "Tool Support", "Profiling Interface".
  */
 #include "mpi_front.h"
+#include "timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,9 +138,26 @@ int mpi_sum(const int *counts, MPI_Comm comm) {
 /* --- Waiting
  * ------------------------------------------------------------------------------- */
 
+/* For whom: all ranks of a communicator are known by their numbers in the world. */
+static void note_wait(const struct judge_at *at, const MPI_Comm *comm, int peer) {
+    struct timeline_wait wait = {.at = *at, .device = -1, .world = -1};
+    enum { MOST = 4096 };
+    static __thread int *world;
+    if (!world)
+        world = front_alloc(MOST * sizeof *world);
+    int n = comm ? front_mpi_ranks(NULL, comm, peer >= 0 ? peer : -1, world, MOST) : 0;
+    if (peer >= 0 && n == 1)
+        wait.world = world[0];
+    for (int i = 0; peer == JUDGE_ALL && i < n; i++)
+        wait.group = (wait.group ^ (uint64_t)(world[i] + 1)) * UINT64_C(0x100000001b3);
+    timeline_waits(&wait);
+}
+
 static void waits(const struct judge_at *at, const MPI_Comm *comm, int peer) {
     if (standin_host_blocks)
         standin_host_blocks(1);
+    if (timeline_on)
+        note_wait(at, comm, peer);
     if (!front_on)
         return;
     guard_host_call(at);
@@ -166,6 +184,8 @@ void mpi_waited(void) {
         judge_wait_end(front_in(), true);
         front_out();
     }
+    if (timeline_on)
+        timeline_waited();
     if (standin_host_blocks)
         standin_host_blocks(0);
 }
@@ -193,7 +213,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
         return BELOW_MPI(MPI_Init_thread)(argc, argv, required, provided);
     // The judges' helper needs MPI at the same time as the program.
     int result = CALL(BELOW_MPI(MPI_Init_thread), argc, argv,
-                      front_on ? MPI_THREAD_MULTIPLE : required, &level);
+                      front_checks ? MPI_THREAD_MULTIPLE : required, &level);
     if (provided)
         *provided = level;
     if (result == MPI_SUCCESS)
@@ -214,7 +234,11 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     AT_HERE;
     mpi_waits_all(&at, &comm);
+    if (standin_mpi_meets)
+        standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
+    if (standin_mpi_made && result == MPI_SUCCESS)
+        standin_mpi_made(*out);
     mpi_waited();
     return result;
 }
@@ -236,7 +260,9 @@ int MPI_Finalize(void) {
 }
 
 int MPI_Abort(MPI_Comm comm, int code) {
-    front_on =
-        false; // the program itself ends the job: what it leaves behind is no mistake
+    // The program itself ends the job: what it leaves behind is no mistake.
+    front_checks = front_on = false;
+    if (timeline_on)
+        timeline_dies(front_has_helper());
     return CALL(BELOW_MPI(MPI_Abort), comm, code);
 }

@@ -8,7 +8,7 @@
  * be named instead of reading freed memory. NCCL User Guide, "Creating a Communicator",
  * "Group Calls", "Fault Tolerance".
  */
-#include "handles.h"
+#include "timeline.h"
 
 #pragma GCC visibility push(default)
 #include <nccl.h>
@@ -52,6 +52,14 @@ bool group_is_open(void) {
 
 static struct comm *known(ncclComm_t handle) {
     return table_get(&comms, handle);
+}
+
+/* 0: it is not known. */
+static uint64_t id_of(ncclComm_t handle) {
+    front_in();
+    uint64_t id = known(handle) ? known(handle)->id : 0;
+    front_out();
+    return id;
 }
 
 static const struct comm *announce(struct judge *j, ncclComm_t handle,
@@ -158,7 +166,7 @@ static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
 static bool given_up(ncclComm_t handle, struct judge_at at) {
     struct judge *j = front_in();
     const struct comm *comm = known(handle);
-    bool gone = comm && comm->state == GONE;
+    bool gone = comm && comm->state == GONE && front_checks;
     if (gone)
         judge_comm_used_after(j, comm->number, at);
     front_out();
@@ -262,17 +270,28 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
     front_out();
 }
 
+/* A call in which all ranks of a communicator meet, outside of a group. */
+#define MEETS(id, call)                                                                  \
+    ({                                                                                   \
+        struct timeline_wait meets = {.at = at, .device = -1, .world = -1, .group = id}; \
+        group.depth > 0 ? (call) : HOST_WAITS(&meets, call);                             \
+    })
+
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
     ENTER_NCCL(ncclCommInitRank, comm, nranks, id, rank);
-    joins(comm, hash(&id, sizeof id, 0), nranks, rank, at);
-    return made_by(CALL(PNCCL(ncclCommInitRank), comm, nranks, id, rank), at);
+    uint64_t number = hash(&id, sizeof id, 0);
+    joins(comm, number, nranks, rank, at);
+    return made_by(MEETS(number, CALL(PNCCL(ncclCommInitRank), comm, nranks, id, rank)),
+                   at);
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id,
                                     int rank, ncclConfig_t *config) {
     ENTER_NCCL(ncclCommInitRankConfig, comm, nranks, id, rank, config);
-    joins(comm, hash(&id, sizeof id, 0), nranks, rank, at);
-    return made_by(CALL(PNCCL(ncclCommInitRankConfig), comm, nranks, id, rank, config),
+    uint64_t number = hash(&id, sizeof id, 0);
+    joins(comm, number, nranks, rank, at);
+    return made_by(MEETS(number, CALL(PNCCL(ncclCommInitRankConfig), comm, nranks, id,
+                                      rank, config)),
                    at);
 }
 
@@ -284,8 +303,9 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
     for (int i = 0; ids && i < nids; i++)
         id = hash(&ids[i], sizeof ids[i], id);
     joins(comm, id, nranks, rank, at);
-    return made_by(
-        CALL(PNCCL(ncclCommInitRankScalable), comm, nranks, rank, nids, ids, config), at);
+    return made_by(MEETS(id, CALL(PNCCL(ncclCommInitRankScalable), comm, nranks, rank,
+                                  nids, ids, config)),
+                   at);
 }
 #endif
 
@@ -348,7 +368,11 @@ static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
         if (group.depth == 0)
             judge_wait_launch(j, at);
     }
+    uint64_t counted = there ? comm->id : 0;
+    int rank = there ? comm->rank : 0;
     front_out();
+    if (timeline_on && there)
+        timeline_counts(counted, rank);
     return there;
 }
 
@@ -360,7 +384,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
         return answer_nccl(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
     making(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
            (struct comm){.id = id, .rank = -1, .at = at});
-    return made_by(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
+    return made_by(
+        MEETS(id_of(comm), CALL(PNCCL(ncclCommSplit), comm, color, key, out, config)),
+        at);
 }
 
 #ifdef NCCL_SHRINK_DEFAULT
@@ -417,14 +443,14 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
-    ncclResult_t result = CALL(PNCCL(ncclCommFinalize), comm);
+    ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommFinalize), comm));
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     ENTER_COMM(ncclCommDestroy, comm);
     bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
-    ncclResult_t result = CALL(PNCCL(ncclCommDestroy), comm);
+    ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommDestroy), comm));
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
@@ -460,6 +486,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     front_out();
     if (like.state == COMING && *error == ncclSuccess)
         comm_is_there(comm, like);
+    if (timeline_on && *error == ncclSuccess)
+        timeline_comm_ready(id_of(comm));
     return result;
 }
 
@@ -568,7 +596,11 @@ static bool group_ends(struct judge_at at) {
 ncclResult_t ncclGroupEnd(void) {
     ENTER_NCCL(ncclGroupEnd);
     bool outermost = group_ends(at);
+    if (outermost && timeline_on)
+        timeline_group_begins(at);
     ncclResult_t result = CALL(PNCCL(ncclGroupEnd));
+    if (outermost && timeline_on)
+        timeline_group_ends(failed(result), result == ncclInProgress);
     if (!outermost)
         return answer_nccl(result, at);
     if (failed(result) && group.makes)
@@ -586,6 +618,8 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
     ENTER_NCCL(ncclGroupSimulateEnd, info);
     bool outermost = group_ends(at);
     ncclResult_t result = CALL(PNCCL(ncclGroupSimulateEnd), info);
+    if (outermost && timeline_on)
+        timeline_group_begins(at), timeline_group_ends(1, false);
     if (!outermost)
         return answer_nccl(result, at);
     struct judge *j = front_in();
@@ -685,6 +719,26 @@ static bool is_nowhere(const void *buffer) {
 
 enum told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
 
+static void note_call(const struct judge_call *call, const struct comm *comm,
+                      bool reduces, cudaStream_t stream, int device) {
+    bool pair = call->kind == JUDGE_SEND || call->kind == JUDGE_RECV;
+    const struct timeline_op op = {.name = call->at.call,
+                                   .at = call->at,
+                                   .collective = !pair,
+                                   .bytes = call->count * call->type_bytes,
+                                   .count = call->count,
+                                   .number = comm->number + 1,
+                                   .rank = comm->rank,
+                                   .type = call->type,
+                                   .redop = reduces ? call->redop : -1,
+                                   .root = pair ? -1 : call->root,
+                                   .peer = pair ? call->root : -1,
+                                   .comm = comm->id};
+    timeline_adds(&op, stream, device);
+    if (group.depth == 0)
+        timeline_group_begins(call->at);
+}
+
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
 static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *recvbuff,
                            size_t count, ncclDataType_t type, const ncclRedOp_t *op,
@@ -722,24 +776,34 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         comm = known(handle);
     }
     enum told told = NOT_TOLD;
+    struct comm note = {.state = GONE};
     if (comm && comm->state == GONE) {
         judge_comm_used_after(j, comm->number, at);
-        told = USED_AFTER;
+        told = front_checks ? USED_AFTER : NOT_TOLD;
     } else if (comm && comm->state == THERE && call.stream >= 0 && call.type_bytes > 0 &&
                root >= NO_ROOT && root < comm->nranks &&
                (!op || find_redop(comm, *op, &call))) {
         call.comm = comm->number;
-        told = judge_call(j, &call) ? TOLD_WRONG : TOLD;
+        told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
+        note = *comm;
         if (group.depth == 0)
             judge_wait_launch(j, at);
     } else {
         judge_not_told(j);
     }
     front_out();
+    if (timeline_on && told == TOLD)
+        note_call(&call, &note, op != NULL, stream, device);
     return told;
 }
 
 static ncclResult_t call_made(enum told told, ncclResult_t result, struct judge_at at) {
+    if (timeline_on && told == TOLD) {
+        if (group.depth == 0)
+            timeline_group_ends(failed(result), result == ncclInProgress);
+        else if (failed(result))
+            timeline_adds_not();
+    }
     return told == TOLD && group.depth == 0 ? wait_ends(result, at)
                                             : answer_nccl(result, at);
 }

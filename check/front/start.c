@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "../base.h"
 #include "front.h"
+#include "timeline.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 __thread int front_depth;
-bool front_on;
+bool front_on, front_checks;
 const char *front_host;
 
 static struct judge *judge;
@@ -194,6 +195,9 @@ static void share(void) {
 
 static atomic_bool gave_up; // the program goes on unchecked, on all ranks
 
+static const char *const ranks_by[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                       "SLURM_PROCID",         "RANK",      NULL};
+
 /* What the launcher says in the environment; `otherwise`: nothing. */
 static int launcher_says(const char *const *names, int otherwise) {
     for (; *names; names++)
@@ -202,14 +206,22 @@ static int launcher_says(const char *const *names, int otherwise) {
     return otherwise;
 }
 
+/* Nothing is reported from here on. A timeline goes on. */
+static void checks_end(void) {
+    gave_up = true;
+    options.mode = JUDGE_OFF;
+    judge_set(judge, &options);
+    front_checks = false;
+    front_on = timeline_on;
+}
+
 void front_gives_up(const char *why) {
-    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID",         "RANK",      NULL};
-    if (atomic_exchange(&gave_up, true))
+    if (!front_checks || atomic_exchange(&gave_up, true))
         return;
-    front_on = false;
+    checks_end();
     // Without MPI it is the same on all ranks, most likely: one of them speaks.
-    if (shared ? atomic_exchange(&shared->gave_up, 1) == 0 : launcher_says(ranks, 0) == 0)
+    if (shared ? atomic_exchange(&shared->gave_up, 1) == 0
+               : launcher_says(ranks_by, 0) == 0)
         fprintf(stderr, "NCCL CHECK: not checked from here on: %s\n", why);
 }
 
@@ -220,13 +232,16 @@ static void *spare;
 static void no_memory(void) {
     free(spare);
     spare = NULL;
+    timeline_on = 0; // nor for that
     front_gives_up("no memory is left for the checks");
+    front_on = false;
 }
 
 /* --- The end of the job
  * --------------------------------------------------------------------- */
 
 static int world, nworld = 1;
+static bool helper_runs;        // it carries what the judges tell one another
 static bool mpi_up, mpi_ended;  // MPI was started, and not ended; it was ended
 static bool ending;             // a report ends the job
 static __thread bool in_signal; // MPI may be what was interrupted
@@ -264,6 +279,8 @@ static void say(void *self, const char *text, bool end) {
     fflush(stderr);
     if (!end)
         return;
+    if (timeline_on)
+        timeline_dies(helper_runs && !in_signal);
     pause_for(0.1); // the launcher passes on what was printed before it hears of the end
     pthread_t thread;
     if (mpi_up && !in_signal && pthread_create(&thread, NULL, end_in_any_case, NULL) == 0)
@@ -292,7 +309,7 @@ static int *sent,
     *received; // parcels, per rank; those of a rank to itself are not counted
 
 static pthread_t helper;
-static bool helper_runs, helper_ends, helper_soon;
+static bool helper_ends, helper_soon;
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t helper_wakes;
 
@@ -384,25 +401,45 @@ static void pass_on_giving_up(void) {
     }
 }
 
+/* A parcel on its way here. A long one needs the sender's help, and a thread that waits
+ * for that inside MPI takes the program's processor: it is asked for instead. */
+struct incoming {
+    struct incoming *next;
+    MPI_Request request;
+    int from, bytes;
+    char data[];
+};
+static struct incoming *coming, **coming_end = &coming;
+
 static void take_parcels(void) {
-    static char *data;
-    static size_t room;
     while (control != MPI_COMM_NULL) {
         int there, bytes;
         MPI_Message message;
         MPI_Status status;
         PMPI_Improbe(MPI_ANY_SOURCE, PARCEL, control, &there, &message, &status);
         if (!there)
-            return;
+            break;
         PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        if ((size_t)bytes > room)
-            data = must_grow(data, room = (size_t)bytes * 2);
-        PMPI_Mrecv(data, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-        received[status.MPI_SOURCE]++;
-        if (bytes > 0)
-            deliver(status.MPI_SOURCE, data, (size_t)bytes);
+        struct incoming *new = must_alloc(sizeof *new + (size_t)bytes);
+        *new = (struct incoming){.from = status.MPI_SOURCE, .bytes = bytes};
+        PMPI_Imrecv(new->data, bytes, MPI_BYTE, &message, &new->request);
+        *coming_end = new;
+        coming_end = &new->next;
+    }
+    while (coming) { // in their order
+        struct incoming *first = coming;
+        int there;
+        PMPI_Test(&first->request, &there, MPI_STATUS_IGNORE);
+        if (!there)
+            return;
+        if (!(coming = first->next))
+            coming_end = &coming;
+        received[first->from]++;
+        if (first->bytes > 0)
+            deliver(first->from, first->data, (size_t)first->bytes);
         else
-            front_on = !(gave_up = true); // it has said why
+            checks_end(); // it has said why
+        free(first);
     }
 }
 
@@ -417,6 +454,8 @@ static bool round_of_judges(void) {
     }
     post_parcels();
     pass_on_giving_up();
+    if (timeline_on)
+        timeline_asked();
     return busy;
 }
 
@@ -444,7 +483,7 @@ static void *help(void *unused) {
     while (!helper_ends) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += busy ? 20000000 : 50000000;
+        until.tv_nsec += coming || under_way ? 1000000 : busy ? 20000000 : 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (!helper_soon)
@@ -461,7 +500,7 @@ static void *help(void *unused) {
 }
 
 static void start_helper(void) {
-    if (helper_runs || !front_on)
+    if (helper_runs || !front_checks)
         return;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -492,7 +531,7 @@ static const char *setting(const char *name, const char *old) {
     return getenv(name) ? getenv(name) : getenv(old);
 }
 
-static int mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most) {
+int front_mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most) {
     MPI_Comm comm;
     MPI_Group group, all;
     int n, inter = 0, *ranks;
@@ -528,7 +567,8 @@ static int mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int m
 /* What a process that was forked off does is none of the job's, and the helper is not
  * there. */
 static void forked(void) {
-    front_on = mpi_up = helper_runs = false;
+    front_on = front_checks = mpi_up = helper_runs = false;
+    timeline_forked();
     ending = true;
 }
 
@@ -549,7 +589,7 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .send = send_parcel,
                                           .say = say,
                                           .place = front_place,
-                                          .mpi_ranks = mpi_ranks,
+                                          .mpi_ranks = front_mpi_ranks,
                                           .host_memory = guard_changed};
     pthread_key_create(&at_thread_end, thread_ends);
     pthread_atfork(NULL, NULL, forked);
@@ -557,8 +597,10 @@ __attribute__((constructor(101))) static void begin(void) {
     memory_ends = no_memory;
     judge = judge_new(&outside, &options);
     judge_world(judge, 0, 1, host);
-    front_on = options.mode != JUDGE_OFF;
-    if (front_on)
+    timeline_start();
+    front_checks = options.mode != JUDGE_OFF;
+    front_on = front_checks || timeline_on;
+    if (front_checks)
         guard_install();
 }
 
@@ -570,6 +612,7 @@ __attribute__((constructor(101))) static void begin(void) {
 struct hello {
     struct judge_options options; // rank 0's are everybody's: mpirun does not bring
                                   // variables to other machines
+    int timeline;                 // likewise
     int rank;                     // that says it
     int threads;                  // the least that MPI offers to any rank
     bool all;                     // ranks are there
@@ -590,7 +633,7 @@ static bool receive_in_time(void *data, int bytes, int from, int tag) {
 }
 
 static struct hello say_hello(void) {
-    struct hello hello = {.options = options}, other;
+    struct hello hello = {.options = options, .timeline = timeline_on}, other;
     int *highest, any, tag = 32766, n = 1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &world);
     hello.rank = world;
@@ -621,28 +664,37 @@ static struct hello say_hello(void) {
     return hello;
 }
 
-void front_mpi_started(void) {
-    if (mpi_up || gave_up)
-        return;
-    mpi_up = true;
-    struct hello hello = say_hello();
-    if (!hello.all) {
-        front_on = false;
-        gave_up = true;
-        return;
-    }
-    options = hello.options;
-    front_on = options.mode != JUDGE_OFF;
-    judge_set(judge, &options);
-    if (!front_on)
-        return;
-    share();
-    // Where the stand-in pretends several hosts, this is not the machine's name.
+/* Where the stand-in pretends several hosts, this is not the machine's name. */
+static void share_names(void) {
     char name[MPI_MAX_PROCESSOR_NAME];
     int length;
     MPI_Get_processor_name(name, &length);
     name[strcspn(name, ".")] = '\0';
     snprintf(host, sizeof host, "%.*s", JUDGE_HOST - 1, name);
+}
+
+void front_mpi_started(void) {
+    if (gave_up)
+        timeline_on = 0; // the others hear nothing of this rank
+    if (mpi_up || gave_up)
+        return;
+    mpi_up = true;
+    struct hello hello = say_hello();
+    if (!hello.all) {
+        timeline_on = 0; // it would wait for the others
+        checks_end();
+        return;
+    }
+    options = hello.options;
+    judge_set(judge, &options);
+    front_checks = options.mode != JUDGE_OFF;
+    share_names();
+    if (timeline_on || hello.timeline)
+        timeline_world(world, nworld, host, hello.timeline);
+    front_on = front_checks || timeline_on;
+    if (!front_checks)
+        return;
+    share();
     if (hello.threads < MPI_THREAD_MULTIPLE && nworld > 1) {
         front_gives_up("this MPI offers no MPI_THREAD_MULTIPLE, which the checks need");
         return;
@@ -658,14 +710,16 @@ void front_mpi_started(void) {
         start_helper();
 }
 
+bool front_has_helper(void) {
+    return helper_runs;
+}
+
 bool front_mpi_is_there(void) {
     return mpi_up;
 }
 
-void front_communicates(bool all_here) {
+static void communicates(bool all_here) {
     int started = 0;
-    if (!front_on)
-        return;
     if (!mpi_up && !mpi_ended && !standin_host_blocks) {
         PMPI_Initialized(&started);
         if (started)
@@ -674,7 +728,7 @@ void front_communicates(bool all_here) {
             front_gives_up("several processes or threads make a communicator, and MPI was"
                            " not started, by which the checks find one another: call"
                            " MPI_Init");
-        if (!front_on)
+        if (!front_checks)
             return;
     } else if (!all_here && standin_needs_mpi && !mpi_up) {
         standin_needs_mpi();
@@ -684,6 +738,15 @@ void front_communicates(bool all_here) {
     }
     if (!mpi_ended || nworld == 1)
         start_helper();
+}
+
+void front_communicates(bool all_here) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts it
+    if (!front_on)
+        return;
+    pthread_mutex_lock(&lock);
+    communicates(all_here);
+    pthread_mutex_unlock(&lock);
 }
 
 void front_settles(void) {
@@ -758,10 +821,12 @@ static void finish(bool finalize, struct judge_at at) {
 
 /* Before MPI_Finalize is called below. */
 void front_mpi_ends(struct judge_at at) {
-    if (mpi_up && front_on && !ending)
+    if (mpi_up && front_checks && !ending)
         finish(true, at);
     else if (mpi_up && gave_up && !ending)
         meet_the_others();
+    if (mpi_up && timeline_on && !ending)
+        timeline_gather();
     if (control != MPI_COMM_NULL)
         PMPI_Comm_free(&control);
     control = MPI_COMM_NULL;
@@ -778,12 +843,21 @@ void front_mpi_kept(struct judge_at at) {
 
 static int exit_status = -1;
 
-static void at_exit(int status, void *unused) {
-    (void)unused;
-    exit_status = status;
+static void write_timeline(int status) {
+    if (!timeline_on || ending)
+        return;
+    if (status != 0)
+        timeline_dies(helper_runs);
+    else if (mpi_up && kept_at.call) // all ranks have called MPI_Finalize
+        timeline_gather();
+    else if ((mpi_up || mpi_ended ? world : launcher_says(ranks_by, 0)) == 0)
+        timeline_alone();
+}
+
+static void exit_checks(int status) {
     if (gave_up && mpi_up && !ending && status == 0)
         meet_the_others(); // who may still be checked wait for it
-    if (!front_on || ending || status != 0)
+    if (!front_checks || ending || status != 0)
         return;
     judge_enter(judge, thread_number());
     judge_exits(judge);
@@ -791,6 +865,13 @@ static void at_exit(int status, void *unused) {
     if (mpi_up || nworld == 1)
         finish(kept_at.call != NULL,
                kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
+}
+
+static void at_exit(int status, void *unused) {
+    (void)unused;
+    exit_status = status;
+    exit_checks(status);
+    write_timeline(status);
 }
 
 /* It must run behind the destructors of the program's C++ objects, which may still
@@ -810,6 +891,8 @@ static void (*loader_ends)(void);
 static void note_status(int status, void *unused) {
     (void)unused;
     exit_status = status;
+    if (!kept_at.call) // CUDA may be gone when the libraries end
+        write_timeline(status);
 }
 
 static int run_program(int argc, char **argv, char **environment) {
@@ -868,14 +951,12 @@ static void print_shared(bool failed, const char *title, const char *hint) {
 
 /* The very end of the process. The last of a machine speaks for all of them. */
 __attribute__((destructor(101))) static void end(void) {
-    static struct {
-        struct shared shared;
-        char room[2 * LEFT + 64];
-    } alone;
-    if (!front_on || ending || exit_status != 0)
+    if (!front_checks || ending || exit_status != 0)
         return;
     if (!shared) {
-        shared = &alone.shared;
+        shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
+        if (!shared)
+            return;
         atomic_store(&shared->here, 1);
     }
     judge_enter(judge, thread_number());

@@ -218,7 +218,9 @@ static bool talks(const struct call *call, int r) {
         return point_to_point(f->kind) && r == f->root;
     // All who get data from one another: with a root, that is the root and each of the
     // others. But a large reduce is added up by all, in parts.
-    bool rooted = f->root >= 0 && (f->kind != CALL_REDUCE || travels_inline(call));
+    // By a modelled clock all start when the last one has come.
+    bool rooted =
+        f->root >= 0 && !clock_on && (f->kind != CALL_REDUCE || travels_inline(call));
     return !rooted || f->rank == f->root || r == f->root;
 }
 
@@ -252,6 +254,8 @@ static void hear(struct call *call, const struct facts *theirs, const char *payl
     call->heard[r] = true;
     call->missing--;
     call->differ |= !agree(&call->facts, theirs);
+    call->start = theirs->start > call->start ? theirs->start : call->start;
+    call->work = theirs->work > call->work ? theirs->work : call->work;
     call->tags[call->comm->nranks + r] = theirs->tag;
     if (bytes && travels_inline(call) && bytes == travel_bytes(call))
         memcpy(call->payloads + bytes * (size_t)r, payload, bytes);
@@ -262,6 +266,8 @@ static void hear_for(struct ncclComm *comm, const struct facts *facts,
     if (facts->kind == CALL_LEAVE) {
         if (!comm->left[facts->rank]) {
             comm->left[facts->rank] = true;
+            if (wire_same_host(comm->world[facts->rank]) && facts->start > comm->left_at)
+                comm->left_at = facts->start;
             comm_release(comm);
         }
         return;
@@ -305,8 +311,9 @@ void carry_adopt(struct ncclComm *comm) {
     }
 }
 
-void carry_leave(struct ncclComm *comm) {
-    struct facts leave = {.comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE};
+void carry_leave(struct ncclComm *comm, double time) {
+    struct facts leave = {
+        .comm = comm->id, .rank = comm->rank, .kind = CALL_LEAVE, .start = time};
     if (comm->state != READY || comm->left[comm->rank])
         return;
     for (int step = 1; step <= comm->nranks; step++) { // itself last

@@ -32,6 +32,8 @@ struct facts {
     uint64_t count;   // elements
     uint64_t seq; // among the collectives, or the sends or receives to this peer, from 1
     int32_t tag;  // of the blocks that go to that rank
+    // modelled: when this rank is there, and what its group of calls has to do
+    double start, work;
 };
 
 enum call_state { CALL_QUEUED, CALL_ANNOUNCED, CALL_MOVING, CALL_DONE };
@@ -60,6 +62,7 @@ struct call {
     void *result;       // where the sums are made, where that is not recvbuff itself
     struct transfers transfers;
     struct memory *pinned[2];
+    double start, work; // modelled: of the rank that came last, and that has most to do
 };
 
 static inline bool point_to_point(int kind) {
@@ -80,7 +83,7 @@ void call_release(struct call *call); // done or not
 void carry_start(void);
 /* The communicator is ready: what came for it before that is taken in. */
 void carry_adopt(struct ncclComm *comm);
-/* Tells the other ranks that this one has given `comm` up. */
-void carry_leave(struct ncclComm *comm);
+/* Tells the other ranks that this one has given `comm` up, and when. */
+void carry_leave(struct ncclComm *comm, double time);
 
 #endif

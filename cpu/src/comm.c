@@ -31,6 +31,11 @@ void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
     comm->left = must_alloc(n * sizeof *comm->left);
     comm->sends = must_alloc(n * sizeof *comm->sends);
     comm->receives = must_alloc(n * sizeof *comm->receives);
+    if (clock_on) {
+        int ctas = comm->ranks.ctas;
+        comm->ranks = clock_ranks(world, nranks);
+        comm->ranks.ctas = ctas;
+    }
     comm->state = READY;
 }
 

@@ -30,6 +30,8 @@ struct ncclComm {
     struct stream *own;           // for what the program gives no stream
     struct mark newest;           // of its operations: they follow one another
     struct mark leaving;          // where it tells the others that it has left
+    double born, left_at;         // modelled: its last rank came, went
+    struct ranks ranks;           // for the modelled clock
     int splitting;                // calls of ncclCommSplit under way
     uint64_t collectives, splits; // made so far
     uint64_t *sends, *receives;   // made so far, per peer

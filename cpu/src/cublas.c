@@ -186,21 +186,31 @@ static struct op *copy_of(const struct op *op) {
     struct op fresh = to->op;
     *to = *from;
     to->op = fresh;
+    to->op.cost = from->op.cost;
     to->op.copy = copy_of;
     return &to->op;
 }
 
 /* --- The calls -------------------------------------------------------------------- */
 
+/* What a job has to do, for the modelled clock: additions and multiplications, and
+ * numbers to be read and written. */
+struct work {
+    double flops, floats;
+};
+
 /* Queues such a job on the handle's stream. */
 static cublasStatus_t queue_job(cublasHandle_t handle,
-                                void (*calculate)(const struct job *), struct job job) {
+                                void (*calculate)(const struct job *), struct job job,
+                                struct work work) {
     struct stream *stream = stream_of(handle->stream, handle->device);
     if (!stream || capture_in_the_way(stream) ||
         device_broken(stream->device) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
     job.calculate = calculate;
     job.device = stream->device;
+    if (clock_on)
+        job.op.cost = clock_compute(work.flops, work.floats * sizeof(float));
     op_enqueue(copy_of(&job.op), stream);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -226,7 +236,8 @@ static cublasStatus_t axpy(cublasHandle_t handle, int64_t n, const float *alpha,
     const struct job job = {.alpha = scalar_of(handle, alpha),
                             .a = vector(x, n, incx),
                             .b = vector(y, n, incy)};
-    return queue_job(handle, do_axpy, job);
+    return queue_job(handle, do_axpy, job,
+                     (struct work){2.0 * (double)n, 3.0 * (double)n});
 }
 
 cublasStatus_t cublasSaxpy_v2(cublasHandle_t handle, int n, const float *alpha,
@@ -250,7 +261,7 @@ static cublasStatus_t scal(cublasHandle_t handle, int64_t n, const float *alpha,
     if (!alpha)
         return CUBLAS_STATUS_INVALID_VALUE;
     const struct job job = {.alpha = scalar_of(handle, alpha), .a = vector(x, n, incx)};
-    return queue_job(handle, do_scal, job);
+    return queue_job(handle, do_scal, job, (struct work){(double)n, 2.0 * (double)n});
 }
 
 cublasStatus_t cublasSscal_v2(cublasHandle_t handle, int n, const float *alpha, float *x,
@@ -272,7 +283,7 @@ static cublasStatus_t copy(cublasHandle_t handle, int64_t n, const float *x, int
     if (n <= 0)
         return CUBLAS_STATUS_SUCCESS;
     const struct job job = {.a = vector(x, n, incx), .b = vector(y, n, incy)};
-    return queue_job(handle, do_copy, job);
+    return queue_job(handle, do_copy, job, (struct work){0, 2.0 * (double)n});
 }
 
 cublasStatus_t cublasScopy_v2(cublasHandle_t handle, int n, const float *x, int incx,
@@ -294,9 +305,10 @@ static cublasStatus_t nrm2(cublasHandle_t handle, int64_t n, const float *x, int
     if (!result)
         return CUBLAS_STATUS_INVALID_VALUE;
     struct job job = {.a = vector(x, incx <= 0 || n <= 0 ? 0 : n, incx)};
+    const struct work work = {2.0 * (double)job.a.rows, (double)job.a.rows};
     if (handle->mode == CUBLAS_POINTER_MODE_DEVICE) {
         job.b = vector(result, 1, 1);
-        return queue_job(handle, do_nrm2, job);
+        return queue_job(handle, do_nrm2, job, work);
     }
     // The host gets the result when the call returns, which a capture cannot give it.
     struct stream *stream = stream_of(handle->stream, handle->device);
@@ -306,7 +318,7 @@ static cublasStatus_t nrm2(cublasHandle_t handle, int64_t n, const float *x, int
     }
     float value = 0;
     job.result = &value;
-    cublasStatus_t status = queue_job(handle, do_nrm2, job);
+    cublasStatus_t status = queue_job(handle, do_nrm2, job, work);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
     wait_for(stream_end(stream));
@@ -353,7 +365,9 @@ static cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t opa,
         return CUBLAS_STATUS_SUCCESS;
     job.alpha = scalar_of(handle, alpha);
     job.beta = scalar_of(handle, beta);
-    return queue_job(handle, do_gemm, job);
+    const double dm = (double)m, dn = (double)n, dk = (double)k;
+    const struct work work = {2 * dm * dn * dk, dm * dk + dk * dn + 2 * dm * dn};
+    return queue_job(handle, do_gemm, job, work);
 }
 
 cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,

@@ -41,6 +41,7 @@ static struct op *another_copy(const struct op *from) {
     struct copy_op *copy = (struct copy_op *)op;
     *copy = *model;
     copy->op = fresh;
+    op->cost = model->op.cost;
     op->copy = another_copy;
     op->drop = drop_copy;
     if (model->staged) {
@@ -50,25 +51,39 @@ static struct op *another_copy(const struct op *from) {
     return op;
 }
 
+static bool on_host(const struct memory *memory) {
+    return !memory || memory->kind == MEMORY_PINNED;
+}
+
+/* What way the bytes go, for the modelled clock. */
+static enum clock_way way_of(const struct memory *to, const struct memory *from) {
+    if (on_host(to) || on_host(from))
+        return WAY_HOST;
+    if (!to->opened != !from->opened) // one of them is another process's
+        return WAY_PEER;
+    if (to->device == from->device)
+        return WAY_WITHIN;
+    return device_reaches(to->device, from->device) ? WAY_PEER : WAY_STAGED;
+}
+
 static struct op *copy_op(void *to, const void *from, size_t bytes, int value,
                           const struct stream *stream) {
+    struct memory *target = memory_find(to), *source = from ? memory_find(from) : NULL;
     struct copy_op model = {.to = to,
                             .from = from,
-                            .to_ours = memory_find(to),
-                            .from_ours = from && memory_find(from),
+                            .to_ours = target,
+                            .from_ours = source,
                             .bytes = bytes,
                             .value = value,
                             .device = stream->device};
+    if (clock_on)
+        model.op.cost = clock_copy(from ? way_of(target, source) : WAY_SET, bytes);
     return another_copy(&model.op);
 }
 
 /* Whether a device may use all of it: of pageable memory only the host knows. */
 static bool usable(const void *start, size_t bytes) {
     return !memory_find(start) || memory_range(start, bytes);
-}
-
-static bool on_host(const struct memory *memory) {
-    return !memory || memory->kind == MEMORY_PINNED;
 }
 
 /* Whether `kind` agrees with where the addresses lie. */
@@ -338,7 +353,7 @@ static void give_up(struct stamp *stamp) {
 static bool step_event(struct op *op) {
     struct event_op *event = (struct event_op *)op;
     if (event->stamp)
-        event->stamp->time = now();
+        event->stamp->time = clock_on ? op->start : now();
     return op->done = true;
 }
 
@@ -405,6 +420,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     struct op *op = op_create(sizeof(struct event_op), step_event);
     op->drop = drop_event;
     ((struct event_op *)op)->stamp = event->stamp;
+    op->cost.host = clock_event();
     op_enqueue(op, stream);
     event->mark = stream_end(stream);
     return cudaSuccess;
@@ -429,6 +445,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
         return cuda_error(cudaErrorStreamCaptureIsolation);
     }
     struct op *op = op_nothing();
+    op->cost.host = clock_event();
     op_after(op, event->mark);
     op_enqueue(op, stream);
     return cudaSuccess;
@@ -449,7 +466,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = event->device;
-    if (event->recorded && !passed(event->mark) && !poll_for(event->mark))
+    if (event->recorded && (clock_on || !passed(event->mark)) && !poll_for(event->mark))
         return cudaErrorNotReady;
     return cuda_error(device_broken(device));
 }
@@ -476,7 +493,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     if (!first || !second || !first->recorded || !second->recorded || !first->timing ||
         !second->timing || first->device != second->device)
         return cuda_error(cudaErrorInvalidResourceHandle);
-    if (!passed(first->mark) || !passed(second->mark))
+    if (clock_on ? !poll_for(first->mark) || !poll_for(second->mark)
+                 : !passed(first->mark) || !passed(second->mark))
         return cudaErrorNotReady;
     *ms = (float)((second->stamp->time - first->stamp->time) * 1e3);
     return cudaSuccess;

@@ -282,7 +282,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     p->pciBusID = physical[device] + 1;
     p->totalGlobalMem = memory_of_one();
     p->major = 8;
-    p->multiProcessorCount = 1;
+    p->multiProcessorCount = clock_on ? clock_units() : 1;
     p->warpSize = 32;
     p->maxThreadsPerBlock = 1024;
     p->maxThreadsPerMultiProcessor = 1024;
@@ -402,6 +402,8 @@ void device_wait(int device) {
     for (int s = 0; s < nstreams; s++)
         if (streams[s] && streams[s]->device == device)
             wait_for(stream_end(streams[s]));
+    if (clock_on)
+        clock_host_until(streams_gone(device));
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
@@ -446,6 +448,10 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 /* --- Peers ------------------------------------------------------------------------ */
 
 static unsigned char peers[MAX_DEVICES][MAX_DEVICES];
+
+bool device_reaches(int device, int peer) {
+    return peers[device][peer] || peers[peer][device];
+}
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     CUDA_CALL;

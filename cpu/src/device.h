@@ -13,7 +13,8 @@ int device_now(void);                 // of the calling thread
 cudaError_t device_check(int device); // whether there is such a device
 void device_ranks_on_host(int ranks); // as many devices, if the environment is silent
 const char *device_bus_id(int device, char out[32]);
-void device_wait(int device); // for all that is queued on it
+bool device_reaches(int device, int peer); // peer access, one way or the other
+void device_wait(int device);              // for all that is queued on it
 /* An allocation on the current device; NULL at *out for 0 bytes. */
 cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind);
 

@@ -154,6 +154,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     const struct nodes *nodes = &exec->nodes;
     struct mark *marks = must_alloc((size_t)(nodes->n + 1) * sizeof *marks);
     struct op *begin = op_nothing();
+    if (clock_on)
+        clock_host_spends(clock_launch(1));
+    standin_unpaid(1);
     if (exec->launched)
         op_after(begin, exec->end);
     op_enqueue(begin, stream);
@@ -173,6 +176,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     for (int lane = 1; lane < exec->nlanes; lane++)
         op_after(end, stream_end(exec->streams[lane]));
     op_enqueue(end, stream);
+    standin_unpaid(0);
     exec->launched = true;
     exec->end = stream_end(stream);
     free(marks);

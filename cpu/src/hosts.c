@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+bool hosts_told;
 static int hosts_here = 1, mine;
 static char name[64];
 
@@ -24,9 +25,13 @@ const char *hosts_name(void) {
 void hosts_find(void) {
     MPI_Comm machine;
     int rank, nranks;
-    const char *asked = getenv("CPU_HOSTS");
+    char asked[32];
+    const char *mine_asks = getenv("CPU_HOSTS");
     hosts_name();
-    if (!asked || atoi(asked) < 2)
+    snprintf(asked, sizeof asked, "%s", mine_asks ? mine_asks : "");
+    PMPI_Bcast(asked, sizeof asked, MPI_CHAR, 0, MPI_COMM_WORLD); // rank 0's word counts
+    hosts_told = atoi(asked) > 0;
+    if (atoi(asked) < 2)
         return;
     PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
                          &machine);

@@ -76,12 +76,14 @@ struct join { // what a rank sends to the meeting
     uint64_t id;
     int32_t rank, nranks;
     char host[32], bus_id[32];
+    double time; // modelled
 };
 
 struct joined { // what it gets back; the processes of all ranks follow
     uint64_t id;
     int32_t rank, nranks, result;
     char text[256];
+    double time; // modelled: of the last one
 };
 
 struct meeting {
@@ -89,6 +91,7 @@ struct meeting {
     int nranks, here;
     struct join *joins; // by rank; nranks is 0 where nobody came yet
     int32_t *world;
+    double time;
     struct meeting *next;
 };
 static struct meeting *meetings;
@@ -110,7 +113,8 @@ static ncclResult_t check_devices(const struct meeting *meeting, char *why, size
 }
 
 static void answer(const struct meeting *meeting) {
-    struct joined head = {.id = meeting->id, .nranks = meeting->nranks};
+    struct joined head = {
+        .id = meeting->id, .nranks = meeting->nranks, .time = meeting->time};
     head.result = check_devices(meeting, head.text, sizeof head.text);
     for (int i = 0; i < meeting->nranks; i++) {
         head.rank = i;
@@ -154,6 +158,7 @@ static void on_join(int from, const char *data, size_t bytes) {
         return;
     meeting->joins[join.rank] = join;
     meeting->world[join.rank] = from;
+    meeting->time = join.time > meeting->time ? join.time : meeting->time;
     if (++meeting->here < meeting->nranks)
         return;
     struct issued **mine = issued_as(join.id), *gone = *mine;
@@ -209,6 +214,7 @@ static void on_joined(int from, const char *data, size_t bytes) {
     }
     comm_become(comm, head.id, head.rank, head.nranks, world);
     free(world);
+    comm->born = head.time;
     carry_adopt(comm);
 }
 
@@ -232,7 +238,8 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     if (!wire_reaches(-1))
         return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"
                                            " ended");
-    struct join join = {.id = unique.number, .rank = rank, .nranks = nranks};
+    struct join join = {
+        .id = unique.number, .rank = rank, .nranks = nranks, .time = clock_host()};
     snprintf(join.host, sizeof join.host, "%.31s", hosts_name());
     device_bus_id(comm->device, join.bus_id);
     struct joining *mine = must_alloc(sizeof *mine);
@@ -312,12 +319,17 @@ static void split_up(const struct call *call, struct ncclComm *made) {
 static bool step_split(struct op *op) {
     struct split_op *split = (struct split_op *)op;
     struct call *call = split->call;
+    call->facts.start = op->start;
     bool further = call_advance(call);
     op->done = call->state == CALL_DONE || call->comm->aborted;
+    if (call->start > op->start)
+        op->start = call->start;
     if (op->done && call->comm->aborted && split->made)
         split->made->error = ncclInvalidUsage;
-    else if (op->done && split->made)
+    else if (op->done && split->made) {
+        split->made->born = op->start;
         split_up(call, split->made);
+    }
     return further || op->done;
 }
 

@@ -85,6 +85,82 @@ struct unit {
     bool started;
 };
 
+/* --- What they cost, by the modelled clock --- */
+
+static enum clock_op clock_op_of(int kind) {
+    switch (kind) {
+    case CALL_BROADCAST: return OP_BROADCAST;
+    case CALL_REDUCE: return OP_REDUCE;
+    case CALL_ALL_REDUCE: return OP_ALL_REDUCE;
+    case CALL_ALL_GATHER: return OP_ALL_GATHER;
+    case CALL_REDUCE_SCATTER: return OP_REDUCE_SCATTER;
+    case CALL_ALL_TO_ALL: return OP_ALL_TO_ALL;
+    case CALL_GATHER:
+    case CALL_SCATTER: return OP_GATHER;
+    default: return OP_SEND_RECV;
+    }
+}
+
+/* The sends of a group share the way out, its receives the way in; both ways are used at
+ * the same time. What is sent to oneself takes no way. */
+static void add_messages(struct unit *unit) {
+    struct ncclComm *comm = unit->comm;
+    double bytes[2] = {0, 0};
+    int peers[2] = {0, 0};
+    bool any = false, far = false;
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        const struct facts *f = &call->facts;
+        if (!point_to_point(f->kind))
+            continue;
+        any = true;
+        if (f->root == comm->rank && comm->nranks > 1)
+            continue;
+        bytes[f->kind == CALL_RECV] += (double)f->count * (double)type_size(f->type);
+        peers[f->kind == CALL_RECV]++;
+        far |= clock_far(comm->world[comm->rank], comm->world[f->root]);
+    }
+    if (!any)
+        return;
+    int most = bytes[1] > bytes[0];
+    struct cost cost =
+        clock_nccl(OP_SEND_RECV, &comm->ranks, bytes[most], peers[most], far);
+    clock_add(&unit->op.cost, &cost);
+}
+
+static void set_cost(struct unit *unit) {
+    struct ncclComm *comm = unit->comm;
+    int ncalls = 0;
+    for (const struct call *call = unit->calls; call; call = call->next)
+        ncalls++;
+    unit->op.cost = (struct cost){.host = clock_launch(ncalls)};
+    add_messages(unit);
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        const struct facts *f = &call->facts;
+        double bytes = (double)f->count * (double)type_size(f->type);
+        if (point_to_point(f->kind))
+            continue;
+        bool each = f->kind == CALL_ALL_GATHER || f->kind == CALL_REDUCE_SCATTER ||
+                    f->kind == CALL_ALL_TO_ALL;
+        int peers = comm->nranks > 1 ? comm->nranks - 1 : 1;
+        if (clock_op_of(f->kind) == OP_GATHER)
+            bytes *= peers;
+        struct cost cost = clock_nccl(clock_op_of(f->kind), &comm->ranks,
+                                      each ? bytes * comm->nranks : bytes, peers, false);
+        clock_add(&unit->op.cost, &cost);
+    }
+}
+
+/* It starts when the last of its ranks has come, and is as long as that with most to do.
+ */
+static void hear_others(struct unit *unit) {
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        if (call->start > unit->op.start)
+            unit->op.start = call->start;
+        if (call->work > unit->op.cost.work)
+            unit->op.cost.work = call->work;
+    }
+}
+
 static bool step(struct op *op) {
     struct unit *unit = (struct unit *)op;
     bool usable = !unit->too_late;
@@ -94,6 +170,10 @@ static bool step(struct op *op) {
         device_break(unit->comm->device, cudaErrorIllegalAddress);
     if (!usable || unit->comm->aborted)
         return op->done = true;
+    for (struct call *call = unit->calls; call && !unit->started; call = call->next) {
+        call->facts.start = op->start;
+        call->facts.work = op->cost.work;
+    }
     unit->started = true;
     bool further = false;
     op->done = true;
@@ -102,6 +182,8 @@ static bool step(struct op *op) {
             further |= call_advance(call);
         op->done &= call->state == CALL_DONE;
     }
+    if (op->done)
+        hear_others(unit);
     return further;
 }
 
@@ -147,6 +229,7 @@ static struct op *copy(const struct op *op) {
         *end = call_copy(call);
         end = &(*end)->next;
     }
+    unit->op.cost = from->op.cost;
     return &unit->op;
 }
 
@@ -224,6 +307,8 @@ static struct call *launch_one(struct call *calls) {
     for (struct call *call = unit->calls; call; call = call->next)
         if (first_on_its_stream(unit->calls, call))
             stream_join(stream, call->stream);
+    if (clock_on)
+        set_cost(unit);
     op_enqueue(&unit->op, stream);
     for (struct call *call = unit->calls; call; call = call->next)
         if (first_on_its_stream(unit->calls, call))
@@ -294,6 +379,8 @@ static ncclResult_t make(struct made *makes) {
             result = result == ncclSuccess ? ncclInProgress : result;
         } else {
             wait_until(is_made, comm);
+            if (clock_on)
+                clock_host_until(comm->born);
             if (comm->error != ncclSuccess) {
                 result = nccl_error(comm->error, "%s: %s", made->name, comm->why);
                 *made->out = NULL;
@@ -367,6 +454,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     return meet_unique_id(id);
 }
 
+/* How many multiprocessors it may take, for the modelled clock; 0: as many as it likes.
+ */
+static int most_ctas(const ncclConfig_t *config) {
+    return config && config->maxCTAs > 0 ? config->maxCTAs : 0;
+}
+
 static bool blocks(const ncclConfig_t *config) {
     return !config || config->blocking != 0;
 }
@@ -382,7 +475,9 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, ncclUniqueId id, int 
                           nranks);
     if (cudaGetDeviceCount(&count) != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "%s: no device", name);
-    return queue_make((struct made){.comm = comm_create(device_now(), blocks(config)),
+    struct ncclComm *comm = comm_create(device_now(), blocks(config));
+    comm->ranks.ctas = most_ctas(config);
+    return queue_make((struct made){.comm = comm,
                                     .out = out,
                                     .name = name,
                                     .id = id,
@@ -464,6 +559,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     bool wanted = color != NCCL_SPLIT_NOCOLOR;
     bool blocking = config && config->blocking >= 0 ? config->blocking : comm->blocking;
     struct ncclComm *made = wanted ? comm_create(comm->device, blocking) : NULL;
+    if (made)
+        made->ranks.ctas = config ? most_ctas(config) : comm->ranks.ctas;
     return in_group(queue_make((struct made){.comm = made,
                                              .out = newcomm,
                                              .name = __func__,
@@ -480,7 +577,7 @@ struct leave_op {
 };
 
 static bool step_leave(struct op *op) {
-    carry_leave(((struct leave_op *)op)->comm);
+    carry_leave(((struct leave_op *)op)->comm, op->start);
     return op->done = true;
 }
 
@@ -526,6 +623,15 @@ static bool host_has_left(const void *argument) {
     return true;
 }
 
+static void leave_host(struct ncclComm *comm) {
+    wait_until(host_has_left, comm);
+    for (int r = 0; r < comm->nranks; r++)
+        if (!comm->left[r] && wire_same_host(comm->world[r]))
+            return; // this process has another rank, which will wait
+    if (clock_on)
+        clock_host_until(comm->left_at);
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     NCCL_CALL;
     if (!comm)
@@ -541,7 +647,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (comm->blocking)
         wait_for(comm->leaving);
     if (comm->blocking && group.depth == 0)
-        wait_until(host_has_left, comm);
+        leave_host(comm);
     comm_release(comm);
     return ncclSuccess;
 }
@@ -555,7 +661,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
         return result;
     comm->aborted = comm->destroyed = true;
     meet_leave(comm);
-    carry_leave(comm);
+    carry_leave(comm, clock_host());
     queue_look();
     comm_release(comm);
     return ncclSuccess;

@@ -18,6 +18,14 @@ struct stream **streams;
 static uint64_t *done; // per slot: the newest operation that is over
 static struct stream **legacy;
 static int nlegacy;
+static struct past { // modelled: when a slot's operations were over
+    double *ends;
+    uint64_t first; // sequence number of ends[0]
+    size_t n, room;
+} * past;            // per slot
+static double *gone; // per device
+static int ngone;
+static __thread int paid; // what this thread queues costs the host nothing more
 
 /* --- Streams ---------------------------------------------------------------------- */
 
@@ -28,6 +36,8 @@ static int new_slot(void) {
     streams = must_grow(streams, (size_t)(nstreams + 1) * sizeof *streams);
     done = must_grow(done, (size_t)(nstreams + 1) * sizeof *done);
     done[nstreams] = 0;
+    past = must_grow(past, (size_t)(nstreams + 1) * sizeof *past);
+    past[nstreams] = (struct past){0};
     return nstreams++;
 }
 
@@ -44,10 +54,25 @@ struct stream *stream_create(int device, bool blocking) {
 
 static int advancing = -1; // the slot that is, if any
 
+/* What waits for all streams would have waited for this one. */
+static void note_gone(const struct stream *stream) {
+    while (ngone <= stream->device) {
+        gone = must_grow(gone, (size_t)(ngone + 1) * sizeof *gone);
+        gone[ngone++] = 0;
+    }
+    if (gone[stream->device] < stream->time)
+        gone[stream->device] = stream->time;
+    struct stream *waits = stream->blocking ? legacy_stream(stream->device) : NULL;
+    if (waits && waits->floor < stream->time)
+        waits->floor = stream->time;
+}
+
 static void reap(struct stream *stream) {
     if (!stream->destroyed || stream->first || stream->capture ||
         stream->slot == advancing)
         return;
+    if (clock_on)
+        note_gone(stream);
     streams[stream->slot] = NULL;
     free(stream);
 }
@@ -124,6 +149,37 @@ bool passed(struct mark mark) {
     return done[mark.slot] >= mark.seq;
 }
 
+double streams_gone(int device) {
+    return device < ngone ? gone[device] : 0;
+}
+
+double time_of(struct mark mark) {
+    const struct past *p = &past[mark.slot];
+    return mark.seq < p->first || p->n == 0 ? 0 : p->ends[mark.seq - p->first];
+}
+
+/* What ended before the host's own time is forgotten: nothing depends on it any more. */
+static void note_end(struct op *op, double end) {
+    struct past *p = &past[op->stream->slot];
+    op->stream->time = end;
+    if (p->n == p->room) {
+        size_t old = 0;
+        while (old < p->n && p->ends[old] <= clock_host())
+            old++;
+        p->n -= old;
+        p->first += old;
+        if (p->n > 0)
+            memmove(p->ends, p->ends + old, p->n * sizeof *p->ends);
+        if (p->n >= p->room / 2) {
+            p->room = p->room ? 2 * p->room : 64;
+            p->ends = must_grow(p->ends, p->room * sizeof *p->ends);
+        }
+    }
+    if (p->n == 0)
+        p->first = op->seq;
+    p->ends[p->n++] = end;
+}
+
 /* --- Operations ------------------------------------------------------------------- */
 
 struct op *op_create(size_t bytes, bool (*step)(struct op *op)) {
@@ -148,8 +204,11 @@ struct op *op_nothing(void) {
 }
 
 void op_after(struct op *op, struct mark mark) {
-    if (passed(mark))
+    if (passed(mark)) {
+        double end = clock_on ? time_of(mark) : 0;
+        op->from = end > op->from ? end : op->from;
         return;
+    }
     for (int i = 0; i < op->nafter; i++)
         if (op->after[i].slot == mark.slot) {
             if (op->after[i].seq < mark.seq)
@@ -188,6 +247,15 @@ void op_enqueue(struct op *op, struct stream *stream) {
         come_after(op, stream, legacy_stream(stream->device));
     }
     op->stream = stream;
+    if (clock_on) {
+        if (!paid)
+            clock_host_spends(op->cost.host);
+        if (op->from < clock_host())
+            op->from = clock_host();
+        if (op->from < stream->floor)
+            op->from = stream->floor;
+        op->flow = clock_queue(stream->device, &op->cost);
+    }
     if (op->queued)
         op->queued(op);
     op->seq = ++stream->queued;
@@ -231,6 +299,38 @@ static bool may_start(const struct op *op) {
     return true;
 }
 
+void standin_unpaid(int begins) {
+    paid += begins ? 1 : -1;
+}
+
+const char *standin_clock(double *time) {
+    if (!clock_on)
+        return NULL;
+    LOCKED;
+    *time = clock_host();
+    return clock_machine();
+}
+
+/* When it starts, by the modelled clock: all that it comes after is over. */
+static void place(struct op *op) {
+    double at = op->from > op->stream->time ? op->from : op->stream->time;
+    for (int i = 0; i < op->nafter; i++) {
+        double end = time_of(op->after[i]);
+        at = end > at ? end : at;
+    }
+    op->from = op->start = at;
+    op->placed = true;
+}
+
+/* Whether it is known when it ends. */
+static bool ends(struct op *op) {
+    double end = op->start + op->cost.latency + op->cost.work;
+    if (op->flow && !clock_flow(op->flow, op->from, op->start, &op->cost, &end))
+        return false;
+    note_end(op, end);
+    return true;
+}
+
 static bool advance(void) {
     bool any = false;
     for (int s = 0; s < nstreams; s++) {
@@ -238,11 +338,13 @@ static bool advance(void) {
         advancing = s;
         while (stream && stream->first && may_start(stream->first)) {
             struct op *op = stream->first;
+            if (clock_on && !op->placed)
+                place(op);
             if (device_broken(stream->device) != cudaSuccess)
                 op->done = true;
-            else
+            else if (!op->done)
                 any |= op->step(op);
-            if (!op->done)
+            if (!op->done || (clock_on && !ends(op)))
                 break;
             any = true;
             stream->first = op->next;
@@ -284,14 +386,6 @@ void wait_until(bool (*there)(const void *argument), const void *argument) {
     }
 }
 
-static bool passed_there(const void *mark) {
-    return passed(*(const struct mark *)mark);
-}
-
-void wait_for(struct mark mark) {
-    wait_until(passed_there, &mark);
-}
-
 bool poll_until(bool (*there)(const void *argument), const void *argument) {
     helper_looked();
     advance();
@@ -301,10 +395,6 @@ bool poll_until(bool (*there)(const void *argument), const void *argument) {
         return true;
     base_pause(15); // who asks in a loop must let others on the processor
     return false;
-}
-
-bool poll_for(struct mark mark) {
-    return poll_until(passed_there, &mark);
 }
 
 /* What is in a stream now; of the default stream, also what it would come after. */
@@ -331,15 +421,58 @@ static bool all_passed(const void *argument) {
     return true;
 }
 
+/* By the modelled clock. */
+static double end_of(const struct marks *marks) {
+    double last = 0;
+    for (int i = 0; i < marks->n; i++) {
+        double end = time_of(marks->at[i]);
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+/* By the modelled clock they are there when the host's time has come to their end. That
+ * can only be known when it has really happened. How often the program asks before that
+ * must not matter, and so costs nothing; and it shall not ask often. */
+static bool poll_modelled(const struct marks *marks) {
+    const double patience = 0.1;
+    for (double since = now(); !poll_until(all_passed, marks);)
+        if (now() - since > patience)
+            return false;
+    double end = end_of(marks);
+    if (end <= clock_host())
+        return true;
+    clock_host_polls(end);
+    return false;
+}
+
+static void wait_marks(const struct marks *marks) {
+    wait_until(all_passed, marks);
+    if (clock_on && !paid)
+        clock_host_until(end_of(marks));
+}
+
+static bool poll_marks(const struct marks *marks) {
+    return clock_on && !paid ? poll_modelled(marks) : poll_until(all_passed, marks);
+}
+
+void wait_for(struct mark mark) {
+    wait_marks(&(struct marks){&mark, 1});
+}
+
+bool poll_for(struct mark mark) {
+    return poll_marks(&(struct marks){&mark, 1});
+}
+
 void wait_for_stream(const struct stream *stream) {
     struct marks marks = content_of(stream);
-    wait_until(all_passed, &marks);
+    wait_marks(&marks);
     free(marks.at);
 }
 
 bool poll_for_stream(const struct stream *stream) {
     struct marks marks = content_of(stream);
-    bool there = poll_until(all_passed, &marks);
+    bool there = poll_marks(&marks);
     free(marks.at);
     return there;
 }

@@ -3,6 +3,7 @@
 #define CPU_QUEUE_H
 
 #include "base.h"
+#include "clock.h"
 
 struct mark { // a place in a stream
     int slot;
@@ -26,6 +27,12 @@ struct op {
     struct op *next;
     struct mark *after; // what it comes after, on other streams
     int nafter;
+    // With a modelled clock
+    struct cost cost;
+    struct flow *flow;
+    double from;  // what is known of what it comes after
+    double start; // of it on its stream; of all its ranks
+    bool placed;  // `start` is known
 };
 
 struct op *op_create(size_t bytes, bool (*step)(struct op *op));
@@ -46,6 +53,8 @@ struct stream {
     struct op *first, *last; // not done yet
     uint64_t queued;         // sequence number of the newest
     struct capture *capture;
+    double time;  // modelled: its newest operation that is over ended then
+    double floor; // no later one starts before
 };
 
 extern int nstreams;            // slots
@@ -62,6 +71,18 @@ struct stream *legacy_stream(int device);
 void op_enqueue(struct op *op, struct stream *stream);
 struct mark stream_end(const struct stream *stream); // behind its newest operation
 bool passed(struct mark mark);
+double time_of(struct mark mark); // modelled, of one that is passed
+/* By the modelled clock, streams that are no more ended then. */
+double streams_gone(int device);
+/* What this thread queues belongs to a call which has been paid for (1), and no longer
+ * (0): it costs no modelled time. For whoever stands in front of the library, too: its
+ * waits and its questions then leave the host's time as it is, and are answered by what
+ * has really happened. */
+#pragma GCC visibility push(default)
+void standin_unpaid(int begins);
+/* The modelled machine's name, and what time it is for the host; NULL: time is real. */
+const char *standin_clock(double *time);
+#pragma GCC visibility pop
 
 /* Nothing on this device is done any more; what is queued ends at once. */
 void device_break(int device, cudaError_t error);

@@ -3,10 +3,15 @@
  */
 #define _GNU_SOURCE
 #include "carry.h"
+#include "clock.h"
 #include "device.h"
 #include "helper.h"
 #include "hosts.h"
 #include "meet.h"
+#include "travel.h"
+
+#include <limits.h>
+#include <pthread.h>
 
 static bool ours; // MPI was started here, for a program that does not
 static bool settled, over;
@@ -22,6 +27,30 @@ static void abort_job(void) {
         PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* The modelled clock is rank 0's, for all of them. */
+static void settle_clock(MPI_Comm host) {
+    char asked[PATH_MAX];
+    const char *mine = getenv("NCCL_CPU_CLOCK");
+    int rank, nranks, node;
+    snprintf(asked, sizeof asked, "%s", mine ? mine : "");
+    PMPI_Bcast(asked, sizeof asked, MPI_CHAR, 0, MPI_COMM_WORLD);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &nranks);
+    if (rank > 0)
+        clock_start(asked, true);
+    if (!clock_on)
+        return;
+    if (hosts_told) {
+        int *nodes = must_alloc((size_t)nranks * sizeof *nodes);
+        node = rank;
+        PMPI_Bcast(&node, 1, MPI_INT, 0, host);
+        PMPI_Allgather(&node, 1, MPI_INT, nodes, 1, MPI_INT, MPI_COMM_WORLD);
+        clock_nodes(nodes, nranks);
+        free(nodes);
+    }
+    travel_open();
+}
+
 /* MPI is there: the library takes its part of it. */
 static void settle(void) {
     int level, ranks;
@@ -33,8 +62,9 @@ static void settle(void) {
     hosts_find();
     hosts_split(MPI_COMM_WORLD, 0, MPI_INFO_NULL, &host);
     PMPI_Comm_size(host, &ranks);
-    PMPI_Comm_free(&host);
     device_ranks_on_host(ranks);
+    settle_clock(host);
+    PMPI_Comm_free(&host);
     wire_open();
 }
 
@@ -65,12 +95,37 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     return start_mpi(argc, argv, provided);
 }
 
+double MPI_Wtime(void) {
+    if (!clock_on)
+        return PMPI_Wtime();
+    LOCKED;
+    return clock_wtime();
+}
+
+double MPI_Wtick(void) {
+    return clock_on ? 1e-9 : PMPI_Wtick();
+}
+
+const char *standin_clock(double *time) {
+    if (!clock_on)
+        return NULL;
+    LOCKED;
+    *time = clock_host();
+    return clock_machine();
+}
+
+void standin_unpaid(int begins) {
+    LOCKED;
+    queue_paid(begins);
+}
+
 int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
 
 static int end_mpi(void) {
     LOCKED;
+    travel_close();
     wire_close();
     over = true;
     return PMPI_Finalize();
@@ -127,8 +182,7 @@ static bool number(int *world) {
     return settled || started || launched();
 }
 
-/* Processes are about to meet. A program that leaves MPI out gets it all the same. */
-void standin_needs_mpi(void) {
+static void need_mpi(void) {
     int started, ended, level;
     if (settled)
         return;
@@ -142,6 +196,15 @@ void standin_needs_mpi(void) {
     }
     if (started || ours)
         settle();
+}
+
+/* Processes are about to meet. A program that leaves MPI out gets it all the same; of
+ * several threads that make communicators the first one starts it. */
+void standin_needs_mpi(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    need_mpi();
+    pthread_mutex_unlock(&lock);
 }
 
 /* --- The library's own start and end ---------------------------------------------- */
@@ -159,13 +222,20 @@ __attribute__((destructor)) static void end(void) {
 }
 
 __attribute__((constructor)) static void start(void) {
+    if (launched_rank() <= 0)
+        clock_start(getenv("NCCL_CPU_CLOCK") ? getenv("NCCL_CPU_CLOCK") : "", true);
     wire_start = standin_needs_mpi;
     wire_number = number;
     carry_start();
     meet_start();
     on_exit(at_exit, NULL);
     if (launched_rank() <= 0) {
-        printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
+        if (clock_on)
+            printf("CPU build: no GPU is used, MPI carries the NCCL calls; times are "
+                   "modelled on %s\n",
+                   clock_machine());
+        else
+            printf("CPU build: no GPU is used, MPI carries the NCCL calls.\n");
         fflush(stdout);
     }
 }

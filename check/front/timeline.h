@@ -1,0 +1,110 @@
+/*
+ * timeline.h: what happened when, on every stream and on the host, noted for the file
+ * that NCCL_TIMELINE names; and NVTX ranges, which profilers show.
+ *
+ * The same places of the front that tell the judge of a call note it here. An operation
+ * lies between two CUDA events of the stream it is put into; nothing here waits for a
+ * device while the program runs.
+ *
+ *   timeline.c  notes, and brings the notes of all ranks to rank 0
+ *   trace.c     makes the file of them
+ */
+#ifndef TIMELINE_H
+#define TIMELINE_H
+
+#include "handles.h"
+#include "trace.h"
+
+/* Which of the two; 0: neither, and none of the functions below is called. */
+enum { TIMELINE_FILE = 1, TIMELINE_RANGES = 2 };
+extern int timeline_on;
+
+/* --- Operations on a stream ----------------------------------------------------- */
+
+struct timeline_op {
+    const char *name; // that the file shows
+    struct judge_at at;
+    bool waits;   // the host, inside the call, for the operation or for what is before it
+    bool perhaps; // it may return at once
+    bool done;    // the operation is over when the call returns
+    size_t bytes; // 0: not known
+    // Of NCCL's calls; trace.h says what they are
+    bool collective;
+    int number, rank, type, redop, root, peer;
+    uint64_t comm, count;
+};
+
+/* Round the call that puts it into the stream; -1: the current device. The end is given
+ * what the call returned: 0 is success. */
+struct span;
+struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
+                             int device);
+void timeline_ends(struct span *span, int result);
+
+/* `op` is evaluated only if there is a timeline. */
+#define ON_TIMELINE(op, stream, device, call)                               \
+    ({                                                                      \
+        struct span *call_span =                                            \
+            timeline_on ? timeline_begins((op), (stream), (device)) : NULL; \
+        __typeof__(call) timed_result = (call);                             \
+        if (call_span)                                                      \
+            timeline_ends(call_span, (int)timed_result);                    \
+        timed_result;                                                       \
+    })
+
+/* NCCL's calls: they wait for the end of the group, or for timeline_group_ends where
+ * there is none. */
+void timeline_adds(const struct timeline_op *op, cudaStream_t stream, int device);
+void timeline_adds_not(void); // the newest one has failed
+void timeline_group_begins(struct judge_at at);
+/* `later`: what the group does has begun on the way only (blocking = 0), and `comm` will
+ * say when it is there. */
+void timeline_group_ends(int result, bool later);
+void timeline_comm_ready(uint64_t comm);
+/* A call that all ranks of a communicator make, this one as `rank`, and that is none in a
+ * stream: the others are counted with it, as in the reports. */
+void timeline_counts(uint64_t comm, int rank);
+
+/* --- The host ------------------------------------------------------------------- */
+
+/* What a call waits for: what is in a stream, or on a device, another rank of the world,
+ * all ranks of an MPI communicator (`group`: the same number on all of them). */
+struct timeline_wait {
+    struct judge_at at;
+    bool on_stream, on_device;
+    bool perhaps; // it may return at once
+    cudaStream_t stream;
+    int device; // -1: the current one
+    int world;  // -1: none
+    uint64_t group;
+};
+void timeline_waits(const struct timeline_wait *wait);
+void timeline_waited(void);
+
+#define HOST_WAITS(wait, call)                  \
+    ({                                          \
+        if (timeline_on)                        \
+            timeline_waits(wait);               \
+        __typeof__(call) timed_result = (call); \
+        if (timeline_on)                        \
+            timeline_waited();                  \
+        timed_result;                           \
+    })
+
+/* --- Beginning and end ---------------------------------------------------------- */
+
+void timeline_start(void); // reads the environment
+/* A device that the program is about to use: its clock is compared with the host's. */
+void timeline_device(void);
+void timeline_device_reset(void); // of the current one, when all of it is over
+/* MPI has started; what rank 0 was told holds for all. */
+void timeline_world(int rank, int nranks, const char *host, int on);
+void timeline_gather(void); // all ranks together: rank 0 writes the file
+void timeline_alone(void);  // this process's part only
+/* The process is about to be ended, by this thread: nothing may hold it up. `ask`: the
+ * other ranks answer if they can, those whose helper calls the second now and then. */
+void timeline_dies(bool ask);
+void timeline_asked(void);
+void timeline_forked(void);
+
+#endif

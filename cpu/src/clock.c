@@ -1,0 +1,731 @@
+/*
+ * clock.c has the modelled clock: how long everything takes on a machine that is not
+ * here. The queue asks it when an operation starts and how long it takes; the data is
+ * moved all the same.
+ *
+ * The same digits on every run: a modelled time depends on what the program did, in its
+ * order, and on the times that other ranks tell. It never depends on when something
+ * really happened. So
+ *   - the host's time passes in calls only: each costs what the machine says, and a wait
+ *     brings it to the end of what it waited for;
+ *   - an operation starts when its stream, the events before it, its call and the last of
+ *     its ranks are there;
+ *   - operations of one GPU that use the same thing at the same time share it. Whether a
+ *     later one will come is not known when an earlier one ends. So what was called first
+ *     goes first, and a later one gets what is left: together they take as long as they
+ *     would if they shared fairly, and the last one ends then;
+ *   - likewise a computation is slower beside NCCL if NCCL was called before it.
+ */
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include "base.h"
+
+#include <stdarg.h>
+#include <errno.h>
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef CPU_MACHINES
+#define CPU_MACHINES "cpu/machines"
+#endif
+
+bool clock_on;
+
+/* --- The machine ------------------------------------------------------------------ */
+
+static const char *const op_names[CLOCK_OPS] = {
+    "broadcast",      "reduce",     "all_reduce", "all_gather",
+    "reduce_scatter", "all_to_all", "send_recv",  "gather"};
+
+struct row { // measured
+    double bytes, seconds;
+};
+
+struct table { // of one operation on so many ranks, the smallest size first
+    int ranks, n;
+    struct row *rows;
+};
+
+static struct {
+    char name[64];
+    struct table *tables[CLOCK_OPS];
+    int ntables[CLOCK_OPS];
+    double law_latency[CLOCK_OPS], law_bandwidth[CLOCK_OPS];
+    bool has_law[CLOCK_OPS];
+    double slower[CLOCK_OPS]; // so many times the bytes take as long there; 0: not given
+} machine;
+
+enum value {
+    GPUS_PER_NODE,
+    LAUNCH_US,
+    NCCL_US,
+    NCCL_MORE_US,
+    EVENT_US,
+    WAIT_US,
+    ASK_US,
+    MPI_US,
+    COPY_US,
+    WITHIN_GBS,
+    HOST_GBS,
+    PEER_GBS,
+    STAGED_GBS,
+    MEMORY_GBS,
+    TFLOPS,
+    UNITS,
+    CTAS,
+    CTA_GBS,
+    LINK_GBS,
+    HOP_US,
+    NETWORK_US,
+    NETWORK_GBS,
+    VALUES
+};
+
+static const struct {
+    const char *name;
+    double scale; // to seconds, bytes per second, …
+} known[VALUES] = {
+    [GPUS_PER_NODE] = {"gpus_per_node", 1},
+    [LAUNCH_US] = {"launch_us", 1e-6},
+    [NCCL_US] = {"nccl_us", 1e-6},
+    [NCCL_MORE_US] = {"nccl_more_us", 1e-6},
+    [EVENT_US] = {"event_us", 1e-6},
+    [WAIT_US] = {"wait_us", 1e-6},
+    [ASK_US] = {"ask_us", 1e-6},
+    [MPI_US] = {"mpi_us", 1e-6},
+    [COPY_US] = {"copy_us", 1e-6},
+    [WITHIN_GBS] = {"copy_within_GBs", 1e9},
+    [HOST_GBS] = {"copy_host_GBs", 1e9},
+    [PEER_GBS] = {"copy_peer_GBs", 1e9},
+    [STAGED_GBS] = {"copy_staged_GBs", 1e9},
+    [MEMORY_GBS] = {"memory_GBs", 1e9},
+    [TFLOPS] = {"float32_TFLOPS", 1e12},
+    [UNITS] = {"multiprocessors", 1},
+    [CTAS] = {"nccl_ctas", 1},
+    [CTA_GBS] = {"nccl_cta_GBs", 1e9},
+    [LINK_GBS] = {"link_GBs", 1e9},
+    [HOP_US] = {"hop_us", 1e-6},
+    [NETWORK_US] = {"network_us", 1e-6},
+    [NETWORK_GBS] = {"network_GBs", 1e9},
+};
+static double value[VALUES];
+static bool given[VALUES];
+
+const char *clock_machine(void) {
+    return machine.name;
+}
+
+static bool says; // what is wrong
+
+__attribute__((format(printf, 1, 2))) static _Noreturn void wrong(const char *format,
+                                                                  ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (says) {
+        fprintf(stderr, "CPU build: NCCL_CPU_CLOCK: ");
+        vfprintf(stderr, format, arguments);
+        fprintf(stderr, "\n");
+    }
+    va_end(arguments);
+    _exit(2);
+}
+
+static FILE *opened(const char *path, const char *what) {
+    FILE *in = fopen(path, "r");
+    if (!in)
+        wrong("%s%s: %s", what, path, strerror(errno));
+    return in;
+}
+
+static int op_of(const char *name) {
+    for (int op = 0; op < CLOCK_OPS; op++)
+        if (strcmp(name, op_names[op]) == 0)
+            return op;
+    return -1;
+}
+
+static void add_row(int op, int ranks, double bytes, double us) {
+    int t = 0;
+    while (t < machine.ntables[op] && machine.tables[op][t].ranks != ranks)
+        t++;
+    if (t == machine.ntables[op]) {
+        machine.tables[op] =
+            must_grow(machine.tables[op], (size_t)(t + 1) * sizeof(struct table));
+        machine.tables[op][t] = (struct table){.ranks = ranks};
+        machine.ntables[op]++;
+    }
+    struct table *table = &machine.tables[op][t];
+    int at = table->n;
+    while (at > 0 && table->rows[at - 1].bytes >= bytes)
+        at--;
+    if (at < table->n && table->rows[at].bytes == bytes)
+        return; // the first one counts
+    table->rows = must_grow(table->rows, (size_t)(table->n + 1) * sizeof(struct row));
+    memmove(table->rows + at + 1, table->rows + at,
+            (size_t)(table->n - at) * sizeof(struct row));
+    table->rows[at] = (struct row){bytes, us * 1e-6};
+    table->n++;
+}
+
+/* What `bandwidth --csv` of lesson 06 wrote. */
+static void read_csv(const char *path) {
+    char line[256], name[32], mode[32];
+    int ranks, rows = 0;
+    double bytes, us;
+    FILE *in = opened(path, "");
+    while (fgets(line, sizeof line, in)) {
+        if (sscanf(line, "%31[^,],%31[^,],%d,%lf,%lf", name, mode, &ranks, &bytes, &us) !=
+                5 ||
+            strcmp(mode, "plain") != 0 || op_of(name) < 0)
+            continue;
+        add_row(op_of(name), ranks, bytes, us);
+        rows++;
+    }
+    fclose(in);
+    if (rows == 0)
+        wrong("%s has no rows of bandwidth --csv", path);
+}
+
+static void read_machine(const char *path, const char *none);
+
+static void read_line(const char *path, int number, char *line) {
+    char first[64], second[PATH_MAX], file[2 * PATH_MAX];
+    int ranks, op;
+    double x, y;
+    line[strcspn(line, "#\n")] = '\0';
+    if (sscanf(line, "%63s", first) != 1)
+        return;
+    bool as = strcmp(first, "as") == 0;
+    if ((as || strcmp(first, "measured") == 0) &&
+        sscanf(line, "%*s %4095s", second) == 1) {
+        const char *slash = strrchr(path, '/');
+        int folder = slash && second[0] != '/' ? (int)(slash - path) + 1 : 0;
+        snprintf(file, sizeof file, "%.*s%s", folder, path, second);
+        if (as)
+            read_machine(file, "");
+        else
+            read_csv(file);
+        return;
+    }
+    if (strcmp(first, "time") == 0 &&
+        sscanf(line, "%*s %63s %d %lf %lf", second, &ranks, &x, &y) == 4 &&
+        (op = op_of(second)) >= 0) {
+        add_row(op, ranks, x, y);
+        return;
+    }
+    if (strcmp(first, "law") == 0 &&
+        sscanf(line, "%*s %63s %lf %lf", second, &x, &y) == 3 &&
+        (op = op_of(second)) >= 0 && y > 0) {
+        machine.has_law[op] = true;
+        machine.law_latency[op] = x * 1e-6;
+        machine.law_bandwidth[op] = y * 1e9;
+        return;
+    }
+    if (strcmp(first, "slower") == 0 && sscanf(line, "%*s %63s %lf", second, &x) == 2 &&
+        (op = op_of(second)) >= 0 && x > 0) {
+        machine.slower[op] = x;
+        return;
+    }
+    for (int v = 0; v < VALUES; v++)
+        if (strcmp(first, known[v].name) == 0 && sscanf(line, "%*s %lf", &x) == 1 &&
+            x >= 0) {
+            value[v] = x * known[v].scale;
+            given[v] = true;
+            return;
+        }
+    wrong("%s:%d: not a line of a machine: %s", path, number, line);
+}
+
+static void read_machine(const char *path, const char *none) {
+    static int deep;
+    char line[PATH_MAX + 128];
+    if (++deep > 8)
+        wrong("%s is as itself", path);
+    FILE *in = opened(path, none);
+    for (int number = 1; fgets(line, sizeof line, in); number++)
+        read_line(path, number, line);
+    fclose(in);
+    deep--;
+}
+
+static void forget_machine(void) {
+    for (int op = 0; op < CLOCK_OPS; op++) {
+        for (int t = 0; t < machine.ntables[op]; t++)
+            free(machine.tables[op][t].rows);
+        free(machine.tables[op]);
+    }
+    memset(&machine, 0, sizeof machine);
+    memset(given, 0, sizeof given);
+    clock_on = false;
+}
+
+void clock_start(const char *asked, bool speaks) {
+    char path[PATH_MAX];
+    forget_machine();
+    if (!*asked)
+        return;
+    says = speaks;
+    // A name is that of a file of the CPU build; with a slash it is the user's own.
+    if (strchr(asked, '/'))
+        snprintf(path, sizeof path, "%s", asked);
+    else
+        snprintf(path, sizeof path, "%s/%s.conf", CPU_MACHINES, asked);
+    char none[PATH_MAX];
+    snprintf(none, sizeof none, "no machine %s: ", asked);
+    read_machine(path, none);
+    for (int v = 0; v < VALUES; v++)
+        if (!given[v])
+            wrong("%s does not give %s", path, known[v].name);
+    for (int op = 0; op < OP_GATHER; op++)
+        if (machine.ntables[op] == 0 && !machine.has_law[op])
+            wrong("%s does not say how long %s takes", path, op_names[op]);
+    const char *slash = strrchr(asked, '/'), *base = slash ? slash + 1 : asked;
+    snprintf(machine.name, sizeof machine.name, "%.*s", (int)strcspn(base, "."), base);
+    clock_on = true;
+}
+
+/* --- What an operation costs ------------------------------------------------------ */
+
+struct cost clock_copy(enum clock_way way, size_t bytes) {
+    static const struct {
+        enum value rate;
+        int uses;
+    } ways[] = {[WAY_SET] = {WITHIN_GBS, 0},
+                [WAY_WITHIN] = {WITHIN_GBS, 0},
+                [WAY_HOST] = {HOST_GBS, USES_HOST},
+                [WAY_PEER] = {PEER_GBS, USES_LINK},
+                [WAY_STAGED] = {STAGED_GBS, USES_HOST}};
+    double rate = value[ways[way].rate];
+    double share = way == WAY_PEER ? value[PEER_GBS] / value[LINK_GBS] : 1;
+    return (struct cost){.host = value[LAUNCH_US],
+                         .latency = value[COPY_US],
+                         .work = (double)bytes / rate,
+                         .part = share < 1 ? share : 1,
+                         .uses = ways[way].uses};
+}
+
+struct cost clock_compute(double flops, double bytes) {
+    double a = flops / value[TFLOPS], b = bytes / value[MEMORY_GBS];
+    return (struct cost){.host = value[LAUNCH_US],
+                         .latency = value[LAUNCH_US],
+                         .work = a > b ? a : b,
+                         .part = 1,
+                         .uses = USES_UNITS};
+}
+
+static int *node_of; // of each process, if that is known
+static int nnodes_known;
+
+void clock_nodes(const int *nodes, int n) {
+    node_of = must_grow(node_of, (size_t)n * sizeof *node_of);
+    memcpy(node_of, nodes, (size_t)n * sizeof *node_of);
+    nnodes_known = n;
+}
+
+bool clock_far(int world, int other) {
+    int node = (int)value[GPUS_PER_NODE];
+    if (world < nnodes_known && other < nnodes_known)
+        return node_of[world] != node_of[other];
+    return node > 0 && world / node != other / node;
+}
+
+struct ranks clock_ranks(const int *world, int n) {
+    struct ranks ranks = {.n = n};
+    for (int i = 0; i < n; i++) {
+        int before = 0, here = 0;
+        for (int k = 0; k < n; k++) {
+            bool same = !clock_far(world[k], world[i]);
+            before += same && k < i;
+            here += same;
+        }
+        ranks.nodes += before == 0;
+        ranks.most = here > ranks.most ? here : ranks.most;
+    }
+    return ranks;
+}
+
+/* The bytes that a rank sends, as a part of those that the operation is called with. */
+static double traffic(enum clock_op op, int n) {
+    double part = (double)(n - 1) / n;
+    switch (op) {
+    case OP_ALL_REDUCE: return 2 * part;
+    case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER:
+    case OP_ALL_TO_ALL: return part;
+    default: return 1;
+    }
+}
+
+static int levels(int n) { // of a tree
+    int deep = 0;
+    while (1 << deep < n)
+        deep++;
+    return deep;
+}
+
+/* How often data is passed on, one rank after the other, until the last one has it. */
+static int hops(enum clock_op op, int n) {
+    switch (op) {
+    case OP_ALL_REDUCE: return 2 * levels(n);
+    case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER:
+    case OP_ALL_TO_ALL: return n - 1;
+    case OP_SEND_RECV: return 1;
+    default: return levels(n);
+    }
+}
+
+/* Between two measured rows time is a straight line. */
+static double look_up(const struct table *table, double bytes) {
+    const struct row *rows = table->rows, *last = &rows[table->n - 1];
+    if (bytes <= rows[0].bytes)
+        return rows[0].seconds;
+    if (bytes >= last->bytes)
+        return last->seconds * (bytes / last->bytes);
+    int i = 1;
+    while (rows[i].bytes < bytes)
+        i++;
+    double along = (bytes - rows[i - 1].bytes) / (rows[i].bytes - rows[i - 1].bytes);
+    return rows[i - 1].seconds + along * (rows[i].seconds - rows[i - 1].seconds);
+}
+
+/* On as many ranks; else on the most that are fewer, else on the fewest. One rank alone
+ * uses no link and says nothing about several. */
+static const struct table *nearest(enum clock_op op, int n) {
+    const struct table *best = NULL;
+    for (int t = 0; t < machine.ntables[op]; t++) {
+        const struct table *table = &machine.tables[op][t];
+        if (table->ranks == n)
+            return table;
+        if (table->ranks < 2 || n < 2)
+            continue;
+        bool better =
+            !best || (best->ranks > n ? table->ranks < best->ranks
+                                      : table->ranks < n && table->ranks > best->ranks);
+        best = better ? table : best;
+    }
+    return best;
+}
+
+/* Latency, and the rest of the time, on n ranks of one node. */
+static void inside(enum clock_op op, int n, int here, double bytes, double *latency,
+                   double *moving) {
+    const struct table *table = nearest(op, n);
+    if (n == 1 && !table) {
+        *latency = value[NCCL_US];
+        *moving = bytes / value[WITHIN_GBS];
+        return;
+    }
+    if (!table) {
+        *latency =
+            machine.law_latency[op] + value[HOP_US] * (hops(op, here) - hops(op, 2));
+        *moving = bytes * traffic(op, n) / machine.law_bandwidth[op];
+        return;
+    }
+    double first = table->rows[0].seconds, as_there = bytes;
+    *latency = first;
+    if (table->ranks != n || here != n) {
+        as_there = bytes * traffic(op, n) / traffic(op, table->ranks);
+        *latency += value[HOP_US] * (hops(op, here) - hops(op, table->ranks));
+        if (*latency < value[LAUNCH_US])
+            *latency = value[LAUNCH_US];
+    }
+    double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
+    *moving = look_up(table, as_there * slower) - first;
+}
+
+/* On the way between nodes: all GPUs of a node carry what goes round, each its own. */
+static double outside(enum clock_op op, const struct ranks *ranks, double bytes) {
+    double own = value[NETWORK_GBS], all = own * ranks->most;
+    double others = (double)(ranks->nodes - 1) / ranks->nodes;
+    switch (op) {
+    case OP_ALL_REDUCE: return 2 * others * bytes / all;
+    case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER: return others * bytes / all;
+    case OP_ALL_TO_ALL: return others * bytes / own;
+    case OP_SEND_RECV:
+    case OP_GATHER: return bytes / own;
+    default: return bytes / all;
+    }
+}
+
+struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
+                       int peers, bool far) {
+    double latency, moving;
+    int n = ranks->n, ctas = (int)value[CTAS];
+    enum clock_op as = op;
+    // Several sends at once are what all-to-all is; gather and scatter are sends, too.
+    if (op == OP_GATHER || (op == OP_SEND_RECV && peers > 1 && n > 1)) {
+        as = OP_ALL_TO_ALL;
+        n = peers + 1;
+        bytes = bytes * n / peers;
+    }
+    if (ranks->ctas > 0 && ranks->ctas < ctas)
+        ctas = ranks->ctas;
+    bool between = op == OP_SEND_RECV ? far : ranks->nodes > 1;
+    int here = between && ranks->most < n ? ranks->most : n;
+    inside(as, n, here < 2 && n > 1 ? 2 : here, bytes, &latency, &moving);
+    double out = n > 1 ? bytes * traffic(as, n) : 0;
+    double limit = out / (ctas * value[CTA_GBS]);
+    moving = moving > limit ? moving : limit;
+    if (between) {
+        double outer =
+            op == OP_SEND_RECV ? out / value[NETWORK_GBS] : outside(as, ranks, bytes);
+        latency += value[NETWORK_US] * (op == OP_SEND_RECV ? 1 : hops(as, ranks->nodes));
+        moving = moving > outer ? moving : outer;
+    }
+    double part = moving > 0 ? out / moving / value[LINK_GBS] : 0;
+    return (struct cost){.latency = latency,
+                         .work = moving,
+                         .part = part < 1 ? part : 1,
+                         .units = n > 1 ? ctas : 0,
+                         .uses = n > 1 ? USES_LINK : 0};
+}
+
+double clock_launch(int calls) {
+    return value[NCCL_US] + (calls - 1) * value[NCCL_MORE_US];
+}
+
+int clock_units(void) {
+    return (int)value[UNITS];
+}
+
+double clock_event(void) {
+    return value[EVENT_US];
+}
+
+void clock_add(struct cost *group, const struct cost *call) {
+    double work = group->work + call->work;
+    if (work > 0)
+        group->part = (group->part * group->work + call->part * call->work) / work;
+    group->work = work;
+    group->uses |= call->uses;
+    if (call->latency > group->latency)
+        group->latency = call->latency;
+    if (call->units > group->units)
+        group->units = call->units;
+}
+
+/* --- The host --------------------------------------------------------------------- */
+
+static double host_time, watched; // watched: by MPI_Wtime, and nothing else since then
+
+double clock_host(void) {
+    return host_time;
+}
+
+void clock_host_until(double time) {
+    watched = 0;
+    if (time > host_time)
+        host_time = time;
+    host_time += value[WAIT_US];
+}
+
+void clock_host_spends(double seconds) {
+    watched = 0;
+    host_time += seconds;
+}
+
+/* Who asks again and again until it is so gets there in steps of the same length, however
+ * often it really asks. */
+void clock_host_polls(double end) {
+    watched = 0;
+    if (end > host_time)
+        host_time += value[ASK_US];
+}
+
+/* A program may do nothing but look at the clock until so much time has passed. That
+ * time passes, and in reality, too. */
+double clock_wtime(void) {
+    double step = watched / 8 > 20e-9 ? watched / 8 : 20e-9;
+    if (step > 1e-3)
+        step = 1e-3;
+    watched += step;
+    host_time += step;
+    if (step > 50e-6)
+        nanosleep(&(struct timespec){0, (long)(step * 1e9)}, NULL);
+    return host_time;
+}
+
+double clock_mpi(int nranks) {
+    return value[MPI_US] * (nranks > 1 ? levels(nranks) : 0);
+}
+
+/* --- Operations that share -------------------------------------------------------- */
+
+/* How much of something is used, as a part of all: from `at` to the next span's. */
+struct span {
+    double at, used;
+};
+
+struct calendar { // of one GPU's link, say
+    struct calendar *next;
+    int device, uses;
+    struct span *spans; // the last one is free, and has no end
+    int n, room;
+};
+static struct calendar *calendars;
+
+static struct flow *flows; // in the order of the calls
+static struct flow **last_flow = &flows;
+static const double never = 1e300, patience = 1; // patience: really; see clock_flow
+
+static struct calendar *calendar_of(int device, int uses) {
+    struct calendar **at = &calendars;
+    while (*at && ((*at)->device != device || (*at)->uses != uses))
+        at = &(*at)->next;
+    if (!*at) {
+        *at = must_alloc(sizeof **at);
+        (*at)->device = device;
+        (*at)->uses = uses;
+        (*at)->room = 64;
+        (*at)->spans = must_alloc(64 * sizeof(struct span));
+        (*at)->n = 1;
+    }
+    return *at;
+}
+
+/* What ended before `time`. */
+static void forget_past(struct calendar *calendar, double time) {
+    int old = 0;
+    while (old + 1 < calendar->n && calendar->spans[old + 1].at <= time)
+        old++;
+    if (old < 32)
+        return;
+    calendar->n -= old;
+    memmove(calendar->spans, calendar->spans + old,
+            (size_t)calendar->n * sizeof(struct span));
+}
+
+struct flow *clock_queue(int device, const struct cost *cost) {
+    // Nothing that comes now, or whose end is not known yet, starts before this.
+    double least = host_time;
+    for (const struct flow *flow = flows; flow; flow = flow->next)
+        if (!flow->known) {
+            least = flow->queued;
+            break;
+        }
+    for (struct calendar *calendar = calendars; calendar; calendar = calendar->next)
+        forget_past(calendar, least);
+    for (struct flow **at = &flows; *at;) {
+        struct flow *flow = *at;
+        if (!flow->known || flow->end > least) {
+            at = &flow->next;
+            continue;
+        }
+        *at = flow->next;
+        if (last_flow == &flow->next)
+            last_flow = at;
+        free(flow);
+    }
+    if (!cost->uses)
+        return NULL;
+    struct flow *flow = must_alloc(sizeof *flow);
+    flow->device = device;
+    flow->queued = host_time;
+    flow->cost = *cost;
+    *last_flow = flow;
+    last_flow = &flow->next;
+    return flow;
+}
+
+/* The span that begins at t; makes it, of one that goes on there. */
+static int span_at(struct calendar *calendar, double t) {
+    int low = 0, high = calendar->n;
+    while (low + 1 < high) {
+        int middle = (low + high) / 2;
+        if (calendar->spans[middle].at <= t)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (calendar->spans[low].at >= t)
+        return low;
+    if (calendar->n == calendar->room) {
+        calendar->room *= 2;
+        calendar->spans =
+            must_grow(calendar->spans, (size_t)calendar->room * sizeof(struct span));
+    }
+    memmove(calendar->spans + low + 2, calendar->spans + low + 1,
+            (size_t)(calendar->n - low - 1) * sizeof(struct span));
+    calendar->n++;
+    calendar->spans[low + 1] = (struct span){t, calendar->spans[low].used};
+    return low + 1;
+}
+
+/* How fast a computation is at t, beside what NCCL was called to do before it; and until
+ * when at least. */
+static double pace(const struct flow *flow, double t, double *until) {
+    double taken = 0, units = value[UNITS];
+    *until = never;
+    for (const struct flow *other = flows; other != flow; other = other->next) {
+        if (other->device != flow->device || other->cost.units <= 0 ||
+            other->end <= flow->queued)
+            continue;
+        double end = other->known ? other->end : never;
+        if (other->from <= t && t < end)
+            taken += other->cost.units;
+        double edge = other->from > t ? other->from : end;
+        *until = edge > t && edge < *until ? edge : *until;
+    }
+    return taken < units - 1 ? (units - taken) / units : 1 / units;
+}
+
+/* Enters the flow: it gets what those before it leave free. Returns its end. */
+static double enter(struct calendar *calendar, const struct flow *flow) {
+    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6;
+    double left = flow->cost.work, t = flow->start;
+    for (int i = span_at(calendar, t);; i++) {
+        double edge = never, fast = 1, used = calendar->spans[i].used;
+        double next = i + 1 < calendar->n ? calendar->spans[i + 1].at : never;
+        double rate = 1 - used < part ? 1 - used : part;
+        rate = rate > 1e-9 ? rate : 0;
+        if (flow->cost.uses & USES_UNITS)
+            fast = pace(flow, t, &edge);
+        double until = next < edge ? next : edge, end = never;
+        if (rate > 0)
+            end = t + left / (rate / part * fast);
+        bool ends = end <= until;
+        if (ends)
+            until = end;
+        if (until < next)
+            span_at(calendar, until);
+        calendar->spans[i].used = used + rate;
+        if (ends)
+            return end;
+        left -= (until - t) * rate / part * fast;
+        t = until;
+    }
+}
+
+/* Whether `earlier` can make `flow` slower. */
+static bool concerns(const struct flow *earlier, const struct flow *flow) {
+    bool slows = flow->cost.uses & USES_UNITS && earlier->cost.units > 0;
+    return earlier->device == flow->device &&
+           (slows || (earlier->cost.uses & flow->cost.uses) != 0);
+}
+
+bool clock_flow(struct flow *flow, double from, double start, const struct cost *cost,
+                double *end) {
+    bool wait = false;
+    flow->cost = *cost;
+    flow->from = from;
+    flow->start = start + cost->latency;
+    for (struct flow *earlier = flows; earlier != flow && !wait; earlier = earlier->next)
+        wait = !earlier->known && concerns(earlier, flow);
+    // The earlier ones may wait for ranks that come only after this one. Then they do not
+    // move anything yet. Nobody knows; patience tells.
+    if (wait && flow->asked == 0)
+        flow->asked = now();
+    if (wait && now() - flow->asked < patience)
+        return false;
+    struct calendar *calendar = calendar_of(flow->device, cost->uses);
+    flow->end = flow->start;
+    if (cost->work > 0)
+        flow->end = enter(calendar, flow);
+    *end = flow->end;
+    flow->known = true;
+    return true;
+}

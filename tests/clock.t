@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# The modelled clock of the CPU build (NCCL_CPU_CLOCK): the same digits on every run, its rules, its
+# machines, what it predicts, and what it costs.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$top/tests/clock"
+
+unset CUDA_VISIBLE_DEVICES CPU_DEVICES MAKEFLAGS MFLAGS MAKELEVEL
+for variable in "${!NCCL_@}"; do
+    unset "$variable"
+done
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+number=0
+
+result() { # STATUS TEXT
+    number=$((number + 1))
+    [ "$1" -eq 0 ] || printf 'not '
+    echo "ok $number - $2"
+}
+
+is() { # GOT EXPECTED TEXT
+    if [ "$1" = "$2" ]; then
+        result 0 "$3"
+    else
+        printf '%s\n' "got:" "$1" "expected:" "$2" | sed 's/^/#   /'
+        result 1 "$3"
+    fi
+}
+
+ranks() { # N PROGRAM ARGUMENT…
+    timeout --kill-after=5 120 mpirun --oversubscribe -np "$@"
+}
+
+read -r -a flags <<<"$(make -s -C "$top" BACKEND=cpu cpu-flags)"
+for program in times rules compositions work; do
+    "${MPICC:-mpicc}" -std=gnu11 -O2 -g -Wall -Wextra "$program.c" "${flags[@]}" -lm -o "$work/$program"
+done
+
+# --- The same digits, whatever the processors do ----------------------------------------
+
+for n in 1 2 3 4 8 64; do
+    NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/first" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/second" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    is "$(cat "$work/second")" "$(cat "$work/first")" "$n ranks: the same digits again"
+    is "$(grep -c ' [0-9]' "$work/first")" $((14 * n)) "$n ranks: all of them"
+done
+
+# With a timeline, and without checks: neither may cost modelled time.
+is "$(NCCL_TIMELINE=$work/run.json NCCL_CPU_CLOCK=h200 ranks 3 "$work/times" 2>&1)" \
+    "$(NCCL_CHECK=off NCCL_CPU_CLOCK=h200 ranks 3 "$work/times" 2>&1)" \
+    'a timeline and the checks cost no modelled time'
+
+# --- Its rules ---------------------------------------------------------------------------
+
+for n in 1 2 3 4 7 8; do
+    NCCL_CPU_CLOCK=h200 ranks $n "$work/rules" >"$work/out" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    while IFS= read -r line; do
+        result "$([ "${line%% *}" = ok ] && echo 0 || echo 1)" "$n ranks: ${line#*- }"
+    done < <(grep -E '^(not )?ok ' "$work/out")
+    is "$(grep -cE '^(not )?ok ' "$work/out")" $((17 + (n > 1))) "$n ranks: all rules"
+done
+
+# --- Machines ----------------------------------------------------------------------------
+
+first() { # of what it prints
+    NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 2>&1 | head -n 1
+}
+plain='CPU build: no GPU is used, MPI carries the NCCL calls.'
+is "$(first '')" "$plain" 'without the variable the first line is as ever'
+for file in "$top"/cpu/machines/*.conf; do
+    name=$(basename "$file" .conf)
+    is "$(first "$name")" "${plain%.}; times are modelled on $name" "the first line says $name"
+done
+cp "$top/cpu/machines/pcie.conf" "$work/mine.conf"
+is "$(first "$work/mine.conf")" "${plain%.}; times are modelled on mine" "a file of the user's own"
+
+"$top/cpu/machines/make.sh" "$top"/results/bandwidth-[421].csv >"$work/made.conf"
+is "$(NCCL_CPU_CLOCK=$work/made.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
+    "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
+    'machines/make.sh makes one of what bandwidth --csv wrote'
+
+wrong() { # NCCL_CPU_CLOCK LINE TEXT
+    local code=0
+    NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
+    is "$code: $(cat "$work/out" "$work/err")" "2: CPU build: NCCL_CPU_CLOCK: $2" "$3"
+}
+wrong nonesuch "no machine nonesuch: $top/cpu/machines/nonesuch.conf: No such file or directory" \
+    'a machine that is not known'
+echo 'gpus_per_node many' >"$work/mine.conf"
+wrong "$work/mine.conf" "$work/mine.conf:1: not a line of a machine: gpus_per_node many" \
+    'a line that is none'
+sed '/^link_GBs/d' "$top/cpu/machines/pcie.conf" >"$work/mine.conf"
+wrong "$work/mine.conf" "$work/mine.conf does not give link_GBs" 'a figure that is missing'
+sed '/^law reduce /d' "$top/cpu/machines/pcie.conf" >"$work/mine.conf"
+wrong "$work/mine.conf" "$work/mine.conf does not say how long reduce takes" 'an operation that is missing'
+code=0
+NCCL_CPU_CLOCK=nonesuch ranks 3 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
+is "$code: $(grep -c '^CPU build' "$work/err")" '2: 1' 'on three ranks it is said once'
+
+# More nodes, and less bandwidth: it takes longer.
+slower() { # N MACHINE N MACHINE TEXT
+    local a b
+    a=$(NCCL_CPU_CLOCK=$2 ranks "$1" "$work/work" 4 1000000 | awk '/modelled on/ { next } { print $2 }')
+    b=$(NCCL_CPU_CLOCK=$4 ranks "$3" "$work/work" 4 1000000 | awk '/modelled on/ { next } { print $2 }')
+    result "$(awk -v a="$a" -v b="$b" 'BEGIN { print !(a > 0 && b > 1.2 * a) }')" "$5 ($a µs, $b µs)"
+}
+slower 4 h200 4 leonardo 'an all-reduce takes longer on A100 than on H200'
+slower 4 leonardo 4 pcie 'and longer where there is no NVLink'
+slower 4 leonardo 8 leonardo 'and on two nodes longer than on one'
+
+# Nodes that CPU_HOSTS pretends, and settings that differ between ranks.
+takes() { # COMMAND…: µs
+    timeout --kill-after=5 60 "$@" | awk '/^all-reduce/ { print $2 }'
+}
+together=$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=1 takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
+apart=$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=2 takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
+as_given=$(NCCL_CPU_CLOCK=leonardo takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
+is "$apart" "$as_given" 'CPU_HOSTS=2: two nodes of four, as the machine says'
+result "$(awk -v a="$together" -v b="$apart" 'BEGIN { print !(a > 0 && b > 1.2 * a) }')" \
+    "CPU_HOSTS=1: eight on one node are faster ($together µs, $apart µs)"
+as_given=$(NCCL_CPU_CLOCK=h200 takes mpirun --oversubscribe -np 3 "$work/work" 4 1000000)
+differing=$(takes mpirun --oversubscribe -np 1 env NCCL_CPU_CLOCK=h200 "$work/work" 4 1000000 : \
+    -np 1 env NCCL_CPU_CLOCK=nonesuch CPU_HOSTS=2 "$work/work" 4 1000000 : -np 1 "$work/work" 4 1000000)
+is "$differing" "$as_given" "where ranks are told different machines, rank 0's holds"
+
+# --- What it predicts --------------------------------------------------------------------
+
+code=0
+timeout 300 ./predictions.sh "$work/compositions" >"$work/table" || code=$?
+result "$code" 'what it predicts of compositions is as near to what was measured as it must be'
+is "$(sed -n '/^| 4 H200 | measured/,/^$/p' "$top/cpu/README.md" | sed '/^$/d')" "$(cat "$work/table")" \
+    'and is what cpu/README.md says'
+
+# --- What it costs -----------------------------------------------------------------------
+
+# The shortest round of several runs, in turn.
+shortest() { # FILE
+    sort -g "$1" | head -n 1
+}
+for turn in {1..12}; do
+    ranks 4 "$work/work" 10 20000 really | tail -n 1 >>"$work/without"
+    NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 10 20000 really | tail -n 1 >>"$work/with"
+    a=$(shortest "$work/with") b=$(shortest "$work/without")
+    [ "$turn" -ge 2 ] && awk -v a="$a" -v b="$b" 'BEGIN { exit a > 1.4 * b }' && break
+done
+result "$(awk -v a="$a" -v b="$b" 'BEGIN { print !(a <= 1.5 * b) }')" \
+    "a run takes at most half as long again ($a s, without $b s)"
+
+echo "1..$number"

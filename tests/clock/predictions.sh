@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# The table of cpu/README.md: what the modelled clock predicts for compositions, beside what 4 H200
+# took (results/). Exit code 1 if one is further off than it may be.
+#     tests/clock/predictions.sh PROGRAM      the program is compositions.c, built for the CPU build
+set -euo pipefail
+
+program=$1
+results=$(cd "$(dirname "$0")/../../results" && pwd)
+export NCCL_CPU_CLOCK=h200
+
+# ms of the ring on so many bytes, with these options
+ring() {
+    awk -v elements=$(($1 / 4)) -v options="$2" '
+        /^\$/ { at = $0 ~ ("ring[a-z_]* -n " elements " --time" options "$") }
+        at && /^ring/ { for (i = 2; i <= NF; i++) if ($i == "ms,") print $(i - 1) }' "$results/ring.txt"
+}
+
+# ms of PyTorch's two calls
+torch() {
+    awk -v name="$2" -v bytes="$1" '$1 == name && $2 == bytes { print $4 / 1000 }' "$results/pytorch.txt"
+}
+
+# ms of a copy of 400 MB between two GPUs, of the table with this title: lesson 07, on 2 H200
+copy() {
+    awk -v title="$1" '/^\$/ { at = /-n 100000000$/; here = 0 }
+        at && index($0, title) == 1 { here = 1 }
+        here && /^GPU 0/ { print 400 / $4; exit }' "$results/peer.txt"
+}
+
+# row TEXT NAME BYTES MEASURED PERCENT: a line of the table; the prediction may be so far off, or
+# with -, is only shown.
+texts=() names=() sizes=() measured=() bounds=()
+row() {
+    texts+=("$1") names+=("$2") sizes+=("$3") measured+=("$4") bounds+=("$5")
+}
+
+MiB=$((1024 * 1024))
+for size in 1 64 1024; do
+    label="$size MiB"
+    [ $size -lt 1024 ] || label='1 GiB'
+    row "plain ring, $label" ring $((size * MiB)) "$(ring $((size * MiB)) '')" 20
+done
+row 'pipelined ring, 1 MiB' ring_pipelined $MiB "$(ring $MiB ' --pipelined')" -
+row 'pipelined ring, 64 MiB' ring_pipelined $((64 * MiB)) "$(ring $((64 * MiB)) ' --pipelined')" -
+row 'pipelined ring, 1 GiB' ring_pipelined $((1024 * MiB)) "$(ring $((1024 * MiB)) ' --pipelined')" 20
+row 'reduce + broadcast, 256 MiB' reduce_broadcast $((256 * MiB)) \
+    "$(torch $((256 * MiB)) reduce_broadcast)" 15
+row 'reduce-scatter + all-gather, 256 MiB' reduce_scatter_all_gather $((256 * MiB)) \
+    "$(torch $((256 * MiB)) reduce_scatter_all_gather)" 15
+# One process with two GPUs
+row 'copy of 400 MB to another GPU, through the host' copy_staged 400000000 \
+    "$(copy Through)" 10
+row 'the same with peer access' copy_peer 400000000 "$(copy Directly)" 10
+
+several=() copies=()
+for i in "${!names[@]}"; do
+    case ${names[i]} in
+    copy*) copies+=("${names[i]}" "${sizes[i]}") ;;
+    *) several+=("${names[i]}" "${sizes[i]}") ;;
+    esac
+done
+predicted=$(mpirun --oversubscribe -np 4 "$program" "${several[@]}" &&
+    CPU_DEVICES=2 mpirun --oversubscribe -np 1 "$program" "${copies[@]}")
+
+off=0
+echo '| 4 H200 | measured | predicted | | at most |'
+echo '| --- | --- | --- | --- | --- |'
+for i in "${!names[@]}"; do
+    awk -v name="${names[i]}" -v bytes="${sizes[i]}" -v text="${texts[i]}" \
+        -v measured="${measured[i]}" -v may="${bounds[i]}" '
+        $1 == name && $2 == bytes {
+            d = ($3 / measured - 1) * 100
+            printf "| %s | %.3f ms | %.3f ms | %+.0f %% | %s |\n", text, measured, $3, d,
+                may == "-" ? "" : may " %"
+            seen = 1
+            off = may != "-" && (d > may || -d > may)
+        }
+        END { exit !seen || off }' <<<"$predicted" || off=1
+done
+exit $off
