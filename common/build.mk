@@ -152,7 +152,9 @@ check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/cpu/i
     $(TOP)/common/build.mk
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
-check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
+check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
+    preadv preadv64 pwritev pwritev64 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
+    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 

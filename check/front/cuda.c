@@ -100,7 +100,8 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
     *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
-    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+    // (The system itself may use memory of some GPUs.)
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED || standin_host_blocks)
         guard_made(*pointer, bytes);
     if (timeline_on)
         timeline_device();
@@ -718,6 +719,7 @@ cudaError_t cudaDeviceReset(void) {
     }
     streams_reset(j, device);
     events_reset(j, device);
+    graphs_reset(j);
     front_out();
     return error;
 }

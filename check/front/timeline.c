@@ -32,7 +32,8 @@
 #define RANGE_ENDS() ((void)0)
 #endif
 
-// What the headers of CUDA 12.8 call so is a second version, which older libraries lack.
+// In the headers of CUDA 12.8 this is the name of a second version, which older libraries
+// lack.
 #ifdef cudaEventElapsedTime
 #undef cudaEventElapsedTime
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
@@ -369,8 +370,9 @@ static void read_begun(size_t t) {
 
 /* Those of a stream (a track's number), or of a device, or NONE, are known to be over. */
 static void read_tracks(int known_track, int known_device) {
-    if (pthread_mutex_trylock(&reading) != 0)
-        return;
+    if (ntracks == 0 || pthread_mutex_trylock(&reading) != 0)
+        return; // without a track there may be no CUDA
+    capture_aside(true);
     for (size_t t = 0;; t++) {
         pthread_mutex_lock(&lock);
         bool there = t < ntracks;
@@ -383,6 +385,7 @@ static void read_tracks(int known_track, int known_device) {
         if (known || !standin_host_blocks)
             read_track(t, !known);
     }
+    capture_aside(false);
     pthread_mutex_unlock(&reading);
 }
 
@@ -486,7 +489,7 @@ static void span_closes(struct span *span, int result) {
     bool there = result == 0 &&
                  OURS(BELOW(cudaEventRecord), span->end, span->stream) == cudaSuccess;
     // The stand-in does what is queued when it is asked.
-    if (there && span->done)
+    if (there && span->done && standin_host_blocks)
         ASK(BELOW(cudaEventQuery), span->end);
     int done = there && span->done ? span->track : NONE;
     pthread_mutex_lock(&lock);
@@ -539,6 +542,8 @@ static void host_ends(bool perhaps) {
         note->end = now;
         if (perhaps && now - note->start < short_time)
             note->name[0] = '\0';
+        if (!note->name[0] && (size_t)my_note == nentries - 1)
+            nentries--;
     }
     my_note = NONE;
     pthread_mutex_unlock(&lock);
@@ -731,12 +736,14 @@ static void read_all(double patience) {
     for (double until = real_time() + patience; !all && ntracks > 0; nap()) {
         if (pthread_mutex_trylock(&reading) == 0) {
             all = true;
+            capture_aside(true);
             for (size_t t = 0; t < ntracks; t++) {
                 read_track(t, true);
                 all &= !tracks[t].first;
             }
             for (size_t t = 0; t < ntracks && real_time() > until; t++)
                 read_begun(t);
+            capture_aside(false);
             pthread_mutex_unlock(&reading);
         }
         if (real_time() > until)
@@ -1097,12 +1104,12 @@ void timeline_start(void) {
         return;
     timeline_on |= TIMELINE_FILE;
     // The program may go to another folder.
-    if (name[0] == '/' || !getcwd(file, sizeof file - strlen(name) % sizeof file - 2))
-        file[0] = '\0';
+    char *folder = name[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (folder)
+        snprintf(file, sizeof file, "%s/%s", folder, name);
     else
-        strcat(file, "/");
-    if (strlen(file) + strlen(name) < sizeof file)
-        strcat(file, name);
+        snprintf(file, sizeof file, "%s", name);
+    free(folder);
 }
 
 void timeline_world(int world, int n, const char *name, int on) {

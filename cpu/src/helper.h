@@ -23,11 +23,6 @@ bool standin_keeps_mpi(void);
 /* Processes are about to meet: starts MPI, if a launcher has started them and the program
  * leaves MPI out. */
 void standin_needs_mpi(void);
-/* The machine of the modelled clock, and what the host's time is by it; NULL: there is
- * none. */
-const char *standin_clock(double *time);
-/* What is queued from here on (1), and no longer (0), costs the host no modelled time. */
-void standin_unpaid(int begins);
 #pragma GCC visibility pop
 
 #endif

@@ -106,19 +106,6 @@ double MPI_Wtick(void) {
     return clock_on ? 1e-9 : PMPI_Wtick();
 }
 
-const char *standin_clock(double *time) {
-    if (!clock_on)
-        return NULL;
-    LOCKED;
-    *time = clock_host();
-    return clock_machine();
-}
-
-void standin_unpaid(int begins) {
-    LOCKED;
-    queue_paid(begins);
-}
-
 int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
