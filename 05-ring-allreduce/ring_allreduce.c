@@ -13,8 +13,7 @@ struct chunk {
 
 /* Chunk number `index` of a buffer of `count` elements that is cut into `nranks`. They
  * are counted round the ring: before chunk 0 comes the last one, as chunk -1. Chunks
- * differ by one element at most, and where there are fewer elements than ranks some are
- * empty. */
+ * differ by one element at most; with fewer elements than ranks some are empty. */
 static struct chunk chunk_of(size_t count, int nranks, int index) {
     const size_t n = (size_t)nranks, i = (size_t)((index + 2 * nranks) % nranks);
     const size_t first = count * i / n, next = count * (i + 1) / n;

@@ -24,8 +24,7 @@ static double twice_others(int n) {
 }
 
 /* One row for each operation: its name, how it is queued, what element i of its result
- * must be, how to make its bus bandwidth, and whether every rank has a part of the
- * buffer. */
+ * must be, its bus factor, and whether every rank has a part of the buffer. */
 static const struct operation {
     const char *name;
     ncclResult_t (*queue)(const struct call *c, const float *send, float *recv);
