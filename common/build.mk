@@ -182,7 +182,7 @@ $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) $(if $(SANITIZE),__lsan* dlclose)) $@
+	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 $(cpu_library): $(cpu_build)/whole.o
 	@rm -f $@
 	$(AR) rcs $@ $<

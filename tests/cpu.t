@@ -192,7 +192,7 @@ END
 fi
 
 # The library's forms. Linked, it is the front and the stand-in in one, and has no names but those
-# of CUDA, cuBLAS, NCCL and MPI, and of the functions of the C library that the front stands before.
+# of CUDA, cuBLAS, NCCL and MPI, and of functions of the C library, before which the front stands.
 # Apart, the stand-in offers pncclX beside ncclX, and the few questions that the front asks it.
 if wanted forms && [ -z "$sanitize" ]; then
     lib=$top/build/cpu
@@ -209,12 +209,13 @@ if wanted forms && [ -z "$sanitize" ]; then
         names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
     }
     api='(cuda|cublas|nccl|MPI_)[A-Z].*'
-    system='p?(read|write)v?|p(read|write)v?64|f(read|write|gets|puts)|(recv|send)((from|to)|msg)?'
-    system+='|pthread_(create|join|sigmask)|thrd_join|sigprocmask'
-    is "$(others "$api|$system" libnccl-cpu.a -g)" '' 'the library that is linked has no other names'
+    ldd "$lib/libnccl-check.so" | awk '/\/lib(c|pthread)\.so/ { print $3 }' | xargs -n 1 nm -D |
+        sed -n 's/.* [TWi] \([^@]*\).*/\1/p' | sort -u >system
+    is "$([ "$(wc -l <system)" -gt 1000 ] && others "$api" libnccl-cpu.a -g | tr ' ' '\n' |
+        grep . | comm -23 - system)" '' 'the library that is linked has no other names'
     is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+" libnccl-cpu.so -D)" '' \
         'the stand-in as a shared library has no other names'
-    is "$(others "$api|$system|__libc_start_main" libnccl-check.so -D)" '' \
+    is "$(others "$api" libnccl-check.so -D | tr ' ' '\n' | grep . | comm -23 - system)" '' \
         'what is loaded before it has no other names'
     is "$(comm -13 <(names libnccl-cpu.a -g) <(names libnccl-cpu.so -D) |
         grep -vE '^(pnccl[A-Z]|standin_)' | tr '\n' ' ')" '' \

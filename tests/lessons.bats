@@ -248,6 +248,7 @@ END
 @test "without mpirun a lesson is one rank" {
     for lesson in 00-nccl-hello-world/hello $lessons; do
         run timeout 60 "$top/$lesson"
+        echo "$lesson, exit code $status: $output"
         [ "$status" -eq 0 ]
         [[ ${lines[-1]} == "OK: 1 rank, all "* ]]
     done

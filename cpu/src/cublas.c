@@ -355,7 +355,7 @@ static cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t opa,
         return CUBLAS_STATUS_NOT_INITIALIZED;
     struct job job = {.a = matrix(opa, a, m, k, lda),
                       .b = matrix(opb, b, k, n, ldb),
-                      .c = {c, m, n, ldc},
+                      .c = {.at = c, .rows = m, .columns = n, .ld = ldc},
                       .k = k};
     if (m < 0 || n < 0 || k < 0 || (unsigned)opa > CUBLAS_OP_C ||
         (unsigned)opb > CUBLAS_OP_C || lda < 1 || lda < job.a.rows || ldb < 1 ||
