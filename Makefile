@@ -22,7 +22,7 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
+.PHONY: profile help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -30,9 +30,11 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
-	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to 2.28 (downloads them)'
+	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to the newest (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
+	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
+	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'
 	@echo 'make results        on a machine with GPUs: measure everything into results/'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make cuda-flags     the same for GPUs'
@@ -82,6 +84,21 @@ test-versions:
 benchmark: $(cpu_library)
 	@$(MPICC) $(CFLAGS) $(WARNINGS) cpu/benchmark.c $(cpu_compile) $(cpu_link) -o build/benchmark
 	@mpirun --oversubscribe -np 4 build/benchmark
+
+# A lesson under nsys, which shows the calls by the names of a timeline.
+RANKS ?= 2
+PROFILE ?= $(TOP)/build/profile/$(LESSON)
+profile:
+	@command -v nsys >/dev/null || \
+	    { echo 'make profile needs nsys, NVIDIA Nsight Systems (package nsight-systems-cli)' >&2; exit 1; }
+	@test -d '$(LESSON)' || \
+	    { echo 'no lesson $(LESSON): make profile LESSON=02-nccl-allreduce' >&2; exit 1; }
+	@test '$(has_gpu)' || { echo 'make profile needs a GPU, and none is visible here' >&2; exit 1; }
+	@$(MAKE) -s BACKEND=cuda all check-library
+	@mkdir -p $(dir $(PROFILE))
+	nsys profile --trace=cuda,nvtx,osrt --force-overwrite=true --output='$(PROFILE)' \
+	    mpirun --oversubscribe -np $(RANKS) check/nccl-check $(basename $(firstword $(wildcard $(LESSON)/*.c)))
+	@nsys stats --quiet --report nvtx_sum '$(PROFILE).nsys-rep'
 
 results:
 	@results/measure.sh

@@ -2,9 +2,12 @@
  * Pipelined ring: while one piece of a chunk is added, the others travel.
  *
  *     mpirun -np 4 ./pipelined_ring [-n COUNT] [--pieces P] [--time] [-h]
+ *
+ * Beside it: report.h has the options and prints the times.
  */
 #include "clock.h"
 #include "older.h"
+#include "report.h"
 #include <cublas_v2.h>
 
 enum { LANES = 4, PIECES = 16 }; // pieces at most
@@ -19,9 +22,9 @@ struct lane {
 };
 
 struct ring {
-    int rank, nranks, pieces; // pieces of a chunk
-    size_t count;             // elements of a buffer
-    float *mine, *sum; // on the GPU: what this rank brings, and what becomes the sum
+    int rank, nranks;
+    size_t count, pieces; // elements of a buffer; pieces of a chunk
+    float *mine, *sum;    // on the GPU: what this rank brings, and what becomes the sum
     ncclComm_t comm;
     cudaStream_t stream; // the ring begins when it has come to it, and ends in it
     struct lane lanes[LANES];
@@ -38,9 +41,9 @@ struct part {
 /* A piece of chunk number `index`, counted round the ring: before chunk 0 comes the last.
  * Large pieces begin at multiples of 128 bytes (a grain): NCCL and cuBLAS move anything
  * else with narrower loads and stores. Pieces differ by a grain, and may be empty. */
-static struct part part_of(const struct ring *r, int index, int piece) {
-    const size_t n = (size_t)(r->nranks * r->pieces);
-    const size_t i = (size_t)((index + 2 * r->nranks) % r->nranks * r->pieces + piece);
+static struct part part_of(const struct ring *r, int index, size_t piece) {
+    const size_t n = (size_t)r->nranks * r->pieces;
+    const size_t i = (size_t)((index + 2 * r->nranks) % r->nranks) * r->pieces + piece;
     const size_t grain = r->count / n < 1024 ? 1 : 128 / sizeof(float);
     const size_t grains = r->count / grain, first = grains * i / n * grain;
     const size_t next = i + 1 == n ? r->count : grains * (i + 1) / n * grain;
@@ -56,7 +59,7 @@ static void queue_ring(struct ring *r) {
     for (int l = 0; l < LANES; l++)
         CHECK_CUDA(cudaStreamWaitEvent(r->lanes[l].stream, r->begin, 0));
     for (int step = 0; step < 2 * (n - 1); step++)
-        for (int piece = 0; piece < r->pieces; piece++) {
+        for (size_t piece = 0; piece < r->pieces; piece++) {
             const struct lane *lane = &r->lanes[piece % LANES];
             const struct part out = part_of(r, r->rank - step, piece);
             const struct part in = part_of(r, r->rank - step - 1, piece);
@@ -129,18 +132,8 @@ int main(int argc, char **argv) {
     struct ring r = {0};
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r.nranks));
-    size_t pieces = 0;
     bool timed = false;
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", "elements per rank, at least 1", .number = &r.count,
-         .usual = (size_t)r.nranks * 4, .least = 1},
-        {"--pieces", "P", "pieces that a chunk is cut into", .number = &pieces,
-         .usual = 4, .least = 1, .most = PIECES},
-        {"--time", NULL, "no tables, but the times of the ring and of ncclAllReduce",
-         .flag = &timed},
-        {0}};
-    lesson_options(argc, argv, options);
-    r.pieces = (int)pieces;
+    report_options(argc, argv, &r.count, &r.pieces, PIECES, &timed);
     const size_t bytes = r.count * sizeof(float);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
@@ -177,25 +170,28 @@ int main(int argc, char **argv) {
     }
     CHECK_CUDA(cudaStreamCreateWithFlags(&r.adding, cudaStreamNonBlocking));
     CHECK_CUDA(cudaEventCreateWithFlags(&r.begin, cudaEventDisableTiming));
-    for (int p = 0; p < r.pieces; p++)
+    for (size_t p = 0; p < r.pieces; p++)
         CHECK_CUDA(cudaEventCreateWithFlags(&r.added[p], cudaEventDisableTiming));
     CHECK_CUBLAS(cublasCreate(&r.blas));
     CHECK_CUBLAS(cublasSetStream(r.blas, r.adding));
 
-    // NCCL's own memory, registered in every lane: a message goes straight from one
-    // buffer into the other.
+    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
-    float *host = lesson_malloc(bytes), **buffers[2] = {&r.mine, &r.sum};
+    float *host = lesson_malloc(bytes);
+    for (size_t i = 0; i < r.count; i++)
+        host[i] = value(r.rank, i);
+    if (!timed)
+        lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
+
+    // On the GPU: NCCL's own memory, registered in every lane. A message goes straight
+    // from one buffer into the other.
+    float **buffers[2] = {&r.mine, &r.sum};
     for (int b = 0; b < 2; b++) {
         CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
         for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
             CHECK_NCCL(
                 ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
     }
-    for (size_t i = 0; i < r.count; i++)
-        host[i] = value(r.rank, i);
-    if (!timed)
-        lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
     CHECK_CUDA(cudaMemcpyAsync(r.mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
     CHECK_CUDA(cudaMemcpyAsync(r.sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
 
@@ -218,19 +214,8 @@ int main(int argc, char **argv) {
         if (!timed)
             lesson_table(titles[w], host, r.count, ncclFloat32);
     }
-    if (timed && r.rank == 0) {
-        const double crossing = 2.0 * (r.nranks - 1) / r.nranks * (double)bytes;
-        char name[32];
-        snprintf(name, sizeof name, "ring, in %d piece%s", r.pieces,
-                 r.pieces == 1 ? "" : "s");
-        printf("%d rank%s, D = %zu bytes\n", r.nranks, r.nranks == 1 ? "" : "s", bytes);
-        printf("%-18s %.3f ms, bus bandwidth %.2f GB/s\n", name, seconds[0] * 1e3,
-               crossing / seconds[0] / 1e9);
-        printf("ncclAllReduce      %.3f ms, bus bandwidth %.2f GB/s\n", seconds[1] * 1e3,
-               crossing / seconds[1] / 1e9);
-        printf("ratio              %.3f of ncclAllReduce's bandwidth\n",
-               seconds[1] / seconds[0]);
-    }
+    if (timed)
+        report_times(bytes, r.pieces, seconds[0], seconds[1]);
     const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.
@@ -241,7 +226,7 @@ int main(int argc, char **argv) {
     }
     free(host);
     CHECK_CUBLAS(cublasDestroy(r.blas));
-    for (int p = 0; p < r.pieces; p++)
+    for (size_t p = 0; p < r.pieces; p++)
         CHECK_CUDA(cudaEventDestroy(r.added[p]));
     CHECK_CUDA(cudaEventDestroy(r.begin));
     CHECK_CUDA(cudaStreamDestroy(r.adding));

@@ -120,7 +120,8 @@ int main(int argc, char **argv) {
     size_t bucket, ctas;
     bool timed = false;
     const struct lesson_option options[] = {
-        {"--bucket", "BYTES", "of gradients in one call: 0 is one layer, all the model",
+        {"--bucket", "BYTES",
+         "of gradients in one call; 0: one layer's; all: the whole model's",
          .number = &bucket, .all = true},
         {"--ctas", "N", "multiprocessors for NCCL, at most; 0: NCCL decides",
          .number = &ctas, .most = 64},

@@ -2,10 +2,12 @@
  * Sharded: each rank keeps one N-th of the weights, the gradients and the momentum.
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
+ *
+ * Beside it: report.h has the options and prints the lines.
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
+#include "report.h"
 
 // Events. Of two there is one for each of the two places that whole layers have.
 enum { HANDED, GATHERED, SCATTERED = GATHERED + 2, EVENTS = SCATTERED + 2 };
@@ -140,11 +142,7 @@ static void measure(struct training *t) {
         CHECK_CUDA(cudaStreamSynchronize(t->computing));
         stopwatch_stop(&watches[w], STEPS);
     }
-    const double compute = watches[0].seconds * 1e3, both = watches[1].seconds * 1e3;
-    if (t->rank == 0)
-        printf("computing only   %9.3f ms a step\n"
-               "both             %9.3f ms, %.3f of computing only\n",
-               compute, both, both / compute);
+    report_times(watches[0].seconds, watches[1].seconds);
 }
 
 int main(int argc, char **argv) {
@@ -158,12 +156,7 @@ int main(int argc, char **argv) {
     struct training t = {.rank = rank, .nranks = nranks, .communicate = true};
     struct network *n = &t.n;
     bool timed = false;
-    const struct lesson_option options[] = {
-        {"--stage", "STAGE", "1 divides the momentum, 2 the gradients too, 3 the weights",
-         .number = &t.stage, .usual = 3, .least = 1, .most = 3},
-        {"--time", NULL, "how long a step takes, beside computing only", .flag = &timed},
-        {0}};
-    network_options(argc, argv, n, nranks, options);
+    report_options(argc, argv, n, &t.stage, &timed);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -216,8 +209,7 @@ int main(int argc, char **argv) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);
     }
-    const size_t sent = t.sent / n->steps, passes = t.stage < 3 ? 2 : 3;
-    const size_t pass = n->layers * (nranks - 1) * t.shard * sizeof(float);
+    const size_t sent = t.sent / n->steps;
 
     // The whole model once more, layer by layer, as one does to write it into a file.
     for (size_t l = 0; l < n->layers; l++) {
@@ -229,15 +221,9 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaStreamSynchronize(t.computing));
     network_print_losses(n);
     network_check_copies(result, count, "after the last step", MPI_COMM_WORLD);
-    for (size_t stage = 0; rank == 0 && stage <= 3; stage++)
-        printf("stage %zu: a rank keeps %10zu bytes%s\n", stage, kept(&t, stage),
-               stage == 0 ? " (all of it, as in lesson 10)" : "");
-    if (rank == 0)
-        printf("this is stage %zu:       %10zu bytes measured, %zu of them for whole "
-               "layers\n"
-               "a rank sends %zu bytes a step, counted; %zu x L x (N - 1) shards = %zu;"
-               " lesson 10: %zu\n",
-               t.stage, before - after, in_use, sent, passes, passes * pass, 2 * pass);
+    const size_t all_stages[] = {kept(&t, 0), kept(&t, 1), kept(&t, 2), kept(&t, 3)};
+    report_kept(all_stages, t.stage, before - after, in_use);
+    report_sent(sent, t.stage, n->layers * (nranks - 1) * t.shard * sizeof(float));
     if (timed)
         measure(&t);
     float *expected = network_expected(n);

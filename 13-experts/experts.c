@@ -3,8 +3,8 @@
  *
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
  *
- * Which expert a token chooses, and the same training in one process: in reference.h;
- * what --time does: in trips.h.
+ * Beside it: reference.h has the options, the rule by which a token chooses its expert,
+ * and the same training in one process; trips.h has what --time does.
  */
 #include "clock.h"
 #include "network.h"
@@ -167,14 +167,7 @@ int main(int argc, char **argv) {
     struct network *n = &t.n;
     t.load.nexperts = nranks; // one on each rank
     bool timed = false;
-    const struct lesson_option options[] = {
-        {"--load", "LOAD", "how tokens choose (default uneven); of several, one a step:",
-         .names = load_names, .chosen = t.load.chosen},
-        {"--capacity", "C", "places for the tokens of a rank on each expert; 0: no limit",
-         .number = &t.capacity, .most = 1 << 20},
-        {"--time", NULL, "how long a layer's tokens are on their way", .flag = &timed},
-        {0}};
-    network_options(argc, argv, n, nranks, options);
+    reference_options(argc, argv, n, &t.load, &t.capacity, &timed);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));

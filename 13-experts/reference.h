@@ -1,6 +1,6 @@
 /*
- * reference.h: what lesson 13 needs and does not teach: which expert a token chooses, and
- * the same training in one process that has all experts and sees all tokens.
+ * reference.h: what lesson 13 needs and does not teach: its options, which expert a token
+ * chooses, and the same training in one process that has all experts and sees all tokens.
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
@@ -33,6 +33,19 @@ LESSON_FUNCTION size_t load_expert(const struct load *load, size_t step, size_t 
     case LOAD_ONE: return layer % load->nexperts;
     default: return (size_t)(u * (double)load->nexperts);
     }
+}
+
+/* Reads the command line; the network's part of it goes into `n`. */
+LESSON_FUNCTION void reference_options(int argc, char **argv, struct network *n,
+                                       struct load *load, size_t *capacity, bool *timed) {
+    const struct lesson_option options[] = {
+        {"--load", "LOAD", "how tokens choose (default uneven); of several, one a step:",
+         .names = load_names, .chosen = load->chosen},
+        {"--capacity", "C", "places for the tokens of a rank on each expert; 0: no limit",
+         .number = capacity, .most = 1 << 20},
+        {"--time", NULL, "how long a layer's tokens are on their way", .flag = timed},
+        {0}};
+    network_options(argc, argv, n, lesson_self().nranks, options);
 }
 
 LESSON_FUNCTION void reference_copy(float *to, const float *from, size_t w) {

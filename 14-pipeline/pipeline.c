@@ -3,10 +3,12 @@
  * ranks, forward and back, in micro-batches that follow one another.
  *
  *     mpirun -np 4 ./pipeline [--micro M] [--all-forward] [--time] [--layers L] … [-h]
+ *
+ * Beside it: report.h has the options and prints the lines.
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
+#include "report.h"
 
 /* What a rank does in one go: a micro-batch through its layers, forward or backward. */
 struct piece {
@@ -124,9 +126,7 @@ static void measure(struct pipeline *p) {
         CHECK_CUDA(cudaStreamSynchronize(p->stream));
         stopwatch_stop(&step, 1);
     }
-    if (p->rank == 0)
-        printf("a step %.3f ms, computing %.3f ms: %.2f of a step is idle, measured\n",
-               step.seconds * 1e3, alone.seconds * 1e3, 1 - alone.seconds / step.seconds);
+    report_times(step.seconds, alone.seconds);
 }
 
 int main(int argc, char **argv) {
@@ -139,23 +139,9 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     struct pipeline p = {.rank = rank, .last = nranks - 1};
     struct network *whole = &p.whole, *n = &p.n;
-    bool all_forward = false, timed = false;
-    const struct lesson_option options[] = {
-        {"--micro", "M", "micro-batches in a step", .number = &p.micro, .usual = 8,
-         .least = 1, .most = 4096},
-        {"--all-forward", NULL, "all forward, then all backward; else in turns",
-         .flag = &all_forward},
-        {"--time", NULL, "how long a step takes, and how much of it is idle",
-         .flag = &timed},
-        {0}};
-    whole->layers = nranks > 8 ? nranks : 8;
-    network_options(argc, argv, whole, 1, options);
-    if (whole->layers < (size_t)nranks)
-        network_misused(argv[0], "--layers %zu is less than one for each of %d ranks",
-                        whole->layers, nranks);
-    if (whole->batch % p.micro != 0)
-        network_misused(argv[0], "--batch %zu does not divide into %zu micro-batches",
-                        whole->batch, p.micro);
+    const struct asked asked = report_options(argc, argv, whole);
+    p.micro = asked.micro;
+    p.share = whole->batch / p.micro;
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -178,9 +164,8 @@ int main(int argc, char **argv) {
     *n = *whole;
     n->layers = whole->layers * (rank + 1) / nranks - first;
     n->parts = p.micro;
-    p.share = whole->batch / p.micro;
     p.ahead = nranks - rank;
-    if (all_forward || p.ahead > p.micro)
+    if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
     network_malloc(n, p.ahead * p.share);
     const size_t bytes = whole->batch * w * sizeof(float);
@@ -207,17 +192,8 @@ int main(int argc, char **argv) {
     CHECK_CUDA(
         cudaMemcpy(host, n->weight[0], weights * sizeof(float), cudaMemcpyDeviceToHost));
     network_print_losses(n);
-    char line[256];
-    snprintf(
-        line, sizeof line,
-        "rank %d: layers %zu to %zu; keeps %zu of %zu micro-batches; sends %zu bytes",
-        rank, first, first + n->layers - 1, p.ahead, p.micro, p.sent / n->steps);
-    lesson_print_in_order(line);
-    if (rank == 0)
-        printf("B x W x 4 = %zu bytes a step to each neighbour\n"
-               "(N-1)/(M+N-1) = %.2f of a step is idle, says the model\n",
-               bytes, p.last / (double)(p.micro + p.last));
-    if (timed)
+    report_work(n, first, p.ahead, p.micro, p.sent / n->steps);
+    if (asked.timed)
         measure(&p);
     float *expected = network_expected(whole);
     // One micro-batch: the products of one process, to the last bit. (With other widths

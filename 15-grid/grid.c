@@ -3,10 +3,12 @@
  * the rows share the samples (data parallel); each row and each column is a communicator.
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
+ *
+ * Beside it: report.h has the options and prints the lines.
  */
-#include "lesson.h"
 #include "clock.h"
 #include "network.h"
+#include "report.h"
 
 struct grid {
     struct network whole, n;        // the network, and this rank's part of it
@@ -86,7 +88,7 @@ static void train(struct grid *g, size_t step, bool rows, bool columns) {
 
 /* How long a step takes without communication, with that of the rows, and with both: in
  * turns, so that what happens to the machine meanwhile happens to all three. */
-static void measure(struct grid *g, int rank) {
+static void measure(struct grid *g) {
     enum { COMPUTE, ROWS, BOTH, STEPS = 10 };
     struct stopwatch watches[3] = {{0}};
     for (int w = COMPUTE; !stopwatch_settled(&watches[BOTH]); w = (w + 1) % 3) {
@@ -96,11 +98,7 @@ static void measure(struct grid *g, int rank) {
         CHECK_CUDA(cudaStreamSynchronize(g->stream));
         stopwatch_stop(&watches[w], STEPS);
     }
-    if (rank == 0)
-        printf("computing only      %9.3f ms a step\nwith the rows       %9.3f ms\n"
-               "with the columns    %9.3f ms\n",
-               watches[COMPUTE].seconds * 1e3, watches[ROWS].seconds * 1e3,
-               watches[BOTH].seconds * 1e3);
+    report_times(watches[COMPUTE].seconds, watches[ROWS].seconds, watches[BOTH].seconds);
 }
 
 int main(int argc, char **argv) {
@@ -113,35 +111,9 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     struct grid g = {0};
     struct network *whole = &g.whole, *n = &g.n;
-    size_t columns = 1;
-    bool apart = false, timed = false;
-    // As many columns as rows, or more.
-    while (columns * columns < (size_t)nranks || nranks % columns != 0)
-        columns++;
-    const struct lesson_option options[] = {
-        {"--columns", "C", "ranks in a row", .number = &columns, .usual = columns,
-         .least = 1, .most = nranks},
-        {"--apart", NULL, "a column's ranks follow one another, not a row's",
-         .flag = &apart},
-        {"--time", NULL, "how long a step takes, and what of it is communication",
-         .flag = &timed},
-        {0}};
-    whole->batch = (nranks + 167) / nranks * nranks;
-    network_options(argc, argv, whole, 1, options);
-    g.columns = (int)columns;
-    g.rows = nranks / g.columns;
-    if (nranks % g.columns != 0)
-        network_misused(argv[0], "--columns %d does not divide %d ranks", g.columns,
-                        nranks);
-    if (whole->batch % g.rows != 0)
-        network_misused(argv[0], "--batch %zu does not divide among %d rows",
-                        whole->batch, g.rows);
-    if (whole->layers % 2 != 0)
-        network_misused(argv[0], "--layers %zu is odd: they come in pairs",
-                        whole->layers);
-    if (whole->width < columns)
-        network_misused(argv[0], "--width %zu is less than one for each of %d columns",
-                        whole->width, g.columns);
+    const struct asked asked = report_options(argc, argv, whole);
+    g.rows = asked.rows;
+    g.columns = asked.columns;
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -158,8 +130,8 @@ int main(int argc, char **argv) {
 
     // Ranks with the same color come together, in the order of their keys. The ranks of a
     // node follow one another, so this decides which communicator stays inside a node.
-    g.row = apart ? rank % g.rows : rank / g.columns;
-    g.column = apart ? rank / g.rows : rank % g.columns;
+    g.row = asked.apart ? rank % g.rows : rank / g.columns;
+    g.column = asked.apart ? rank / g.rows : rank % g.columns;
     CHECK_NCCL(ncclCommSplit(comm, g.row, g.column, &g.in_row, NULL));
     CHECK_NCCL(ncclCommSplit(comm, g.column, g.row, &g.in_column, NULL));
     CHECK_CUDA(cudaStreamCreateWithFlags(&g.stream, cudaStreamNonBlocking));
@@ -168,9 +140,9 @@ int main(int argc, char **argv) {
 
     const size_t w = whole->width;
     g.share = whole->batch / g.rows;
-    g.first = w * g.column / columns;
+    g.first = w * g.column / g.columns;
     *n = *whole;
-    n->slice = w * (g.column + 1) / columns - g.first;
+    n->slice = w * (g.column + 1) / g.columns - g.first;
     network_malloc(n, g.share);
     const size_t weights = network_weights(n), bytes = weights * sizeof(float);
     float *all = lesson_malloc(network_weights(whole) * sizeof(float));
@@ -195,20 +167,10 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, g.column, g.row, &column));
     network_check_copies(result, weights, "after the last step", column);
     CHECK_MPI(MPI_Comm_free(&column));
-    char line[256];
-    snprintf(
-        line, sizeof line,
-        "rank %d: row %d of %d, column %d of %d; samples %zu to %zu, slice %zu to %zu",
-        rank, g.row, g.rows, g.column, g.columns, g.row * g.share,
-        (g.row + 1) * g.share - 1, g.first, g.first + n->slice - 1);
-    lesson_print_in_order(line);
-    if (rank == 0)
-        printf("in a row     %zu bytes a step, counted; (L-1) x B/rows x W x 4 = %zu\n"
-               "in a column  %zu bytes a step, counted; L x W x slice x 4 = %zu\n",
-               g.row_bytes / n->steps, (n->layers - 1) * g.share * w * 4,
-               g.column_bytes / n->steps, n->layers * w * n->slice * 4);
-    if (timed)
-        measure(&g, rank);
+    report_place(&asked, g.row, g.column, n, g.share, g.first);
+    report_bytes(n, g.share, g.row_bytes / n->steps, g.column_bytes / n->steps);
+    if (asked.timed)
+        measure(&g);
     float *expected = network_expected(whole);
     cut(&g, expected, part);
     const int exit_code = network_verdict(whole, result, part, weights, nranks == 1);

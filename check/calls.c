@@ -627,3 +627,13 @@ void calls_free(struct judge *j) {
     free(calls);
     j->calls = NULL;
 }
+
+bool calls_before(struct judge *j, const struct use *use, const struct clock *clock) {
+    const struct unseen_op **list = NULL;
+    size_t size = 0, n = unseen_covered(&calls_of(j)->unseen, clock, &list, &size);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= list[i]->slot != use->slot || list[i]->seq != use->seq;
+    free(list);
+    return any;
+}

@@ -34,6 +34,7 @@ struct kept { // a communicator
     uint64_t id;
     int nranks, nended;
     int *world; // by rank; -1: not known
+    int *device;
     struct map collectives, pairs;
 };
 
@@ -101,6 +102,7 @@ static struct kept *kept_of(struct judge *j, const struct fact *fact) {
     kept->id = fact->comm;
     kept->nranks = fact->nranks;
     kept->world = must_alloc((size_t)kept->nranks * sizeof *kept->world);
+    kept->device = must_alloc((size_t)kept->nranks * sizeof *kept->device);
     for (int r = 0; r < kept->nranks; r++)
         kept->world[r] = -1;
     map_put(&compare->comms, fact->comm, kept);
@@ -215,7 +217,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         add_ranks(&text, ranks, absent);
         text_add(&text, " of the communicator: not there yet\n");
     }
-    add_size(&text, first->number, kept->nranks, kept->world);
+    add_size(&text, first->number, kept->nranks, kept->world, kept->device);
     if (first->kind == other->kind && first->captured != other->captured &&
         agree(first, &(struct fact){.kind = other->kind,
                                     .count = other->count,
@@ -244,7 +246,8 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
              difference(send, recv), send->number);
     add_call(j, &text, send, by_rank);
     add_call(j, &text, recv, by_rank);
-    add_size(&text, send->number, send->nranks, kept ? kept->world : NULL);
+    add_size(&text, send->number, send->nranks, kept ? kept->world : NULL,
+             kept ? kept->device : NULL);
     if (send->type == recv->type && send->count == recv->count)
         text_add(&text, "%s", graph_hint);
     else
@@ -523,6 +526,7 @@ static void forget(struct judge *j, struct kept *kept) {
     map_free(&kept->collectives);
     map_free(&kept->pairs);
     free(kept->world);
+    free(kept->device);
     free(kept);
 }
 
@@ -538,6 +542,7 @@ static void hear(struct judge *j, const struct fact *fact, const char *host) {
     if (fact->rank >= kept->nranks)
         return; // its ranks do not agree on how many they are: rank 0 says so
     kept->world[fact->rank] = fact->world;
+    kept->device[fact->rank] = fact->device;
     if (fact->what == FACT_ENDED) {
         if (++kept->nended == kept->nranks)
             forget(j, kept);
@@ -610,6 +615,7 @@ void compare_free(struct judge *j) {
         map_free(&kept->collectives);
         map_free(&kept->pairs);
         free(kept->world);
+        free(kept->device);
         free(kept);
     }
     for (size_t i = 0; i < compare->orders.size; i++)

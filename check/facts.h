@@ -50,8 +50,10 @@ struct notice {
 bool pairs(int kind); // sends and receives
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
-/* How many ranks a communicator has, and who they are where the numbers differ. */
-void add_size(struct text *text, int number, int nranks, const int *world);
+/* How many ranks a communicator has, and who they are where the numbers differ; by rank,
+ * -1: not known. */
+void add_size(struct text *text, int number, int nranks, const int *world,
+              const int *device);
 
 /* --- unseen.c ---------------------------------------------------------------------- */
 
@@ -174,7 +176,7 @@ struct left_pair { // behind the notice of a rank that leaves: what it sent and 
 /* --- members.c --------------------------------------------------------------------- */
 
 struct member {
-    int world; // -1: not known
+    int world, device; // -1: not known
     bool joined, made, left;
     enum judge_end how;
     struct notice join, end;

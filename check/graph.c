@@ -27,6 +27,7 @@ struct step {
 
 struct graph {
     int holders; // itself, and what can launch it
+    struct judge_at made;
     struct step *steps;
     size_t nsteps, size;
     int nbranches, nsnapshots;
@@ -39,6 +40,7 @@ struct capture {
 
 struct executable {
     struct graph *graph;
+    struct judge_at made;
     int *slots;       // per branch
     struct clock end; // of the newest launch
 };
@@ -87,11 +89,11 @@ void graphs_free(struct graphs *graphs) {
 /* --- Capture ---------------------------------------------------------------------- */
 
 void graph_begins(struct judge *j, struct stream *stream, struct judge_at at) {
-    (void)at;
     struct capture *capture = must_alloc(sizeof *capture);
     capture->serial = ++j->graphs->captures;
     capture->graph = must_alloc(sizeof *capture->graph);
     capture->graph->holders = 1;
+    capture->graph->made = at;
     stream->capture = capture;
     stream->branch = capture->graph->nbranches++;
 }
@@ -226,12 +228,12 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
 
 int graph_instantiated(struct judge *j, int graph, struct judge_at at) {
     struct graphs *graphs = j->graphs;
-    (void)at;
     if (graph < 0 || (size_t)graph >= graphs->ngraphs || !graphs->graphs[graph])
         return -1;
     struct executable *executable = must_alloc(sizeof *executable);
     executable->graph = graphs->graphs[graph];
     executable->graph->holders++;
+    executable->made = at;
     int branches = executable->graph->nbranches;
     executable->slots = must_alloc((size_t)branches * sizeof *executable->slots);
     for (int b = 0; b < branches; b++)
@@ -368,4 +370,23 @@ void graph_executable_gone(struct judge *j, int number) {
         order_slot_gone(j->order, executable->slots[b]);
     executable_free(executable);
     graphs->executables[number] = NULL;
+}
+
+void graphs_left(struct judge *j, struct text *text) {
+    const struct graphs *graphs = j->graphs;
+    size_t n = 0;
+    uint64_t site = 0;
+    for (size_t i = 0; i < graphs->ngraphs; i++)
+        if (graphs->graphs[i]) {
+            n++;
+            site = graphs->graphs[i]->made.site;
+        }
+    add_left(j, text, "graph", n, site);
+    n = 0;
+    for (size_t i = 0; i < graphs->nexecutables; i++)
+        if (graphs->executables[i]) {
+            n++;
+            site = graphs->executables[i]->made.site;
+        }
+    add_left(j, text, "executable graph", n, site);
 }

@@ -6,6 +6,7 @@
  *   graph.c    captures and what a launch of them does
  *   issue.c    operations and calls, put behind what comes before them
  *   uses.c     memory, and who uses it: races, ranges, freed, left behind
+ *   functions.c functions of the program on a stream
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
  *   failed.c   calls that failed, and whether anybody looked
@@ -21,9 +22,9 @@
  *   post.c     messages to the judges of other ranks
  *   base.c     memory, arrays, a map
  *
- * Arrows point down: judge → graph → issue → uses → history, waits → calls → unseen, and
- * stuck → verdict → marks → members, and compare; all of them → words, post, order,
- * report → base.
+ * Arrows point down: judge → graph → issue → uses → history, functions → waits → calls →
+ * unseen, and stuck → verdict → marks → members, and compare; all of them → words, post,
+ * order, report → base.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -40,7 +41,9 @@ struct thread { // one of the program's that has entered
     struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
-    struct function *function; // issue.c's; of the program, that runs in it on a stream
+    double asks_since, asked;  // it has made no other call since then; 0: it has
+    struct function
+        *function; // functions.c's; of the program, that runs in it on a stream
     struct thread *next;
 };
 
@@ -146,8 +149,24 @@ void calls_failure(struct judge *j, const char *text,
  * first four. */
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]);
+/* Whether what is not known to be done comes before that use, by its clock. */
+bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
 void calls_seen(
     struct judge *j); // some thread's host clock has grown: forget what it covers
+
+/* --- functions.c --- */
+/* A function of the program that is queued on a stream. */
+struct functions *functions_new(void);
+void functions_free(struct functions *functions);
+int function_new(struct judge *j, bool captured);
+void function_queued(struct judge *j, int function, int slot, struct judge_at at);
+void function_begins(struct judge *j, int function);
+void function_ends(struct judge *j, int function);
+const struct judge_at *
+function_runs(const struct judge *j); // in the thread that is in; NULL: none
+bool functions_queued(const struct judge *j);
+/* Whether it comes before that use of memory. */
+bool function_before(const struct function *function, const struct use *use);
 
 /* --- uses.c --- */
 struct uses *uses_new(void);
@@ -183,6 +202,10 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);
+bool uses_early(struct judge *j, const void *at, bool write);
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
+              struct judge_at at);
+void uses_back(struct judge *j, int lent);
 void uses_each(struct judge *j, const void *start,
                void (*each)(void *self, const void *start, size_t bytes, bool write),
                void *self);
@@ -195,18 +218,6 @@ void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);
 
 /* --- issue.c --- */
-/* A function of the program that is queued on a stream. */
-struct functions *functions_new(void);
-void functions_free(struct functions *functions);
-int function_new(struct judge *j, bool captured);
-void function_queued(struct judge *j, int function, int slot, struct judge_at at);
-void function_begins(struct judge *j, int function);
-void function_ends(struct judge *j, int function);
-const struct judge_at *
-function_runs(const struct judge *j); // in the thread that is in; NULL: none
-/* Whether it comes before that use of memory. */
-bool function_before(const struct function *function, const struct use *use);
-
 struct told {            // what a thread told of last
     bool join, in_group; // in_group: a call of the open group, which is not issued yet
     struct judge_at at;
@@ -257,6 +268,7 @@ void graph_launched(struct judge *j, int executable, struct stream *stream,
                     struct judge_at at);
 void graph_gone(struct judge *j, int graph);
 void graph_executable_gone(struct judge *j, int executable);
+void graphs_left(struct judge *j, struct text *text);
 
 /* --- waits.c --- */
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
@@ -264,10 +276,12 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
 void waits_begin_launch(struct judge *j, struct judge_at at);
 void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
-void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
                      struct judge_at at);
 void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at);
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
+/* The thread that is in has asked how a communicator is, and all is well. */
+void waits_asks(struct judge *j);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);

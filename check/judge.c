@@ -171,15 +171,22 @@ static struct told *tells(struct judge *j, struct judge_at at) {
     told_clear(told);
     if (told)
         told->at = at;
+    if (told)
+        j->thread->asks_since = 0;
     return told;
+}
+
+/* What operations use of the host's memory may have become less. */
+static void look_at_memory(struct judge *j) {
+    if (j->outside.host_memory)
+        j->outside.host_memory(j->outside.self, NULL, NULL);
 }
 
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     calls_seen(j);
-    if (j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, NULL);
+    look_at_memory(j);
 }
 
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
@@ -191,6 +198,7 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
         group->ncalls--;
     if (this_one)
         told_undo(j, told);
+    look_at_memory(j);
     failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
@@ -291,6 +299,19 @@ bool judge_host_faults(struct judge *j, const void *address, bool write, bool wr
     return uses_faults(j, address, write, write_known, site);
 }
 
+bool judge_host_is_early(struct judge *j, const void *address, bool write) {
+    return uses_early(j, address, write);
+}
+
+int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
+                      struct judge_at at) {
+    return uses_lent(j, start, bytes, write, at);
+}
+
+void judge_memory_back(struct judge *j, int lent) {
+    uses_back(j, lent);
+}
+
 void judge_memory_in_use(struct judge *j, const void *start,
                          void (*each)(void *self, const void *start, size_t bytes,
                                       bool write),
@@ -345,8 +366,7 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     calls_seen(j);
-    if (j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, NULL);
+    look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
@@ -500,6 +520,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         uses_aborted(j, comm);
     calls_comm_ends(j, comm, how, at);
+    look_at_memory(j);
 }
 
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
@@ -646,8 +667,8 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
     waits_begin_leave(j, comm, at);
 }
 
-void judge_wait_mpi(struct judge *j, const void *mpi_comm, int peer, struct judge_at at) {
-    waits_begin_mpi(j, mpi_comm, peer, false, at);
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at) {
+    waits_begin_mpi(j, whom, peer, false, at);
 }
 
 void judge_wait_end(struct judge *j, bool happened) {
@@ -695,10 +716,12 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
-    if (done)
-        waits_end(j, NULL);
-    else
+    if (!done) {
         waits_begin_poll_comm(j, comm, at);
+        return;
+    }
+    waits_end(j, NULL);
+    waits_asks(j);
 }
 
 /* --- Ends ------------------------------------------------------------------------- */
@@ -736,6 +759,7 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
         }
     }
     add_left(j, &text, "event", n, site);
+    graphs_left(j, &text);
     n = 0;
     const struct comm_facts *comm;
     for (int c = 0; (comm = calls_comm(j, c)); c++)

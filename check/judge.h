@@ -30,6 +30,8 @@ struct judge_at {
 
 enum { JUDGE_PLACE = 256, JUDGE_HOST = 64 };
 
+struct judge_range;
+
 /* What the judge is given. Called with the judge's lock held; none may call the judge. */
 struct judge_outside {
     void *self;                // the first argument of each
@@ -42,13 +44,20 @@ struct judge_outside {
     void (*say)(void *self, const char *text, bool end);
     /* "broadcast.c:57" */
     void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE]);
-    /* The ranks of the world that an MPI communicator (as given to judge_wait_mpi) has,
-     * at most `most` of them into `world`; with peer >= 0 only that rank of it. Returns
-     * how many; -1: not known. */
-    int (*mpi_ranks)(void *self, const void *mpi_comm, int peer, int *world, int most);
+    /* The ranks of the world that a call of MPI (as given to judge_wait_mpi) waits for,
+     * at most `most` of them into `world`. Returns how many; -1: not known. */
+    int (*mpi_ranks)(void *self, const void *whom, int *world, int most);
     /* An operation was queued that uses the pinned or managed memory at `start`; with
-     * NULL: the host has learnt that operations have ended. May be NULL: nobody asks. */
-    void (*host_memory)(void *self, const void *start);
+     * NULL: the host has learnt that operations have ended. May be NULL: nobody asks.
+     * `range` is what it uses. */
+    void (*host_memory)(void *self, const void *start, const struct judge_range *range);
+    /* Whether a thread of this process (judge_enter's) has slept for long, until another
+     * thread of the process wakes it; and whether one that has never entered may do that.
+     * May be NULL: nobody knows. */
+    bool (*asleep)(void *self, int thread);
+    bool (*others_awake)(void *self);
+    /* Whether such a thread has used the processor for a quarter of the time at most. */
+    bool (*idle)(void *self, int thread);
 };
 
 enum judge_mode { JUDGE_OFF, JUDGE_WARN, JUDGE_ON };
@@ -127,6 +136,13 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
  * warning only. */
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
                        uint64_t site);
+/* Whether an unseen operation uses this byte, so that the host comes too early. */
+bool judge_host_is_early(struct judge *j, const void *address, bool write);
+/* MPI has these bytes until the number that is returned is given back (a request is
+ * completed), and reads or writes them meanwhile: what uses them before is wrong. */
+int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
+                      struct judge_at at);
+void judge_memory_back(struct judge *j, int lent);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,
                          void (*each)(void *self, const void *start, size_t bytes,
@@ -288,10 +304,11 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
 /* pthread_join: for the end of another thread of this process. One that has not entered
  * yet, or not named itself, computes. */
 void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at);
-/* In MPI: for all ranks of `mpi_comm`, or with peer >= 0 for that one; JUDGE_ANY: nobody
- * knows for whom. `mpi_comm` stays readable until the wait ends. */
-enum { JUDGE_ALL = -1, JUDGE_ANY = -2 };
-void judge_wait_mpi(struct judge *j, const void *mpi_comm, int peer, struct judge_at at);
+/* In MPI: for the ranks that judge_outside.mpi_ranks makes of `whom`, which stays
+ * readable until the wait ends: for all of them (JUDGE_ALL, or the one with peer >= 0),
+ * or for any of them (JUDGE_ONE_OF); JUDGE_ANY: nobody knows for whom. */
+enum { JUDGE_ALL = -1, JUDGE_ANY = -2, JUDGE_ONE_OF = -3 };
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at);
 /* `happened`: what was waited for has happened, and the host knows it. */
 void judge_wait_end(struct judge *j, bool happened);
 

@@ -280,14 +280,24 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
                 last = stuck_wait_of(process, last->n);
         return !last || stuck_wait_can(j, p, last);
     }
+    case WAIT_WOKEN:
+        // By a function on a stream, perhaps.
+        for (int i = 0; i < process->head->nops; i++)
+            if (process->ops[i].function != FUNCTION_NONE && process->ends[i])
+                return true;
+        return process->head->more;
     case WAIT_COMM: return early || another_can(s, p);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)
             return early || another_can(s, p);
-        for (int i = 0; i < wait->n; i++)
-            if (!stuck_peer_can(s, p, process->ints[wait->first + i]))
-                return false;
-        return true;
+        for (int i = 0; i < wait->n; i++) {
+            int q = process->ints[wait->first + i];
+            if (wait->one_of && wait->n > 1 && q == p)
+                continue; // what it has sent to itself has come
+            if (stuck_peer_can(s, p, q) == (wait->one_of != 0))
+                return wait->one_of;
+        }
+        return !wait->one_of;
     default: return true;
     }
 }

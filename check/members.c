@@ -205,7 +205,8 @@ static void joins(struct judge *j, int from, const struct notice *join) {
     comm->njoined += !member->joined;
     comm->nended -= member->left;
     free(member->pairs);
-    *member = (struct member){.world = from, .joined = true, .join = *join};
+    *member = (struct member){
+        .world = from, .device = join->device, .joined = true, .join = *join};
     comm->complete = comm->njoined == comm->nranks;
     check_gpu(j, from, join, comm);
 }
@@ -245,6 +246,7 @@ static void hear(struct judge *j, int from, const struct notice *told,
             return;
         member = &comm->of[notice.rank];
         member->world = from;
+        member->device = notice.device;
         member->made = true;
         return;
     case NOTICE_ENDED:

@@ -14,6 +14,7 @@ enum wait_kind {
     WAIT_LEAVE,    // in ncclCommDestroy, for the ranks of the machine
     WAIT_MPI,      // in MPI
     WAIT_THREAD,   // in pthread_join
+    WAIT_WOKEN,    // for another thread of the process, to be woken
     WAIT_COMM,     // asks whether a communicator is ready
     WAIT_FINALIZE, // in MPI_Finalize
     WAIT_EXIT      // has ended without
@@ -35,7 +36,7 @@ struct state_wait {
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
     int32_t first, n; // -1: not known; WAIT_THREAD: the other's number
     int32_t beyond;   // some are behind the window
-    int32_t pad;
+    int32_t one_of;   // WAIT_MPI: any of the ranks will do
     char call[CALL_NAME];
 };
 

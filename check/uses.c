@@ -33,7 +33,15 @@ struct freed {
     struct judge_at made, freed;
 };
 
+struct lent {          // to MPI
+    uint64_t from, to; // 0, 0: it is back
+    bool write;
+    struct judge_at at;
+};
+
 struct uses {
+    struct lent *lent;
+    size_t nlent, lent_size;   // nlent: numbers given out
     struct allocation **table; // sorted by address
     size_t n, size;
     struct freed freed[REMEMBERED];
@@ -56,6 +64,7 @@ static void allocation_free(struct allocation *a) {
 void uses_free(struct uses *uses) {
     for (size_t i = 0; i < uses->n; i++)
         allocation_free(uses->table[i]);
+    free(uses->lent);
     free(uses->table);
     free(uses);
 }
@@ -751,6 +760,67 @@ static struct allocation *part_of(struct judge *j, const struct judge_range *ran
     return a;
 }
 
+/* --- Lent to MPI ------------------------------------------------------------------ */
+
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
+              struct judge_at at) {
+    struct uses *uses = j->uses;
+    size_t i = 0;
+    while (i < uses->nlent && uses->lent[i].to)
+        i++;
+    if (i == uses->nlent) {
+        ROOM(uses->lent, uses->nlent, &uses->lent_size);
+        uses->nlent++;
+    }
+    uses->lent[i] = (struct lent){address(start), address(start) + bytes, write, at};
+    return (int)i;
+}
+
+void uses_back(struct judge *j, int number) {
+    struct uses *uses = j->uses;
+    if (number < 0 || (size_t)number >= uses->nlent)
+        return;
+    uses->lent[number] = (struct lent){0};
+    while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
+        uses->nlent--;
+}
+
+static const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
+                                    bool write) {
+    for (size_t i = 0; i < uses->nlent; i++) {
+        const struct lent *lent = &uses->lent[i];
+        if (lent->from < to && from < lent->to && (write || lent->write))
+            return lent;
+    }
+    return NULL;
+}
+
+static void report_lent(struct judge *j, const struct allocation *a, const char *words,
+                        const char *verb, struct judge_at at, const struct lent *lent) {
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "race: %s %s a buffer that MPI still has\n", at.call, verb);
+    add_here(j, &text);
+    text_add(&text, "%s at %s %s what\n", words, place(j, at.site, where), verb);
+    text_add(&text, "  %s at %s %s until its request is completed\n", lent->at.call,
+             place(j, lent->at.site, where), does(lent->write));
+    add_buffer(j, &text, a);
+    text_add(&text, "  Hint: MPI_Wait, or an MPI_Test that says so, completes a request:"
+                    " call it first.\n");
+    report(j, &text, true, pair_of(at.site, lent->at.site));
+}
+
+/* What calls of NCCL, functions of the program or kernels come before it may make it wait
+ * until MPI is done. */
+static void check_lent(struct judge *j, const struct allocation *a, uint64_t from,
+                       uint64_t to, bool write, const struct use *use,
+                       const struct clock *clock) {
+    const struct lent *lent = j->uses->nlent ? lent_part(j->uses, from, to, write) : NULL;
+    char words[JUDGE_PLACE];
+    if (lent && !j->uses->kernels && !calls_before(j, use, clock))
+        report_lent(j, a, use_words(words, use), does(write), use->at, lent);
+}
+
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
               const struct clock *clock) {
     uint64_t from, to;
@@ -762,10 +832,11 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         history_add(&a->history, from, to, range->write, use, clock, &its_write);
     if (other)
         report_race(j, a, use, range->write, other, its_write);
+    check_lent(j, a, from, to, range->write, use, clock);
     if (range->write && !use->makes)
         mark_written(a, from, to);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
-        j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start);
+        j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
 
@@ -906,6 +977,9 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
         report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
+    const struct lent *lent = lent_part(uses, a->start, a->end, true);
+    if (lent && slot < 0 && !starts(a->made.call, "cudaHostRegister"))
+        report_lent(j, a, at.call, "frees", at, lent);
     // What the host registered is the host's again, not gone.
     if (!starts(a->made.call, "cudaHostRegister"))
         uses->freed[uses->nfreed++ % REMEMBERED] =
@@ -1013,6 +1087,13 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
         return true;
     }
     return false;
+}
+
+bool uses_early(struct judge *j, const void *at, bool write) {
+    const struct allocation *a = find(j->uses, address(at));
+    bool its_write;
+    return a && j->options.mode != JUDGE_OFF &&
+           unseen_use(j, a, address(at), address(at) + 1, write, &its_write);
 }
 
 struct telling {

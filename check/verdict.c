@@ -125,13 +125,13 @@ static int blocker(struct judge *j, int p) {
 /* --- Lines ---------------------------------------------------------------------------
  */
 
-/* The process of each rank of a communicator. */
-static int *world_of(struct judge *j, uint64_t id, int nranks) {
+/* The process and the device of each rank of a communicator. */
+static void places_of(struct judge *j, uint64_t id, int nranks, int *world, int *device) {
     const struct member_comm *comm = members_comm(j, id);
-    int *world = must_alloc((size_t)nranks * sizeof *world);
-    for (int r = 0; r < nranks; r++)
+    for (int r = 0; r < nranks; r++) {
         world[r] = comm && r < comm->nranks ? comm->of[r].world : -1;
-    return world;
+        device[r] = comm && r < comm->nranks ? comm->of[r].device : -1;
+    }
 }
 
 static bool together(struct judge *j, uint64_t id) {
@@ -143,12 +143,13 @@ static bool together(struct judge *j, uint64_t id) {
     return false;
 }
 
-static void add_absent(struct text *text, const int *ranks, int n) {
+static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
     if (n == 0)
         return;
     text_add(text, "; ");
     add_ranks(text, ranks, n);
-    text_add(text, " %s not there", n == 1 ? "is" : "are");
+    text_add(text, "%s %s not there", of_comm ? " of the communicator" : "",
+             n == 1 ? "is" : "are");
 }
 
 static void add_cause(struct judge *j, struct text *text, int p,
@@ -171,7 +172,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
                               : m->from < 0              ? i
                               : i == 0                   ? m->from
                                                          : m->to;
-        add_absent(text, absent, n);
+        add_absent(text, absent, n, by_rank);
         free(absent);
     } else if (cause->function) {
         const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
@@ -187,7 +188,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
             if (stuck_stays(j, p, wait, r))
                 absent[n++] = comm->of[r].world;
         text_add(text, ", of communicator %d", wait->comm_number);
-        add_absent(text, absent, n);
+        add_absent(text, absent, n, false);
         free(absent);
     }
 }
@@ -235,7 +236,12 @@ static void add_line(struct judge *j, struct text *text, int p,
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
             wait = &process->waits[w];
-    if (wait->kind == WAIT_EXIT)
+    if (wait->kind == WAIT_WOKEN && wait->site)
+        text_add(text, "sleeps behind %s at %s until another of its threads wakes it",
+                 wait->call, place(j, wait->site, where));
+    else if (wait->kind == WAIT_WOKEN)
+        text_add(text, "sleeps until another of its threads wakes it");
+    else if (wait->kind == WAIT_EXIT)
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
         text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
@@ -395,6 +401,8 @@ static void add_title(struct judge *j, struct text *text, int first,
             "missing: %s, operation %llu on communicator %d, waits for ranks that never"
             " come\n",
             fact_words(words, about), (unsigned long long)about->index, about->number);
+    else if (wait->kind == WAIT_WOKEN)
+        text_add(text, "missing: a thread sleeps, and nobody is left to wake it\n");
     else
         text_add(text, "missing: %s waits for ranks that never come\n", wait->call);
 }
@@ -450,8 +458,9 @@ static void report_stuck(struct judge *j, int first) {
         text_add(&text, ".\n");
     }
     if (about) {
-        int *world = world_of(j, about->comm, about->nranks);
-        add_size(&text, about->number, about->nranks, world);
+        int *world = must_alloc(2 * (size_t)about->nranks * sizeof *world);
+        places_of(j, about->comm, about->nranks, world, world + about->nranks);
+        add_size(&text, about->number, about->nranks, world, world + about->nranks);
         free(world);
     }
     add_hint(j, &text, about);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
-                    POLLS_WITHIN = 5;
+                    POLLS_WITHIN = 5, BETWEEN_SLEEPERS = 0.25;
 enum { FIRST_WINDOW = 256 };
 
 struct thread_wait {
@@ -21,7 +21,7 @@ struct thread_wait {
     double since, renewed;
     struct clock what;
     int comm;
-    const void *mpi_comm;
+    const void *whom;
     int peer;
     uint64_t name; // of another thread
     struct recent_call *launches;
@@ -38,8 +38,8 @@ struct function { // of the program: queued, the oldest runs; a graph queues it 
 
 struct waits {
     uint64_t activity, told_activity;
-    double told;
-    bool told_waiting;
+    double told, looked;
+    bool told_waiting, sleeps;
     struct map functions,
         program;        // program: threads that wait or call outside of functions
     struct map idle;    // threads that only run functions, and run none
@@ -84,7 +84,7 @@ static struct thread_wait *take_spare(struct thread *thread) {
     if (!wait)
         return must_alloc(sizeof *wait);
     wait->comm = wait->peer = 0;
-    wait->mpi_comm = NULL;
+    wait->whom = NULL;
     wait->nlaunches = 0;
     clock_free(&wait->what);
     return wait;
@@ -102,6 +102,7 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     struct waits *waits = waits_of(j);
     if (!j->thread)
         return NULL;
+    j->thread->asks_since = 0;
     struct thread_wait *old = j->thread->wait;
     bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
     if (!again) {
@@ -149,12 +150,12 @@ void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
-void waits_begin_mpi(struct judge *j, const void *mpi_comm, int peer, bool poll,
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
                      struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
     if (!wait)
         return;
-    wait->mpi_comm = mpi_comm;
+    wait->whom = whom;
     wait->peer = peer;
 }
 
@@ -162,6 +163,14 @@ void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
     if (wait)
         wait->comm = comm;
+}
+
+void waits_asks(struct judge *j) {
+    if (!j->thread)
+        return;
+    j->thread->asked = now(j);
+    if (j->thread->asks_since == 0)
+        j->thread->asks_since = j->thread->asked;
 }
 
 static void tell(struct judge *j);
@@ -447,12 +456,12 @@ static void add_launches(struct described *d, struct state_wait *record,
 static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
                       const struct thread_wait *wait) {
     record->n = -1;
-    if (wait->peer == JUDGE_ANY || !wait->mpi_comm || !j->outside.mpi_ranks)
+    if (wait->peer == JUDGE_ANY || !wait->whom || !j->outside.mpi_ranks)
         return;
     int *world = must_alloc((size_t)j->nranks * sizeof *world);
-    int n = j->outside.mpi_ranks(j->outside.self, wait->mpi_comm, wait->peer, world,
-                                 j->nranks);
+    int n = j->outside.mpi_ranks(j->outside.self, wait->whom, world, j->nranks);
     record->n = n;
+    record->one_of = wait->peer == JUDGE_ONE_OF;
     for (int i = 0; i < n && i < j->nranks; i++)
         add_int(d, world[i]);
     free(world);
@@ -471,12 +480,31 @@ static struct state_wait *add_wait(struct described *d, enum wait_kind kind,
     return record;
 }
 
+/* A watchdog beside threads that wait: for long it has done nothing but ask. */
+static bool only_asks(struct judge *j, const struct thread *thread) {
+    bool another = false;
+    for (const struct thread *t = j->threads; t; t = t->next)
+        another |= t != thread && t->wait && !t->wait->poll;
+    return another && thread->asks_since != 0 &&
+           now(j) - thread->asks_since >= j->options.timeout &&
+           now(j) - thread->asked < POLLS_WITHIN && j->outside.idle &&
+           j->outside.idle(j->outside.self, thread->number);
+}
+
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
+    bool awake = j->outside.others_awake && j->outside.others_awake(j->outside.self);
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
+        if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
+            continue;
+        if (!wait && !awake && j->outside.asleep &&
+            j->outside.asleep(j->outside.self, thread->number)) {
+            add_wait(d, WAIT_WOKEN, thread->told->at)->thread = thread->number;
+            continue;
+        }
         if (!wait) {
-            d->head.computing += !map_get(&waits->idle, key_of(thread));
+            d->head.computing++;
             continue;
         }
         const struct thread *other = j->threads;
@@ -556,9 +584,23 @@ static void tell(struct judge *j) {
     free(data);
 }
 
+/* Whether a thread sleeps that computes otherwise: now and then, since it takes the
+ * system to know. */
+static bool any_sleeps(struct judge *j) {
+    struct waits *waits = waits_of(j);
+    if (!j->outside.asleep || now(j) - waits->looked < BETWEEN_SLEEPERS)
+        return waits->sleeps;
+    waits->looked = now(j);
+    waits->sleeps = false;
+    for (const struct thread *thread = j->threads; thread; thread = thread->next)
+        waits->sleeps |= !thread->wait && !map_get(&waits->idle, key_of(thread)) &&
+                         j->outside.asleep(j->outside.self, thread->number);
+    return waits->sleeps;
+}
+
 bool waits_tell(struct judge *j) {
     struct waits *waits = waits_of(j);
-    bool lasts = waits->finished, any = lasts;
+    bool lasts = waits->finished || any_sleeps(j), any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
         any |= wait != NULL;

@@ -74,18 +74,33 @@ const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact 
     return place(j, fact->site, out);
 }
 
-void add_size(struct text *text, int number, int nranks, const int *world) {
+void add_size(struct text *text, int number, int nranks, const int *world,
+              const int *device) {
     enum { MANY = 32 };
     text_add(text, "  communicator %d has %d rank%s", number, nranks,
              nranks == 1 ? "" : "s");
-    bool differ = false;
-    for (int r = 0; world && r < nranks; r++)
+    bool differ = false, alike = true, several = false;
+    for (int r = 0; world && r < nranks; r++) {
         differ |= world[r] >= 0 && world[r] != r;
+        alike &= world[r] == world[0];
+        for (int q = 0; q < r && !several; q++)
+            several = world[q] >= 0 && world[q] == world[r];
+    }
     bool first = true;
-    for (int r = 0; differ && r < nranks && r < MANY; r++)
-        if (world[r] >= 0) {
+    for (int r = 0; differ && r < nranks && r < MANY; r++) {
+        if (world[r] < 0)
+            continue;
+        if (several && alike)
+            text_add(text, "%s rank %d is on device %d", first ? ":" : ",", r, device[r]);
+        else if (several)
+            text_add(text, "%s its rank %d is on device %d of rank %d", first ? ":" : ",",
+                     r, device[r], world[r]);
+        else
             text_add(text, "%s its rank %d is rank %d", first ? ":" : ",", r, world[r]);
-            first = false;
-        }
-    text_add(text, "%s\n", differ ? " of the job" : "");
+        first = false;
+    }
+    text_add(text, "%s\n",
+             !differ              ? ""
+             : !several || !alike ? " of the job"
+                                  : ", all in one process");
 }

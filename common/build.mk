@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot timeline profile,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -152,7 +152,9 @@ check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/cpu/i
     $(TOP)/common/build.mk
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
-check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 recv send fread fwrite pthread_join
+check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
+    preadv preadv64 pwritev pwritev64 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
+    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
@@ -240,6 +242,16 @@ plot:
 	@test -f '$(CSV)' || \
 	    { echo 'no $(CSV) here: mpirun -np 4 ./bandwidth --csv $(CSV) writes it' >&2; exit 1; }
 	gnuplot -e "csv='$(CSV)'; svg='$(SVG)'" $(TOP)/06-bandwidth/bandwidth.gnuplot
+
+# Draws what NCCL_TIMELINE=FILE wrote, or the part between two times in ms.
+FILE ?= run.json
+FROM ?=
+TO ?=
+.PHONY: timeline
+timeline:
+	@test -f '$(FILE)' || \
+	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
+	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
 
 clean-lesson:
 	rm -f $(programs)

@@ -9,12 +9,14 @@
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
 #   sanitizer   the wrong ones under compute-sanitizer, memcheck and initcheck: longer; what is
 #               in the folder already is not run again
-#   lessons     every lesson, a program with kernels, PyTorch, and nccl-tests where
-#               NCCL_TESTS_HOME is set, under nccl-check
+#   lessons     every lesson, a program with kernels, PyTorch, nccl-tests where NCCL_TESTS_HOME
+#               is set, and NVIDIA's examples where NCCL_EXAMPLES says where they are
+#               (docs/examples of NCCL's repository), under nccl-check
 #   cost        a call of 8 bytes and from 1 MiB on, with and without, in turn
 #   write       nccl-check.md, the tables, from the files in the folder; needs no GPU
 #
 #   JOBS=6        programs at the same time
+#   ROUNDS=5      of the cost's measurement
 #   BUDGET=540    seconds after which a stage begins nothing more
 #   ONLY='race-*' only the programs of these names
 #   BACKEND=cpu   a rehearsal over the stand-in
@@ -303,13 +305,13 @@ lessons() {
         program=$(basename "$lesson" .c)
         [ -x "$work/$program" ] || continue
         case $program in
-        bandwidth) under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
-        *) under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
+        bandwidth) in_turn under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
+        *) in_turn under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
         esac
     done
     for program in kernels kernels-static; do
         [ ! -x "$work/$program" ] ||
-            under "$program" 60 "${mpirun[@]}" "$check" "$work/$program"
+            in_turn under "$program" 60 "${mpirun[@]}" "$check" "$work/$program"
     done
     if [ "$BACKEND" != cpu ] && command -v torchrun >/dev/null; then
         cat >"$work/sum.py" <<'END'
@@ -323,12 +325,24 @@ assert torch.all(x == n * (n + 1) / 2)
 dist.destroy_process_group()
 print("OK")
 END
-        under pytorch 90 torchrun --standalone --nproc_per_node=2 --no-python \
+        in_turn under pytorch 90 torchrun --standalone --nproc_per_node=2 --no-python \
             "$check" python3 "$work/sum.py"
     fi
+    local source name start
+    for source in "${NCCL_EXAMPLES:-/nowhere}"/0[1-5]*/*/c/main.cc; do
+        [ -f "$source" ] || continue
+        name=$(basename "$(dirname "$(dirname "$source")")")
+        name=nvidia-$(basename "$(dirname "$(dirname "$(dirname "$source")")")")-$name
+        mpicxx -DMPI_SUPPORT -g -O2 -I"$NCCL_EXAMPLES/common/include" "${compile[@]}" "$source" \
+            "$NCCL_EXAMPLES/common/src/utils.cc" "${link[@]}" -o "$work/$name" \
+            >>"$out/check-build.txt" 2>&1 || { say "does not compile: $source"; continue; }
+        start=("${mpirun[@]}")
+        [[ $source != *single_process* && $source != *pthread* ]] || start=()
+        in_turn under "$name" 60 "${start[@]}" "$check" "$work/$name"
+    done
     for program in all_reduce sendrecv alltoall; do
         [ ! -x "$tests/build/${program}_perf" ] ||
-            under "nccl-tests-$program" 90 "${mpirun[@]}" "$check" "$tests/build/${program}_perf" \
+            in_turn under "nccl-tests-$program" 90 "${mpirun[@]}" "$check" "$tests/build/${program}_perf" \
                 -g 1 -b 8 -e 256M -f 8
     done
     all_done
@@ -340,9 +354,11 @@ cost() {
     [ "$BACKEND" != cpu ] || largest=4194304
     mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" results/check-cost.c "${link[@]}" -o "$work/cost"
     : >"$out/check-cost.txt"
-    for round in 1 2 3 4 5; do
+    for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
         for how in plain nccl-check; do
-            local start=("${mpirun[@]}")
+            # As one types it: mpirun binds two ranks to a core each.
+            local start=(env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle
+                "${mpirun[@]}")
             [ "$how" = plain ] || start+=("$check")
             timeout 90 "${start[@]}" "$work/cost" "$largest" 2>&1 </dev/null |
                 sed "s/^/$round $how /" >>"$out/check-cost.txt" || say "cost: $how failed"

@@ -93,6 +93,16 @@ fresh() { # FILE…: in $out, empty
     done
 }
 
+# The same for a part that has a stage of its own: it may be of another day than the rest, and
+# of another state of the course, so that is its first line.
+begin() { # FILE
+    echo "taken: $(date -u '+%Y-%m-%d %H:%M UTC'), course at $(commit)" >"$out/$1"
+}
+
+commit() {
+    git describe --always --dirty 2>/dev/null || echo unknown
+}
+
 # How a form of a lesson is started where its defaults take minutes.
 arguments() {
     case $1 in
@@ -107,7 +117,7 @@ machine() { # FILE
     fresh "$1"
     {
         date -u '+date: %Y-%m-%d %H:%M UTC'
-        echo "course: $(git describe --always --dirty 2>/dev/null || echo unknown)"
+        echo "course: $(commit)"
         echo "gpus: $gpus"
         echo "cpus: $(env -u OMP_NUM_THREADS nproc)" # which nproc would follow
         awk '/MemTotal/ { printf "memory: %.0f GiB\n", $2 / 1048576 }' /proc/meminfo
@@ -304,7 +314,7 @@ pytorch() {
 # last of the three says which way that was.
 peer() {
     local way
-    fresh peer.txt
+    begin peer.txt
     [ "$BACKEND" = cpu ] || keep "$out/peer.txt" 30 nvidia-smi topo -m
     keep "$out/peer.txt" 150 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n "$copy"
     keep "$out/peer.txt" 60 "${mpirun[@]}" -np "$gpus" 07-peer-to-peer/peer_to_peer -n 2048
@@ -319,7 +329,7 @@ peer() {
 
 # Where a reduce and a broadcast in turn lose time against nccl-tests' rows of each.
 pair() {
-    fresh pair.txt
+    begin pair.txt
     aside results/pair.c
     keep "$out/pair.txt" 120 "${mpirun[@]}" -np "$gpus" "$work/pair/pair"
     sed -i "s|$work/pair/||" "$out/pair.txt" # gone when this ends
@@ -328,7 +338,7 @@ pair() {
 # Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
 three() {
     local turn beside=three.txt
-    fresh three.txt
+    begin three.txt
     for turn in 1 2; do
         keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
             --time --max "$largest"
@@ -343,7 +353,7 @@ three() {
 # PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
 overlap() {
     local model layers width share form program=11-overlap/overlap
-    fresh training.txt
+    begin training.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -364,7 +374,7 @@ overlap() {
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
 sharded() {
     local model layers width share stage program=12-sharded/sharded
-    fresh sharded.txt
+    begin sharded.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -384,7 +394,7 @@ sharded() {
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
 experts() {
     local size width share load program=13-experts/experts
-    fresh experts.txt
+    begin experts.txt
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
         size="--width $width --batch $((share * gpus))"
@@ -402,7 +412,7 @@ experts() {
 # start, on eight of them right after.
 pipeline() {
     local model layers width batch micro form
-    fresh pipeline.txt
+    begin pipeline.txt
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
         for micro in 1 2 4 8 32; do
@@ -421,7 +431,7 @@ pipeline() {
 # Lesson 15: every grid; PyTorch on the same right after.
 grid() {
     local model layers width batch columns form
-    fresh grid.txt
+    begin grid.txt
     for model in $gridded; do
         IFS=: read -r layers width batch <<<"$model"
         for ((columns = 1; columns <= gpus; columns++)); do

@@ -13,6 +13,13 @@ gpus_of() { # FILE: on how many its first program ran
         n = substr($0, 1, RLENGTH); sub(/.*[ =]/, "", n); print n " GPU" (n > 1 ? "s" : ""); exit }' "$1"
 }
 
+# A sentence on when a file was begun, where that is its first line: another day, perhaps, than
+# that of the rest.
+taken() { # FILE
+    # shellcheck disable=SC2016 # Markdown's
+    sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"$(gpus_of "$1")"'./p' "$1"
+}
+
 # Of a file of keep's: for each command line the command, the last line of its output that
 # matches a pattern, its exit code and seconds, with tabs between.
 commands() { # FILE PATTERN
@@ -63,6 +70,8 @@ if [ -f machine.txt ] || [ -n "$machines" ]; then
         echo "$(fact gpus "$file") GPUs:"
         echo
         machine "$file"
+        echo "Where a section below names a time and a commit, it has these in place of those above."
+        echo
     done
 fi
 
@@ -232,6 +241,7 @@ if [ -f peer.txt ]; then
     echo "## Lesson 07: a copy from GPU to GPU"
     echo
     echo "One pair at a time, on $(gpus_of peer.txt) ([output](peer.txt))."
+    taken peer.txt
     echo
     awk '/^\$ .*peer_to_peer/ { bytes = 4 * $NF; shown = 0 }
         /^(Peer access|Through the host|Directly|By NCCL)/ && bytes && (bytes > 8192 || /GB/) {
@@ -258,6 +268,7 @@ if [ -f three.txt ]; then
     echo "Times in µs, on $(gpus_of three.txt) ([output](three.txt)). Lesson 08 ran before and after the others:"
     echo "the smaller of its two times, and the larger. nccl-tests: the sum of its times for the parts, the second"
     echo "part in place. The ratios are lesson 08's smaller time over the other's."
+    taken three.txt
     echo
     awk "$size_of$their_name"'
         /^\$ / { name = their_name($0); lesson = $0 ~ /three_all_reduces/; torch = $0 ~ /collectives/ }
@@ -281,6 +292,24 @@ if [ -f three.txt ]; then
                     if (nparts[w, size] != (w == 1 ? 1 : 2)) delete parts[w, size]
                     printf "| %s | %s (to %s) | %s | %s |\n", size_of(size), ours[w, size], most[w, size], cell(w, size, parts), cell(w, size, pytorch) } }
             if (split_cost) print "\nA communicator by `ncclCommSplit`, and the first all-reduce on it: " split_cost "." }' three.txt
+    echo
+fi
+
+if [ -f pair.txt ]; then
+    echo "### A reduce with a broadcast behind it"
+    echo
+    echo "Times in µs ([pair.c](pair.c), [output](pair.txt)): *in a row* of its own kind, as nccl-tests measures"
+    echo "each; *in turn*, as lesson 08 calls them; and *alone*, where the host waits before the next begins. In a"
+    echo "row the next reduce may begin on the ranks that are done, while the last one still ends on the root. In"
+    echo "turn that is impossible: the broadcast sends what the reduce has made, and the next reduce writes there"
+    echo "again."
+    taken pair.txt
+    echo
+    awk "$size_of"'
+        BEGIN { print "| | reduce, in a row | broadcast, in a row | their sum | the two in turn | ratio | reduce, alone | broadcast, alone | the two, alone |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        $1 ~ /^[0-9]+$/ && NF == 7 {
+            printf "| %s | %s | %s | %.1f | %s | %.2f | %s | %s | %s |\n", size_of($1), $2, $3, $2 + $3, $4, $4 / ($2 + $3), $5, $6, $7 }' pair.txt
     echo
 fi
 
@@ -355,6 +384,7 @@ if [ -f training.txt ]; then
     echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
     echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
     echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
+    taken training.txt
     echo
     awk '
         function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
@@ -387,6 +417,7 @@ if [ -f sharded.txt ]; then
     echo "use; of PyTorch what it has after a step. *Computing only* is a step without communication, measured in"
     echo "turns with a training step. PyTorch is \`fully_shard\` on the same model, right after; there computing"
     echo "only has the whole update."
+    taken sharded.txt
     echo
     awk '
         function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
@@ -411,6 +442,7 @@ if [ -f experts.txt ]; then
     echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
     echo "and the bytes that all ranks send ([output](experts.txt)). Both in turns; PyTorch right after,"
     echo "with as many tokens for each rank."
+    taken experts.txt
     echo
     awk '
         function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
@@ -436,6 +468,7 @@ if [ -f pipeline.txt ]; then
     echo "M micro-batches of a batch of B, on N ranks ([output](pipeline.txt)). *Computing* is that of all"
     echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
     echo "\`torch.distributed.pipelining\` on the same model, right after."
+    taken pipeline.txt
     echo
     awk '
         function option(name,   i) {
@@ -457,6 +490,7 @@ if [ -f grid.txt ]; then
     echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
     echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
     echo "the columns, right after."
+    taken grid.txt
     echo
     awk '
         function option(name,   i) {

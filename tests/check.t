@@ -11,6 +11,7 @@
 #     // ranks: 3 4 8      where 2 ranks cannot express it
 #     // warn: 0           its exit code with NCCL_CPU_CHECK=warn, with the same reports
 #     // off: 0            its exit code with NCCL_CPU_CHECK=off, without any
+#     // timeout: 1        NCCL_CPU_TIMEOUT of the wrong program, where nothing else can decide
 # In TEXT,
 #     ...                  is any text
 #     @host @any @same     are a host name, a number, the same number as the first @any
@@ -65,7 +66,7 @@ sub read_program {
             next;
         } elsif (m{^// exit: (\d+)}) {
             $program{exit} = $1;
-        } elsif (m{^// (warn|off): (\d+)}) {
+        } elsif (m{^// (warn|off|timeout): (\d+)}) {
             $program{$1} = $2;
         } elsif (m{^// ranks: (.+)}) {
             my %can = map { $_ => 1 } split ' ', $1;
@@ -163,7 +164,8 @@ sub check_program {
         my ($n, $variant) = @$test;
         my $setting = $variant =~ /^(warn|off)$/;
         my $binary = $built{$setting ? 'wrong' : $variant};
-        local %ENV = (%ENV, $setting ? (NCCL_CPU_CHECK => $variant) : ());
+        local %ENV = (%ENV, $setting ? (NCCL_CPU_CHECK => $variant) : (),
+            $variant eq 'wrong' && $program->{timeout} ? (NCCL_CPU_TIMEOUT => $program->{timeout}) : ());
         my @problems = 'does not compile';
         my ($stderr, $seconds) = ('', 0);
         if ($binary) {

@@ -77,6 +77,19 @@ build() {
     mpicc -I"$top/common" ${2:+-I"$top/$2"} "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
 }
 
+# breaks N PROGRAM SED [ARGUMENT…]: a lesson in which sed has changed something, on N ranks of the
+# CPU build. It stands as broken.c in what is reported.
+breaks() {
+    local n=$1 program=$2 change=$3
+    shift 3
+    on_gpus && skip "one build is enough"
+    sed "$change" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
+    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
+    build broken "${program%/*}"
+    top=$BATS_TEST_TMPDIR ranks "$n" broken "$@"
+    show
+}
+
 plural() { # N: as the verdict says it
     [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unit tests of cpu/: builds the programs of tests/cpu and runs them, those with MPI at several
 # rank counts, those without on several devices. Their points become points of this test.
-#   SANITIZE=1   built with AddressSanitizer and UndefinedBehaviorSanitizer, fewer rank counts
+#   SANITIZE=1   built with AddressSanitizer and UndefinedBehaviorSanitizer, on 3 ranks
 #   RANKS='2 3'  these rank and device counts
 #   ONLY='p2p'   these programs
 set -euo pipefail
@@ -16,8 +16,15 @@ export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
-# shellcheck disable=SC2206  # a list of words
-ranks=(${RANKS:-$([ -n "$sanitize" ] && echo 2 3 || echo 1 2 3 4 7 8)})
+# How many ranks or devices a program gets. The longest, and one that waits a second at every
+# mistake, are run on fewer.
+long=' collectives random meetings arguments '
+counts() { # PROGRAM
+    local all='1 2 3 4 7 8'
+    [[ $long != *" $1 "* ]] || all='1 2 3 7'
+    [ -z "$sanitize" ] || all=3
+    echo "${RANKS:-$all}"
+}
 over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
@@ -116,14 +123,14 @@ done
 # --- Run -------------------------------------------------------------------------------
 
 for program in "${over_mpi[@]}"; do
-    for np in "${ranks[@]}"; do
+    for np in $(counts "$program"); do
         if wanted "$program" && [ -x "$program" ]; then
             run "$program, $np ranks" "${mpirun[@]}" -np "$np" "./$program"
         fi
     done
 done
 for program in "${alone[@]}"; do
-    for n in "${ranks[@]}"; do
+    for n in $(counts "$program"); do
         if wanted "$program" && [ -x "$program" ]; then
             run "$program, $n devices" env CPU_DEVICES="$n" "./$program"
         fi

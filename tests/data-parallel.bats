@@ -158,12 +158,7 @@ END
 
 # broken SED: the lesson with something changed, on 3 ranks.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
-    top=$BATS_TEST_TMPDIR ranks 3 broken
-    show
+    breaks 3 $program "$@"
     [ "$code" -eq 1 ]
 }
 

@@ -128,12 +128,7 @@ END
 
 # broken SED: the lesson with something changed, on 4 ranks in two rows.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
-    top=$BATS_TEST_TMPDIR ranks 4 broken
-    show
+    breaks 4 $program "$@"
     [ "$code" -eq 1 ]
 }
 

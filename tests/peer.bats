@@ -124,13 +124,7 @@ END
 
 # broken SED [ARGUMENT…]: the lesson with something changed, on 3 ranks.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$peer.c" >"$BATS_TEST_TMPDIR/broken.c"
-    shift
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$peer.c")" ]
-    build broken
-    top=$BATS_TEST_TMPDIR ranks 3 broken -n 1000 "$@"
-    show
+    breaks 3 $peer "$1" -n 1000 "${@:2}"
 }
 
 @test "a rank opens its own handle: CUDA's error, named" {

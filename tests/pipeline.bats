@@ -94,7 +94,7 @@ END
     on_gpus && skip "one build is enough"
     sed 's/^    for (size_t l = 0; !piece->backward/    if (step == 0)\n        printf("rank %d: %s%zu\\n", p->rank, piece->backward ? "B" : "F", piece->micro);\n&/' \
         "$top/$program.c" >"$BATS_TEST_TMPDIR/told.c"
-    build told
+    build told 14-pipeline
     for form in '0 F0F1F2F3F4B0F5B1B2B3B4B5' '1 F0F1F2F3B0F4B1F5B2B3B4B5' '4 F0B0F1B1F2B2F3B3F4B4F5B5'; do
         top=$BATS_TEST_TMPDIR ranks 5 told --micro 6 --batch 6
         [ "$(sed -n "s/^rank ${form% *}: \([FB]\)/\1/p" <<<"$out" | tr -d '\n')" = "${form#* }" ]
@@ -118,7 +118,7 @@ static int waits;
 END
         sed 's/^    network_print_losses/    printf("rank %d waited %d times\\n", rank, waits);\n&/' "$top/$program.c"
     } >"$BATS_TEST_TMPDIR/waits.c"
-    build waits
+    build waits 14-pipeline
     for steps in 1 10; do
         top=$BATS_TEST_TMPDIR ranks 2 waits --steps $steps
         show
@@ -139,14 +139,7 @@ END
 
 # broken N SED ARGUMENT…: the lesson with something changed, on N ranks.
 broken() {
-    local n=$1
-    on_gpus && skip "one build is enough"
-    sed "$2" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
-    shift 2
-    top=$BATS_TEST_TMPDIR ranks "$n" broken "$@"
-    show
+    breaks "$1" $program "${@:2}"
 }
 
 # Sends before receives, whichever way they go.

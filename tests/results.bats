@@ -39,6 +39,13 @@ setup() {
         <(echo && "$top/results/tables.sh" "$top/results")
 }
 
+# The course as it is built, to change something in it.
+copy() {
+    mkdir build
+    cp -a "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
+    cp -a "$top"/build/{config,cpu,mpi_made.c} build
+}
+
 # A stand-in for nccl-tests, one that answers and one that fails.
 nccl_tests() {
     mkdir -p nccl-tests/build
@@ -60,7 +67,7 @@ END
     [[ $output == *"these failed:"*"nccl-tests/build/broadcast_perf -g 2 -f 2 -a 3 -b 8 -e 64K"* ]]
     cd out
     for file in machine lessons repeat hello-time ring bandwidth-1 bandwidth-2 bandwidth-small \
-        buffers nccl-tests; do
+        buffers nccl-tests pair; do
         [ -s $file.txt ]
     done
     lessons=$(printf '%s\n' "$top"/[0-9][0-9]-*/*.c | wc -l)
@@ -79,6 +86,7 @@ END
     grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs \+ n' README.md
     grep -qE '^\| 32 KiB \|( [0-9]+ to [0-9]+ \|){3}$' README.md
     grep -qE '^\| all_reduce \| 64 KiB \|( [0-9.]+ \|){4}$' README.md
+    [ "$(grep -cE '^\| (1|4|16) KiB \|( [0-9.]+ \|){8}$' README.md)" -eq 3 ]
     # Three runs of each; the least of ours, beside theirs.
     ours=$({ grep '^all_reduce,plain,2,8,' bandwidth-2.csv | cut -d, -f5
         awk '$1 == "all_reduce" && $2 == 8 { print $3 }' nccl-tests.txt; } | sort -n | head -n 1)
@@ -87,7 +95,7 @@ END
 }
 
 @test "the programs of tests/check: how each ends; a right one that does not pass is named" {
-    cp -r "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
+    copy
     mkdir -p tests/check/right tests/check/wrong
     cp "$top/tests/check/check.h" tests/check
     cp "$top"/tests/check/right/{in-place,managed-after-sync}.c tests/check/right
@@ -121,7 +129,7 @@ END
 }
 
 @test "a run that fails: counted, shown, exit code 1" {
-    cp -r "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
+    copy
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
     RUNS=2 STAGES=repeat run timeout 200 results/measure.sh out
     echo "$output"
@@ -157,7 +165,11 @@ END
     STAGES='training write' run timeout 200 "$top/results/measure.sh" out
     echo "$output"
     [ "$status" -eq 0 ]
-    # These may have run on another machine than the rest.
+    # These may have run on another machine than the rest, and each at another time.
+    for file in training sharded experts pipeline grid; do
+        line=$(sed -nE '1s/^taken: (20[0-9: -]+ UTC), course at (.+)/Taken \1, course at `\2`, on 2 GPUs./p' out/$file.txt)
+        [ "$(sed -n "/output.($file.txt)/,/^$/p" out/README.md | tail -n 2 | head -n 1)" = "${line:?}" ]
+    done
     grep -qx 'gpus: 2' out/machine-2.txt
     grep -qxF '2 GPUs:' out/README.md
     grep -qF 'float32 without TF32, on 2 GPUs ([output](training.txt))' out/README.md
@@ -185,9 +197,9 @@ END
     [ "$(grep -c '^OK: 2 ranks' out/pipeline.txt)" -eq 10 ]
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
-    grep -qxF '| 4 × 32 | 64 | 2 | 32 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.03 |' out/README.md
-    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 2 --all-forward' out/pipeline.txt
-    [ "$(grep -c 'results/pipeline.py .* --micro 1\b' out/pipeline.txt)" -eq 0 ]
+    grep -qxF '| 4 × 32 | 64 | 2 | 8 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
+    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 8 --all-forward' out/pipeline.txt
+    [ "$(grep -c 'results/pipeline.py' out/pipeline.txt)" -eq 2 ]
 
     [ "$(grep -c '^OK: 2 ranks' out/grid.txt)" -eq 2 ]
     for grid in '1 × 2' '2 × 1'; do

@@ -173,13 +173,7 @@ END
 
 # broken SED ARGUMENT…: the lesson with something changed, on 4 ranks.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$ring.c" >"$BATS_TEST_TMPDIR/broken.c"
-    shift
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$ring.c")" ]
-    build broken
-    top=$BATS_TEST_TMPDIR ranks 4 broken "$@"
-    show
+    breaks 4 $ring "$@"
     [ "$code" -eq 1 ]
 }
 

@@ -114,7 +114,7 @@ END
                 for (i = split("cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy", n, " "); i; i--)
                     print "#define " n[i] "(...) (NOTE(\"!\"), " n[i] "(__VA_ARGS__))" }'
     } >"$BATS_TEST_TMPDIR/noted.c"
-    build noted
+    build noted 12-sharded
     top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3
     show
     [ "$code" -eq 0 ]
@@ -136,13 +136,7 @@ END
 
 # broken SED [ARGUMENT…]: the lesson with something changed, on 3 ranks.
 broken() {
-    on_gpus && skip "one build is enough"
-    sed "$1" "$top/$program.c" >"$BATS_TEST_TMPDIR/broken.c"
-    [ "$(cat "$BATS_TEST_TMPDIR/broken.c")" != "$(cat "$top/$program.c")" ]
-    build broken
-    shift
-    top=$BATS_TEST_TMPDIR ranks 3 broken "$@"
-    show
+    breaks 3 $program "$@"
     [ "$code" -eq 1 ]
 }
 

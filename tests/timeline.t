@@ -104,6 +104,19 @@ sub wrong {
     return '';
 }
 
+# The line of work.c that has this text, the first after another one.
+my @source = split /\n/, read_file("$Bin/timeline/work.c");
+
+sub line {
+    my ($text, $after) = @_;
+    my $found = !defined $after;
+    for my $i (0 .. $#source) {
+        return 'work.c:' . ($i + 1) if $found && index($source[$i], $text) >= 0;
+        $found ||= index($source[$i], $after) >= 0;
+    }
+    die "work.c has no $text\n";
+}
+
 # --- What work.c does, on so many ranks ------------------------------------------------
 
 # The two directions between a program's numbers and the file's: of a stream that is busy all
@@ -142,7 +155,8 @@ sub check_order {
         push @why, "the copy on stream 2 of rank $rank does not come behind the event"
             if !$received || !$copied
             || ns($copied->{ts}) < ns($received->{ts}) + ns($received->{dur});
-        my ($waits) = grep { $_->{args}{line} =~ /^work.c:83$/ } events($all, $rank, 'cudaStreamSynchronize');
+        my ($waits) = grep { $_->{args}{line} eq line('cudaStreamSynchronize(one)', 'cudaEventRecord(end') }
+            events($all, $rank, 'cudaStreamSynchronize');
         my ($last)  = (events($all, $rank, 'copy device to device', $one))[-1];
         push @why, "the host of rank $rank goes on before its stream is done"
             if !$waits || !$last
@@ -172,7 +186,10 @@ sub check_arguments {
             if $send->{args}{peer} != ($rank + 1) % $n || $recv->{args}{peer} != ($rank + $n - 1) % $n
             || $last->{args}{root} != $n - 1;
         push @why, "rank $rank: the line of a call is $last->{args}{line}"
-            if $last->{args}{line} ne 'work.c:80';
+            if $last->{args}{line} ne line('ncclReduce(');
+        my ($comes) = events($all, $rank, 'MPI_Recv');
+        push @why, 'rank 0 does not wait for the last rank in MPI_Recv'
+            if $rank == 0 && $n > 1 && ($comes->{args}{'for rank'} // -1) != $n - 1;
         my ($copy) = events($all, $rank, 'copy host to device');
         push @why, "rank $rank: a copy in the default stream"
             if !$copy || $copy->{tid} != track($all, $rank, 'default stream')
@@ -203,6 +220,34 @@ my $library = build("$Bin/timeline/work.c", 'library', library_flags());
 $before = "$top/check/nccl-check";
 check_work($library, $_, 'nccl-check') for 2, 3;
 $before = '';
+
+# --- With the modelled clock --------------------------------------------------------------
+
+my %clock = (NCCL_CPU_CLOCK => 'h200');
+for my $n (1, 4, 7) {
+    my ($code, $out, $err, $all) = record($work, $n, '', %clock);
+    my $first = read_file("$dir/run.json");
+    my $why   = wrong($all, $n);
+    ok($code == 0 && !$why, "modelled, $n ranks: a file of the format", "$why\n$err") or next;
+    check_order($all, $n, 'modelled');
+    my @why;
+    for my $rank (0 .. $n - 1) {
+        my ($ms) = $out =~ /^rank $rank: ([\d.]+) ms$/m;
+        my @all  = grep { $_->{name} ne 'graph' } events($all, $rank, '.*', track($all, $rank, 'stream 1'));
+        my $took = $all[-1]{ts} + $all[-1]{dur} - $all[0]{ts};
+        push @why, "rank $rank: the operations take $took µs, the events say $ms ms"
+            if abs($took - 1000 * $ms) > 0.002;
+        push @why, "rank $rank: between the first operations is a gap"
+            if grep { ns($all[$_]{ts}) + ns($all[$_]{dur}) != ns($all[$_ + 1]{ts}) } 0 .. 3;
+    }
+    ok(!@why, "modelled, $n ranks: a stream takes as long as its events say", join "\n", @why);
+    (undef, my $again) = record($work, $n, '', %clock);
+    ok(read_file("$dir/run.json") eq $first, "modelled, $n ranks: the same file again");
+    local %ENV = (%ENV, %clock);
+    (undef, my $without) = run($work, $n, '');
+    my ($x, $y) = map { join "\n", sort split /\n/ } $out, $without;
+    ok($x eq $y, "modelled, $n ranks: a timeline changes no time", "with:\n$x\nwithout:\n$y");
+}
 
 # --- Who waited for whom ----------------------------------------------------------------
 
@@ -264,6 +309,36 @@ ok(!$why, 'ranks that leave without MPI_Finalize', $why);
 unlink "$dir/run.json";
 ($code, $out, $err) = run($work, 2, '');
 ok($code == 0 && !-e "$dir/run.json" && $err eq '', 'no file without NCCL_TIMELINE');
+
+# --- The picture ----------------------------------------------------------------------------
+
+sub draw {
+    my ($variables) = @_;
+    unlink "$dir/a.svg";
+    my $said = `make -s --no-print-directory -C '$top' timeline $variables 2>&1`;
+    return ($? >> 8, $said, read_file("$dir/a.svg", ':encoding(UTF-8)'));
+}
+
+record($work, 4, '', %clock);
+my ($status, $said, $svg) = draw("FILE='$dir/run.json' SVG='$dir/a.svg'");
+my %bars;
+$bars{$_}++ for $svg =~ /<text [^>]*class="bar">([^<]*)</g;
+ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0) == 12
+   && ($bars{ncclSend} // 0) == 4 && ($svg =~ tr/µ//) > 5 && $svg =~ />rank 3, device 3</
+   && $svg =~ />times are modelled on h200</, 'make timeline draws all ranks', $said);
+my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
+my $part = read_file("$dir/a.svg");
+ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
+($status, $said) = draw("FILE='$dir/none.json'");
+ok($status != 0 && $said =~ m{^no .*/none\.json here: NCCL_TIMELINE=.* writes it$}m, 'and says what is missing', $said);
+($status, $said) = draw("FILE='$Bin/timeline/work.c' SVG='$dir/a.svg'");
+ok($status != 0 && $said =~ /is no timeline/, 'or no timeline', $said);
+{
+    local $ENV{PATH} = "$dir/path:/usr/bin:/bin";
+    $said = `make -s --no-print-directory -C '$top' profile LESSON=none 2>&1`;
+    my ($line) = split /\n/, $said;
+    ok($? != 0 && $line =~ /^make profile needs (nsys|a GPU)|^no lesson/, 'make profile says what it lacks', $said);
+}
 
 print "1..$number\n";
 exit($failed ? 1 : 0);

@@ -1,54 +1,96 @@
 #!/usr/bin/env bash
 # Every lesson, and the library of nccl-check, compile and link against old and new CUDA and
-# NCCL, without a warning.
-# Headers and libraries come as Python wheels, about 2 GB; nothing is run.
+# NCCL, without a warning; and nccl-check stands in front of a program linked with them.
+# Headers and libraries come as Python wheels, about 3 GB; no GPU is used.
+#
+#     tests/versions.t [VERSION…]     only the library, before these versions of NCCL for CUDA 12
+# shellcheck disable=SC2317 # point calls the functions
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/course"
-cp -r "$top"/{Makefile,common,cpu,check} "$top"/[0-9][0-9]-*/ "$work/course"
+(cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$work/course")
+unset BACKEND CUDA_HOME NCCL_HOME LIBRARY_PATH CPATH MAKEFLAGS MFLAGS MAKELEVEL
 
 tests=0
-# check NAME PACKAGE…: one TAP line for one set of wheels.
-check() {
-    local name=$1 home=$work/home log=$work/log library
+failed=0
+# point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
+point() {
+    local name=$1
     shift
     tests=$((tests + 1))
-    rm -rf "$home" "$work/wheels"
-    mkdir -p "$home"
-    if ! python3 -m pip install --quiet --no-deps --only-binary=:all: --no-cache-dir \
-        --disable-pip-version-check --root-user-action=ignore \
-        --no-compile --target "$work/wheels" "$@" >"$log" 2>&1; then
-        sed 's/^/# /' "$log"
-        echo "not ok $tests - $name: pip install $*"
-        return
+    if "$@" >"$work/log" 2>&1; then
+        echo "ok $tests - $name"
+    else
+        tail -n 60 "$work/log" | sed 's/^/# /'
+        echo "not ok $tests - $name"
+        failed=1
     fi
-    # The layout of a toolkit: one include, one lib64, libraries by their plain names.
-    for folder in "$work"/wheels/nvidia/*/; do
+}
+
+# home NAME PACKAGE…: $work/NAME, laid out as a toolkit is: one include, one lib64, libraries by
+# their plain names.
+home() {
+    local home=$work/$1 wheels=$work/wheels folder library
+    shift
+    rm -rf "$home" "$wheels"
+    mkdir -p "$home"
+    timeout 600 python3 -m pip install --quiet --no-deps --only-binary=:all: --no-cache-dir \
+        --disable-pip-version-check --root-user-action=ignore --no-compile --target "$wheels" \
+        "$@" || return
+    for folder in "$wheels"/nvidia/*/; do
         [ ! -d "$folder/include" ] || cp -rlf "$folder/include" "$home"
         [ ! -d "$folder/lib" ] || cp -rlfT "$folder/lib" "$home/lib64"
     done
     for library in "$home"/lib64/*.so.*; do
         ln -sf "${library##*/}" "${library%%.so.*}.so"
     done
-    if timeout 300 make -C "$work/course" BACKEND=cuda CUDA_HOME="$home" NCCL_HOME="$home" \
-        WARNINGS='-Wall -Wextra -Werror' -B all check-library >"$log" 2>&1; then
-        echo "ok $tests - $name"
-    else
-        sed 's/^/# /' "$log"
-        echo "not ok $tests - $name"
-    fi
+    rm -rf "$wheels"
 }
 
-cuda_12_2='nvidia-cuda-runtime-cu12==12.2.140 nvidia-cuda-nvcc-cu12==12.2.140
-nvidia-cublas-cu12==12.2.5.6'
-# shellcheck disable=SC2086 # a list of words
-{
-    check 'CUDA 12.2 and NCCL 2.18' $cuda_12_2 nvidia-nccl-cu12==2.18.3
-    check 'CUDA 12.2 and NCCL 2.22' $cuda_12_2 nvidia-nccl-cu12==2.22.3
+# built TARGET…: against what is in $work/cuda and $work/nccl.
+built() {
+    timeout 300 make -C "$work/course" CUDA_HOME="$work/cuda" NCCL_HOME="$work/nccl" \
+        BACKEND=cuda WARNINGS='-Wall -Wextra -Werror' -B "$@"
 }
-check 'the newest CUDA and NCCL' nvidia-cuda-runtime nvidia-cuda-crt nvidia-cublas \
-    nvidia-nccl-cu13
+
+# loads: the tests of nccl-check that ask for the real CUDA; none of them may be left out.
+loads() {
+    CUDA_HOME=$work/cuda NCCL_HOME=$work/nccl timeout 300 bats \
+        -f 'real CUDA|seen while the program runs|calls CUDA.s driver' \
+        "$work/course/tests/nccl-check.bats" >"$work/tap" 2>&1 || { cat "$work/tap"; return 1; }
+    cat "$work/tap"
+    [ "$(grep -c '^ok' "$work/tap")" -eq 3 ] && ! grep -q '# skip' "$work/tap"
+}
+
+cuda() { # NAME PACKAGE…
+    point "$1 can be had" home cuda "${@:2}"
+    cuda=$1
+}
+nccl() { # NAME PACKAGE TARGET…
+    local name="$cuda and NCCL $1"
+    point "$name can be had" home nccl "$2"
+    point "$name: make ${*:3}, without a warning" \
+        built "${@:3}"
+    point "$name: nccl-check stands in front of a program" loads
+}
+
+cuda 'CUDA 12.2' nvidia-cuda-runtime-cu12==12.2.140 nvidia-cuda-nvcc-cu12==12.2.140 \
+    nvidia-cublas-cu12==12.2.5.6
+if [ $# -gt 0 ]; then
+    for version; do
+        nccl "$version" "nvidia-nccl-cu12==$version" check-library
+    done
+else
+    nccl 2.18 nvidia-nccl-cu12==2.18.3 all check-library
+    nccl 2.20 nvidia-nccl-cu12==2.20.5 check-library
+    nccl 2.22 nvidia-nccl-cu12==2.22.3 all check-library
+    nccl 2.25 nvidia-nccl-cu12==2.25.1 check-library
+    nccl 2.28 nvidia-nccl-cu12==2.28.9 check-library
+    cuda 'The newest CUDA' nvidia-cuda-runtime nvidia-cuda-crt nvidia-cublas
+    nccl 'of today' nvidia-nccl-cu13 all check-library
+fi
 echo "1..$tests"
+exit "$failed"

@@ -100,7 +100,8 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
     *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
-    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+    // (The system itself may use memory of some GPUs.)
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED || standin_host_blocks)
         guard_made(*pointer, bytes);
     if (timeline_on)
         timeline_device();
@@ -493,27 +494,30 @@ static const char *copy_name(const struct copy *copy) {
                 [to->place == DEVICE || to->place == MANAGED];
 }
 
-static struct timeline_op copy_op(const struct copy *copy, struct judge_at at) {
+static struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
+                                   struct timeline_op *out) {
     const struct rows *rows = &copy->to.rows;
-    return (struct timeline_op){.name = copy_name(copy),
+    *out = (struct timeline_op){.name = copy_name(copy),
                                 .at = at,
                                 .waits = copy->waits != NO,
                                 .perhaps = copy->waits == PERHAPS,
                                 .done = copy->waits == ALL,
                                 .bytes = rows->width * rows->height};
+    return out;
 }
 
 /* Tells of the copy, makes it by `call`, and tells that it was made. */
-#define COPY(copy, call)                                                              \
-    ({                                                                                \
-        cudaError_t copied = cudaErrorInvalidValue;                                   \
-        if (copy_begins(copy, at)) {                                                  \
-            struct timeline_op op = copy_op(copy, at);                                \
-            copied = (copy)->number < 0 ? (call)                                      \
-                                        : ON_TIMELINE(&op, (copy)->stream, -1, call); \
-            copied = copy_ends(copy, copied, at);                                     \
-        }                                                                             \
-        copied;                                                                       \
+#define COPY(copy, call)                                                         \
+    ({                                                                           \
+        struct timeline_op op;                                                   \
+        cudaError_t copied = cudaErrorInvalidValue;                              \
+        if (copy_begins(copy, at)) {                                             \
+            copied = (copy)->number < 0 ? (call)                                 \
+                                        : ON_TIMELINE(copy_op(copy, at, &op),    \
+                                                      (copy)->stream, -1, call); \
+            copied = copy_ends(copy, copied, at);                                \
+        }                                                                        \
+        copied;                                                                  \
     })
 
 /* A function that copies or sets, from what it reads and writes: one without a stream,
@@ -595,9 +599,9 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
         judge_wait_stream(front_in(), copy.number, at);
         front_out();
     }
-    struct timeline_op op = copy_op(&copy, at);
+    struct timeline_op op;
     cudaError_t error =
-        ON_TIMELINE(&op, copy.stream, -1,
+        ON_TIMELINE(copy_op(&copy, at, &op), copy.stream, -1,
                     CALL(BELOW(cudaMemcpyPeer), to, to_device, from, from_device, bytes));
     return copy_ends(&copy, error, at);
 }
@@ -715,6 +719,7 @@ cudaError_t cudaDeviceReset(void) {
     }
     streams_reset(j, device);
     events_reset(j, device);
+    graphs_reset(j);
     front_out();
     return error;
 }

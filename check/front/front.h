@@ -11,8 +11,10 @@
  *   guard.c    host memory that is touched too early
  *   handles.c  the program's handles, and the judge's numbers for them
  *   timeline.c, trace.c  when all that happened, for the file of NCCL_TIMELINE
+ *   tasks.c    the program's threads that wait for one another
  *
  *   mpi.c      MPI's functions (most of them made of mpi.list)
+ *   requests.c MPI's requests
  *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
  */
 #ifndef FRONT_H
@@ -137,8 +139,8 @@ void front_gives_up(const char *why);
 void front_settles(void);
 bool front_mpi_is_there(void); // MPI was started and not ended
 bool front_has_helper(void);   // the judges talk, on all ranks
-/* judge_outside.mpi_ranks */
-int front_mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most);
+/* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
+int front_mpi_ranks(void *self, const void *whom, int *out, int most);
 extern const char *front_host;
 
 /* --- place.c --- */
@@ -148,11 +150,17 @@ bool front_is_own(uint64_t site);
 
 /* --- guard.c --- */
 void guard_install(void);
-void guard_changed(void *self, const void *allocation); // its uses have changed
+void guard_changed(void *self, const void *allocation, // its uses have changed
+                   const struct judge_range *range);
 void guard_apply(struct judge *j);                   // closes and opens pages accordingly
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory
 void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
+bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not watched
+/* The system or MPI has these bytes now, and must not find them closed. */
+void guard_hold(struct judge *j, const void *buffer, size_t bytes);
+void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
+void guard_forked(void);
 
 /* --- standin --- */
 /* Below is the stand-in, and it wants to know when the host waits elsewhere; NULL: GPUs.

@@ -30,6 +30,23 @@ static int drop(struct table *table, const void *handle) {
     return number;
 }
 
+/* cudaDeviceReset: nobody destroys them any more. */
+static void all_gone(struct judge *j, struct table *table,
+                     void (*gone)(struct judge *, int)) {
+    for (size_t i = 0; i < table->size;) {
+        const void *handle = table->at[i].key;
+        if (handle)
+            gone(j, drop(table, handle)); // another may have moved here
+        else
+            i++;
+    }
+}
+
+void graphs_reset(struct judge *j) {
+    all_gone(j, &executables, judge_executable_gone);
+    all_gone(j, &graphs, judge_graph_gone);
+}
+
 /* --- Capture -------------------------------------------------------------------- */
 
 static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
@@ -65,6 +82,8 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
     int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
     if (error == cudaSuccess && graph && *graph && made >= 0)
         keep(&graphs, *graph, made);
+    else if (made >= 0)
+        judge_graph_gone(j, made);
     front_out();
     return answer(error, at);
 }
@@ -87,8 +106,9 @@ static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *execut
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in();
-    int number = number_of(&graphs, graph);
-    drop(&executables, *executable);
+    int number = number_of(&graphs, graph), before = drop(&executables, *executable);
+    if (before >= 0) // the handle comes again
+        judge_executable_gone(j, before);
     if (number >= 0)
         keep(&executables, *executable, judge_graph_instantiated(j, number, at));
     front_out();

@@ -4,10 +4,11 @@
  *
  * Pinned and managed memory is open to the host, and a queued operation may use it at the
  * same time. Over the stand-in, whose pages these are, the front closes them meanwhile;
- * the host that comes too early is stopped by the processor. Closed are only pages of
- * which the operation uses all that the allocation has on them: whoever works on other
- * bytes of a page is right, and a system call there must not fail. Device memory cannot
- * be reached by the host at all, here and on GPUs.
+ * the host that comes too early is stopped by the processor. Who works on other bytes of
+ * a closed page is right: it is let through, one instruction, and the page is closed
+ * again. A system call would fail there, so what the system or MPI is given stays open as
+ * long as they have it. Device memory cannot be reached by the host at all, here and on
+ * GPUs.
  */
 #define _GNU_SOURCE
 #include "../base.h"
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -32,16 +34,31 @@ void front_in_signal(bool yes);
 
 struct watched {
     const char *start;
-    bool closed, never, changed;
+    char *from, *to; // all pages that are closed lie between these; equal: none
+    bool known, never, changed; // known: they were looked at
+    bool writes;                // pages are closed that an operation writes
+    unsigned passed;            // accesses let through
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
 static bool any_changed;
+static struct fresh { // used since the pages were looked at last
+    const void *allocation;
+    struct judge_range range;
+} fresh[16];
+static size_t nfresh;
 
-static struct watched *watch(const void *start) {
+static struct watched *find_watched(const void *start) {
     for (size_t i = 0; i < nwatched; i++)
         if (watched[i].start == start)
             return &watched[i];
+    return NULL;
+}
+
+static struct watched *watch(const void *start) {
+    struct watched *found = find_watched(start);
+    if (found)
+        return found;
     if (nwatched == room) {
         room = room ? 2 * room : 16;
         watched = must_grow(watched, room * sizeof *watched);
@@ -50,21 +67,28 @@ static struct watched *watch(const void *start) {
     return &watched[nwatched++];
 }
 
-void guard_changed(void *self, const void *allocation) {
+void guard_changed(void *self, const void *allocation, const struct judge_range *range) {
     (void)self;
     if (!standin_host_blocks || !front_checks)
         return;
-    if (allocation)
+    if (allocation && watch(allocation)->known && nfresh < sizeof fresh / sizeof *fresh) {
+        fresh[nfresh++] = (struct fresh){allocation, *range};
+        any_changed = true;
+    } else if (allocation) {
         any_changed = watch(allocation)->changed = true;
+    }
     for (size_t i = 0; i < nwatched && !allocation; i++)
-        any_changed |= watched[i].changed |= watched[i].closed;
+        any_changed |= watched[i].changed |= watched[i].from < watched[i].to;
+}
+
+static bool host_too(const struct judge_memory *memory) {
+    return memory->kind == JUDGE_PINNED || memory->kind == JUDGE_MANAGED;
 }
 
 void guard_never(const void *address) {
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (judge_memory_find(j, address, &memory) &&
-        (memory.kind == JUDGE_PINNED || memory.kind == JUDGE_MANAGED)) {
+    if (judge_memory_find(j, address, &memory) && host_too(&memory)) {
         struct watched *w = watch(memory.start);
         w->never = true;
         w->changed = any_changed = true;
@@ -82,10 +106,38 @@ static char *page_behind(const char *address) {
     return (char *)(((uintptr_t)address + page - 1) / page * page);
 }
 
+/* What the system or MPI has now: whole pages. */
+static struct held { char *from, *to; } * held; // guarded by the judge's lock
+static size_t nheld, held_room;
+
 struct closing {
     const struct judge_memory *memory;
-    bool writing, any;
+    struct watched *watched;
+    bool writing, parts;
+    char *from, *to; // closed last
 };
+
+static void close_pages(char *from, char *to, int protection, size_t first) {
+    for (size_t i = first; i < nheld && from < to; i++) {
+        if (held[i].to <= from || to <= held[i].from)
+            continue;
+        if (from < held[i].from)
+            close_pages(from, held[i].from, protection, i + 1);
+        from = held[i].to;
+    }
+    if (from < to)
+        mprotect(from, (size_t)(to - from), protection);
+}
+
+/* Of other bytes on the same pages an access is let through, as long as they are few.
+ * Then, or where the processor cannot do single steps, only pages are closed of which
+ * the operation uses all that the allocation has there. */
+#if defined(__x86_64__)
+#define STEPS true
+#else
+#define STEPS false
+#endif
+enum { MOST_PASSED = 256 };
 
 static void close_part(void *self, const void *start, size_t bytes, bool write) {
     struct closing *closing = self;
@@ -94,38 +146,73 @@ static void close_part(void *self, const void *start, size_t bytes, bool write) 
     if (write != closing->writing)
         return;
     // The first and the last page of the allocation belong to it alone.
-    char *from = begin <= first ? page_of(first) : page_behind(begin);
-    char *to = end >= last ? page_behind(last) : page_of(end);
-    if (from >= to)
+    char *from = closing->parts || begin <= first ? page_of(begin) : page_behind(begin);
+    char *to = closing->parts || end >= last ? page_behind(end) : page_of(end);
+    if (from >= to || (closing->from <= from && to <= closing->to))
         return;
-    mprotect(from, (size_t)(to - from), write ? PROT_NONE : PROT_READ);
-    closing->any = true;
+    close_pages(from, to, write ? PROT_NONE : PROT_READ, 0);
+    closing->from = from;
+    closing->to = to;
+    struct watched *w = closing->watched;
+    bool none = w->from == w->to;
+    w->from = none || from < w->from ? from : w->from;
+    w->to = none || to > w->to ? to : w->to;
+    w->writes |= write;
 }
 
-static void open_all(const struct judge_memory *memory) {
-    char *from = page_of(memory->start),
-         *to = page_behind((const char *)memory->start + memory->bytes);
-    mprotect(from, (size_t)(to - from), PROT_READ | PROT_WRITE);
+static void open_all(struct watched *w) {
+    if (w->from < w->to)
+        mprotect(w->from, (size_t)(w->to - w->from), PROT_READ | PROT_WRITE);
+    w->to = w->from;
+    w->writes = false;
 }
 
 /* Before the allocation is given back: what lies there next is not to find its pages
  * closed. */
 void guard_gone(struct judge *j, const void *start) {
-    struct judge_memory memory;
-    for (size_t i = 0; i < nwatched; i++) {
-        if (watched[i].start != start)
-            continue;
-        if (watched[i].closed && judge_memory_find(j, start, &memory))
-            open_all(&memory);
-        watched[i] = watched[--nwatched];
+    struct watched *w = find_watched(start);
+    (void)j;
+    if (!w)
         return;
+    open_all(w);
+    *w = watched[--nwatched];
+}
+
+static bool parts_of(const struct watched *w) {
+    return STEPS && w->passed < MOST_PASSED;
+}
+
+/* What has come is closed too; unless pages are closed for who writes there, which who
+ * reads there must not open. */
+static void close_fresh(struct judge *j) {
+    for (size_t i = 0; i < nfresh; i++) {
+        const struct judge_range *range = &fresh[i].range;
+        struct watched *w = find_watched(fresh[i].allocation);
+        struct judge_memory memory;
+        if (!w || w->changed || w->never)
+            continue;
+        if ((w->writes && !range->write) || !judge_memory_find(j, w->start, &memory) ||
+            memory.start != w->start) {
+            w->changed = true;
+            continue;
+        }
+        struct closing closing = {.memory = &memory,
+                                  .watched = w,
+                                  .writing = range->write,
+                                  .parts = parts_of(w)};
+        const char *last = (const char *)memory.start + memory.bytes;
+        size_t room = (size_t)(last - (const char *)range->start);
+        close_part(&closing, range->start, range->bytes < room ? range->bytes : room,
+                   range->write);
     }
+    nfresh = 0;
 }
 
 void guard_apply(struct judge *j) {
     if (!any_changed)
         return;
     any_changed = false;
+    close_fresh(j);
     for (size_t i = 0; i < nwatched; i++) {
         struct watched *w = &watched[i];
         struct judge_memory memory;
@@ -137,15 +224,52 @@ void guard_apply(struct judge *j) {
             i--;
             continue;
         }
-        if (w->closed)
-            open_all(&memory);
-        struct closing closing = {.memory = &memory};
+        open_all(w);
+        struct closing closing = {.memory = &memory, .watched = w, .parts = parts_of(w)};
         for (int writing = 0; writing < 2 && !w->never; writing++) {
             closing.writing = writing;
+            closing.from = closing.to = NULL;
             judge_memory_in_use(j, w->start, close_part, &closing);
         }
-        w->closed = closing.any;
+        w->known = true;
     }
+}
+
+/* The allocation's pages are looked at again at the end of the event. */
+static void look_again(struct judge *j, const void *address) {
+    struct judge_memory memory;
+    struct watched *w =
+        standin_host_blocks && judge_memory_find(j, address, &memory) && host_too(&memory)
+            ? watch(memory.start)
+            : NULL;
+    if (w)
+        w->changed = any_changed = true;
+}
+
+void guard_hold(struct judge *j, const void *buffer, size_t bytes) {
+    if (held_room == nheld) {
+        held_room = held_room ? 2 * held_room : 16;
+        held = must_grow(held, held_room * sizeof *held);
+    }
+    held[nheld++] =
+        (struct held){page_of(buffer), page_behind((const char *)buffer + bytes)};
+    look_again(j, buffer);
+}
+
+void guard_let_go(struct judge *j, const void *buffer, size_t bytes) {
+    char *from = page_of(buffer), *to = page_behind((const char *)buffer + bytes);
+    for (size_t i = 0; i < nheld; i++)
+        if (held[i].from == from && held[i].to == to) {
+            held[i] = held[--nheld];
+            look_again(j, buffer);
+            return;
+        }
+}
+
+/* In a process that was forked off, which has no judge. */
+void guard_forked(void) {
+    for (size_t i = 0; i < nwatched; i++)
+        open_all(&watched[i]);
 }
 
 /* --- The host was stopped
@@ -159,10 +283,11 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
+enum { PROGRAM = 48 }; // a site that has bits from there on is a library's
+
 /* The first frame at or above the one that was interrupted that is a line of the program:
  * not of a library, nor of a header (std::fill). */
 static uint64_t program_frame(void *fault) {
-    enum { PROGRAM = 48 };
     void *frames[64];
     int n = backtrace(frames, 64), at = 2;
     uint64_t site = front_site((char *)fault + 1), first = site;
@@ -220,8 +345,92 @@ static bool was_write(void *context, bool *known, void **fault) {
 #endif
 }
 
+/* --- One instruction, on bytes that no operation uses */
+
+#if STEPS
+enum { MOST_PAGES = 4, TRAP = 0x100 }; // TRAP: a flag of the processor
+static __thread struct {
+    char *page[MOST_PAGES]; // open for one instruction
+    int n;
+} step;
+static struct sigaction before_trap;
+
+struct page {
+    char *at;
+    int protection;
+};
+
+static void protect_more(void *self, const void *start, size_t bytes, bool write) {
+    struct page *page = self;
+    const char *begin = start;
+    if (begin < page->at + sysconf(_SC_PAGESIZE) && page->at < begin + bytes)
+        page->protection &= write ? PROT_NONE : PROT_READ;
+}
+
+static void close_again(struct judge *j, char *at) {
+    struct judge_memory memory;
+    struct watched *w =
+        judge_memory_find(j, at, &memory) ? find_watched(memory.start) : NULL;
+    struct page page = {at, PROT_READ | PROT_WRITE};
+    if (!w || w->from == w->to)
+        return;
+    judge_memory_in_use(j, memory.start, protect_more, &page);
+    close_pages(at, at + sysconf(_SC_PAGESIZE), page.protection, 0);
+}
+
+static void on_step(int number, siginfo_t *info, void *context) {
+    ucontext_t *state = context;
+    (void)info;
+    if (step.n == 0) { // a trap of the program's own
+        sigaction(number, &before_trap, NULL);
+        raise(number);
+        return;
+    }
+    state->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
+    struct judge *j = front_in();
+    while (step.n > 0)
+        close_again(j, step.page[--step.n]);
+    front_leave();
+}
+
+static bool one_instruction(struct watched *w, char *address, void *context) {
+    ucontext_t *state = context;
+    if (step.n == MOST_PAGES || ++w->passed >= MOST_PASSED)
+        return false;
+    step.page[step.n] = page_of(address);
+    mprotect(step.page[step.n++], (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
+    state->uc_mcontext.gregs[REG_EFL] |= TRAP;
+    return true;
+}
+#else
+static bool one_instruction(struct watched *w, char *address, void *context) {
+    (void)w;
+    (void)address;
+    (void)context;
+    return false;
+}
+#endif
+
+/* strlen and its kin read whole vectors, in which their string begins or ends. What a
+ * library reads is the host's doing only if nothing else lies there, or if it begins
+ * where the operation's bytes begin. */
+static __thread const char *passed_last; // that a library read
+
+static bool may_read_over(struct judge *j, const char *address, bool write, void *fault,
+                          bool early) {
+    if (write || front_site((char *)fault + 1) >> PROGRAM == 0)
+        return false;
+    const char *first = address - (uintptr_t)address % 64;
+    bool near = passed_last && address > passed_last - 256 && address < passed_last + 256;
+    if (!early)
+        passed_last = address;
+    return near || (judge_host_is_early(j, address - 1, false) &&
+                    !(judge_host_is_early(j, first, false) &&
+                      judge_host_is_early(j, first + 63, false)));
+}
+
 static void on_fault(int number, siginfo_t *info, void *context) {
-    bool known, was_closed = false;
+    bool known;
     void *fault;
     bool write = was_write(context, &known, &fault);
     struct judge_memory memory;
@@ -232,19 +441,22 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     front_in_signal(host_call != NULL); // MPI may be what was interrupted
     struct judge *j = front_in();
-    judge_host_faults(j, info->si_addr, write, known,
-                      host_call ? host_call->site : program_frame(fault));
-    // Checks that only warn, or a neighbour: let it through.
-    if (judge_memory_find(j, info->si_addr, &memory))
-        for (size_t i = 0; i < nwatched; i++)
-            if (watched[i].start == memory.start && watched[i].closed) {
-                open_all(&memory);
-                watched[i].closed = false;
-                was_closed = true;
-            }
+    struct watched *w = judge_memory_find(j, info->si_addr, &memory) && host_too(&memory)
+                            ? find_watched(memory.start)
+                            : NULL;
+    bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
+    if (w && may_read_over(j, info->si_addr, write, fault, early))
+        early = false;
+    if (early)
+        judge_host_faults(j, info->si_addr, write, known,
+                          host_call ? host_call->site : program_frame(fault));
+    // Checks that only warn, or other bytes of the page: let it through.
+    if (w && (early || !one_instruction(w, info->si_addr, context))) {
+        open_all(w);
+    }
     front_leave();
     front_in_signal(false);
-    if (!was_closed) // as it would have been without us
+    if (!w) // as it would have been without us
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
 }
 
@@ -255,7 +467,32 @@ void guard_install(void) {
                                .sa_flags = SA_SIGINFO | SA_NODEFER};
     sigaction(SIGSEGV, &action, &before_segv);
     sigaction(SIGBUS, &action, &before_bus);
+#if STEPS
+    action.sa_sigaction = on_step;
+    if (standin_host_blocks)
+        sigaction(SIGTRAP, &action, &before_trap);
+#endif
 }
+
+/* Who blocks all signals means others than these: blocked, the first of them ends the
+ * process. */
+#define MASKS(name)                                                                      \
+    __attribute__((visibility("default"))) int name(int how, const sigset_t *set,        \
+                                                    sigset_t *old) {                     \
+        static int (*below)(int, const sigset_t *, sigset_t *);                          \
+        if (!below)                                                                      \
+            below = (int (*)(int, const sigset_t *, sigset_t *))dlsym(RTLD_NEXT, #name); \
+        sigset_t fewer;                                                                  \
+        if (set && how != SIG_UNBLOCK && front_on && standin_host_blocks) {              \
+            fewer = *set;                                                                \
+            sigdelset(&fewer, SIGSEGV);                                                  \
+            sigdelset(&fewer, SIGTRAP);                                                  \
+            set = &fewer;                                                                \
+        }                                                                                \
+        return below(how, set, old);                                                     \
+    }
+MASKS(pthread_sigmask)
+MASKS(sigprocmask)
 
 /* --- System calls
  * -------------------------------------------------------------------------- */
@@ -282,7 +519,15 @@ static void look_at(const void *buffer, size_t bytes, bool write, struct judge_a
     errno = error;
 }
 
-static bool may_be_shared(const void *buffer, size_t bytes) {
+static void hold(const void *buffer, size_t bytes, bool begins) {
+    int error = errno;
+    struct judge *j = front_in();
+    (begins ? guard_hold : guard_let_go)(j, buffer, bytes);
+    front_out();
+    errno = error;
+}
+
+bool guard_may_be_shared(const void *buffer, size_t bytes) {
     uintptr_t from = (uintptr_t)buffer;
     return bytes > 0 && from < atomic_load_explicit(&highest, memory_order_relaxed) &&
            from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
@@ -305,19 +550,22 @@ static size_t moved(ssize_t result) {
             find_##name();                                                             \
         if (front_passes() || front_is_inside())                                       \
             return below_##name arguments;                                             \
-        bool shared = may_be_shared(buffer, bytes);                                    \
+        bool shared = guard_may_be_shared(buffer, bytes);                              \
         struct judge_at at = {#name, 0};                                               \
         int before = errno;                                                            \
         if (shared) {                                                                  \
             at.site = front_site(__builtin_return_address(0));                         \
             if (!(writes))                                                             \
                 look_at(buffer, bytes, false, at);                                     \
+            hold(buffer, bytes, true);                                                 \
             guard_host_call(&at);                                                      \
         }                                                                              \
         errno = 0;                                                                     \
         type result = below_##name arguments;                                          \
-        if (shared)                                                                    \
+        if (shared) {                                                                  \
             guard_host_call(NULL);                                                     \
+            hold(buffer, bytes, false);                                                \
+        }                                                                              \
         bool fault = errno == EFAULT && (failed);                                      \
         if (fault)                                                                     \
             at.site = front_site(__builtin_return_address(0));                         \
@@ -343,7 +591,81 @@ SYSTEM(ssize_t, recv, (int file, void *to, size_t n, int flags), (file, to, n, f
        n, true, result < 0, moved(result))
 SYSTEM(ssize_t, send, (int file, const void *from, size_t n, int flags),
        (file, from, n, flags), from, n, false, result < 0, moved(result))
+SYSTEM(ssize_t, recvfrom,
+       (int file, void *restrict to, size_t n, int flags, struct sockaddr *restrict who,
+        socklen_t *restrict length),
+       (file, to, n, flags, who, length), to, n, true, result < 0, moved(result))
+SYSTEM(ssize_t, sendto,
+       (int file, const void *from, size_t n, int flags, const struct sockaddr *who,
+        socklen_t length),
+       (file, from, n, flags, who, length), from, n, false, result < 0, moved(result))
 SYSTEM(size_t, fread, (void *to, size_t size, size_t n, FILE *file), (to, size, n, file),
        to, size *n, true, result < n, size *result)
 SYSTEM(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *file),
        (from, size, n, file), from, size *n, false, result < n, size *result)
+SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, file), to,
+       (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
+SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
+       strlen(from), false, result < 0, strlen(from))
+
+/* Several buffers. */
+static bool any_shared(const struct iovec *parts, int n) {
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= guard_may_be_shared(parts[i].iov_base, parts[i].iov_len);
+    return any;
+}
+
+static void look_at_all(const struct iovec *parts, int n, size_t bytes, bool write,
+                        struct judge_at at) {
+    for (int i = 0; i < n && bytes > 0; i++) {
+        size_t part = parts[i].iov_len < bytes ? parts[i].iov_len : bytes;
+        look_at(parts[i].iov_base, part, write, at);
+        bytes -= part;
+    }
+}
+
+static void hold_all(const struct iovec *parts, int n, bool begins) {
+    for (int i = 0; i < n; i++)
+        hold(parts[i].iov_base, parts[i].iov_len, begins);
+}
+
+#define VECTOR(name, parameters, arguments, parts, n, writes)                    \
+    static ssize_t(*below_##name) parameters;                                    \
+    __attribute__((constructor(101))) static void find_##name(void) {            \
+        below_##name = (ssize_t(*) parameters)dlsym(RTLD_NEXT, #name);           \
+    }                                                                            \
+    __attribute__((visibility("default"))) ssize_t name parameters {             \
+        if (!below_##name)                                                       \
+            find_##name();                                                       \
+        if (front_passes() || front_is_inside() || !any_shared(parts, n))        \
+            return below_##name arguments;                                       \
+        struct judge_at at = {#name, front_site(__builtin_return_address(0))};   \
+        if (!(writes))                                                           \
+            look_at_all(parts, n, SIZE_MAX, false, at);                          \
+        hold_all(parts, n, true);                                                \
+        guard_host_call(&at);                                                    \
+        ssize_t result = below_##name arguments;                                 \
+        guard_host_call(NULL);                                                   \
+        hold_all(parts, n, false);                                               \
+        bool fault = result < 0 && errno == EFAULT;                              \
+        if (fault || (writes))                                                   \
+            look_at_all(parts, n, fault ? SIZE_MAX : moved(result), writes, at); \
+        return result;                                                           \
+    }
+
+VECTOR(readv, (int file, const struct iovec *to, int n), (file, to, n), to, n, true)
+VECTOR(writev, (int file, const struct iovec *from, int n), (file, from, n), from, n,
+       false)
+VECTOR(preadv, (int file, const struct iovec *to, int n, off_t at_), (file, to, n, at_),
+       to, n, true)
+VECTOR(preadv64, (int file, const struct iovec *to, int n, off64_t at_),
+       (file, to, n, at_), to, n, true)
+VECTOR(pwritev, (int file, const struct iovec *from, int n, off_t at_),
+       (file, from, n, at_), from, n, false)
+VECTOR(pwritev64, (int file, const struct iovec *from, int n, off64_t at_),
+       (file, from, n, at_), from, n, false)
+VECTOR(recvmsg, (int file, struct msghdr *to, int flags), (file, to, flags), to->msg_iov,
+       (int)to->msg_iovlen, true)
+VECTOR(sendmsg, (int file, const struct msghdr *from, int flags), (file, from, flags),
+       from->msg_iov, (int)from->msg_iovlen, false)

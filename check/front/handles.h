@@ -54,6 +54,8 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
+void graphs_reset(struct judge *j); // graph.c's, likewise
+
 /* --- Ranges --------------------------------------------------------------------- */
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with

@@ -103,18 +103,8 @@ BEGIN {
         print "    mpi_waits_one(&at, &" word[3] ", " word[2] ");"
     else if (word[1] == "any")
         print "    mpi_waits_any(&at);"
-    if (word[1] == "-") {
-        tell(before)
-        if (behind == "") {
-            print "    return P" name "(" arguments ");"
-        } else {
-            print "    int result = P" name "(" arguments ");"
-            tell(behind)
-            print "    return result;"
-        }
-        print "}"
-        next
-    }
+    else if (word[1] == "fence")
+        print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
     print "    front_depth++;"
     tell(before)
     print "    int result = P" name "(" arguments ");"
@@ -122,6 +112,14 @@ BEGIN {
     print "    front_depth--;"
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
+    else if (word[1] == "later" && word[2] == "any")
+        print "    mpi_opens(&at, *request, MPI_COMM_NULL, JUDGE_ANY, false);"
+    else if (word[1] == "later")
+        print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ", false);"
+    else if (word[1] == "window")
+        print "    mpi_keeps();"
+    else if (word[1] == "-")
+        print "    mpi_gives_back();"
     else
         print "    mpi_waited();"
     print "    return result;"

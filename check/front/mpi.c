@@ -19,25 +19,48 @@ void guard_host_call(const struct judge_at *at);
 /* --- Buffers
  * ------------------------------------------------------------------------------- */
 
-static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
-                 long long count, MPI_Datatype type, bool write) {
+/* The bytes that a call uses, and those between its first and its last; 0: none. */
+struct span {
+    const char *start;
+    size_t used, all;
+};
+
+static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
+                           MPI_Datatype type) {
     MPI_Aint low, extent, true_low, true_extent;
     int size;
+    struct span span = {0};
     if (count <= 0 || buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM ||
         type == MPI_DATATYPE_NULL)
-        return;
+        return span;
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &low, &extent);
     PMPI_Type_get_true_extent(type, &true_low, &true_extent);
     if (size == 0)
-        return;
-    size_t bytes =
+        return span;
+    span.start = (const char *)buffer + skip + true_low;
+    span.all = (size_t)(true_extent + (count - 1) * extent);
+    span.used =
         size == extent && extent == true_extent ? (size_t)count * (size_t)size : 1;
+    return span;
+}
+
+static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
+                 long long count, MPI_Datatype type, bool write) {
+    struct span span = span_of(buffer, skip, count, type);
+    if (span.used == 0)
+        return;
     // Whether this MPI takes device memory is known only of the stand-in's: it never
     // does.
-    judge_host_uses(front_in(), (const char *)buffer + skip + true_low, bytes, write,
-                    !standin_host_blocks, *at);
+    judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);
     front_out();
+    mpi_has(span.start, span.all, write);
+}
+
+void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
+    struct span span = span_of(buffer, 0, count, type);
+    if (span.used > 0)
+        mpi_has(span.start, span.all, write);
 }
 
 void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {
@@ -138,14 +161,18 @@ int mpi_sum(const int *counts, MPI_Comm comm) {
 /* --- Waiting
  * ------------------------------------------------------------------------------- */
 
+int mpi_peer(int rank) {
+    return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;
+}
+
 /* For whom: all ranks of a communicator are known by their numbers in the world. */
-static void note_wait(const struct judge_at *at, const MPI_Comm *comm, int peer) {
+static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
     struct timeline_wait wait = {.at = *at, .device = -1, .world = -1};
     enum { MOST = 4096 };
     static __thread int *world;
     if (!world)
         world = front_alloc(MOST * sizeof *world);
-    int n = comm ? front_mpi_ranks(NULL, comm, peer >= 0 ? peer : -1, world, MOST) : 0;
+    int n = whom ? front_mpi_ranks(NULL, whom, world, MOST) : 0;
     if (peer >= 0 && n == 1)
         wait.world = world[0];
     for (int i = 0; peer == JUDGE_ALL && i < n; i++)
@@ -153,32 +180,55 @@ static void note_wait(const struct judge_at *at, const MPI_Comm *comm, int peer)
     timeline_waits(&wait);
 }
 
-static void waits(const struct judge_at *at, const MPI_Comm *comm, int peer) {
+void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
     if (standin_host_blocks)
         standin_host_blocks(1);
     if (timeline_on)
-        note_wait(at, comm, peer);
+        note_wait(at, whom, peer);
     if (!front_on)
         return;
     guard_host_call(at);
-    judge_wait_mpi(front_in(), comm, peer, *at);
+    judge_wait_mpi(front_in(), whom, whom ? peer : JUDGE_ANY, *at);
     front_out();
 }
 
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm) {
-    waits(at, comm, JUDGE_ALL);
+static __thread struct mpi_whom whom;
+
+static const struct mpi_whom *only(MPI_Comm comm, int peer) {
+    whom.n = 1;
+    whom.of[0] = (struct mpi_of){.comm = comm, .peer = peer};
+    return &whom;
 }
 
-/* MPI_ANY_SOURCE is anybody, MPI_PROC_NULL nobody: both are negative. */
-void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer) {
-    waits(at, peer >= 0 ? comm : NULL, peer >= 0 ? peer : JUDGE_ANY);
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm) {
+    mpi_waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL);
+}
+
+void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int rank) {
+    int peer = mpi_peer(rank);
+    mpi_waits(at, peer == JUDGE_ANY ? NULL : only(*comm, peer), peer);
 }
 
 void mpi_waits_any(const struct judge_at *at) {
-    waits(at, NULL, JUDGE_ANY);
+    mpi_waits(at, NULL, JUDGE_ANY);
+}
+
+/* "A process completes a call to MPI_WIN_FENCE only after all other processes in the
+ * group entered their matching call", where no epoch is known to be empty (MPI 4.1,
+ * 12.5.1). */
+void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion) {
+    if (!front_on || assertion != 0 || win == MPI_WIN_NULL) {
+        mpi_waits_any(at);
+        return;
+    }
+    only(MPI_COMM_NULL, JUDGE_ALL);
+    whom.of[0].grouped = true;
+    PMPI_Win_get_group(win, &whom.of[0].group);
+    mpi_waits(at, &whom, JUDGE_ALL);
 }
 
 void mpi_waited(void) {
+    mpi_gives_back();
     if (front_on) {
         guard_host_call(NULL);
         judge_wait_end(front_in(), true);
@@ -186,6 +236,9 @@ void mpi_waited(void) {
     }
     if (timeline_on)
         timeline_waited();
+    if (whom.of[0].grouped)
+        PMPI_Group_free(&whom.of[0].group);
+    whom.of[0].grouped = false;
     if (standin_host_blocks)
         standin_host_blocks(0);
 }

@@ -31,12 +31,39 @@ int mpi_sum(const int *counts, MPI_Comm comm);
 #define SUM(counts) mpi_sum(counts, comm)
 #define MINE(counts) ((counts)[mpi_rank(comm)])
 
+/* Whom a call waits for: ranks of communicators, or of windows. */
+enum { MPI_WHOM = 64 };
+struct mpi_whom {
+    int n;
+    struct mpi_of {
+        MPI_Comm comm;
+        MPI_Group group; // where `grouped`
+        bool grouped;
+        int peer; // a rank of it; JUDGE_ALL: all, JUDGE_ONE_OF: any of them
+    } of[MPI_WHOM];
+};
+/* -2: MPI_ANY_SOURCE is any of them, MPI_PROC_NULL is nobody. */
+int mpi_peer(int rank);
+
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
- * whom. */
+ * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
 void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm);
 void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer);
 void mpi_waits_any(const struct judge_at *at);
+void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion);
+void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer);
 void mpi_waited(void);
+
+/* The call is given these bytes; behind it, it has given them back, keeps them for ever,
+ * or until its request is completed. */
+void mpi_has(const void *start, size_t bytes, bool write);
+void mpi_gives_back(void);
+void mpi_keeps(void);
+void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
+               bool persistent);
+/* A persistent request is made for them. */
+void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
+
 /* Behind a call that asks. */
 void mpi_asked(const struct judge_at *at, int there);
 

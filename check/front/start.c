@@ -9,7 +9,8 @@
  */
 #define _GNU_SOURCE
 #include "../base.h"
-#include "front.h"
+#include "mpi_front.h"
+#include "tasks.h"
 #include "timeline.h"
 
 #include <dlfcn.h>
@@ -94,6 +95,7 @@ static void thread_ends(void *number) {
 static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+        tasks_told(this_thread);
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
         judge_enter(judge, this_thread);
         judge_thread_name(judge, (uint64_t)pthread_self());
@@ -232,7 +234,6 @@ static void *spare;
 static void no_memory(void) {
     free(spare);
     spare = NULL;
-    timeline_on = 0; // nor for that
     front_gives_up("no memory is left for the checks");
     front_on = false;
 }
@@ -269,7 +270,9 @@ static void say(void *self, const char *text, bool end) {
         if (shared && first && here < nworld && my_place < world)
             pause_for(world / here < 5 ? world / here : 5);
         if (!first) {
-            pause_for(10);
+            for (int i = 0; i < 1000; i++, pause_for(0.01))
+                if (timeline_on && !in_signal)
+                    timeline_asked();
             _exit(1);
         }
         ending = true;
@@ -459,22 +462,6 @@ static bool round_of_judges(void) {
     return busy;
 }
 
-/* A thread that has told something computes, until it is known to wait. */
-__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result) {
-    static int (*below)(pthread_t, void **);
-    if (!below)
-        below = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
-    if (front_passes() || this_thread == 0)
-        return below(thread, result);
-    AT_HERE;
-    judge_wait_thread(front_in(), (uint64_t)thread, at);
-    front_out();
-    int error = below(thread, result);
-    judge_wait_end(front_in(), true);
-    front_out();
-    return error;
-}
-
 static void *help(void *unused) {
     (void)unused;
     front_depth = 1; // it is not the program's
@@ -508,7 +495,9 @@ static void start_helper(void) {
     pthread_cond_init(&helper_wakes, &monotonic);
     pthread_condattr_destroy(&monotonic);
     helper_ends = false;
+    front_depth++; // not the program's
     helper_runs = pthread_create(&helper, NULL, help, NULL) == 0;
+    front_depth--;
 }
 
 static void stop_helper(void) {
@@ -531,44 +520,77 @@ static const char *setting(const char *name, const char *old) {
     return getenv(name) ? getenv(name) : getenv(old);
 }
 
-int front_mpi_ranks(void *self, const void *mpi_comm, int peer, int *out, int most) {
-    MPI_Comm comm;
+static int ranks_of(const struct mpi_of *of, int *out, int most) {
     MPI_Group group, all;
     int n, inter = 0, *ranks;
-    (void)self;
-    memcpy(&comm, mpi_comm, sizeof comm);
-    if (comm == MPI_COMM_NULL || !mpi_up)
-        return -1;
-    PMPI_Comm_test_inter(comm, &inter);
-    if (inter)
-        PMPI_Comm_remote_group(comm, &group);
-    else
-        PMPI_Comm_group(comm, &group);
+    if (!of->grouped) {
+        if (of->comm == MPI_COMM_NULL)
+            return -1;
+        PMPI_Comm_test_inter(of->comm, &inter);
+        if (inter)
+            PMPI_Comm_remote_group(of->comm, &group);
+        else
+            PMPI_Comm_group(of->comm, &group);
+    }
+    MPI_Group theirs = of->grouped ? of->group : group;
     PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Group_size(group, &n);
-    if (peer >= n) {
+    PMPI_Group_size(theirs, &n);
+    if (of->peer >= n || n > most) {
         n = -1;
     } else {
-        n = peer >= 0 ? 1 : n < most ? n : most;
+        n = of->peer >= 0 ? 1 : n;
         ranks = calloc((size_t)n + 1, sizeof *ranks);
         for (int i = 0; i < n; i++)
-            ranks[i] = peer >= 0 ? peer : i;
-        PMPI_Group_translate_ranks(group, n, ranks, all, out);
-        for (int i = 0; i < n; i++)
+            ranks[i] = of->peer >= 0 ? of->peer : i;
+        PMPI_Group_translate_ranks(theirs, n, ranks, all, out);
+        for (int i = 0, known = n; i < known; i++)
             if (out[i] == MPI_UNDEFINED) // of another job
                 n = -1;
         free(ranks);
     }
-    PMPI_Group_free(&group);
+    if (!of->grouped)
+        PMPI_Group_free(&group);
     PMPI_Group_free(&all);
     return n;
+}
+
+int front_mpi_ranks(void *self, const void *call, int *out, int most) {
+    const struct mpi_whom *whom = call;
+    int *more = must_alloc(((size_t)nworld + 1) * sizeof *more), n = mpi_up ? 0 : -1;
+    (void)self;
+    for (int i = 0; i < whom->n && n >= 0; i++) {
+        int found = ranks_of(&whom->of[i], more, nworld);
+        for (int r = 0; r < found; r++) {
+            bool there = false;
+            for (int k = 0; k < n && !there; k++)
+                there = out[k] == more[r];
+            if (!there && n < most)
+                out[n++] = more[r];
+        }
+        n = found < 0 ? -1 : n;
+    }
+    free(more);
+    return n;
+}
+
+static bool asleep(void *self, int thread) {
+    return tasks_asleep(thread, now(self));
+}
+
+static bool idle(void *self, int thread) {
+    return tasks_idle(thread, now(self));
+}
+
+static bool others_awake(void *self) {
+    return tasks_others_awake(now(self));
 }
 
 /* What a process that was forked off does is none of the job's, and the helper is not
  * there. */
 static void forked(void) {
-    front_on = front_checks = mpi_up = helper_runs = false;
+    guard_forked();
     timeline_forked();
+    front_on = front_checks = mpi_up = helper_runs = false;
     ending = true;
 }
 
@@ -590,7 +612,11 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .say = say,
                                           .place = front_place,
                                           .mpi_ranks = front_mpi_ranks,
-                                          .host_memory = guard_changed};
+                                          .host_memory = guard_changed,
+                                          .asleep = asleep,
+                                          .others_awake = others_awake,
+                                          .idle = idle};
+    tasks_begin();
     pthread_key_create(&at_thread_end, thread_ends);
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);
@@ -679,6 +705,7 @@ void front_mpi_started(void) {
     if (mpi_up || gave_up)
         return;
     mpi_up = true;
+    tasks_of_libraries();
     struct hello hello = say_hello();
     if (!hello.all) {
         timeline_on = 0; // it would wait for the others
@@ -689,7 +716,7 @@ void front_mpi_started(void) {
     judge_set(judge, &options);
     front_checks = options.mode != JUDGE_OFF;
     share_names();
-    if (hello.timeline)
+    if (timeline_on || hello.timeline)
         timeline_world(world, nworld, host, hello.timeline);
     front_on = front_checks || timeline_on;
     if (!front_checks)

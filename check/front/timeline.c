@@ -32,7 +32,8 @@
 #define RANGE_ENDS() ((void)0)
 #endif
 
-// What the headers of CUDA 12.8 call so is a second version, which older libraries lack.
+// In the headers of CUDA 12.8 this is the name of a second version, which older libraries
+// lack.
 #ifdef cudaEventElapsedTime
 #undef cudaEventElapsedTime
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
@@ -41,17 +42,22 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 int timeline_on;
 
 static char file[PATH_MAX]; // "": this rank was given none
+/* Nothing is called below while a thread has this lock: it might wait there for another
+ * thread, which waits for the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; // of events, by one at a time
 
 /* --- Time ----------------------------------------------------------------------- */
 
-static double host_time(void) {
+static double real_time(void) {
     struct timespec t;
-    double modelled;
-    if (standin_clock && standin_clock(&modelled))
-        return modelled;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double host_time(void) {
+    double modelled;
+    return standin_clock && standin_clock(&modelled) ? modelled : real_time();
 }
 
 static const char *clock_name(void) {
@@ -102,6 +108,8 @@ static void capture_aside(bool begins) {
 
 /* More would be too much for rank 0, which gets those of all. */
 enum { MOST_NOTES = 200000, NONE = -1 };
+/* For the start of an operation, which counts from its device's base event. */
+enum { NOT_BEGUN = -1 };
 
 static struct entry {
     struct trace_note note;
@@ -176,13 +184,13 @@ static bool meet_clocks(const struct device *device, cudaEvent_t event, double *
         double before = host_time();
         if (OURS(BELOW(cudaEventRecord), event, device->stream) != cudaSuccess)
             return false;
-        double after, late = before + 0.5;
+        double after, late = real_time() + 0.5;
         for (;;) {
             cudaError_t error = ASK(BELOW(cudaEventQuery), event);
             after = host_time();
             if (error == cudaSuccess)
                 break;
-            if (error != cudaErrorNotReady || after > late)
+            if (error != cudaErrorNotReady || real_time() > late)
                 return false;
         }
         // Each try records the event anew: the last one must be what is measured.
@@ -294,53 +302,97 @@ static double between(cudaEvent_t from, cudaEvent_t to) {
     return error != cudaSuccess ? -1 : ms > 0 ? (double)ms * 1e-3 : 0;
 }
 
-/* Takes what is over from the beginning of a track. With the lock held. `ask`: it is not
- * known to be over. */
-static void read_track(struct track *track, bool ask) {
-    while (track->first && track->first->ended) {
-        struct span *span = track->first;
+/* Of the span that is to be read next, if its second event is recorded; and where its
+ * times begin. */
+struct next {
+    struct span *span; // NULL: there is none
+    struct device *device;
+    cudaEvent_t from;
+    double time;
+};
+
+static struct next next_of(size_t t, bool ended) {
+    struct next next = {0};
+    pthread_mutex_lock(&lock);
+    const struct track *track = &tracks[t];
+    struct span *span = track->first;
+    if (span && span->start && (span->ended || !ended) &&
+        atomic_load(&devices[span->device].state) == 2) {
         struct device *device = &devices[span->device];
-        if (atomic_load(&device->state) != 2 ||
-            (ask && ASK(BELOW(cudaEventQuery), span->end) != cudaSuccess))
+        next = (struct next){span, device, track->newest ? track->newest : device->base,
+                             track->time};
+    }
+    pthread_mutex_unlock(&lock);
+    return next;
+}
+
+/* Takes what is over from the beginning of a track. `ask`: it is not known to be over.
+ * With `reading` held: nobody else takes anything away. */
+static void read_track(size_t t, bool ask) {
+    for (struct next next; next = next_of(t, true), next.span;) {
+        struct span *span = next.span;
+        if (ask && ASK(BELOW(cudaEventQuery), span->end) != cudaSuccess)
             return;
-        double gap = between(track->newest ? track->newest : device->base, span->start);
+        double gap = between(next.from, span->start);
         double length = gap < 0 ? -1 : between(span->start, span->end);
         if (length < 0)
             return;
-        double start = track->time + gap;
+        double start = next.time + gap;
+        pthread_mutex_lock(&lock);
+        struct track *track = &tracks[t];
         for (int i = span->first; i != NONE; i = entries[i].next) {
             entries[i].note.start = start;
             entries[i].note.end = start + length;
         }
-        give_event(device, track->newest);
-        give_event(device, span->start);
+        give_event(next.device, track->newest);
+        give_event(next.device, span->start);
         track->newest = span->end;
         track->time = start + length;
         track->first = span->next;
         if (!track->first)
             track->last = NULL;
+        pthread_mutex_unlock(&lock);
         free(span);
     }
 }
 
-/* What was begun and is not over. With the lock held. */
-static void read_begun(struct track *track) {
-    struct span *span = track->first;
-    struct device *device = span ? &devices[span->device] : NULL;
-    double gap = -1;
-    if (span && span->start && atomic_load(&device->state) == 2 &&
-        ASK(BELOW(cudaEventQuery), span->start) == cudaSuccess)
-        gap = between(track->newest ? track->newest : device->base, span->start);
-    for (int i = gap < 0 ? NONE : span->first; i != NONE; i = entries[i].next) {
-        entries[i].note.start = track->time + gap;
-        entries[i].note.end = -1;
+/* What was begun and is not over. */
+static void read_begun(size_t t) {
+    struct next next = next_of(t, false);
+    if (!next.span || ASK(BELOW(cudaEventQuery), next.span->start) != cudaSuccess)
+        return;
+    double gap = between(next.from, next.span->start);
+    pthread_mutex_lock(&lock);
+    for (int i = gap < 0 ? NONE : next.span->first; i != NONE; i = entries[i].next)
+        entries[i].note.start = next.time + gap;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Those of a stream (a track's number), or of a device, or NONE, are known to be over. */
+static void read_tracks(int known_track, int known_device) {
+    if (ntracks == 0 || pthread_mutex_trylock(&reading) != 0)
+        return; // without a track there may be no CUDA
+    capture_aside(true);
+    for (size_t t = 0;; t++) {
+        pthread_mutex_lock(&lock);
+        bool there = t < ntracks;
+        bool known =
+            there && ((int)t == known_track || tracks[t].shown.device == known_device);
+        pthread_mutex_unlock(&lock);
+        if (!there)
+            break;
+        // Asking the stand-in is no idle question: it does what is queued.
+        if (known || !standin_host_blocks)
+            read_track(t, !known);
     }
+    capture_aside(false);
+    pthread_mutex_unlock(&reading);
 }
 
 /* Records the first event. The span has no track where nothing can be recorded. */
 static void span_opens(struct span *span, cudaStream_t stream, int device) {
     *span = (struct span){.track = NONE, .first = NONE, .last = NONE, .stream = stream};
-    if (stream_capturing(stream))
+    if (nlost > 0 || stream_capturing(stream))
         return;
     int number = stream_number(stream, device, &span->device);
     if (number < 0 || span->device < 0 || span->device >= MAX_DEVICES)
@@ -371,8 +423,8 @@ static void span_opens(struct span *span, cudaStream_t stream, int device) {
 }
 
 static void span_notes(struct span *span, const struct timeline_op *op, int group) {
-    struct trace_note note = {.start = 0,
-                              .end = -1,
+    struct trace_note note = {.start = NOT_BEGUN,
+                              .end = NOT_BEGUN - 1,
                               .site = op->at.site,
                               .track = span->track,
                               .group = group,
@@ -437,18 +489,17 @@ static void span_closes(struct span *span, int result) {
     bool there = result == 0 &&
                  OURS(BELOW(cudaEventRecord), span->end, span->stream) == cudaSuccess;
     // The stand-in does what is queued when it is asked.
-    if (there && span->done)
+    if (there && span->done && standin_host_blocks)
         ASK(BELOW(cudaEventQuery), span->end);
-    bool done = span->done;
-    int track = span->track;
+    int done = there && span->done ? span->track : NONE;
     pthread_mutex_lock(&lock);
     if (there)
         span->ended = true;
     else
         forget(span);
-    if (there && done)
-        read_track(&tracks[track], false);
     pthread_mutex_unlock(&lock);
+    if (done != NONE)
+        read_tracks(done, NONE);
     go_back(device, before);
 }
 
@@ -491,14 +542,16 @@ static void host_ends(bool perhaps) {
         note->end = now;
         if (perhaps && now - note->start < short_time)
             note->name[0] = '\0';
+        if (!note->name[0] && (size_t)my_note == nentries - 1)
+            nentries--;
     }
     my_note = NONE;
     pthread_mutex_unlock(&lock);
 }
 
 static __thread struct { // what the host waits for now
-    bool stream, device, perhaps;
-    int track, number;
+    int track, device;   // or NONE
+    bool perhaps;
 } waits_for;
 
 void timeline_waits(const struct timeline_wait *wait) {
@@ -515,9 +568,8 @@ void timeline_waits(const struct timeline_wait *wait) {
     if (wait->on_stream)
         number = stream_number(wait->stream, note.device, &note.device);
     waits_for.perhaps = wait->perhaps;
-    waits_for.stream = number >= 0;
-    waits_for.device = wait->on_device;
-    waits_for.number = note.device;
+    waits_for.track = NONE;
+    waits_for.device = wait->on_device ? note.device : NONE;
     if (number >= 0) {
         pthread_mutex_lock(&lock);
         note.waited = waits_for.track = track_of(number, wait->stream, note.device);
@@ -531,15 +583,7 @@ void timeline_waited(void) {
     if (!(timeline_on & TIMELINE_FILE))
         return;
     host_ends(waits_for.perhaps);
-    pthread_mutex_lock(&lock);
-    // Asking the stand-in is no idle question: it does what is queued.
-    for (size_t t = 0; t < ntracks; t++)
-        if ((waits_for.stream && (int)t == waits_for.track) ||
-            (waits_for.device && tracks[t].shown.device == waits_for.number))
-            read_track(&tracks[t], false);
-        else if (!standin_host_blocks)
-            read_track(&tracks[t], true);
-    pthread_mutex_unlock(&lock);
+    read_tracks(waits_for.track, waits_for.device);
 }
 
 /* --- Operations ----------------------------------------------------------------- */
@@ -689,21 +733,22 @@ void timeline_comm_ready(uint64_t comm) {
  * to itself. */
 static void read_all(double patience) {
     bool all = false;
-    for (double until = host_time() + patience, tries = 0; !all; nap()) {
-        all = true;
-        pthread_mutex_lock(&lock);
-        for (size_t t = 0; t < ntracks; t++) {
-            read_track(&tracks[t], true);
-            all &= !tracks[t].first;
+    for (double until = real_time() + patience; !all && ntracks > 0; nap()) {
+        if (pthread_mutex_trylock(&reading) == 0) {
+            all = true;
+            capture_aside(true);
+            for (size_t t = 0; t < ntracks; t++) {
+                read_track(t, true);
+                all &= !tracks[t].first;
+            }
+            for (size_t t = 0; t < ntracks && real_time() > until; t++)
+                read_begun(t);
+            capture_aside(false);
+            pthread_mutex_unlock(&reading);
         }
-        pthread_mutex_unlock(&lock);
-        if (host_time() > until || ++tries > patience * 1e3)
+        if (real_time() > until)
             break;
     }
-    pthread_mutex_lock(&lock);
-    for (size_t t = 0; t < ntracks; t++)
-        read_begun(&tracks[t]);
-    pthread_mutex_unlock(&lock);
 }
 
 static void measure_rates(void) {
@@ -728,27 +773,23 @@ void timeline_device_reset(void) {
     if (!(timeline_on & TIMELINE_FILE) || d < 0 || d >= MAX_DEVICES)
         return;
     CALL(BELOW(cudaDeviceSynchronize));
+    read_tracks(NONE, d);
     pthread_mutex_lock(&lock);
-    for (size_t t = 0; t < ntracks; t++) {
-        struct track *track = &tracks[t];
-        if (track->shown.device != d)
-            continue;
-        read_track(track, false);
-        // Its events are gone with the device, and a stream of this number does not come
-        // again.
-        track->first = track->last = NULL;
-        track->newest = NULL;
-    }
-    double base = devices[d].host_base;
-    // Times by the host's clock: the next base event is another.
+    // The events are gone with the device, and a stream of this number does not come
+    // again.
+    for (size_t t = 0; t < ntracks; t++)
+        if (tracks[t].shown.device == d) {
+            tracks[t].first = tracks[t].last = NULL;
+            tracks[t].newest = NULL;
+        }
+    // The next base event is another: these count by the host's clock from now on.
     for (size_t i = 0; i < nentries; i++) {
         struct trace_note *note = &entries[i].note;
-        if (note->track < 0 || note->device != d)
+        if (note->track < 0 || note->device != d || note->start < 0)
             continue;
         note->device = -1 - d;
-        if (note->end >= note->start)
-            note->end += base;
-        note->start += base;
+        note->start += devices[d].host_base;
+        note->end += devices[d].host_base;
     }
     devices[d].nunused = 0;
     atomic_store(&devices[d].state, 0);
@@ -827,7 +868,7 @@ static struct trace_part make_part(void) {
         struct trace_note note = entries[i].note;
         bool ended = note.end >= note.start;
         // What has not begun, has not happened yet.
-        if (!note.name[0] || (note.track >= 0 && !ended && note.start == 0))
+        if (!note.name[0] || (note.track >= 0 && note.start == NOT_BEGUN))
             continue;
         if (note.track >= 0 && note.device >= 0) {
             const struct device *device = &devices[note.device];
@@ -941,19 +982,18 @@ static int compare_ranks(const void *a, const void *b) {
     return x->rank - y->rank;
 }
 
-/* This rank's part and those of others, as far as they come in the time, in seconds;
- * 0: all will come. */
+/* This rank's part and those of others, as far as they come in so many seconds; 0: all
+ * will come. */
 static void write_parts(struct trace_part *mine, double patience) {
     struct trace_part *parts = must_alloc((size_t)nranks * sizeof *parts);
     int n = 1;
     parts[0] = *mine;
-    for (double waited = 0; n < nranks && (patience == 0 || waited < patience);)
-        if (receive_part(&parts[n])) {
+    for (double until = real_time() + patience;
+         n < nranks && (patience == 0 || real_time() < until);)
+        if (receive_part(&parts[n]))
             n++;
-        } else {
+        else
             nap();
-            waited += 2e-5;
-        }
     qsort(parts, (size_t)n, sizeof *parts, compare_ranks);
     write_file(parts, n);
     for (int i = 0; i < n; i++)
@@ -992,7 +1032,7 @@ void timeline_gather(void) {
 }
 
 void timeline_alone(void) {
-    if (!begin_end() || !file[0])
+    if (!nentries || !begin_end() || !file[0]) // a child that has nothing to do with it
         return;
     front_depth++;
     read_all(0.2);
@@ -1006,7 +1046,7 @@ void timeline_alone(void) {
 /* CUDA may be what hangs. */
 static void *read_at_death(void *read) {
     front_depth = 1;
-    read_all(0.1);
+    read_all(0.05);
     atomic_store((atomic_bool *)read, true);
     return NULL;
 }
@@ -1014,7 +1054,7 @@ static void *read_at_death(void *read) {
 void timeline_dies(bool ask) {
     static atomic_bool read;
     pthread_t thread;
-    if (!begin_end() || !file[0])
+    if (!nentries || !begin_end() || !file[0])
         return;
     front_depth++;
     for (int other = 0; ask && ours != MPI_COMM_NULL && other < nranks; other++) {
@@ -1026,13 +1066,11 @@ void timeline_dies(bool ask) {
     }
     if (pthread_create(&thread, NULL, read_at_death, &read) == 0)
         pthread_detach(thread);
-    for (int i = 0; i < 20000 && !atomic_load(&read); i++)
+    for (double until = real_time() + 1; real_time() < until && !atomic_load(&read);)
         nap();
-    // If it still has the lock, it hangs.
-    bool locked = pthread_mutex_trylock(&lock) == 0;
+    pthread_mutex_lock(&lock);
     struct trace_part part = make_part();
-    if (locked)
-        pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     write_parts(&part, ask && ours != MPI_COMM_NULL ? 0.5 : 1e-9);
     front_depth--;
 }
@@ -1066,12 +1104,12 @@ void timeline_start(void) {
         return;
     timeline_on |= TIMELINE_FILE;
     // The program may go to another folder.
-    if (name[0] == '/' || !getcwd(file, sizeof file - strlen(name) % sizeof file - 2))
-        file[0] = '\0';
+    char *folder = name[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (folder)
+        snprintf(file, sizeof file, "%s/%s", folder, name);
     else
-        strcat(file, "/");
-    if (strlen(file) + strlen(name) < sizeof file)
-        strcat(file, name);
+        snprintf(file, sizeof file, "%s", name);
+    free(folder);
 }
 
 void timeline_world(int world, int n, const char *name, int on) {

@@ -30,7 +30,7 @@ struct timeline_op {
     size_t bytes; // 0: not known
     // Of NCCL's calls; trace.h says what they are
     bool collective;
-    int number, nranks, rank, type, redop, root, peer;
+    int number, rank, type, redop, root, peer;
     uint64_t comm, count;
 };
 
@@ -41,6 +41,7 @@ struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
                              int device);
 void timeline_ends(struct span *span, int result);
 
+/* `op` is evaluated only if there is a timeline. */
 #define ON_TIMELINE(op, stream, device, call)                               \
     ({                                                                      \
         struct span *call_span =                                            \

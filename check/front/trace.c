@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* --- Who waited for whom -------------------------------------------------------- */
 
@@ -160,6 +161,16 @@ static void find_hosts_waits(const struct trace_part *part, struct waited *waite
     free(sorted);
 }
 
+/* For whom an MPI call for one rank waits, the call says. */
+static void find_named(const struct trace_part *part, struct waited *waited) {
+    for (size_t i = 0; i < part->nnotes; i++) {
+        const struct trace_note *note = &part->notes[i];
+        if (note->track < 0 && note->world >= 0)
+            waited[i] = (struct waited){
+                (has_ended(note) ? note->end : part->now) - note->start, note->world};
+    }
+}
+
 /* --- Times ---------------------------------------------------------------------- */
 
 static double find_first(const struct trace_part *parts, int nparts) {
@@ -306,24 +317,32 @@ static void print_arguments(FILE *out, const struct trace_note *note,
     fprintf(out, "}");
 }
 
-/* Lines are asked for once, and only so many: each takes a program. */
-static const char *line_of(struct trace_part *parts, uint64_t site,
-                           void (*place)(void *self, uint64_t site,
-                                         char out[JUDGE_PLACE])) {
-    enum { MOST = 60 };
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Lines are asked for once, only so many, and not for long: each takes a program. */
+static const char *line_of(uint64_t site, void (*place)(void *self, uint64_t site,
+                                                        char out[JUDGE_PLACE])) {
+    enum { MOST = 100 };
+    const double patience = 2;
+    static double asked; // seconds
     static struct {
         uint64_t site;
         char text[JUDGE_PLACE];
     } lines[MOST];
     static int n;
-    (void)parts;
     for (int i = 0; i < n; i++)
         if (lines[i].site == site)
             return lines[i].text;
-    if (site == 0 || n == MOST)
+    if (site == 0 || n == MOST || asked > patience)
         return "";
+    double before = seconds();
     lines[n].site = site;
     place(NULL, site, lines[n].text);
+    asked += seconds() - before;
     return lines[n++].text;
 }
 
@@ -350,6 +369,7 @@ void trace_write(FILE *out, struct trace_part *parts, int nparts, const char *cl
     fprintf(out, "}}");
     for (int p = 0; p < nparts; p++) {
         find_hosts_waits(&parts[p], waited[p]);
+        find_named(&parts[p], waited[p]);
         name_tracks(out, &parts[p]);
         for (size_t i = 0; i < parts[p].nnotes; i++) {
             const struct trace_note *note = &parts[p].notes[i];
@@ -365,7 +385,7 @@ void trace_write(FILE *out, struct trace_part *parts, int nparts, const char *cl
             print_text(out, note->name);
             print_time(out, "ts", start);
             print_time(out, "dur", length > 0 ? length : 0);
-            print_arguments(out, note, &waited[p][i], line_of(parts, note->site, place));
+            print_arguments(out, note, &waited[p][i], line_of(note->site, place));
             fprintf(out, "}");
         }
         free(waited[p]);

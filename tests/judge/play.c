@@ -67,7 +67,18 @@ static void forget_file(void) {
 
 struct named { // what a rank calls by a name
     char name[24];
-    enum { NOTHING, MEMORY, HOST, STREAM, EVENT, GRAPH, EXECUTABLE, FUNCTION, COMM } kind;
+    enum {
+        NOTHING,
+        MEMORY,
+        HOST,
+        STREAM,
+        EVENT,
+        GRAPH,
+        EXECUTABLE,
+        FUNCTION,
+        COMM,
+        LENT
+    } kind;
     int number, device;
     uint64_t address, bytes, id;
     int rank, nranks;
@@ -78,6 +89,8 @@ struct rank {
     struct named *names;
     int nnames;
     uint64_t next_address;
+    unsigned asleep, idle; // threads
+    bool others_awake;
     struct judge_at last; // the event that `fails` means
     bool ended;
 };
@@ -133,25 +146,32 @@ static void tell_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     snprintf(out, JUDGE_PLACE, "line %llu", (unsigned long long)site);
 }
 
-/* An MPI communicator here is a list of ranks of the world: how many, and which. */
+/* Whom a call of MPI waits for: ranks of the world, how many, and which. */
 struct mpi_ranks {
     int n, world[MOST];
 };
 static struct mpi_ranks everybody;
 
-static int tell_mpi_ranks(void *self, const void *mpi_comm, int peer, int *world,
-                          int most) {
+static int tell_mpi_ranks(void *self, const void *whom, int *world, int most) {
     (void)self;
-    const struct mpi_ranks *comm = mpi_comm;
+    const struct mpi_ranks *comm = whom;
     if (!comm)
         return -1;
-    if (peer >= 0) {
-        world[0] = comm->world[peer];
-        return 1;
-    }
     for (int i = 0; i < comm->n && i < most; i++)
         world[i] = comm->world[i];
     return comm->n < most ? comm->n : most;
+}
+
+static bool tell_asleep(void *self, int thread) {
+    return ((struct rank *)self)->asleep >> thread & 1;
+}
+
+static bool tell_awake(void *self) {
+    return ((struct rank *)self)->others_awake;
+}
+
+static bool tell_idle(void *self, int thread) {
+    return ((struct rank *)self)->idle >> thread & 1;
 }
 
 static void start(int nranks, const struct judge_options *options) {
@@ -161,8 +181,9 @@ static void start(int nranks, const struct judge_options *options) {
     job_over = false;
     everybody.n = n;
     for (int r = 0; r < n; r++) {
-        const struct judge_outside outside = {&ranks[r],  tell_time,      send_to, say,
-                                              tell_place, tell_mpi_ranks, NULL};
+        const struct judge_outside outside = {
+            &ranks[r],      tell_time, send_to,     say,        tell_place,
+            tell_mpi_ranks, NULL,      tell_asleep, tell_awake, tell_idle};
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
         ranks[r].judge = judge_new(&outside, options);
@@ -430,6 +451,40 @@ static void ev_uses(const struct event *e) {
     judge_host_uses(e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
                     strcmp(word(e, 1), "write") == 0, has(e, "device-too"),
                     here(e, kept(call ? call : "MPI_Send")));
+}
+
+/* lends L A BYTES read|write; back L */
+static void ev_lends(const struct event *e) {
+    bool write = strcmp(word(e, 4), "write") == 0;
+    struct named *lent = name_new(e, LENT);
+    lent->number =
+        judge_memory_lent(e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
+                          write, here(e, write ? "MPI_Irecv" : "MPI_Isend"));
+}
+static void ev_back(const struct event *e) {
+    judge_memory_back(e->judge, named(e, word(e, 1), LENT)->number);
+}
+
+/* early A [read], or `not` behind it: what judge_host_is_early says */
+static void ev_early(const struct event *e) {
+    bool early = judge_host_is_early(e->judge, address(e, word(e, 1)), !has(e, "read"));
+    if (early == has(e, "not"))
+        die(e->line, "judge_host_is_early: %s", early ? "it is" : "it is not");
+}
+
+/* sleeps, and wakes: this thread; others-awake [not]; watches: it asks now and then */
+static void ev_sleeps(const struct event *e) {
+    struct rank *rank = &ranks[e->rank];
+    rank->asleep = rank->asleep | 1u << e->thread;
+}
+static void ev_wakes(const struct event *e) {
+    ranks[e->rank].asleep &= ~(1u << e->thread);
+}
+static void ev_others_awake(const struct event *e) {
+    ranks[e->rank].others_awake = !has(e, "not");
+}
+static void ev_idles(const struct event *e) {
+    ranks[e->rank].idle |= 1u << e->thread;
 }
 
 static void ev_touches(const struct event *e) {
@@ -759,7 +814,7 @@ static void ev_looked(const struct event *e) {
 /* --- Events: waits ---------------------------------------------------------------- */
 
 /* Begins a wait: wait stream S | event E | device [D] | launch | leave C | mpi
- * all|any|PEER [in CALL] [of RANKS] */
+ * all|any|one-of|PEER [in CALL] [of RANKS] */
 static void ev_wait(const struct event *e) {
     const char *what = word(e, 1), *in = behind(e, "in");
     if (strcmp(what, "stream") == 0) {
@@ -781,20 +836,21 @@ static void ev_wait(const struct event *e) {
     } else if (strcmp(what, "mpi") == 0) {
         static struct mpi_ranks some[MOST];
         const char *peer = word(e, 2), *of = behind(e, "of");
-        struct mpi_ranks *comm = &everybody;
-        if (of) { // "0,1"
-            comm = &some[e->rank];
-            comm->n = 0;
-            for (const char *at = of; *at; at += *at == ',')
-                comm->world[comm->n++] = (int)sum(&at, e->rank, e->line);
+        struct mpi_ranks *whom = &everybody;
+        int kind = strcmp(peer, "all") == 0      ? JUDGE_ALL
+                   : strcmp(peer, "any") == 0    ? JUDGE_ANY
+                   : strcmp(peer, "one-of") == 0 ? JUDGE_ONE_OF
+                                                 : (int)number(e, peer);
+        if (of || kind >= 0) { // "0,1"
+            whom = &some[e->rank];
+            whom->n = 0;
+            for (const char *at = of ? of : peer; *at; at += *at == ',')
+                whom->world[whom->n++] = (int)sum(&at, e->rank, e->line);
         }
-        judge_wait_mpi(e->judge, comm,
-                       strcmp(peer, "all") == 0   ? JUDGE_ALL
-                       : strcmp(peer, "any") == 0 ? JUDGE_ANY
-                                                  : (int)number(e, peer),
-                       here(e, kept(in                         ? in
-                                    : strcmp(peer, "all") == 0 ? "MPI_Barrier"
-                                                               : "MPI_Recv")));
+        judge_wait_mpi(e->judge, whom, kind,
+                       here(e, kept(in                  ? in
+                                    : kind == JUDGE_ALL ? "MPI_Barrier"
+                                                        : "MPI_Recv")));
     } else {
         die(e->line, "wait for what: %s", what);
     }
@@ -879,6 +935,13 @@ static const struct {
     {"free", ev_free},
     {"open", ev_open},
     {"uses", ev_uses},
+    {"lends", ev_lends},
+    {"back", ev_back},
+    {"early", ev_early},
+    {"sleeps", ev_sleeps},
+    {"wakes", ev_wakes},
+    {"idles", ev_idles},
+    {"others-awake", ev_others_awake},
     {"touches", ev_touches},
     {"knows", ev_knows},
     {"in-use", ev_in_use},

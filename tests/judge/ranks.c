@@ -402,6 +402,7 @@ static struct rank {
     int group; // -1: none; the first of its calls in `held`
     struct step held[64];
     int nheld, in_mpi, leaving;
+    unsigned whom; // it waits for in MPI
     bool captures, launching;
     int executable, function, last_ops, nlast; // last_ops: the first of those queued last
     uint64_t bytes;                            // of the buffer that are used
@@ -571,16 +572,11 @@ static void tell_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     snprintf(out, JUDGE_PLACE, "action %llu", (unsigned long long)site);
 }
 
-static int tell_mpi_ranks(void *self, const void *mpi_comm, int peer, int *world,
-                          int most) {
+static int tell_mpi_ranks(void *self, const void *whom, int *world, int most) {
     int n = 0;
     (void)self;
-    if (peer >= 0) {
-        world[0] = peer;
-        return 1;
-    }
     for (int r = 0; r < nranks && n < most; r++)
-        if (*(const unsigned *)mpi_comm >> r & 1)
+        if (*(const unsigned *)whom >> r & 1)
             world[n++] = r;
     return n;
 }
@@ -623,8 +619,9 @@ static void start(void) {
     memset(sent, 0, sizeof sent);
     for (int r = 0; r < nranks; r++) {
         struct rank *rank = &ranks[r];
-        const struct judge_outside outside = {rank,       tell_time,      send_to, say,
-                                              tell_place, tell_mpi_ranks, NULL};
+        const struct judge_outside outside = {
+            rank,           tell_time, send_to, say,  tell_place,
+            tell_mpi_ranks, NULL,      NULL,    NULL, NULL};
         *rank = (struct rank){.in_mpi = -1, .leaving = -1, .group = -1};
         rank->judge = judge_new(&outside, &options);
         judge_world(rank->judge, r, nranks, "host");
@@ -800,7 +797,8 @@ static void step(int r) {
             sent[s->number] = true;
             break;
         }
-        judge_wait_mpi(judge, &s->with, s->root, at("MPI_Recv", s));
+        rank->whom = 1u << s->root;
+        judge_wait_mpi(judge, &rank->whom, s->root, at("MPI_Recv", s));
         rank->in_mpi = rank->at - 1;
         rank->waits = true;
         break;

@@ -6,6 +6,7 @@
 //     ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is not
 //     there
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish
+// timeout: 1
 #include "../check.h"
 
 int main(void) {

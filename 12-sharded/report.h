@@ -1,0 +1,52 @@
+/*
+ * report.h: what sharded is asked for, and what it prints.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "network.h"
+
+/* Reads the command line; the network's part of it goes into `n`. */
+LESSON_FUNCTION void report_options(int argc, char **argv, struct network *n,
+                                    size_t *stage, bool *timed) {
+    const struct lesson_option options[] = {
+        {"--stage", "STAGE", "1 divides the momentum, 2 the gradients too, 3 the weights",
+         .number = stage, .usual = 3, .least = 1, .most = 3},
+        {"--time", NULL, "how long a step takes, beside computing only", .flag = timed},
+        {0}};
+    network_options(argc, argv, n, lesson_self().nranks, options);
+}
+
+/* The bytes that a rank keeps, by formula in all stages, and measured in this one.
+ *   in_use  the part of the measured ones that is room for whole layers */
+LESSON_FUNCTION void report_kept(const size_t kept[4], size_t stage, size_t measured,
+                                 size_t in_use) {
+    if (lesson_self().rank != 0)
+        return;
+    for (size_t s = 0; s <= 3; s++)
+        printf("stage %zu: a rank keeps %10zu bytes%s\n", s, kept[s],
+               s == 0 ? " (all of it, as in lesson 10)" : "");
+    printf(
+        "this is stage %zu:       %10zu bytes measured, %zu of them for whole layers\n",
+        stage, measured, in_use);
+}
+
+/* The bytes that a rank sends in a step, counted, beside the formula.
+ *   pass  those of one trip of all layers */
+LESSON_FUNCTION void report_sent(size_t sent, size_t stage, size_t pass) {
+    const size_t passes = stage < 3 ? 2 : 3;
+    if (lesson_self().rank == 0)
+        printf("a rank sends %zu bytes a step, counted; %zu x L x (N - 1) shards = %zu;"
+               " lesson 10: %zu\n",
+               sent, passes, passes * pass, 2 * pass);
+}
+
+/* Seconds of a step without communication, and with it. */
+LESSON_FUNCTION void report_times(double computing, double both) {
+    if (lesson_self().rank == 0)
+        printf("computing only   %9.3f ms a step\n"
+               "both             %9.3f ms, %.3f of computing only\n",
+               computing * 1e3, both * 1e3, both / computing);
+}
+
+#endif

@@ -1,0 +1,278 @@
+/*
+ * tasks.c: the program's threads: which of them wait for one another.
+ *
+ * A thread that has told something computes, until it is known to wait. pthread_join
+ * comes here. What else a thread does without CUDA, NCCL and MPI, the system knows: who
+ * sleeps in a futex of its own process, without a limit of time, is woken by another
+ * thread or by nobody (futex(2), FUTEX_PRIVATE_FLAG; proc(5), /proc/pid/syscall): that is
+ * what condition variables, mutexes, futures and barriers of threads are made of.
+ */
+#define _GNU_SOURCE
+#include "tasks.h"
+#include "front.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+/* --- All threads ------------------------------------------------------------------ */
+
+struct known {
+    int tid;
+    int number;  // the judge's; 0: it has told nothing
+    bool theirs; // of a library below
+    // The helper's: how often it had gone to sleep, and since when that has not changed.
+    unsigned long switches;
+    double since;
+    unsigned long ticks; // of the processor, a second ago
+    double counted;
+    bool idle;
+    struct known *next;
+};
+static struct known first, *all = &first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // taken inside the judge's
+static __thread struct known *me;
+
+static void enter(struct known *thread) {
+    thread->tid = (int)syscall(SYS_gettid);
+    me = thread;
+    pthread_mutex_lock(&lock);
+    thread->next = all;
+    all = thread;
+    pthread_mutex_unlock(&lock);
+}
+
+static void leave(void *thread) {
+    pthread_mutex_lock(&lock);
+    struct known **at = &all;
+    while (*at && *at != thread)
+        at = &(*at)->next;
+    if (*at)
+        *at = (*at)->next;
+    pthread_mutex_unlock(&lock);
+    me = NULL;
+    free(thread);
+}
+
+void tasks_begin(void) {
+    first.tid = (int)getpid();
+    me = &first;
+}
+
+void tasks_told(int number) {
+    if (me)
+        me->number = number;
+}
+
+struct start {
+    void *(*function)(void *);
+    void *argument;
+    struct known *known;
+};
+
+static void *run(void *data) {
+    struct start start = *(struct start *)data;
+    void *result;
+    free(data);
+    enter(start.known);
+    pthread_cleanup_push(leave, start.known);
+    result = start.function(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+__attribute__((visibility("default"))) int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+               void *(*function)(void *), void *argument) {
+    static int (*below)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!below)
+        below = (__typeof__(below))dlsym(RTLD_NEXT, "pthread_create");
+    struct start *start = malloc(sizeof *start);
+    struct known *known = calloc(1, sizeof *known);
+    if (!start || !known || !standin_host_blocks) {
+        free(start);
+        free(known);
+        return below(thread, attributes, function, argument);
+    }
+    known->theirs = front_depth > 0 || front_theirs(__builtin_return_address(0));
+    *start = (struct start){function, argument, known};
+    int error = below(thread, attributes, run, start);
+    if (error) {
+        free(start);
+        free(known);
+    }
+    return error;
+}
+
+/* --- Waiting for one to end ------------------------------------------------------- */
+
+static bool tells_wait(uint64_t thread, struct judge_at at) {
+    if (front_passes() || !me || me->number == 0)
+        return false;
+    judge_wait_thread(front_in(), thread, at);
+    front_out();
+    return true;
+}
+
+static void tells_end(void) {
+    judge_wait_end(front_in(), true);
+    front_out();
+}
+
+__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result) {
+    static int (*below)(pthread_t, void **);
+    if (!below)
+        below = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
+    AT_HERE;
+    bool told = tells_wait((uint64_t)thread, at);
+    int error = below(thread, result);
+    if (told)
+        tells_end();
+    return error;
+}
+
+__attribute__((visibility("default"))) int thrd_join(thrd_t thread, int *result) {
+    static int (*below)(thrd_t, int *);
+    if (!below)
+        below = (int (*)(thrd_t, int *))dlsym(RTLD_NEXT, "thrd_join");
+    AT_HERE;
+    bool told = tells_wait((uint64_t)thread, at);
+    int error = below(thread, result);
+    if (told)
+        tells_end();
+    return error;
+}
+
+/* --- Asleep ----------------------------------------------------------------------- */
+
+static bool read_file(int tid, const char *name, char *out, size_t size) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file >= 0 ? read(file, out, size - 1) : -1;
+    if (file >= 0)
+        close(file);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static bool in_futex(int tid) {
+    char text[256];
+    long number = -1;
+    unsigned long address, op, value, until;
+    return read_file(tid, "syscall", text, sizeof text) &&
+           sscanf(text, "%ld 0x%lx 0x%lx 0x%lx 0x%lx", &number, &address, &op, &value,
+                  &until) == 5 &&
+           number == SYS_futex && (op & FUTEX_PRIVATE_FLAG) && until == 0;
+}
+
+static unsigned long switches_of(int tid) {
+    static const char name[] = "\nvoluntary_ctxt_switches:";
+    char text[4096];
+    const char *at =
+        read_file(tid, "status", text, sizeof text) ? strstr(text, name) : NULL;
+    return at ? strtoul(at + sizeof name - 1, NULL, 10) : 0;
+}
+
+/* For a second at least. */
+static bool sleeps(struct known *thread, double now) {
+    if (!in_futex(thread->tid)) {
+        thread->since = 0;
+        return false;
+    }
+    unsigned long switches = switches_of(thread->tid);
+    if (thread->since == 0 || thread->switches != switches)
+        thread->since = now;
+    thread->switches = switches;
+    return switches > 0 && now - thread->since >= 1;
+}
+
+/* Threads that were made by other ways than pthread_create here. */
+static int strangers(void (*each)(int tid)) {
+    DIR *folder = opendir("/proc/self/task");
+    int n = 0;
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        int tid = atoi(entry->d_name);
+        const struct known *t = all;
+        while (t && t->tid != tid)
+            t = t->next;
+        if (tid == 0 || t)
+            continue;
+        n++;
+        if (each)
+            each(tid);
+    }
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+static void is_theirs(int tid) {
+    struct known *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return;
+    *thread = (struct known){.tid = tid, .theirs = true, .next = all};
+    all = thread;
+}
+
+void tasks_of_libraries(void) {
+    pthread_mutex_lock(&lock);
+    strangers(is_theirs);
+    pthread_mutex_unlock(&lock);
+}
+
+bool tasks_asleep(int number, double now) {
+    bool asleep = false;
+    pthread_mutex_lock(&lock);
+    for (struct known *t = all; t && standin_host_blocks; t = t->next)
+        if (t->number == number && number)
+            asleep = sleeps(t, now);
+    pthread_mutex_unlock(&lock);
+    return asleep;
+}
+
+static unsigned long ticks_of(int tid) {
+    char text[1024];
+    unsigned long user = 0, system = 0;
+    const char *at =
+        read_file(tid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    if (at)
+        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+               &system);
+    return user + system;
+}
+
+bool tasks_idle(int number, double now) {
+    bool idle = false;
+    pthread_mutex_lock(&lock);
+    for (struct known *t = all; t && standin_host_blocks; t = t->next) {
+        if (t->number != number || number == 0)
+            continue;
+        if (now - t->counted >= 1) {
+            unsigned long ticks = ticks_of(t->tid);
+            double used = (double)(ticks - t->ticks) / (double)sysconf(_SC_CLK_TCK);
+            t->idle = t->counted > 0 && used < (now - t->counted) / 4;
+            t->ticks = ticks;
+            t->counted = now;
+        }
+        idle = t->idle;
+    }
+    pthread_mutex_unlock(&lock);
+    return idle;
+}
+
+bool tasks_others_awake(double now) {
+    pthread_mutex_lock(&lock);
+    bool awake = strangers(NULL) > 0;
+    for (struct known *t = all; t; t = t->next)
+        awake |= !t->theirs && t->number == 0 && !sleeps(t, now);
+    pthread_mutex_unlock(&lock);
+    return awake;
+}

@@ -1,0 +1,20 @@
+/*
+ * tasks.h: what tasks.c knows of the program's threads.
+ */
+#ifndef TASKS_H
+#define TASKS_H
+
+#include <stdbool.h>
+
+void tasks_begin(void);      // in the first thread
+void tasks_told(int number); // this thread is the judge's of that number
+/* MPI has started: who is there and was not made by the program is MPI's. */
+void tasks_of_libraries(void);
+/* That thread sleeps until another of this process wakes it. */
+bool tasks_asleep(int number, double now);
+/* It has used the processor for a quarter of the last second at most. */
+bool tasks_idle(int number, double now);
+/* A thread that has told nothing may wake it. */
+bool tasks_others_awake(double now);
+
+#endif

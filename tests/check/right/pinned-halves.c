@@ -1,0 +1,114 @@
+// One page of pinned memory: while its first half is uploaded, files, sockets, messages
+// and the host itself use the second. Nobody touches what the copy uses.
+#include "../check.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+enum { HALF = 1000 };
+
+static void use_files(char *half) {
+    FILE *file = tmpfile();
+    int number = fileno(file);
+    struct iovec parts[2] = {{half, 10}, {half + 10, HALF - 10}};
+    memset(half, 1, HALF);
+    EXPECT(write(number, half, HALF), HALF);
+    EXPECT(pwrite(number, half, HALF, HALF), HALF);
+    EXPECT(writev(number, parts, 2), HALF);
+    EXPECT(pread(number, half, HALF, 0), HALF);
+    EXPECT(preadv(number, parts, 2, 0), HALF);
+    rewind(file);
+    memset(half, 0, HALF);
+    EXPECT(fread(half, 1, HALF, file), HALF);
+    MUST(lseek(number, 0, SEEK_SET));
+    EXPECT(read(number, half, HALF), HALF);
+    rewind(file);
+    EXPECT(fwrite(half, 1, HALF, file), HALF);
+    EXPECT(half[HALF - 1], 1);
+    fclose(file);
+}
+
+static void use_sockets(char *half) {
+    int ends[2];
+    struct iovec part = {half, HALF};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    EXPECT(send(ends[0], half, HALF, 0), HALF);
+    EXPECT(recv(ends[1], half, HALF, MSG_WAITALL), HALF);
+    EXPECT(sendmsg(ends[0], &message, 0), HALF);
+    EXPECT(recvmsg(ends[1], &message, MSG_WAITALL), HALF);
+    EXPECT(sendto(ends[0], half, HALF, 0, NULL, 0), HALF);
+    EXPECT(recvfrom(ends[1], half, HALF, MSG_WAITALL, NULL, NULL), HALF);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void use_mpi(char *half) {
+    int to = (rank + 1) % nranks, from = (rank + nranks - 1) % nranks;
+    MPI_Request requests[2];
+    memset(half, rank, HALF);
+    MPI_Irecv(half, 400, MPI_BYTE, from, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(half + 400, 400, MPI_BYTE, to, 0, MPI_COMM_WORLD, &requests[1]);
+    half[900]++;
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    EXPECT(half[399], from);
+    MPI_Recv_init(half, 400, MPI_BYTE, from, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(half + 400, 400, MPI_BYTE, to, 0, MPI_COMM_WORLD, &requests[1]);
+    for (int i = 1; i < 3; i++) {
+        memset(half + 400, rank + i, 400);
+        MPI_Startall(2, requests);
+        for (int there = 0; !there;)
+            MPI_Testall(2, requests, &there, MPI_STATUSES_IGNORE);
+        EXPECT(half[0], from + i);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+static void use_itself(char *half) {
+    char copy[HALF];
+    sigset_t all;
+    sigfillset(&all);
+    MUST(pthread_sigmask(SIG_BLOCK, &all, NULL));
+    for (int i = 0; i < HALF; i++)
+        half[i] = (char)(i % 100 + 1);
+    half[HALF - 1] = '\0';
+    EXPECT(strlen(half), HALF - 1);
+    memcpy(copy, half, HALF);
+    memset(half, 7, HALF);
+    memmove(half, half + 1, HALF - 1);
+    EXPECT(copy[99], 100);
+    EXPECT(half[0], 7);
+}
+
+int main(void) {
+    start();
+    char *pinned, *managed, *buf;
+    MUST(cudaMallocHost((void **)&pinned, 4 * HALF));
+    MUST(cudaMallocManaged((void **)&managed, 4 * HALF, cudaMemAttachGlobal));
+    MUST(cudaMalloc((void **)&buf, 4 * HALF));
+    memset(pinned, 5, 4 * HALF);
+    memset(managed, 5, 4 * HALF);
+    for (int i = 0; i < 2; i++) {
+        char *half = i ? managed : pinned;
+        MUST(cudaMemcpyAsync(buf, half, HALF, cudaMemcpyHostToDevice, stream));
+        MUST(cudaMemcpyAsync(half + 2 * HALF, buf, HALF, cudaMemcpyDeviceToHost, stream));
+        MUST(ncclAllReduce(half, half, HALF, ncclInt8, ncclMax, comm, stream));
+        use_files(half + HALF);
+        use_sockets(half + HALF);
+        use_mpi(half + HALF);
+        use_itself(half + HALF);
+        half[3 * HALF]++;
+        MUST(cudaStreamSynchronize(stream));
+        EXPECT(half[HALF - 1], 5);
+        EXPECT(half[3 * HALF - 1], 5);
+    }
+    MUST(cudaFreeHost(pinned));
+    MUST(cudaFree(managed));
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
