@@ -61,7 +61,7 @@ for n in 1 2 3 4 7 8; do
     while IFS= read -r line; do
         result "$([ "${line%% *}" = ok ] && echo 0 || echo 1)" "$n ranks: ${line#*- }"
     done < <(grep -E '^(not )?ok ' "$work/out")
-    is "$(grep -cE '^(not )?ok ' "$work/out")" $((17 + (n > 1))) "$n ranks: all rules"
+    is "$(grep -cE '^(not )?ok ' "$work/out")" $((20 + 2 * (n > 1))) "$n ranks: all rules"
 done
 
 # --- Machines ----------------------------------------------------------------------------
@@ -78,6 +78,13 @@ done
 cp "$top/cpu/machines/pcie.conf" "$work/mine.conf"
 is "$(first "$work/mine.conf")" "${plain%.}; times are modelled on mine" "a file of the user's own"
 
+cp "$top/cpu/machines/h200.conf" "$work/mine.conf"
+printf '%s\n' 'as leonardo.conf' 'gpus_per_node 2' >"$work/as.conf"
+is "$(NCCL_CPU_CLOCK=$work/mine.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
+    "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" 'a copy of a machine lies anywhere'
+is "$(NCCL_CPU_CLOCK=$work/as.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
+    "$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=2 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
+    'a machine may be as another, but for what it says'
 "$top/cpu/machines/make.sh" "$top"/results/bandwidth-[421].csv >"$work/made.conf"
 is "$(NCCL_CPU_CLOCK=$work/made.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
@@ -90,6 +97,8 @@ wrong() { # NCCL_CPU_CLOCK LINE TEXT
 }
 wrong nonesuch "no machine nonesuch: $top/cpu/machines/nonesuch.conf: No such file or directory" \
     'a machine that is not known'
+echo "as mine.conf" >"$work/mine.conf"
+wrong "$work/mine.conf" "$work/mine.conf is as itself" 'a machine that is as itself'
 echo 'gpus_per_node many' >"$work/mine.conf"
 wrong "$work/mine.conf" "$work/mine.conf:1: not a line of a machine: gpus_per_node many" \
     'a line that is none'

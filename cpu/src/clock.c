@@ -203,6 +203,9 @@ static void read_line(const char *path, int number, char *line) {
         const char *slash = strrchr(path, '/');
         int folder = slash && second[0] != '/' ? (int)(slash - path) + 1 : 0;
         snprintf(file, sizeof file, "%.*s%s", folder, path, second);
+        // A copy of a machine lies elsewhere, and still names the files of the original.
+        if (second[0] != '/' && access(file, R_OK) != 0)
+            snprintf(file, sizeof file, "%s/%s", CPU_MACHINES, second);
         if (as)
             read_machine(file, "");
         else

@@ -27,11 +27,16 @@ copy() {
         here && /^GPU 0/ { print 400 / $4; exit }' "$results/peer.txt"
 }
 
-# row TEXT NAME BYTES MEASURED PERCENT: a line of the table; the prediction may be so far off, or
+# ms of one of lesson 08's ways, on 2 H200: the first table of three.txt, times in its columns 3, 5, 7
+three() {
+    awk -v bytes="$1" -v column="$2" '$1 == bytes { print $column / 1000; exit }' "$results/three.txt"
+}
+
+# row TEXT NAME BYTES MEASURED PERCENT [RANKS]: a line of the table; the prediction may be so far off, or
 # with -, is only shown.
-texts=() names=() sizes=() measured=() bounds=()
+texts=() names=() sizes=() measured=() bounds=() ranks=()
 row() {
-    texts+=("$1") names+=("$2") sizes+=("$3") measured+=("$4") bounds+=("$5")
+    texts+=("$1") names+=("$2") sizes+=("$3") measured+=("$4") bounds+=("$5") ranks+=("${6:-4}")
 }
 
 MiB=$((1024 * 1024))
@@ -47,30 +52,36 @@ row 'reduce + broadcast, 256 MiB' reduce_broadcast $((256 * MiB)) \
     "$(torch $((256 * MiB)) reduce_broadcast)" 15
 row 'reduce-scatter + all-gather, 256 MiB' reduce_scatter_all_gather $((256 * MiB)) \
     "$(torch $((256 * MiB)) reduce_scatter_all_gather)" 15
-# One process with two GPUs
-row 'copy of 400 MB to another GPU, through the host' copy_staged 400000000 \
-    "$(copy Through)" 10
-row 'the same with peer access' copy_peer 400000000 "$(copy Directly)" 10
-
-several=() copies=()
-for i in "${!names[@]}"; do
-    case ${names[i]} in
-    copy*) copies+=("${names[i]}" "${sizes[i]}") ;;
-    *) several+=("${names[i]}" "${sizes[i]}") ;;
-    esac
+for size in 1 16; do
+    row "2 H200: reduce + broadcast, $size MiB" reduce_broadcast $((size * MiB)) \
+        "$(three $((size * MiB)) 5)" - 2
+    row "2 H200: reduce-scatter + all-gather, $size MiB" reduce_scatter_all_gather $((size * MiB)) \
+        "$(three $((size * MiB)) 7)" 15 2
 done
-predicted=$(mpirun --oversubscribe -np 4 "$program" "${several[@]}" &&
-    CPU_DEVICES=2 mpirun --oversubscribe -np 1 "$program" "${copies[@]}")
+# One process with two GPUs
+row '2 H200: copy of 400 MB to another GPU, through the host' copy_staged 400000000 \
+    "$(copy Through)" 10 1
+row 'the same with peer access' copy_peer 400000000 "$(copy Directly)" 10 1
+
+predicted=$(for n in 4 2 1; do
+    some=()
+    for i in "${!names[@]}"; do
+        [ "${ranks[i]}" != $n ] || some+=("${names[i]}" "${sizes[i]}")
+    done
+    devices=()
+    [ $n -gt 1 ] || devices=(env CPU_DEVICES=2)
+    "${devices[@]}" mpirun --oversubscribe -np $n "$program" "${some[@]}" | sed "s/^/$n /"
+done)
 
 off=0
 echo '| 4 H200 | measured | predicted | | at most |'
 echo '| --- | --- | --- | --- | --- |'
 for i in "${!names[@]}"; do
-    awk -v name="${names[i]}" -v bytes="${sizes[i]}" -v text="${texts[i]}" \
+    awk -v n="${ranks[i]}" -v name="${names[i]}" -v bytes="${sizes[i]}" -v text="${texts[i]}" \
         -v measured="${measured[i]}" -v may="${bounds[i]}" '
-        $1 == name && $2 == bytes {
-            d = ($3 / measured - 1) * 100
-            printf "| %s | %.3f ms | %.3f ms | %+.0f %% | %s |\n", text, measured, $3, d,
+        $1 == n && $2 == name && $3 == bytes {
+            d = ($4 / measured - 1) * 100
+            printf "| %s | %.3f ms | %.3f ms | %+.0f %% | %s |\n", text, measured, $4, d,
                 may == "-" ? "" : may " %"
             seen = 1
             off = may != "-" && (d > may || -d > may)

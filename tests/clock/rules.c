@@ -35,6 +35,46 @@ static double all_done(double begin) {
 
 enum { SMALL = 1 << 10, LARGE = 4 << 20 };
 
+/* One call of cuBLAS on its stream: n elements, or a product of 64 x 64 x n. */
+static double blas_call(cublasHandle_t blas, char call, int n, float *x, float *y) {
+    const float one = 1;
+    float norm;
+    const double t = start();
+    switch (call) {
+    case 'g':
+        MUST(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, n, &one, x, 64, x, n,
+                         &one, y, 64));
+        break;
+    case 'a': MUST(cublasSaxpy(blas, n, &one, x, 1, y, 1)); break;
+    case 's': MUST(cublasSscal(blas, n, &one, x, 1)); break;
+    case 'c': MUST(cublasScopy(blas, n, x, 1, y, 1)); break;
+    default: MUST(cublasSnrm2(blas, n, x, 1, &norm));
+    }
+    return all_done(t);
+}
+
+/* What twice as much takes longer. */
+static double more(cublasHandle_t blas, char call, int n, float *x, float *y) {
+    return blas_call(blas, call, 2 * n, x, y) - blas_call(blas, call, n, x, y);
+}
+
+/* Of the memory of the rank before, opened here. */
+static double copy_of_opened(float *to, float *mine, size_t bytes) {
+    const int next = (rank + 1) % nranks, previous = (rank + nranks - 1) % nranks;
+    cudaIpcMemHandle_t handle, theirs;
+    float *there;
+    MUST(cudaIpcGetMemHandle(&handle, mine));
+    MPI_Sendrecv(&handle, sizeof handle, MPI_BYTE, next, 8, &theirs, sizeof theirs,
+                 MPI_BYTE, previous, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MUST(cudaIpcOpenMemHandle((void **)&there, theirs, cudaIpcMemLazyEnablePeerAccess));
+    const double t = start();
+    MUST(cudaMemcpyAsync(to, there, bytes, cudaMemcpyDefault, stream));
+    const double seconds = all_done(t);
+    MUST(cudaIpcCloseMemHandle(there));
+    MPI_Barrier(MPI_COMM_WORLD);
+    return seconds;
+}
+
 int main(int argc, char **argv) {
     open_all(&argc, &argv);
     float *a = allocate(LARGE * sizeof(float)), *b = allocate(LARGE * sizeof(float));
@@ -113,6 +153,16 @@ int main(int argc, char **argv) {
     rule(all_done(t) > sum + large - 8e-6, "what an event orders does not overlap");
     rule(cudaEventQuery(end) == cudaSuccess, "an event that is over is over");
 
+    // 50 Tflop/s and 4244 GB/s
+    const double product = 2.0 * 64 * 64 * 20000 / 50e12, pass = LARGE / 2 * 4.0 / 4244e9;
+    rule(near(more(blas, 'g', 20000, c, d), product),
+         "a product takes as long as its sums");
+    rule(near(more(blas, 'a', LARGE / 2, c, d), 3 * pass) &&
+             near(more(blas, 's', LARGE / 2, c, d), 2 * pass) &&
+             near(more(blas, 'c', LARGE / 2, c, d), 2 * pass) &&
+             near(more(blas, 'n', LARGE / 2, c, d), pass),
+         "cuBLAS's other calls take as long as their bytes");
+
     // One communicator, two streams; two communicators
     t = start();
     MUST(ncclAllReduce(a, a, LARGE, ncclFloat32, ncclSum, comm, stream));
@@ -176,6 +226,8 @@ int main(int argc, char **argv) {
         double direct = all_done(t);
         rule(staged > 3 * direct && direct > within,
              "one to another GPU is faster with peer access");
+        rule(nranks == 1 || near(copy_of_opened(b, a, LARGE * sizeof(float)), direct),
+             "one of another process's memory takes the link between GPUs");
         MUST(cudaFree(there));
     }
 
@@ -192,6 +244,15 @@ int main(int argc, char **argv) {
     late = MPI_Wtime() - t;
     rule((rank == last && nranks > 1) == (late >= 1e-3),
          "and one late receiver makes nobody else late");
+    MPI_Comm node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    t = start();
+    while (rank == 0 && MPI_Wtime() < t + 1e-3)
+        ;
+    MPI_Barrier(node);
+    rule(MPI_Wtime() - t >= 1e-3,
+         "nor does anybody leave a barrier, of one node's ranks either");
+    MPI_Comm_free(&node);
     rule(MPI_Wtick() > 0 && MPI_Wtick() < 1e-6, "MPI_Wtick");
 
     free(host);
