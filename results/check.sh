@@ -4,7 +4,8 @@
 #     results/check.sh FOLDER STAGE…
 #
 #   programs    every program of tests/check, on two GPUs, with nccl-check and without, where
-#               NCCL_DEBUG=WARN is set and NCCL's RAS is asked: about eight minutes
+#               NCCL_DEBUG=WARN is set and NCCL's RAS is asked: about eight minutes; or one half
+#               of it: with, without
 #   own         the wrong ones with NCCL_CHECK_POINTERS=1, and NCCL_CHECK_MODE where NCCL has it
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
 #   sanitizer   the wrong ones under compute-sanitizer, memcheck and initcheck: longer; what is
@@ -210,15 +211,25 @@ ras() { # PORT
     timeout 4 sed -u 's/^/    RAS  /' <&3 || true
 }
 
-programs() {
+with() {
     library
     each wrong checked
     each right checked
     each repaired checked
+    all_done
+}
+
+without() {
+    library
     each wrong plain
     each right plain
     each repaired plain
     all_done
+}
+
+programs() {
+    with
+    without
 }
 
 own_checks() { # KIND NAME
@@ -372,8 +383,8 @@ write() {
 
 for stage in "$@"; do
     case $stage in
-    programs | own | transports | sanitizer | lessons | cost | write) ;;
-    *) echo "$0: $stage is none of programs, own, transports, sanitizer, lessons, cost, write" >&2; exit 2 ;;
+    programs | with | without | own | transports | sanitizer | lessons | cost | write) ;;
+    *) echo "$0: $stage is none of programs, with, without, own, transports, sanitizer, lessons, cost, write" >&2; exit 2 ;;
     esac
 done
 for stage in "$@"; do
