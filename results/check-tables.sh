@@ -18,20 +18,23 @@ has() { # STAGE HOW KIND
 
 # --- How many ------------------------------------------------------------------------------
 
+ends_plain() { # KIND
+    newest programs plain "$1" | awk -F '\t' '
+        { n++; hang += $5 ~ /^runs after/; well += $5 == "exit code 0" }
+        END { if (n) printf "of %d %d hang, %d end with exit code 0", n, hang, well; else print "not run" }'
+}
+
 counts() {
     echo '| programs | of them | without nccl-check | with |'
     echo '| --- | --- | --- | --- |'
     local kind
     for kind in right repaired; do
-        printf '| %s | %d | %d end with exit code 0 | %d end with exit code 0 and no word |\n' "$kind" \
-            "$(newest programs nccl-check $kind | wc -l)" \
-            "$(newest programs plain $kind | awk -F '\t' '$5 == "exit code 0"' | wc -l)" \
+        printf '| %s | %d | %s | %d end with exit code 0 and no word |\n' "$kind" \
+            "$(newest programs nccl-check $kind | wc -l)" "$(ends_plain "$kind")" \
             "$(newest programs nccl-check $kind | awk -F '\t' '$5 == "exit code 0" && $8 == ""' | wc -l)"
     done
-    printf '| wrong | %d | %d hang, %d end with exit code 0 | %d are named, within %s s |\n' \
-        "$(newest programs nccl-check wrong | wc -l)" \
-        "$(newest programs plain wrong | grep -c $'\truns after' || true)" \
-        "$(newest programs plain wrong | grep -c $'\texit code 0\t' || true)" \
+    printf '| wrong | %d | %s | %d are named, within %s s |\n' \
+        "$(newest programs nccl-check wrong | wc -l)" "$(ends_plain wrong)" \
         "$(newest programs nccl-check wrong | awk -F '\t' '$8 != ""' | wc -l)" \
         "$(newest programs nccl-check wrong | awk -F '\t' '$7 > most { most = $7 } END { print most + 0 }')"
     echo
@@ -70,9 +73,13 @@ says() {
             if ($9 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $8 " s"
         }
         END {
-            print "| program | alone | `NCCL_DEBUG=WARN` | RAS | `NCCL_CHECK_POINTERS=1` |" \
-                (any("mode") ? " `NCCL_CHECK_MODE` |" : "") " memcheck | initcheck | nccl-check |"
-            print "| --- | --- | --- | --- | --- |" (any("mode") ? " --- |" : "") " --- | --- | --- |"
+            split("alone ras pointers mode memcheck initcheck check", tools, " ")
+            split("`NCCL_DEBUG=WARN`,RAS,`NCCL_CHECK_POINTERS=1`,`NCCL_CHECK_MODE`,memcheck,initcheck,nccl-check", titles, ",")
+            head = "| program | alone |"
+            line = "| --- | --- |"
+            for (t = 1; t <= 7; t++)
+                if (any(tools[t])) { head = head " " titles[t] " |"; line = line " --- |" }
+            print head "\n" line
             n = 0
             for (name in names) list[++n] = name
             for (i = 1; i <= n; i++) # few: sorted as they are printed
@@ -80,9 +87,10 @@ says() {
                     if (list[k] < list[i]) { t = list[i]; list[i] = list[k]; list[k] = t }
             for (i = 1; i <= n; i++) {
                 name = list[i]
-                print "| `" name "` | " end[name] " | " cell("alone", name) " | " cell("ras", name) \
-                    " | " cell("pointers", name) " |" (any("mode") ? " " cell("mode", name) " |" : "") \
-                    " " cell("memcheck", name) " | " cell("initcheck", name) " | " cell("check", name) " |"
+                row = "| `" name "` | " end[name] " |"
+                for (t = 1; t <= 7; t++)
+                    if (any(tools[t])) row = row " " cell(tools[t], name) " |"
+                print row
             }
         }
         function any(tool,    key, part) {
@@ -181,7 +189,7 @@ if [ -s "$folder/check-cost.txt" ]; then
     echo
     echo '## What it costs'
     echo
-    echo 'An all-reduce on two GPUs, medians; with and without in turn, five times each.'
+    echo "An all-reduce on two GPUs, medians; with and without in turn, $(awk '$1 > most { most = $1 } END { print most }' "$folder/check-cost.txt") times each."
     echo
     cost
 fi

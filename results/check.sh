@@ -242,7 +242,7 @@ own_checks() { # KIND NAME
 own() {
     library
     local nccl
-    nccl=$(ldd "$work/bin/"* | awk '/libnccl\.so/ { print $3; exit }')
+    nccl=$(ldd "$work/bin/"* | awk '/libnccl\.so/ { at = $3 } END { print at }')
     has_mode=false
     ! grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}" || has_mode=true
     say "NCCL_CHECK_MODE: $has_mode"
