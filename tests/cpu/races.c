@@ -3,8 +3,10 @@
  * race is worked out here, by listing for each operation all that come before it, and
  * said before it is queued. cpu.t compares with what is reported.
  *
- *     NCCL_CPU_CHECK=warn races FIRST LAST      programs FIRST to LAST; on stderr
+ *     NCCL_CPU_CHECK=warn races NUMBER          the program of that number; on stderr
  *         expected: race | expected: none       before each operation
+ *
+ * A race between the same two calls is said once: so each operation is a call of its own.
  *
  * CUDA Runtime API, "Stream synchronization behavior", "Event Management".
  */
@@ -15,26 +17,26 @@
 enum { LEGACY, BLOCKING, FREE, STREAMS = 4, EVENTS = 3, BUFFERS = 3, BYTES = 100 };
 enum { MOST = 60 }; // operations, one bit each in a set
 
-typedef uint64_t set;
+typedef uint64_t bits;
 
 static struct use { // of memory by one operation
     int buffer, from, to;
     bool write;
 } uses[MOST][2];
 static int nops;
-static set before_next[STREAMS]; // what comes before the stream's next operation
-static set recorded[EVENTS];     // what an event stands for
-static set seen;                 // what the host knows to be done
+static bits before_next[STREAMS]; // what comes before the stream's next operation
+static bits recorded[EVENTS];     // what an event stands for
+static bits seen;                 // what the host knows to be done
 
-static set comes_before(int stream) {
-    set all = before_next[stream] | seen;
+static bits comes_before(int stream) {
+    bits all = before_next[stream] | seen;
     all |= stream == LEGACY ? before_next[BLOCKING] : 0;
     return all | (stream == BLOCKING ? before_next[LEGACY] : 0);
 }
 
 /* Appends an operation to a stream; its two uses may be empty. */
 static void append(int stream, struct use first, struct use second) {
-    set before = comes_before(stream);
+    bits before = comes_before(stream);
     struct use mine[2] = {first, second};
     bool race = false;
     for (int k = 0; k < nops; k++) {
@@ -46,12 +48,41 @@ static void append(int stream, struct use first, struct use second) {
     }
     fprintf(stderr, "expected: %s\n", race ? "race" : "none");
     memcpy(uses[nops], mine, sizeof mine);
-    before_next[stream] = before | (set)1 << nops++;
+    before_next[stream] = before | (bits)1 << nops++;
 }
 
 static struct use part(bool write) {
     int from = below(BYTES - 20);
     return (struct use){below(BUFFERS), from, from + 20, write};
+}
+
+/* The same statement for each of the operations, with a place of its own. */
+#define TEN(each, n)                                                                \
+    each(n) each(n + 1) each(n + 2) each(n + 3) each(n + 4) each(n + 5) each(n + 6) \
+        each(n + 7) each(n + 8) each(n + 9)
+#define EACH(each) \
+    TEN(each, 0) TEN(each, 10) TEN(each, 20) TEN(each, 30) TEN(each, 40) TEN(each, 50)
+#define MEMSET(n)                            \
+    case n:                                  \
+        CUDA(cudaMemsetAsync(a, 0, 20, on)); \
+        break;
+#define COPY(n)                                                        \
+    case n:                                                            \
+        CUDA(cudaMemcpyAsync(a, b, 20, cudaMemcpyDeviceToDevice, on)); \
+        break;
+#define TO_HOST(n) \
+    case n: CUDA(cudaMemcpy(a, b, 20, cudaMemcpyDeviceToHost)); break;
+
+static void set(char *a, cudaStream_t on) {
+    switch (nops - 1) { EACH(MEMSET) }
+}
+
+static void copy(char *a, const char *b, cudaStream_t on) {
+    switch (nops - 1) { EACH(COPY) }
+}
+
+static void copy_to_host(char *a, const char *b) {
+    switch (nops - 1) { EACH(TO_HOST) }
 }
 
 static void one_program(char **buffers) {
@@ -74,12 +105,11 @@ static void one_program(char **buffers) {
         struct use to = part(true), from = part(false);
         if (what < 3) {
             append(s, to, none);
-            CUDA(cudaMemsetAsync(buffers[to.buffer] + to.from, 0, 20, streams[s]));
+            set(buffers[to.buffer] + to.from, streams[s]);
         } else if (what < 5 && to.buffer != from.buffer) {
             append(s, to, from);
-            CUDA(cudaMemcpyAsync(buffers[to.buffer] + to.from,
-                                 buffers[from.buffer] + from.from, 20,
-                                 cudaMemcpyDeviceToDevice, streams[s]));
+            copy(buffers[to.buffer] + to.from, buffers[from.buffer] + from.from,
+                 streams[s]);
         } else if (what == 5) {
             append(s, none, none);
             CUDA(cudaEventRecord(events[e], streams[s]));
@@ -90,12 +120,12 @@ static void one_program(char **buffers) {
             before_next[s] |= recorded[e];
         } else if (what == 8) {
             append(LEGACY, from, none);
-            CUDA(cudaMemcpy(host, buffers[from.buffer] + from.from, 20,
-                            cudaMemcpyDeviceToHost));
+            copy_to_host(host, buffers[from.buffer] + from.from);
             seen |= before_next[LEGACY];
         } else if (below(2)) {
             CUDA(cudaStreamSynchronize(streams[s]));
-            seen |= before_next[s];
+            // The default stream's wait is for the blocking streams, too.
+            seen |= s == LEGACY ? comes_before(s) : before_next[s];
         } else {
             CUDA(cudaEventSynchronize(events[e]));
             seen |= recorded[e];
@@ -115,11 +145,11 @@ int main(int argc, char **argv) {
     char *buffers[BUFFERS];
     for (int b = 0; b < BUFFERS; b++) {
         CUDA(cudaMalloc((void **)&buffers[b], BYTES));
+        CUDA(cudaMemset(buffers[b], 0, BYTES));
     }
-    for (int program = atoi(argv[1]); program <= atoi(argv[2]); program++) {
-        begin_chance(program);
-        one_program(buffers);
-    }
+    CUDA(cudaDeviceSynchronize());
+    begin_chance(atoi(argv[1]));
+    one_program(buffers);
     for (int b = 0; b < BUFFERS; b++) {
         CUDA(cudaFree(buffers[b]));
     }

@@ -2,7 +2,7 @@
 // event orders them. On a GPU the last one to finish wins.
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast
-//     writes what
+//     ... what
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
 #include "../check.h"
 
