@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -272,9 +273,21 @@ bool tasks_idle(int number, double now) {
     return idle;
 }
 
+/* A function of the program's that a signal starts may wake a thread, too. */
+static bool handles_signals(void) {
+    static const int signals[] = {SIGHUP,  SIGINT,  SIGUSR1, SIGUSR2,
+                                  SIGALRM, SIGTERM, SIGIO};
+    struct sigaction action;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+            action.sa_handler != SIG_IGN)
+            return true;
+    return false;
+}
+
 bool tasks_others_awake(double now) {
     pthread_mutex_lock(&lock);
-    bool awake = strangers(NULL) > 0;
+    bool awake = strangers(NULL) > 0 || handles_signals();
     for (struct known *t = all; t; t = t->next)
         awake |= !t->theirs && t->number == 0 && !sleeps(t, now);
     pthread_mutex_unlock(&lock);

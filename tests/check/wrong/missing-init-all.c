@@ -4,7 +4,7 @@
 //     communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank @last is not there
+//     communicator 1; rank @last of the communicator is not there
 #include "../check.h"
 
 static void drive_all_devices(void) {
