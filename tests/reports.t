@@ -84,6 +84,32 @@ is "$(grep -o 'at fill.cpp:[0-9]*, byte 0 of 400' stderr)" \
     "at fill.cpp:$(grep -n '// here' fill.cpp | cut -d: -f1), byte 0 of 400" \
     'a report about std::fill names the line that calls it'
 
+# What a rank sends to itself, in another count than it receives: NCCL does not refuse it.
+cat >to_itself.c <<'C'
+#include "check.h"
+int main(void) {
+    start();
+    int *buf = device_ints(8, rank);
+    MUST(ncclGroupStart());
+    MUST(ncclSend(buf, 4, ncclInt32, rank, comm, stream));
+    MUST(ncclRecv(buf + 4, 3, ncclInt32, rank, comm, stream));
+    MUST(ncclGroupEnd());
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
+C
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -I"$top/tests/check" to_itself.c $flags -o to_itself
+for np in 1 2 3; do
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./to_itself >stdout 2>stderr || code=$?
+    is "$code: $(grep '^NCCL CHECK' stderr)" \
+        '1: NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1' \
+        "$np ranks: a count sent to oneself is not that which is received"
+done
+
 # Two ranks on one device are never let through.
 refused() { # TEXT COMMAND…
     local text=$1 code=0

@@ -261,7 +261,8 @@ static bool streams_differ(const struct call *calls) {
     return false;
 }
 
-/* To send to oneself is to receive from oneself, in the same group. */
+/* To send to oneself is to receive from oneself, in the same group. Whether both say the
+ * same is not asked here, as NCCL does not ask. */
 static bool alone_with_itself(const struct call *calls) {
     for (const struct call *a = calls; a; a = a->next) {
         const struct facts *f = &a->facts;
@@ -277,8 +278,7 @@ static bool alone_with_itself(const struct call *calls) {
             if (b->comm == a->comm && point_to_point(b->facts.kind) &&
                 b->facts.kind != f->kind && b->facts.root == f->root && before-- == 0)
                 break;
-        if (!b ||
-            b->facts.count * type_size(b->facts.type) != f->count * type_size(f->type))
+        if (!b)
             return true;
     }
     return false;
