@@ -234,7 +234,7 @@ cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_check)
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv
-SVG ?= $(CSV:.csv=.svg)
+SVG ?= $(patsubst %.csv,%,$(CSV)).svg
 .PHONY: plot
 plot:
 	@command -v gnuplot >/dev/null || \
@@ -251,7 +251,7 @@ TO ?=
 timeline:
 	@test -f '$(FILE)' || \
 	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
-	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(FILE:.json=.svg),$(SVG))' $(FROM) $(TO)
+	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(patsubst %.json,%,$(FILE)).svg,$(SVG))' $(FROM) $(TO)
 
 clean-lesson:
 	rm -f $(programs)

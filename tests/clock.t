@@ -85,6 +85,19 @@ is "$(NCCL_CPU_CLOCK=$work/mine.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)
 is "$(NCCL_CPU_CLOCK=$work/as.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     "$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=2 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     'a machine may be as another, but for what it says'
+
+# What a file says of an operation replaces what it takes over, wherever the `as` stands.
+alone_us() { # LINE…: of an all-reduce of 4 MB on 4 ranks
+    printf '%s\n' "$@" >"$work/mine.conf"
+    NCCL_CPU_CLOCK=$work/mine.conf ranks 4 "$work/work" 4 1000000 | awk '/^all-reduce/ { print $2 }'
+}
+taken=$(alone_us 'as leonardo.conf')
+for own in 'time all_reduce 4 4000000 1000' 'law all_reduce 10 6.1' 'slower all_reduce 20'; do
+    before=$(alone_us "$own" 'as leonardo.conf') behind=$(alone_us 'as leonardo.conf' "$own")
+    is "$before" "$behind" "as in front or behind: $own"
+    result "$(awk -v a="$before" 'BEGIN { print !(a > 300 && a < 1200) }')" "and it holds ($before µs, not $taken)"
+done
+
 "$top/cpu/machines/make.sh" "$top"/results/bandwidth-[421].csv >"$work/made.conf"
 is "$(NCCL_CPU_CLOCK=$work/made.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
@@ -95,13 +108,21 @@ wrong() { # NCCL_CPU_CLOCK LINE TEXT
     NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
     is "$code: $(cat "$work/out" "$work/err")" "2: CPU build: NCCL_CPU_CLOCK: $2" "$3"
 }
-wrong nonesuch "no machine nonesuch: $top/cpu/machines/nonesuch.conf: No such file or directory" \
-    'a machine that is not known'
+wrong nonesuch "no machine nonesuch; there are h200, leonardo, pcie, slow-h200, and a file of your own \
+needs a slash: ./nonesuch" 'a machine that is not known: which there are'
+wrong "$work/nonesuch.conf" "$work/nonesuch.conf: No such file or directory" 'a file that is not there'
+wrong "$work" "$work: Is a directory" 'a folder'
+echo 'as nonesuch.conf' >"$work/mine.conf"
+wrong "$work/mine.conf" "$work/mine.conf:1: $top/cpu/machines/nonesuch.conf: No such file or directory" \
+    'a machine that is as one that is not there'
 echo "as mine.conf" >"$work/mine.conf"
 wrong "$work/mine.conf" "$work/mine.conf is as itself" 'a machine that is as itself'
-echo 'gpus_per_node many' >"$work/mine.conf"
-wrong "$work/mine.conf" "$work/mine.conf:1: not a line of a machine: gpus_per_node many" \
-    'a line that is none'
+for line in 'gpus_per_node many' 'link_GBs 3,7' 'link_GBs 300 GB' 'link_GBs = 300' 'link_GBs 0' 'link_GBs -3' \
+    'link_GBs nan' 'hop_us inf' 'linkGBs 300' 'law all_reduce 5' 'law sum 5 5' 'law all_reduce 5 0' \
+    'time all_reduce 0 8 5' 'time all_reduce 4 8 -5' 'slower all_reduce 0' 'as h200.conf pcie.conf' 'as'; do
+    printf '# mine\n%s # of mine\n' "$line" >"$work/mine.conf"
+    wrong "$work/mine.conf" "$work/mine.conf:2: not a line of a machine: $line " "a line that is none: $line"
+done
 sed '/^link_GBs/d' "$top/cpu/machines/pcie.conf" >"$work/mine.conf"
 wrong "$work/mine.conf" "$work/mine.conf does not give link_GBs" 'a figure that is missing'
 sed '/^law reduce /d' "$top/cpu/machines/pcie.conf" >"$work/mine.conf"

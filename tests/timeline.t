@@ -286,6 +286,29 @@ ok($code == 0 && @lines == 1
    && $lines[0] eq "NCCL TIMELINE: cannot write $dir/no/such/folder.json: No such file or directory",
    'a file that cannot be written: one line, and the exit code is the program\'s', "exit code $code\n$err");
 
+# What is no file stays what it is, and a link stays a link.
+my $pipe = "$dir/pipe";
+system('mkfifo', $pipe) == 0 or die "no pipe: $!\n";
+my $reader = open(my $from, '-|', "cat '$pipe'") or die "cat: $!\n";
+{
+    local %ENV = (%ENV, NCCL_TIMELINE => $pipe);
+    ($code, $out, $err) = run($work, 2, '');
+}
+kill 'TERM', $reader if !-p $pipe;
+my $read = do { local $/; <$from> };
+close $from;
+ok($code == 0 && $err eq '' && -p $pipe && !wrong(eval { JSON::PP->new->utf8->decode($read) }, 2),
+   'a pipe gets the timeline, and stays a pipe', "exit code $code\n$err");
+unlink $pipe;
+symlink "$dir/elsewhere.json", "$dir/link.json";
+open my $elsewhere, '>', "$dir/elsewhere.json" or die "$dir/elsewhere.json: $!\n";
+close $elsewhere;
+{
+    local %ENV = (%ENV, NCCL_TIMELINE => "$dir/link.json");
+    run($work, 2, '');
+}
+ok(-l "$dir/link.json" && -s "$dir/elsewhere.json", 'a link stays a link');
+
 ($code, $out, $err, $all) = record($work, 3, 'dies');
 ok($code == 3, 'a rank that ends the job keeps its exit code', "exit code $code\n$err");
 my $why = wrong($all, 3) || alone();
@@ -329,6 +352,13 @@ ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0)
 my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
 my $part = read_file("$dir/a.svg");
 ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
+rename "$dir/run.json", "$dir/run";
+$said = `make -s --no-print-directory -C '$top' timeline FILE='$dir/run' 2>&1`;
+ok($? == 0 && read_file("$dir/run") =~ /^\{/ && -s "$dir/run.svg", 'a file of another name is not drawn over', $said);
+for my $time ('FROM=soon', 'TO=-1', 'FROM=1s TO=2s') {
+    ($status, $said) = draw("FILE='$dir/run' SVG='$dir/a.svg' $time");
+    ok($status != 0 && $said =~ /is no time: FROM and TO are in ms/, "$time is no time", $said);
+}
 ($status, $said) = draw("FILE='$dir/none.json'");
 ok($status != 0 && $said =~ m{^no .*/none\.json here: NCCL_TIMELINE=.* writes it$}m, 'and says what is missing', $said);
 ($status, $said) = draw("FILE='$Bin/timeline/work.c' SVG='$dir/a.svg'");

@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -889,12 +890,14 @@ static void free_part(struct trace_part *part) {
     free(part->tracks);
 }
 
-/* The file is there in whole or not at all. */
+/* The file is there in whole or not at all. What is no file, a pipe or /dev/null, is
+ * written to, and stays what it is. */
 static void write_file(struct trace_part *parts, int n) {
     char part[PATH_MAX + 32], clock[128] = "times are measured", *text = NULL;
     const char *machine = clock_name();
     size_t bytes = 0;
     bool lost = false;
+    struct stat there;
     FILE *memory = open_memstream(&text, &bytes);
     if (machine)
         snprintf(clock, sizeof clock, "times are modelled on %s", machine);
@@ -902,16 +905,24 @@ static void write_file(struct trace_part *parts, int n) {
         trace_write(memory, parts, n, clock, front_places);
         fclose(memory);
     }
-    snprintf(part, sizeof part, "%s.%d", file, (int)getpid());
+    // A link to a file stays a link.
+    char *real = realpath(file, NULL);
+    const char *to = real ? real : file;
+    bool at_once = stat(to, &there) == 0 && !S_ISREG(there.st_mode);
+    if (at_once)
+        snprintf(part, sizeof part, "%s", to);
+    else
+        snprintf(part, sizeof part, "%s.%d", to, (int)getpid());
     FILE *out = memory ? fopen(part, "w") : NULL;
     bool opened = out;
     bool written = opened && fwrite(text, 1, bytes, out) == bytes;
     written = opened && fclose(out) == 0 && written;
-    if (!written || rename(part, file) != 0) {
+    if (!written || (!at_once && rename(part, to) != 0)) {
         fprintf(stderr, "NCCL TIMELINE: cannot write %s: %s\n", file, strerror(errno));
-        if (opened)
+        if (opened && !at_once)
             unlink(part);
     }
+    free(real);
     free(text);
     for (int p = 0; p < n; p++)
         lost |= parts[p].lost > 0;

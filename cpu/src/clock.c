@@ -21,9 +21,11 @@
 
 #include "base.h"
 
-#include <stdarg.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,6 +57,7 @@ static struct {
     double law_latency[CLOCK_OPS], law_bandwidth[CLOCK_OPS];
     bool has_law[CLOCK_OPS];
     double slower[CLOCK_OPS]; // so many times the bytes take as long there; 0: not given
+    int times_at[CLOCK_OPS], slower_at[CLOCK_OPS]; // see depth; 0: not given
 } machine;
 
 enum value {
@@ -111,7 +114,7 @@ static const struct {
     [NETWORK_GBS] = {"network_GBs", 1e9},
 };
 static double value[VALUES];
-static bool given[VALUES];
+static int given_at[VALUES]; // see depth; 0: not given
 
 const char *clock_machine(void) {
     return machine.name;
@@ -146,8 +149,31 @@ static int op_of(const char *name) {
     return -1;
 }
 
+/* How many `as` lead to the file that is read, and the same of what is known: what a file
+ * says itself is worth more than what it takes over. */
+static int depth;
+
+/* Whether this file's times of an operation count. They replace all that another file, of
+ * which it takes over the rest, says of that operation. */
+static bool counts(int op) {
+    if (machine.times_at[op] != 0 && machine.times_at[op] < depth)
+        return false;
+    if (machine.times_at[op] > depth) {
+        for (int t = 0; t < machine.ntables[op]; t++)
+            free(machine.tables[op][t].rows);
+        machine.ntables[op] = 0;
+        machine.has_law[op] = false;
+        if (machine.slower_at[op] > depth)
+            machine.slower[op] = 0;
+    }
+    machine.times_at[op] = depth;
+    return true;
+}
+
 static void add_row(int op, int ranks, double bytes, double us) {
     int t = 0;
+    if (!counts(op))
+        return;
     while (t < machine.ntables[op] && machine.tables[op][t].ranks != ranks)
         t++;
     if (t == machine.ntables[op]) {
@@ -169,37 +195,42 @@ static void add_row(int op, int ranks, double bytes, double us) {
     table->n++;
 }
 
+static bool is_row(int ranks, double bytes, double us) {
+    return ranks > 0 && bytes >= 0 && isfinite(bytes) && us > 0 && isfinite(us);
+}
+
 /* What `bandwidth --csv` of lesson 06 wrote. */
-static void read_csv(const char *path) {
+static void read_csv(const char *path, const char *where) {
     char line[256], name[32], mode[32];
     int ranks, rows = 0;
     double bytes, us;
-    FILE *in = opened(path, "");
+    FILE *in = opened(path, where);
     while (fgets(line, sizeof line, in)) {
         if (sscanf(line, "%31[^,],%31[^,],%d,%lf,%lf", name, mode, &ranks, &bytes, &us) !=
                 5 ||
-            strcmp(mode, "plain") != 0 || op_of(name) < 0)
+            strcmp(mode, "plain") != 0 || op_of(name) < 0 || !is_row(ranks, bytes, us))
             continue;
         add_row(op_of(name), ranks, bytes, us);
         rows++;
     }
     fclose(in);
     if (rows == 0)
-        wrong("%s has no rows of bandwidth --csv", path);
+        wrong("%s%s has no rows of bandwidth --csv", where, path);
 }
 
-static void read_machine(const char *path, const char *none);
+static void read_machine(const char *path, const char *where);
 
-static void read_line(const char *path, int number, char *line) {
+/* False: it is none of a machine's. */
+static bool read_line(const char *path, const char *where, const char *line) {
     char first[64], second[PATH_MAX], file[2 * PATH_MAX];
-    int ranks, op;
+    int ranks, op, end = 0;
     double x, y;
-    line[strcspn(line, "#\n")] = '\0';
     if (sscanf(line, "%63s", first) != 1)
-        return;
+        return true;
     bool as = strcmp(first, "as") == 0;
-    if ((as || strcmp(first, "measured") == 0) &&
-        sscanf(line, "%*s %4095s", second) == 1) {
+    if (as || strcmp(first, "measured") == 0) {
+        if (sscanf(line, "%*s %4095s %n", second, &end) != 1 || line[end])
+            return false;
         const char *slash = strrchr(path, '/');
         int folder = slash && second[0] != '/' ? (int)(slash - path) + 1 : 0;
         snprintf(file, sizeof file, "%.*s%s", folder, path, second);
@@ -207,50 +238,71 @@ static void read_line(const char *path, int number, char *line) {
         if (second[0] != '/' && access(file, R_OK) != 0)
             snprintf(file, sizeof file, "%s/%s", CPU_MACHINES, second);
         if (as)
-            read_machine(file, "");
+            read_machine(file, where);
         else
-            read_csv(file);
-        return;
+            read_csv(file, where);
+        return true;
     }
-    if (strcmp(first, "time") == 0 &&
-        sscanf(line, "%*s %63s %d %lf %lf", second, &ranks, &x, &y) == 4 &&
-        (op = op_of(second)) >= 0) {
+    if (strcmp(first, "time") == 0) {
+        if (sscanf(line, "%*s %63s %d %lf %lf %n", second, &ranks, &x, &y, &end) != 4 ||
+            line[end] || (op = op_of(second)) < 0 || !is_row(ranks, x, y))
+            return false;
         add_row(op, ranks, x, y);
-        return;
+        return true;
     }
-    if (strcmp(first, "law") == 0 &&
-        sscanf(line, "%*s %63s %lf %lf", second, &x, &y) == 3 &&
-        (op = op_of(second)) >= 0 && y > 0) {
-        machine.has_law[op] = true;
-        machine.law_latency[op] = x * 1e-6;
-        machine.law_bandwidth[op] = y * 1e9;
-        return;
+    if (strcmp(first, "law") == 0) {
+        if (sscanf(line, "%*s %63s %lf %lf %n", second, &x, &y, &end) != 3 || line[end] ||
+            (op = op_of(second)) < 0 || !is_row(1, x, y))
+            return false;
+        if (counts(op)) {
+            machine.has_law[op] = true;
+            machine.law_latency[op] = x * 1e-6;
+            machine.law_bandwidth[op] = y * 1e9;
+        }
+        return true;
     }
-    if (strcmp(first, "slower") == 0 && sscanf(line, "%*s %63s %lf", second, &x) == 2 &&
-        (op = op_of(second)) >= 0 && x > 0) {
-        machine.slower[op] = x;
-        return;
+    if (strcmp(first, "slower") == 0) {
+        if (sscanf(line, "%*s %63s %lf %n", second, &x, &end) != 2 || line[end] ||
+            (op = op_of(second)) < 0 || !is_row(1, 0, x))
+            return false;
+        bool better = machine.slower[op] == 0 || machine.slower_at[op] >= depth;
+        if (better && (machine.times_at[op] == 0 || machine.times_at[op] >= depth)) {
+            machine.slower[op] = x;
+            machine.slower_at[op] = depth;
+        }
+        return true;
     }
     for (int v = 0; v < VALUES; v++)
-        if (strcmp(first, known[v].name) == 0 && sscanf(line, "%*s %lf", &x) == 1 &&
-            x >= 0) {
-            value[v] = x * known[v].scale;
-            given[v] = true;
-            return;
+        if (strcmp(first, known[v].name) == 0) {
+            // A time may be nothing; of all else there is some.
+            if (sscanf(line, "%*s %lf %n", &x, &end) != 1 || line[end] || !isfinite(x) ||
+                x < 0 || (x == 0 && known[v].scale != 1e-6))
+                return false;
+            if (given_at[v] == 0 || given_at[v] >= depth) {
+                value[v] = x * known[v].scale;
+                given_at[v] = depth;
+            }
+            return true;
         }
-    wrong("%s:%d: not a line of a machine: %s", path, number, line);
+    return false;
 }
 
-static void read_machine(const char *path, const char *none) {
-    static int deep;
-    char line[PATH_MAX + 128];
-    if (++deep > 8)
+static void read_machine(const char *path, const char *where) {
+    char line[PATH_MAX + 128], here[2 * PATH_MAX + 64];
+    if (++depth > 8)
         wrong("%s is as itself", path);
-    FILE *in = opened(path, none);
-    for (int number = 1; fgets(line, sizeof line, in); number++)
-        read_line(path, number, line);
+    FILE *in = opened(path, where);
+    errno = 0;
+    for (int number = 1; fgets(line, sizeof line, in); number++) {
+        line[strcspn(line, "#\r\n")] = '\0';
+        snprintf(here, sizeof here, "%s:%d: ", path, number);
+        if (!read_line(path, here, line))
+            wrong("%snot a line of a machine: %s", here, line);
+    }
+    if (ferror(in))
+        wrong("%s%s: %s", where, path, strerror(errno));
     fclose(in);
-    deep--;
+    depth--;
 }
 
 static void forget_machine(void) {
@@ -260,8 +312,26 @@ static void forget_machine(void) {
         free(machine.tables[op]);
     }
     memset(&machine, 0, sizeof machine);
-    memset(given, 0, sizeof given);
+    memset(given_at, 0, sizeof given_at);
     clock_on = false;
+}
+
+static int is_machine(const struct dirent *entry) {
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".conf") == 0;
+}
+
+static _Noreturn void no_machine(const char *asked) {
+    char all[1024] = "";
+    struct dirent **found;
+    int n = scandir(CPU_MACHINES, &found, is_machine, alphasort);
+    for (int i = 0; i < n; i++) {
+        size_t there = strlen(all);
+        snprintf(all + there, sizeof all - there, "%s%.*s", i > 0 ? ", " : "",
+                 (int)strlen(found[i]->d_name) - 5, found[i]->d_name);
+    }
+    wrong("no machine %s; there are %s, and a file of your own needs a slash: ./%s",
+          asked, n > 0 ? all : "none in " CPU_MACHINES, asked);
 }
 
 void clock_start(const char *asked, bool speaks) {
@@ -275,11 +345,11 @@ void clock_start(const char *asked, bool speaks) {
         snprintf(path, sizeof path, "%s", asked);
     else
         snprintf(path, sizeof path, "%s/%s.conf", CPU_MACHINES, asked);
-    char none[PATH_MAX];
-    snprintf(none, sizeof none, "no machine %s: ", asked);
-    read_machine(path, none);
+    if (!strchr(asked, '/') && access(path, R_OK) != 0)
+        no_machine(asked);
+    read_machine(path, "");
     for (int v = 0; v < VALUES; v++)
-        if (!given[v])
+        if (given_at[v] == 0)
             wrong("%s does not give %s", path, known[v].name);
     for (int op = 0; op < OP_GATHER; op++)
         if (machine.ntables[op] == 0 && !machine.has_law[op])
