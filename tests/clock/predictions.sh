@@ -48,13 +48,19 @@ done
 row 'pipelined ring, 1 MiB' ring_pipelined $MiB "$(ring $MiB ' --pipelined')" -
 row 'pipelined ring, 64 MiB' ring_pipelined $((64 * MiB)) "$(ring $((64 * MiB)) ' --pipelined')" -
 row 'pipelined ring, 1 GiB' ring_pipelined $((1024 * MiB)) "$(ring $((1024 * MiB)) ' --pipelined')" 20
-row 'reduce + broadcast, 256 MiB' reduce_broadcast $((256 * MiB)) \
-    "$(torch $((256 * MiB)) reduce_broadcast)" 15
-row 'reduce-scatter + all-gather, 256 MiB' reduce_scatter_all_gather $((256 * MiB)) \
-    "$(torch $((256 * MiB)) reduce_scatter_all_gather)" 15
-for size in 1 16; do
+for size in 256 1024; do
+    label="$size MiB"
+    [ $size -lt 1024 ] || label='1 GiB'
+    row "reduce + broadcast, $label" reduce_broadcast $((size * MiB)) \
+        "$(torch $((size * MiB)) reduce_broadcast)" 15
+    row "reduce-scatter + all-gather, $label" reduce_scatter_all_gather $((size * MiB)) \
+        "$(torch $((size * MiB)) reduce_scatter_all_gather)" 15
+done
+for size in 1 16 64 256; do
+    bound=15
+    [ $size -gt 16 ] || bound=-
     row "2 H200: reduce + broadcast, $size MiB" reduce_broadcast $((size * MiB)) \
-        "$(three $((size * MiB)) 5)" - 2
+        "$(three $((size * MiB)) 5)" $bound 2
     row "2 H200: reduce-scatter + all-gather, $size MiB" reduce_scatter_all_gather $((size * MiB)) \
         "$(three $((size * MiB)) 7)" 15 2
 done
@@ -81,7 +87,9 @@ for i in "${!names[@]}"; do
         -v measured="${measured[i]}" -v may="${bounds[i]}" '
         $1 == n && $2 == name && $3 == bytes {
             d = ($4 / measured - 1) * 100
-            printf "| %s | %.3f ms | %.3f ms | %+.0f %% | %s |\n", text, measured, $4, d,
+            off_by = sprintf("%+.0f", d)
+            sub(/^[-+]0$/, "0", off_by)
+            printf "| %s | %.3f ms | %.3f ms | %s %% | %s |\n", text, measured, $4, off_by,
                 may == "-" ? "" : may " %"
             seen = 1
             off = may != "-" && (d > may || -d > may)
