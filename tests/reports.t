@@ -27,7 +27,7 @@ is() { # GOT EXPECTED TEXT
 }
 
 flags=$(make -s -C "$top" cpu-flags)
-for program in random races comms one_device; do
+for program in random races comms one_device library_lock; do
     # shellcheck disable=SC2086  # several options
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 "$top/tests/cpu/$program.c" $flags -o "$program"
 done
@@ -108,6 +108,14 @@ for np in 1 2 3; do
     is "$code: $(grep '^NCCL CHECK' stderr)" \
         '1: NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1' \
         "$np ranks: a count sent to oneself is not that which is received"
+done
+
+# A library sleeps in a lock of its own: that is not the program's sleep, and it ends.
+for np in 1 2 3; do
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./library_lock >stdout 2>stderr || code=$?
+    is "$code: $(tail -n 1 stdout)$(grep '^NCCL CHECK' stderr)" '0: locked: 0' \
+        "$np ranks: a lock inside a library is none of the program's sleep"
 done
 
 # Two ranks on one device are never let through.

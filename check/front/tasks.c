@@ -29,6 +29,9 @@ struct known {
     int tid;
     int number;  // the judge's; 0: it has told nothing
     bool theirs; // of a library below
+    // Of calls that it is in. What it sleeps in there is the library's, a lock whose
+    // owner moves a gigabyte, and not the program's.
+    const volatile int *depth;
     // The helper's: how often it had gone to sleep, and since when that has not changed.
     unsigned long switches;
     double since;
@@ -43,6 +46,7 @@ static __thread struct known *me;
 
 static void enter(struct known *thread) {
     thread->tid = (int)syscall(SYS_gettid);
+    thread->depth = &front_depth;
     me = thread;
     pthread_mutex_lock(&lock);
     thread->next = all;
@@ -64,6 +68,7 @@ static void leave(void *thread) {
 
 void tasks_begin(void) {
     first.tid = (int)getpid();
+    first.depth = &front_depth;
     me = &first;
 }
 
@@ -188,7 +193,7 @@ static unsigned long switches_of(int tid) {
 
 /* For a second at least. */
 static bool sleeps(struct known *thread, double now) {
-    if (!in_futex(thread->tid)) {
+    if ((thread->depth && *thread->depth > 0) || !in_futex(thread->tid)) {
         thread->since = 0;
         return false;
     }
