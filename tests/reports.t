@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT NCCL_CHECK NCCL_CHECK_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 mpirun=(mpirun --oversubscribe)
@@ -117,6 +117,19 @@ for np in 1 2 3; do
     is "$code: $(tail -n 1 stdout)$(grep '^NCCL CHECK' stderr)" '0: locked: 0' \
         "$np ranks: a lock inside a library is none of the program's sleep"
 done
+
+# A setting that is none.
+settings() { # LINE SETTING…
+    local line=$1
+    shift
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 env "$@" ./to_itself >stdout 2>stderr || true
+    is "$(grep -m 1 '^NCCL CHECK' stderr)" "$line" "$*"
+}
+found='NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1'
+settings 'NCCL CHECK: NCCL_CHECK=OFF is not on, warn or off: on is taken' NCCL_CHECK=OFF
+settings 'NCCL CHECK: NCCL_CHECK_TIMEOUT=soon is not a number of seconds: 5 is taken' NCCL_CHECK_TIMEOUT=soon
+settings "$found" NCCL_CHECK=on NCCL_CHECK_TIMEOUT=20
+settings "$found" NCCL_CHECK= NCCL_CHECK_TIMEOUT=
 
 # Two ranks on one device are never let through.
 refused() { # TEXT COMMAND…

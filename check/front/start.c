@@ -604,15 +604,25 @@ static void forked(void) {
     ending = true;
 }
 
+/* Once for the job, as far as that is known before MPI's start. */
+static void not_known(const char *name, const char *text, const char *instead) {
+    if (launcher_says(ranks_by, 0) == 0)
+        fprintf(stderr, "NCCL CHECK: %s=%s is not %s is taken\n", name, text, instead);
+}
+
 __attribute__((constructor(101))) static void begin(void) {
     const char *mode = setting("NCCL_CHECK", "NCCL_CPU_CHECK");
     const char *timeout = setting("NCCL_CHECK_TIMEOUT", "NCCL_CPU_TIMEOUT");
-    if (mode)
-        options.mode = strcmp(mode, "off") == 0    ? JUDGE_OFF
-                       : strcmp(mode, "warn") == 0 ? JUDGE_WARN
-                                                   : JUDGE_ON;
+    if (mode && strcmp(mode, "off") == 0)
+        options.mode = JUDGE_OFF;
+    else if (mode && strcmp(mode, "warn") == 0)
+        options.mode = JUDGE_WARN;
+    else if (mode && *mode && strcmp(mode, "on") != 0)
+        not_known("NCCL_CHECK", mode, "on, warn or off: on");
     if (timeout && atof(timeout) > 0)
         options.timeout = atof(timeout);
+    else if (timeout && *timeout)
+        not_known("NCCL_CHECK_TIMEOUT", timeout, "a number of seconds: 5");
     options.kernels = !standin_host_blocks;
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = '\0';
