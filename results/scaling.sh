@@ -12,6 +12,7 @@ course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$course"
 export LC_ALL=C.UTF-8 BACKEND=cpu NCCL_CPU_CLOCK=slow-leonardo OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+unset CPU_DEVICES CPU_HOSTS MAKEFLAGS MFLAGS MAKELEVEL
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 make -s BACKEND=cpu all >&2
 
