@@ -66,7 +66,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
-	BACKEND=cpu $(PROVE) -j2 $(filter-out $(APART),$(TESTS))
+	BACKEND=cpu $(PROVE) -j3 $(filter-out $(APART),$(TESTS))
 endif
 
 test-check:

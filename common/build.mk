@@ -183,6 +183,7 @@ $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/n
 	$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
 	$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
+	$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' $@ # a program may have its own, as MPI lets it
 $(cpu_library): $(cpu_build)/whole.o
 	@rm -f $@
 	$(AR) rcs $@ $<

@@ -207,3 +207,12 @@ END
         grep -qxF "| 4 × 32 | 16 | $grid | a row | PyTorch | 10.000 ms | 12.000 ms | 13.000 ms |" out/README.md
     done
 }
+
+@test "scaling.sh: the rows of scaling.md, digit by digit" {
+    cd "$top"
+    results/scaling.sh 4 8 >"$BATS_TEST_TMPDIR/rows"
+    [ "$(grep -cE '^\| [48] \|' "$BATS_TEST_TMPDIR/rows")" -eq 2 ]
+    while read -r row; do
+        grep -qxF -- "$row" results/scaling.md
+    done <"$BATS_TEST_TMPDIR/rows"
+}
