@@ -108,8 +108,9 @@ wrong() { # NCCL_CPU_CLOCK LINE TEXT
     NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
     is "$code: $(cat "$work/out" "$work/err")" "2: CPU build: NCCL_CPU_CLOCK: $2" "$3"
 }
-wrong nonesuch "no machine nonesuch; there are h200, leonardo, pcie, slow-h200, and a file of your own \
-needs a slash: ./nonesuch" 'a machine that is not known: which there are'
+machines=$(cd "$top/cpu/machines" && printf '%s, ' *.conf | sed 's/\.conf//g; s/, $//')
+wrong nonesuch "no machine nonesuch; there are $machines, and a file of your own needs a slash: ./nonesuch" \
+    'a machine that is not known: which there are'
 wrong "$work/nonesuch.conf" "$work/nonesuch.conf: No such file or directory" 'a file that is not there'
 wrong "$work" "$work: Is a directory" 'a folder'
 echo 'as nonesuch.conf' >"$work/mine.conf"
