@@ -29,7 +29,7 @@ typedef long function(long, ...);
 static atomic_bool opened, told;
 
 /* Before memory is shared it is enough to remember it. */
-static void is_opened(void) {
+void channels_opened(void) {
     int error = errno;
     atomic_store(&opened, true);
     if (front_shares && !front_passes() && !front_is_inside() &&
@@ -38,6 +38,10 @@ static void is_opened(void) {
         front_out();
     }
     errno = error;
+}
+
+bool channels_matter(void) {
+    return front_shares && !atomic_load(&told);
 }
 
 void channels_sharing(struct judge *j) {
@@ -91,10 +95,10 @@ static bool locks(long command) {
             return -1;                                                    \
         }                                                                 \
         if ((before) && (own = the_program(__builtin_return_address(0)))) \
-            is_opened();                                                  \
+            channels_opened();                                            \
         long result = below_##name(a, b, c, d, e, f);                     \
         if (!own && (after) && the_program(__builtin_return_address(0)))  \
-            is_opened();                                                  \
+            channels_opened();                                            \
         return result;                                                    \
     }
 

@@ -154,6 +154,8 @@ bool front_is_own(uint64_t site);
 
 /* --- channels.c --- */
 void channels_sharing(struct judge *j); // memory with other processes, from now on
+void channels_opened(void);             // one that nobody sees into
+bool channels_matter(void);             // memory is shared, and no such one is open
 
 /* --- guard.c --- */
 void guard_install(void);

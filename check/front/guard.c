@@ -551,9 +551,15 @@ static void speaks(void) {
 static void hears(int file) {
     struct stat what;
     int error = errno;
+    front_depth++; // not the program's
     bool unseen = fstat(file, &what) == 0 && !S_ISREG(what.st_mode);
-    (unseen ? judge_hears_unseen : judge_hears)(front_in());
-    front_out();
+    front_depth--;
+    if (unseen) {
+        channels_opened();
+    } else {
+        judge_hears(front_in());
+        front_out();
+    }
     errno = error;
 }
 
@@ -577,7 +583,7 @@ static int itself(int file) {
             return below_##name arguments;                                             \
         bool shared = guard_may_be_shared(buffer, bytes);                              \
         struct judge_at at = {#name, 0};                                               \
-        bool own = front_shares && tasks_is_own(__builtin_return_address(0));          \
+        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));     \
         int before = errno;                                                            \
         if (shared) {                                                                  \
             at.site = front_site(__builtin_return_address(0));                         \
