@@ -119,10 +119,6 @@ void shared_begins(struct judge *j) {
         shared->heard = now(j);
 }
 
-void shared_unseen(struct judge *j) {
-    shared_of(j)->unseen = true;
-}
-
 void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
                  const struct clock *clock) {
     struct shared *shared = shared_of(j);
@@ -174,6 +170,18 @@ void shared_taken_back(struct judge *j, const struct use *use) {
 static void end(struct judge *j, struct pending *p) {
     p->told.final = true;
     p->told.done = now(j);
+}
+
+/* Of what is not known to be done, nobody will know when others may hear of it. */
+void shared_unseen(struct judge *j) {
+    struct shared *shared = shared_of(j);
+    shared_speaks(j);
+    for (size_t i = 0; i < shared->npending && !shared->unseen; i++) {
+        struct pending *p = &shared->pending[i];
+        if (!p->told.final)
+            p->told.taken_back = p->told.final = true;
+    }
+    shared->unseen = true;
 }
 
 void shared_passes(struct judge *j, const struct clock *clock) {

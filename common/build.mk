@@ -148,13 +148,14 @@ $(cpu_build)/standin.o: $(cpu_objects)
 # The front and the judge. What they are linked in front of the stand-in with are names that
 # both have: below, NCCL's are pncclX then, as in NCCL, and the others standin_X.
 check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
-check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/cpu/include/*.h) \
+check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/check/front/channels.list $(TOP)/cpu/include/*.h) \
     $(TOP)/common/build.mk
 check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
 check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
     preadv preadv64 pwritev pwritev64 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
-    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask shm_open shmat
+    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask \
+    $(shell sed -n 's/^[A-Z_]*(\(.*\))$$/\1/p' $(TOP)/check/front/channels.list)
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 

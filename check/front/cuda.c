@@ -236,7 +236,9 @@ static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
     for (size_t i = 0; i < sizeof handle->reserved; i++)
         id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
     front_shares = true;
-    judge_memory_shared(front_in(), pointer, id);
+    struct judge *j = front_in();
+    judge_memory_shared(j, pointer, id);
+    channels_sharing(j);
     front_out();
 }
 

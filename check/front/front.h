@@ -8,6 +8,7 @@
  *
  *   start.c    settings, the judge, the way between the ranks' judges, the end of the job
  *   place.c    the line of a call
+ *   channels.c word from one process to another beside MPI and NCCL
  *   guard.c    host memory that is touched too early
  *   handles.c  the program's handles, and the judge's numbers for them
  *   timeline.c, trace.c  when all that happened, for the file of NCCL_TIMELINE
@@ -150,6 +151,11 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
 /* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
 bool front_is_own(uint64_t site);
+
+/* --- channels.c --- */
+void channels_sharing(struct judge *j); // memory with other processes, from now on
+void channels_opened(void);             // one that nobody sees into
+bool channels_matter(void);             // memory is shared, and no such one is open
 
 /* --- guard.c --- */
 void guard_install(void);

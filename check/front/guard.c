@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -552,9 +551,15 @@ static void speaks(void) {
 static void hears(int file) {
     struct stat what;
     int error = errno;
+    front_depth++; // not the program's
     bool unseen = fstat(file, &what) == 0 && !S_ISREG(what.st_mode);
-    (unseen ? judge_hears_unseen : judge_hears)(front_in());
-    front_out();
+    front_depth--;
+    if (unseen) {
+        channels_opened();
+    } else {
+        judge_hears(front_in());
+        front_out();
+    }
     errno = error;
 }
 
@@ -578,7 +583,7 @@ static int itself(int file) {
             return below_##name arguments;                                             \
         bool shared = guard_may_be_shared(buffer, bytes);                              \
         struct judge_at at = {#name, 0};                                               \
-        bool own = front_shares && tasks_is_own(__builtin_return_address(0));          \
+        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));     \
         int before = errno;                                                            \
         if (shared) {                                                                  \
             at.site = front_site(__builtin_return_address(0));                         \
@@ -638,21 +643,6 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
        (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
-
-/* By these, processes may come to hear from one another without a call. */
-#define OPENS(type, name, parameters, arguments)                            \
-    __attribute__((visibility("default"))) type name parameters {           \
-        static type(*below) parameters;                                     \
-        if (!below)                                                         \
-            below = (type(*) parameters)dlsym(RTLD_NEXT, #name);            \
-        if (!front_passes() && tasks_is_own(__builtin_return_address(0))) { \
-            judge_hears_unseen(front_in());                                 \
-            front_out();                                                    \
-        }                                                                   \
-        return below arguments;                                             \
-    }
-OPENS(int, shm_open, (const char *name, int flags, mode_t mode), (name, flags, mode))
-OPENS(void *, shmat, (int id, const void *at, int flags), (id, at, flags))
 
 /* Several buffers. */
 static bool any_shared(const struct iovec *parts, int n) {

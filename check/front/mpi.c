@@ -288,8 +288,10 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
                       front_checks ? MPI_THREAD_MULTIPLE : required, &level);
     if (provided)
         *provided = level;
+    front_depth++;
     if (result == MPI_SUCCESS)
         front_mpi_started();
+    front_depth--;
     return result;
 }
 

@@ -17,6 +17,7 @@ int main(void) {
     MUST(cudaDeviceSynchronize());
     MUST(cudaIpcGetMemHandle(&handle, buf));
     MPI_Bcast(&handle, sizeof handle, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD); // from here on they run side by side
     if (rank == 1) {
         MUST(
             cudaIpcOpenMemHandle((void **)&open, handle, cudaIpcMemLazyEnablePeerAccess));

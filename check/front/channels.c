@@ -1,0 +1,117 @@
+/*
+ * channels.c: word from one process to another that is no call of MPI or NCCL.
+ *
+ * A file, a lock, a socket, a signal, memory that both have mapped: all of them can put
+ * two ranks' uses of the same memory in order, and what they say is not known. A program
+ * that calls one of these functions is not accused of such a race from then on.
+ *
+ * They only pass on what they are given, at most six integers and pointers. So one form
+ * does for all, under their names; a program may have functions of these names itself.
+ */
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include "front.h"
+#include "tasks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef long function(long, ...);
+
+static atomic_bool opened, told;
+
+/* Before memory is shared it is enough to remember it. */
+void channels_opened(void) {
+    int error = errno;
+    atomic_store(&opened, true);
+    if (front_shares && !front_passes() && !front_is_inside() &&
+        !atomic_exchange(&told, true)) {
+        judge_hears_unseen(front_in());
+        front_out();
+    }
+    errno = error;
+}
+
+bool channels_matter(void) {
+    return front_shares && !atomic_load(&told);
+}
+
+void channels_sharing(struct judge *j) {
+    if (atomic_load(&opened) && !atomic_exchange(&told, true))
+        judge_hears_unseen(j);
+}
+
+static bool the_program(void *return_address) {
+    return front_depth == 0 && !front_is_inside() && !atomic_load(&told) &&
+           tasks_is_own(return_address);
+}
+
+static bool is_pipe(long file) {
+    struct stat what;
+    return fstat((int)file, &what) == 0 && S_ISFIFO(what.st_mode);
+}
+
+static bool is_word(long number) { // not of a fault of its own
+    return number != SIGSEGV && number != SIGBUS && number != SIGFPE &&
+           number != SIGILL && number != SIGABRT && number != SIGTRAP;
+}
+
+static bool has_handler(long number, const void *action, bool is_action) {
+    const struct sigaction *is = action;
+    sighandler_t handler = !is_action ? (sighandler_t)(uintptr_t)action
+                           : is       ? is->sa_handler
+                                      : SIG_DFL;
+    return is_word(number) && handler != SIG_DFL && handler != SIG_IGN;
+}
+
+static bool locks(long command) {
+    return (command >= F_GETLK && command <= F_SETLKW) ||
+           (command >= F_OFD_GETLK && command <= F_OFD_SETLKW);
+}
+
+/* The function below is looked up at the start: a signal handler, or malloc, may call
+ * this one. */
+#define CHANNEL(name, before, after)                                      \
+    static function *below_##name;                                        \
+    __attribute__((constructor(101))) static void find_##name(void) {     \
+        below_##name = (function *)dlsym(RTLD_NEXT, #name);               \
+    }                                                                     \
+    __attribute__((visibility("default"), weak)) long channel_##name(     \
+        long a, long b, long c, long d, long e, long f) __asm__(#name);   \
+    long channel_##name(long a, long b, long c, long d, long e, long f) { \
+        bool own = false;                                                 \
+        if (!below_##name)                                                \
+            find_##name();                                                \
+        if (!below_##name) {                                              \
+            errno = ENOSYS;                                               \
+            return -1;                                                    \
+        }                                                                 \
+        if ((before) && (own = the_program(__builtin_return_address(0)))) \
+            channels_opened();                                            \
+        long result = below_##name(a, b, c, d, e, f);                     \
+        if (!own && (after) && the_program(__builtin_return_address(0)))  \
+            channels_opened();                                            \
+        return result;                                                    \
+    }
+
+#define WRITES(flags) (front_shares || ((flags)&O_ACCMODE) != O_RDONLY)
+#define LASTS(name) CHANNEL(name, true, false)
+#define ONCE(name) CHANNEL(name, front_shares, false)
+#define OPENS(name) CHANNEL(name, WRITES(b), (int)result >= 0 && is_pipe((int)result))
+#define OPENS_AT(name) CHANNEL(name, WRITES(c), (int)result >= 0 && is_pipe((int)result))
+#define OPENS_FILE(name)                                           \
+    CHANNEL(name, front_shares || strpbrk((const char *)b, "wa+"), \
+            result && is_pipe(fileno((FILE *)result)))
+#define LOCKS(name) CHANNEL(name, front_shares &&locks(b), false)
+#define HANDLES(name) \
+    CHANNEL(name, has_handler(a, (const void *)b, #name[3] == 'a'), false)
+#define MAPS(name) CHANNEL(name, (d & MAP_SHARED) && (int)e >= 0, false)
+#include "channels.list"
