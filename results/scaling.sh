@@ -47,7 +47,7 @@ for n in "${@:-4 8 16 32 64}"; do
             row+=" | $(word both 4)"
             lesson "$gpus" 13-experts/experts --layers 2 --width 128 --batch $((64 * gpus)) --steps 1 --load even
             row+=" | $(word 'counts first' 3) ms | $(word padded 2) ms"
-            lesson "$gpus" 14-pipeline/pipeline --layers 64 --width 128 --batch 4096 --micro 64 --steps 1
+            lesson "$gpus" 14-pipeline/pipeline --layers 64 --width 64 --batch 4096 --micro 64 --steps 1
             row+=" | $(word 'a step' 8) | $(awk -v n="$gpus" 'BEGIN { printf "%.2f", (n - 1) / (63 + n) }')"
             lesson "$gpus" 15-grid/grid $model --columns 4
             row+=" | $(word 'with the columns' 4) ms"
