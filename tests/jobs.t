@@ -74,7 +74,7 @@ if [ "${1:-}" != --inside ]; then
     before=$(state_of_machine)
     counter=$(mktemp)
     echo 0 >"$counter"
-    timeout -k 20 "${JOBS_TEST_SECONDS:-700}" "$here/slurm/cluster" \
+    timeout -k 20 "${JOBS_TEST_SECONDS:-1500}" "$here/slurm/cluster" \
         "$here/jobs.t" --inside "$counter"
     status=$?
     count=$(cat "$counter")
@@ -94,7 +94,7 @@ fi
 
 # --- On the login node -----------------------------------------------------------------
 
-end=$((SECONDS + 600)) # no wait goes on past this
+end=$((SECONDS + 1300)) # no wait goes on past this
 lessons=()
 for lesson in "$top"/[0-9][0-9]-*/; do
     lessons+=("$(basename "$lesson")")
