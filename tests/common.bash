@@ -90,6 +90,15 @@ breaks() {
     show
 }
 
+# all_right N COUNT THING PROGRAM [ARGUMENT…]: ends well on N ranks, with so many things as expected and
+# no word on standard error.
+all_right() {
+    echo "$1 ranks ${*:5}"
+    ranks "$1" "${@:4}"
+    expect 0 "OK: $(plural "$1"), all $2 $3 as expected"
+    [ -z "$err" ]
+}
+
 plural() { # N: as the verdict says it
     [ "$1" -eq 1 ] && echo "1 rank" || echo "$1 ranks"
 }

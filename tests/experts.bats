@@ -12,12 +12,7 @@ setup_file() {
 
 # learns N WEIGHTS ARGUMENT…: right on N ranks, each with so many weights.
 learns() {
-    local n=$1 weights=$2
-    shift 2
-    echo "$n ranks $*"
-    ranks "$n" $program "$@"
-    expect 0 "OK: $(plural "$n"), all $((n * weights)) weights as expected"
-    [ -z "$err" ]
+    all_right "$1" $(($1 * $2)) weights $program "${@:3}"
     grep -qE '^all [0-9]+ tokens are back in their places, as their experts make them$' <<<"$out"
 }
 

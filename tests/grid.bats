@@ -14,12 +14,7 @@ setup_file() {
 # learns N ROWS WEIGHTS ARGUMENT…: right on N ranks in so many rows, each of which has so many
 # weights.
 learns() {
-    local n=$1 rows=$2 weights=$3
-    shift 3
-    echo "$n ranks $*"
-    ranks "$n" $program "$@"
-    expect 0 "OK: $(plural "$n"), all $((rows * weights)) weights as expected"
-    [ -z "$err" ]
+    all_right "$1" $(($2 * $3)) weights $program "${@:4}"
 }
 
 # columns N: the ways to divide so many ranks.

@@ -13,11 +13,7 @@ setup_file() {
 # learns N WEIGHTS BUCKETS ARGUMENT…: right on N ranks, with so many buckets.
 learns() {
     local n=$1 weights=$2 buckets=$3
-    shift 3
-    echo "$n ranks $*"
-    ranks "$n" $program "$@"
-    expect 0 "OK: $(plural "$n"), all $((n * weights)) weights as expected"
-    [ -z "$err" ]
+    all_right "$n" $((n * weights)) weights $program "${@:4}"
     grep -qx "a rank all-reduces  $((4 * weights)) bytes a step, counted; L x W x W x 4 = $((4 * weights)); buckets: $buckets" <<<"$out"
 }
 

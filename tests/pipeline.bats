@@ -12,12 +12,7 @@ setup_file() {
 
 # learns N WEIGHTS ARGUMENT…: right on N ranks, which have so many weights together.
 learns() {
-    local n=$1 weights=$2
-    shift 2
-    echo "$n ranks $*"
-    ranks "$n" $program "$@"
-    expect 0 "OK: $(plural "$n"), all $weights weights as expected"
-    [ -z "$err" ]
+    all_right "$1" "$2" weights $program "${@:3}"
 }
 
 @test "every number of ranks, both orders: the weights and losses of one process" {

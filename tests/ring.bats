@@ -12,12 +12,7 @@ setup_file() {
 
 # sums N COUNT ARGUMENT…: the ring's and NCCL's elements are all right.
 sums() {
-    local n=$1 count=$2
-    shift 2
-    echo "$n ranks, -n $count $*"
-    ranks "$n" $ring -n "$count" "$@"
-    expect 0 "OK: $(plural "$n"), all $((2 * n * count)) elements as expected"
-    [ -z "$err" ]
+    all_right "$1" $((2 * $1 * $2)) elements $ring -n "$2" "${@:3}"
 }
 
 @test "the whole output on 3 ranks, whose number does not divide 4" {

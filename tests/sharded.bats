@@ -15,10 +15,8 @@ learns() {
     local n=$1 stage=$2 layers=$3 width=$4
     local shard=$(((width * width + n - 1) / n)) passes=$((stage < 3 ? 2 : 3)) s measured
     shift 4
-    echo "$n ranks, stage $stage, $layers layers of $width, $*"
-    ranks "$n" $program --stage "$stage" --layers "$layers" --width "$width" "$@"
-    expect 0 "OK: $(plural "$n"), all $((n * layers * width * width)) weights as expected"
-    [ -z "$err" ]
+    all_right "$n" $((n * layers * width * width)) weights $program \
+        --stage "$stage" --layers "$layers" --width "$width" "$@"
     # In units of one number of each shard: what is divided once, what is not N times.
     for s in 0 1 2 3; do
         kept=$((4 * layers * shard * ((s < 3 ? n : 1) + (s < 2 ? n : 1) + (s < 1 ? n : 1))))
