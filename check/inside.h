@@ -91,7 +91,6 @@ const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
  * warn. What was said before of the same places (`key`, 0: always new) is not said again.
  */
 void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key);
-void note(struct judge *j, struct text *text); // says it, and goes on
 
 struct reports *reports_new(void);
 void reports_free(struct reports *reports);

@@ -65,12 +65,6 @@ static void empty(struct text *text) {
     *text = (struct text){0};
 }
 
-void note(struct judge *j, struct text *text) {
-    if (!j->over && j->options.mode != JUDGE_OFF)
-        j->outside.say(j->outside.self, text->at, false);
-    empty(text);
-}
-
 void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key) {
     bool end = j->options.mode == JUDGE_ON || !may_go_on;
     bool again = key && map_get(&j->reports->said, key);

@@ -77,13 +77,8 @@ static bool locks(long command) {
            (command >= F_OFD_GETLK && command <= F_OFD_SETLKW);
 }
 
-/* The function below is looked up at the start: a signal handler, or malloc, may call
- * this one. */
 #define CHANNEL(name, before, after)                                      \
-    static function *below_##name;                                        \
-    __attribute__((constructor(101))) static void find_##name(void) {     \
-        below_##name = (function *)dlsym(RTLD_NEXT, #name);               \
-    }                                                                     \
+    FIND_BELOW(name, function *)                                          \
     __attribute__((visibility("default"), weak)) long channel_##name(     \
         long a, long b, long c, long d, long e, long f) __asm__(#name);   \
     long channel_##name(long a, long b, long c, long d, long e, long f) { \

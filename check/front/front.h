@@ -65,6 +65,15 @@
 void *
 front_find(const char *name); // the next definition of a function; NULL: there is none
 
+/* below_NAME, the next definition of a function of the system that is ours, too: looked
+ * up at the start, since a signal handler, or malloc, may be what calls it. `type`: of a
+ * pointer to it. */
+#define FIND_BELOW(name, type)                                        \
+    static __typeof__(type) below_##name;                             \
+    __attribute__((constructor(101))) static void find_##name(void) { \
+        below_##name = (__typeof__(type))dlsym(RTLD_NEXT, #name);     \
+    }
+
 /* --- Entering
  * ------------------------------------------------------------------------------ */
 
@@ -139,8 +148,7 @@ void front_gives_up(const char *why);
 /* A call that all ranks make together has failed: the program is likely to end now, and
  * the judges get a second to compare what the ranks did. */
 void front_settles(void);
-bool front_mpi_is_there(void); // MPI was started and not ended
-bool front_has_helper(void);   // the judges talk, on all ranks
+bool front_has_helper(void); // the judges talk, on all ranks
 /* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
 int front_mpi_ranks(void *self, const void *whom, int *out, int most);
 extern const char *front_host;

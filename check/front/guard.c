@@ -478,20 +478,20 @@ void guard_install(void) {
 
 /* Who blocks all signals means others than these: blocked, the first of them ends the
  * process. */
-#define MASKS(name)                                                                      \
-    __attribute__((visibility("default"))) int name(int how, const sigset_t *set,        \
-                                                    sigset_t *old) {                     \
-        static int (*below)(int, const sigset_t *, sigset_t *);                          \
-        if (!below)                                                                      \
-            below = (int (*)(int, const sigset_t *, sigset_t *))dlsym(RTLD_NEXT, #name); \
-        sigset_t fewer;                                                                  \
-        if (set && how != SIG_UNBLOCK && front_on && standin_host_blocks) {              \
-            fewer = *set;                                                                \
-            sigdelset(&fewer, SIGSEGV);                                                  \
-            sigdelset(&fewer, SIGTRAP);                                                  \
-            set = &fewer;                                                                \
-        }                                                                                \
-        return below(how, set, old);                                                     \
+#define MASKS(name)                                                               \
+    FIND_BELOW(name, int (*)(int, const sigset_t *, sigset_t *))                  \
+    __attribute__((visibility("default"))) int name(int how, const sigset_t *set, \
+                                                    sigset_t *old) {              \
+        if (!below_##name)                                                        \
+            find_##name();                                                        \
+        sigset_t fewer;                                                           \
+        if (set && how != SIG_UNBLOCK && front_on && standin_host_blocks) {       \
+            fewer = *set;                                                         \
+            sigdelset(&fewer, SIGSEGV);                                           \
+            sigdelset(&fewer, SIGTRAP);                                           \
+            set = &fewer;                                                         \
+        }                                                                         \
+        return below_##name(how, set, old);                                       \
     }
 MASKS(pthread_sigmask)
 MASKS(sigprocmask)
@@ -568,14 +568,10 @@ static int itself(int file) {
 }
 #define NUMBER_OF(file) _Generic((file), int : itself, default : fileno)(file)
 
-/* What is written is looked at before; of what is read, as much as came. The function
- * below is looked up at the start: a signal handler may call this one. The judge itself
- * reads and writes while this thread is inside it. */
+/* What is written is looked at before; of what is read, as much as came. The judge
+ * itself reads and writes while this thread is inside it. */
 #define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
-    static type(*below_##name) parameters;                                             \
-    __attribute__((constructor(101))) static void find_##name(void) {                  \
-        below_##name = (type(*) parameters)dlsym(RTLD_NEXT, #name);                    \
-    }                                                                                  \
+    FIND_BELOW(name, type(*) parameters)                                               \
     __attribute__((visibility("default"))) type name parameters {                      \
         if (!below_##name)                                                             \
             find_##name();                                                             \
@@ -667,10 +663,7 @@ static void hold_all(const struct iovec *parts, int n, bool begins) {
 }
 
 #define VECTOR(name, parameters, arguments, parts, n, writes)                    \
-    static ssize_t(*below_##name) parameters;                                    \
-    __attribute__((constructor(101))) static void find_##name(void) {            \
-        below_##name = (ssize_t(*) parameters)dlsym(RTLD_NEXT, #name);           \
-    }                                                                            \
+    FIND_BELOW(name, ssize_t(*) parameters)                                      \
     __attribute__((visibility("default"))) ssize_t name parameters {             \
         if (!below_##name)                                                       \
             find_##name();                                                       \

@@ -761,10 +761,6 @@ bool front_has_helper(void) {
     return helper_runs;
 }
 
-bool front_mpi_is_there(void) {
-    return mpi_up;
-}
-
 static void communicates(bool all_here) {
     int started = 0;
     if (!mpi_up && !mpi_ended && !standin_host_blocks) {

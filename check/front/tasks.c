@@ -98,22 +98,24 @@ static void *run(void *data) {
     return result;
 }
 
+FIND_BELOW(pthread_create,
+           int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+
 __attribute__((visibility("default"))) int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                void *(*function)(void *), void *argument) {
-    static int (*below)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (!below)
-        below = (__typeof__(below))dlsym(RTLD_NEXT, "pthread_create");
+    if (!below_pthread_create)
+        find_pthread_create();
     struct start *start = malloc(sizeof *start);
     struct known *known = calloc(1, sizeof *known);
     if (!start || !known || !standin_host_blocks) {
         free(start);
         free(known);
-        return below(thread, attributes, function, argument);
+        return below_pthread_create(thread, attributes, function, argument);
     }
     known->theirs = front_depth > 0 || front_theirs(__builtin_return_address(0));
     *start = (struct start){function, argument, known};
-    int error = below(thread, attributes, run, start);
+    int error = below_pthread_create(thread, attributes, run, start);
     if (error) {
         free(start);
         free(known);
@@ -136,29 +138,21 @@ static void tells_end(void) {
     front_out();
 }
 
-__attribute__((visibility("default"))) int pthread_join(pthread_t thread, void **result) {
-    static int (*below)(pthread_t, void **);
-    if (!below)
-        below = (int (*)(pthread_t, void **))dlsym(RTLD_NEXT, "pthread_join");
-    AT_HERE;
-    bool told = tells_wait((uint64_t)thread, at);
-    int error = below(thread, result);
-    if (told)
-        tells_end();
-    return error;
-}
-
-__attribute__((visibility("default"))) int thrd_join(thrd_t thread, int *result) {
-    static int (*below)(thrd_t, int *);
-    if (!below)
-        below = (int (*)(thrd_t, int *))dlsym(RTLD_NEXT, "thrd_join");
-    AT_HERE;
-    bool told = tells_wait((uint64_t)thread, at);
-    int error = below(thread, result);
-    if (told)
-        tells_end();
-    return error;
-}
+#define JOINS(name, thread_type, result_type)                              \
+    FIND_BELOW(name, int (*)(thread_type, result_type *))                  \
+    __attribute__((visibility("default"))) int name(thread_type thread,    \
+                                                    result_type *result) { \
+        if (!below_##name)                                                 \
+            find_##name();                                                 \
+        AT_HERE;                                                           \
+        bool told = tells_wait((uint64_t)thread, at);                      \
+        int error = below_##name(thread, result);                          \
+        if (told)                                                          \
+            tells_end();                                                   \
+        return error;                                                      \
+    }
+JOINS(pthread_join, pthread_t, void *)
+JOINS(thrd_join, thrd_t, int)
 
 /* --- Asleep ----------------------------------------------------------------------- */
 
