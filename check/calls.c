@@ -195,8 +195,7 @@ static void pass_on(struct judge *j, int to, const struct fact *fact) {
     calls->log_to[calls->nlog++] = (struct log_to){to, j->outside.now(j->outside.self)};
 }
 
-/* --- What a thread told of last ------------------------------------------------------
- */
+/* --- What a thread told of last ------------------------------------------------ */
 
 static int this_thread(const struct judge *j) {
     return j->thread ? j->thread->number : 0;

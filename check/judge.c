@@ -173,10 +173,10 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
 static struct told *tells(struct judge *j, struct judge_at at) {
     struct told *told = j->thread ? j->thread->told : NULL;
     told_clear(told);
-    if (told)
+    if (told) {
         told->at = at;
-    if (told)
         j->thread->asks_since = 0;
+    }
     return told;
 }
 

@@ -95,8 +95,7 @@ void judge_last_look(struct judge *j);
 /* A message of another rank's judge (or of this one's). */
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes);
 
-/* --- Memory
- * ------------------------------------------------------------------------------- */
+/* --- Memory -------------------------------------------------------------------- */
 
 enum judge_memory_kind {
     JUDGE_DEVICE,  // cudaMalloc, cudaMallocAsync, ncclMemAlloc
@@ -161,8 +160,7 @@ void judge_memory_in_use(struct judge *j, const void *start,
                                       bool write),
                          void *self);
 
-/* --- Streams, operations, events
- * ---------------------------------------------------------- */
+/* --- Streams, operations, events ----------------------------------------------- */
 
 /* How a stream takes part in the default stream's order (CUDA Runtime API, "Stream
  * synchronization behavior"). */
@@ -215,8 +213,7 @@ void judge_graph_launched(struct judge *j, int executable, int stream,
 void judge_graph_gone(struct judge *j, int graph);
 void judge_executable_gone(struct judge *j, int executable);
 
-/* --- Communicators and calls
- * --------------------------------------------------------------- */
+/* --- Communicators and calls --------------------------------------------------- */
 
 enum judge_kind {
     JUDGE_BROADCAST,
@@ -298,8 +295,7 @@ void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
 
-/* --- Waits
- * --------------------------------------------------------------------------------- */
+/* --- Waits --------------------------------------------------------------------- */
 
 /* Begun before a call that may block, ended when it has returned; of the thread that is
  * in. What the wait is for is what was queued when it began. */
@@ -330,8 +326,7 @@ void judge_poll_event(struct judge *j, int event, bool done, struct judge_at at)
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at);
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
 
-/* --- Ends
- * ---------------------------------------------------------------------------------- */
+/* --- Ends ---------------------------------------------------------------------- */
 
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
  * be told where this rank is), or the end of the process without it. */

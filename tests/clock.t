@@ -14,22 +14,7 @@ for variable in "${!NCCL_@}"; do
 done
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-number=0
-
-result() { # STATUS TEXT
-    number=$((number + 1))
-    [ "$1" -eq 0 ] || printf 'not '
-    echo "ok $number - $2"
-}
-
-is() { # GOT EXPECTED TEXT
-    if [ "$1" = "$2" ]; then
-        result 0 "$3"
-    else
-        printf '%s\n' "got:" "$1" "expected:" "$2" | sed 's/^/#   /'
-        result 1 "$3"
-    fi
-}
+source "$top/tests/tap.bash"
 
 ranks() { # N PROGRAM ARGUMENT…
     timeout --kill-after=5 120 mpirun --oversubscribe -np "$@"
@@ -181,4 +166,4 @@ done
 result "$(awk -v a="$a" -v b="$b" 'BEGIN { print !(a <= 1.5 * b) }')" \
     "a run takes at most half as long again ($a s, without $b s)"
 
-echo "1..$number"
+finish

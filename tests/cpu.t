@@ -29,20 +29,9 @@ over_mpi=(collectives p2p comms streams arguments early random groups hosts meet
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
+source "$top/tests/tap.bash"
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
-number=0
-failed=0
-
-result() { # STATUS TEXT
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        failed=1
-    fi
-}
 
 wanted() {
     [ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $1 "* ]]
@@ -51,7 +40,7 @@ wanted() {
 # run NAME COMMAND…: the program's points, then one for how it ended: in time, with its plan
 # kept, the banner as its first line and nowhere else, and no report about a correct program.
 run() {
-    local name=$label$1 line code=0 points=0 plan=-1 banners=0 first=
+    local name=$1 line code=0 points=0 plan=-1 banners=0 first=
     shift
     timeout --kill-after=5 "${LIMIT:-60}" "$@" >stdout 2>stderr || code=$?
     first=$(head -n 1 stdout)
@@ -82,13 +71,6 @@ run() {
     fi
 }
 
-is() { # GOT EXPECTED TEXT
-    local status=0
-    [ "$1" = "$2" ] || status=1
-    result "$status" "$label$3"
-    [ "$status" -eq 0 ] || printf '#   got      %s\n#   expected %s\n' "$1" "$2"
-}
-
 # --- Build -----------------------------------------------------------------------------
 
 mpirun=(mpirun --oversubscribe)
@@ -116,7 +98,7 @@ wait
 for program in "${programs[@]}"; do
     status=0
     [ -x "$program" ] || status=1
-    result "$status" "$label$program compiles without a warning, and links"
+    result "$status" "$program compiles without a warning, and links"
     sed -n '1,30s/^/#   /p' "$program.log"
 done
 
@@ -261,5 +243,4 @@ if wanted devices && [ -x devices ]; then
     done
 fi
 
-echo "1..$number"
-exit "$failed"
+finish

@@ -18,18 +18,7 @@ lessons=(01-nccl-broadcast/broadcast 04-all-to-all/all_to_all 05-ring-allreduce/
 programs=(mismatch-count mismatch-type missing-left-out missing-queued-exit deadlock-send-first
     deadlock-host-collective race-free race-pinned memory-host-read memory-range-recv
     setup-same-rank left-buffer two-threads mpi-ends-first init-all destroy-in-a-group)
-number=0
-failed=0
-
-result() { # STATUS TEXT
-    number=$((number + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        failed=1
-    fi
-}
+source "$top/tests/tap.bash"
 
 # with NAME FORM…: all of it in a copy of the course, with $MPICC and ${mpirun[@]}; the wrong
 # programs with the library that is linked, or with the one that is loaded (nccl-check).
@@ -97,5 +86,4 @@ if command -v clang >/dev/null; then
 else
     result 0 'clang # SKIP not installed'
 fi
-echo "1..$number"
-exit "$failed"
+finish

@@ -12,19 +12,7 @@ unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT NCCL_CHEC
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 mpirun=(mpirun --oversubscribe)
-number=0
-failed=0
-
-is() { # GOT EXPECTED TEXT
-    number=$((number + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $number - $3"
-    else
-        echo "not ok $number - $3"
-        printf '#   got      %s\n#   expected %s\n' "$1" "$2"
-        failed=1
-    fi
-}
+source "$top/tests/tap.bash"
 
 flags=$(make -s -C "$top" cpu-flags)
 for program in random races comms one_device library_lock; do
@@ -145,5 +133,4 @@ refused '2 ranks that see the same device' "${mpirun[@]}" \
     -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms
 refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
 
-echo "1..$number"
-exit "$failed"
+finish

@@ -29,8 +29,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* --- What lies below
- * ----------------------------------------------------------------------- */
+/* --- What lies below ----------------------------------------------------------- */
 
 /* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL has
  * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
@@ -62,8 +61,8 @@
         (__typeof__(&(name)))found;        \
     })
 #endif
-void *
-front_find(const char *name); // the next definition of a function; NULL: there is none
+/* The next definition of a function; NULL: there is none. */
+void *front_find(const char *name);
 
 /* below_NAME, the next definition of a function of the system that is ours, too: looked
  * up at the start, since a signal handler, or malloc, may be what calls it. `type`: of a
@@ -74,15 +73,13 @@ front_find(const char *name); // the next definition of a function; NULL: there 
         below_##name = (__typeof__(type))dlsym(RTLD_NEXT, #name);     \
     }
 
-/* --- Entering
- * ------------------------------------------------------------------------------ */
+/* --- Entering ------------------------------------------------------------------ */
 
 /* How deep this thread is in the front, or below it: libraries call each other's public
  * functions, and what they do there is not the program's doing. */
 extern __thread int front_depth;
 extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
-extern bool
-    front_checks; // the checks are not switched off, and nothing made them give up
+extern bool front_checks; // they are not switched off, and nothing made them give up
 
 static inline bool front_passes(void) {
     return front_depth > 0 || !front_on;
@@ -137,8 +134,7 @@ struct front_own {
 struct front_own front_function_begins(void);
 void front_function_ends(struct front_own before);
 
-/* --- The job
- * ------------------------------------------------------------------------------- */
+/* --- The job ------------------------------------------------------------------- */
 
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
  * is started. `all_here`: all its ranks are this process's. */

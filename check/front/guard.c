@@ -31,8 +31,7 @@
 
 void front_in_signal(bool yes);
 
-/* --- Closed pages
- * -------------------------------------------------------------------------- */
+/* --- Closed pages -------------------------------------------------------------- */
 
 struct watched {
     const char *start;
@@ -274,8 +273,7 @@ void guard_forked(void) {
         open_all(&watched[i]);
 }
 
-/* --- The host was stopped
- * ------------------------------------------------------------------ */
+/* --- The host was stopped ------------------------------------------------------ */
 
 static struct sigaction before_segv, before_bus;
 static __thread const struct judge_at
@@ -496,8 +494,7 @@ void guard_install(void) {
 MASKS(pthread_sigmask)
 MASKS(sigprocmask)
 
-/* --- System calls
- * -------------------------------------------------------------------------- */
+/* --- System calls -------------------------------------------------------------- */
 
 /* Where pinned and managed memory lies, or has lain; most buffers lie elsewhere. */
 static atomic_uintptr_t lowest = UINTPTR_MAX, highest;

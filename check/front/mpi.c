@@ -16,8 +16,7 @@ void front_mpi_ends(struct judge_at at);
 void front_mpi_kept(struct judge_at at);
 void guard_host_call(const struct judge_at *at);
 
-/* --- Buffers
- * ------------------------------------------------------------------------------- */
+/* --- Buffers ------------------------------------------------------------------- */
 
 /* The bytes that a call uses, and those between its first and its last; 0: none. */
 struct span {
@@ -122,8 +121,7 @@ void mpi_win(const struct judge_at *at, const void *buffer) {
     guard_never(buffer);
 }
 
-/* --- Conditions and counts
- * ------------------------------------------------------------------ */
+/* --- Conditions and counts ----------------------------------------------------- */
 
 static bool is_inter(MPI_Comm comm) {
     int inter = 0;
@@ -158,8 +156,7 @@ int mpi_sum(const int *counts, MPI_Comm comm) {
     return sum;
 }
 
-/* --- Waiting
- * ------------------------------------------------------------------------------- */
+/* --- Waiting ------------------------------------------------------------------- */
 
 int mpi_peer(int rank) {
     return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;
@@ -269,8 +266,7 @@ void mpi_asked(const struct judge_at *at, int there) {
     front_out();
 }
 
-/* --- Start and end
- * ------------------------------------------------------------------------- */
+/* --- Start and end ------------------------------------------------------------- */
 
 /* Below is the stand-in, which has these functions too, or MPI itself. */
 #ifdef FRONT_LINKED

@@ -21,8 +21,7 @@
 enum { FILE_SHIFT = 48 };
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
-/* --- From an address to a number
- * ----------------------------------------------------------- */
+/* --- From an address to a number ----------------------------------------------- */
 
 struct found {
     void *address;
@@ -88,8 +87,7 @@ bool front_theirs(void *return_address) {
     return find(return_address)->theirs;
 }
 
-/* --- From a number to a line
- * --------------------------------------------------------------- */
+/* --- From a number to a line --------------------------------------------------- */
 
 struct name {
     uint64_t number;
@@ -240,8 +238,7 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     pthread_mutex_unlock(&lock);
 }
 
-/* --- Many at once
- * -------------------------------------------------------------------------- */
+/* --- Many at once -------------------------------------------------------------- */
 
 /* Sites of one file: one addr2line for all of them. Before the lines of each it prints
  * the address. */

@@ -47,8 +47,7 @@ static void pause_for(double seconds) {
         ;
 }
 
-/* --- What lies below
- * ----------------------------------------------------------------------- */
+/* --- What lies below ----------------------------------------------------------- */
 
 static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
     const char **name = data;
@@ -80,8 +79,7 @@ void *front_find(const char *name) {
     return found;
 }
 
-/* --- Threads
- * ------------------------------------------------------------------------------- */
+/* --- Threads ------------------------------------------------------------------- */
 
 static atomic_int last_thread;
 static __thread int this_thread;
@@ -148,8 +146,7 @@ void front_function_ends(struct front_own before) {
     this_thread = before.thread;
 }
 
-/* --- What the processes of one machine share
- * ------------------------------------------------ */
+/* --- What the processes of one machine share ----------------------------------- */
 
 /* It has no name any more when the program runs: nothing to clean up, and no process
  * waits. */
@@ -202,8 +199,7 @@ static void share(void) {
     atomic_fetch_add(&shared->here, 1);
 }
 
-/* --- Giving up
- * -------------------------------------------------------------------------------- */
+/* --- Giving up ----------------------------------------------------------------- */
 
 static atomic_bool gave_up; // the program goes on unchecked, on all ranks
 
@@ -248,8 +244,7 @@ static void no_memory(void) {
     front_on = false;
 }
 
-/* --- The end of the job
- * --------------------------------------------------------------------- */
+/* --- The end of the job -------------------------------------------------------- */
 
 static int world, nworld = 1;
 static bool helper_runs;        // it carries what the judges tell one another
@@ -301,8 +296,7 @@ static void say(void *self, const char *text, bool end) {
     _exit(1);
 }
 
-/* --- The way between the judges
- * ------------------------------------------------------------- */
+/* --- The way between the judges ------------------------------------------------ */
 
 struct parcel {
     struct parcel *next;
@@ -523,8 +517,7 @@ static void stop_helper(void) {
     helper_runs = false;
 }
 
-/* --- Start
- * --------------------------------------------------------------------------------- */
+/* --- Start --------------------------------------------------------------------- */
 
 static const char *setting(const char *name, const char *old) {
     return getenv(name) ? getenv(name) : getenv(old);
@@ -650,8 +643,7 @@ __attribute__((constructor(101))) static void begin(void) {
         guard_install();
 }
 
-/* --- MPI has started, on all ranks at once
- * ------------------------------------------------ */
+/* --- MPI has started, on all ranks at once ------------------------------------- */
 
 /* A rank that was started without the checks would not take part in anything here, and
  * the others would wait for it: rank 0 asks who is there before. */
@@ -799,8 +791,7 @@ void front_settles(void) {
     }
 }
 
-/* --- The end
- * ------------------------------------------------------------------------------- */
+/* --- The end ------------------------------------------------------------------- */
 
 /* Stays until all ranks are as far, so that those who wait for this one can be told what
  * it did last; and until all that the judges had to tell one another has come. */
