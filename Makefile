@@ -15,6 +15,9 @@ export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
 
 LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
+# Open MPI takes ob1 on one machine; told so, it does not look for a cluster's networks first,
+# and starts in half the time.
+PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 $(PROVE)
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 APART := tests/versions.t
@@ -68,16 +71,16 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
-	BACKEND=cpu $(PROVE) -j3 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j3 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
-	BACKEND=cpu $(PROVE) tests/check.t tests/reports.t tests/one-line-less.t
+	$(PROVE_CPU) tests/check.t tests/reports.t tests/one-line-less.t
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
-	BACKEND=cpu $(PROVE) tests/jobs.t
+	$(PROVE_CPU) tests/jobs.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -9,8 +9,8 @@
 #   STAGES='timed checked write'    only some of it, into a folder that has the rest:
 #       timed     what the clock is for: nothing else runs on the machine meanwhile
 #       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them; or one of
-#                 them: overlap, sharded, experts, pipeline, grid
+#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them, into files
+#                 NAME-N.txt, N GPUs; or one of them: overlap, sharded, experts, pipeline, grid
 #       programs  not among them: what becomes of tests/check's right and wrong programs; on two
 #                 GPUs, three minutes
 #       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
@@ -349,23 +349,28 @@ three() {
     done
 }
 
+# With one GPU nothing travels, and a lesson's ways are one.
+of_several() { # WAY…: the first alone on one GPU
+    [ "$gpus" -gt 1 ] && printf '%s\n' "$@" || printf '%s\n' "$1"
+}
+
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
 # PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
 overlap() {
     local model layers width share form program=11-overlap/overlap
-    begin training.txt
+    begin training-$gpus.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
-        for form in '--ctas 0' '--ctas 8' '--ctas 4' '--ctas 2' \
-            "--ctas 4 --bucket $((4 * width * width * 4))" '--ctas 4 --bucket all'; do
+        of_several '--ctas 0' '--ctas 8' '--ctas 4' '--ctas 2' \
+            "--ctas 4 --bucket $((4 * width * width * 4))" '--ctas 4 --bucket all' | while read -r form; do
             # shellcheck disable=SC2086 # words
-            keep "$out/training.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
+            keep "$out/training-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
         done
         have_pytorch || continue
-        for form in '' 'env NCCL_MAX_CTAS=4'; do
+        of_several '' 'env NCCL_MAX_CTAS=4' | while read -r form; do
             # shellcheck disable=SC2086 # words
-            keep "$out/training.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
+            keep "$out/training-$gpus.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
                 results/ddp.py $model
         done
     done
@@ -374,18 +379,18 @@ overlap() {
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
 sharded() {
     local model layers width share stage program=12-sharded/sharded
-    begin sharded.txt
+    begin sharded-$gpus.txt
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
-        for stage in 3 2 1; do
+        for stage in $(of_several 3 2 1); do
             # shellcheck disable=SC2086 # words
-            keep "$out/sharded.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
+            keep "$out/sharded-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
         done
         have_pytorch || continue
-        for stage in 3 2; do
+        for stage in $(of_several 3 2); do
             # shellcheck disable=SC2086 # words
-            keep "$out/sharded.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
+            keep "$out/sharded-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
                 results/fsdp.py $model --stage $stage
         done
     done
@@ -394,15 +399,15 @@ sharded() {
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
 experts() {
     local size width share load program=13-experts/experts
-    begin experts.txt
+    begin experts-$gpus.txt
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
         size="--width $width --batch $((share * gpus))"
-        for load in even uneven one; do
+        for load in $(of_several even uneven one); do
             # shellcheck disable=SC2086 # words
-            keep "$out/experts.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
+            keep "$out/experts-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
             # shellcheck disable=SC2086 # words
-            ! have_pytorch || keep "$out/experts.txt" 120 torchrun --standalone \
+            ! have_pytorch || keep "$out/experts-$gpus.txt" 120 torchrun --standalone \
                 --nproc_per_node="$gpus" results/experts.py $size --load $load
         done
     done
@@ -412,16 +417,16 @@ experts() {
 # start, on eight of them right after.
 pipeline() {
     local model layers width batch micro form
-    begin pipeline.txt
+    begin pipeline-$gpus.txt
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
-        for micro in 1 2 4 8 32; do
+        for micro in $(of_several 8 1 2 4 32); do
             model="--layers $layers --width $width --batch $batch --micro $micro"
-            for form in '' --all-forward; do
+            of_several '' --all-forward | while read -r form; do
                 # shellcheck disable=SC2086 # words
-                keep "$out/pipeline.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
+                keep "$out/pipeline-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
                 # shellcheck disable=SC2086 # words
-                ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline.txt" 120 \
+                ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline-$gpus.txt" 120 \
                     torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
             done
         done
@@ -431,7 +436,7 @@ pipeline() {
 # Lesson 15: every grid; PyTorch on the same right after.
 grid() {
     local model layers width batch columns form
-    begin grid.txt
+    begin grid-$gpus.txt
     for model in $gridded; do
         IFS=: read -r layers width batch <<<"$model"
         for ((columns = 1; columns <= gpus; columns++)); do
@@ -441,10 +446,10 @@ grid() {
                 # With one row, or one column, both placements are the same.
                 [ -z "$form" ] || ((columns > 1 && columns < gpus)) || continue
                 # shellcheck disable=SC2086 # words
-                keep "$out/grid.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
+                keep "$out/grid-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
             done
             # shellcheck disable=SC2086 # words
-            ! have_pytorch || keep "$out/grid.txt" 120 \
+            ! have_pytorch || keep "$out/grid-$gpus.txt" 120 \
                 torchrun --standalone --nproc_per_node="$gpus" results/grid.py $model
         done
     done

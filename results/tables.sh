@@ -20,6 +20,15 @@ taken() { # FILE
     sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"$(gpus_of "$1")"'./p' "$1"
 }
 
+# The files of a stage that keeps one for each number of GPUs, as links.
+outputs() { # NAME
+    local file separator=''
+    for file in "$1"-[0-9]*.txt; do
+        printf '%s[%s](%s)' "$separator" "$(gpus_of "$file")" "$file"
+        separator=', '
+    done
+}
+
 # Of a file of keep's: for each command line the command, the last line of its output that
 # matches a pattern, its exit code and seconds, with tabs between.
 commands() { # FILE PATTERN
@@ -377,131 +386,146 @@ if [ -f pytorch.txt ]; then
     echo
 fi
 
-if [ -f training.txt ]; then
+if compgen -G "training-[0-9]*.txt" >/dev/null; then
     echo "## Lesson 11: gradients that travel while others are computed"
     echo
-    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of training.txt) ([output](training.txt))."
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ($(outputs training))."
     echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
     echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
     echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
-    taken training.txt
-    echo
-    awk '
-        function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
-            model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
-        function option(name, otherwise,   i) {
-            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-            return otherwise }
-        BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
-        /^\$ / { flush(); width = option("width"); layer = 4 * width * width
-            model = option("layers") " × " width; torch = /torchrun/
-            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-            share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
-            bucket = option("bucket", torch ? "25 MiB" : "one layer")
-            if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
-            if (bucket == "all") bucket = "all layers"
-            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
-            if (ctas == 0) ctas = "NCCL decides" }
-        /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
-        /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
-        END { flush() }' training.txt
+    for file in training-[0-9]*.txt; do
+        echo
+        taken "$file"
+        echo
+        awk '
+            function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
+                model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
+            function option(name, otherwise,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+                return otherwise }
+            BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
+                print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+            /^\$ / { flush(); width = option("width"); layer = 4 * width * width
+                model = option("layers") " × " width; torch = /torchrun/
+                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+                share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
+                bucket = option("bucket", torch ? "25 MiB" : "one layer")
+                if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
+                if (bucket == "all") bucket = "all layers"
+                ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+                if (ctas == 0) ctas = "NCCL decides" }
+            /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
+            /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
+            END { flush() }' "$file"
+    done
     echo
 fi
 
-if [ -f sharded.txt ]; then
+if compgen -G "sharded-[0-9]*.txt" >/dev/null; then
     echo "## Lesson 12: weights, gradients and momentum in shards"
     echo
-    echo "L layers of W × W, B samples a rank, float32 without TF32, on $(gpus_of sharded.txt) ([output](sharded.txt))."
+    echo "L layers of W × W, B samples a rank, float32 without TF32 ($(outputs sharded))."
     echo "*Kept* is what a rank has in memory of weights, gradients and momentum, with room for the layers in"
     echo "use; of PyTorch what it has after a step. *Computing only* is a step without communication, measured in"
     echo "turns with a training step. PyTorch is \`fully_shard\` on the same model, right after; there computing"
     echo "only has the whole update."
-    taken sharded.txt
-    echo
-    awk '
-        function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
-            model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
-        function option(name, otherwise,   i) {
-            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-            return otherwise }
-        BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-        /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
-            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
-        /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
-        /^both/ { both = $2; ratio = $4 }
-        END { flush() }' sharded.txt
+    for file in sharded-[0-9]*.txt; do
+        echo
+        taken "$file"
+        echo
+        awk '
+            function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
+                model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
+            function option(name, otherwise,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+                return otherwise }
+            BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
+                print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+            /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
+                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+                share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
+            /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
+            /^both/ { both = $2; ratio = $4 }
+            END { flush() }' "$file"
+    done
     echo
 fi
 
-if [ -f experts.txt ]; then
+if compgen -G "experts-[0-9]*.txt" >/dev/null; then
     echo "## Lesson 13: tokens to their experts and back"
     echo
     echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
-    echo "and the bytes that all ranks send ([output](experts.txt)). Both in turns; PyTorch right after,"
+    echo "and the bytes that all ranks send ($(outputs experts)). Both in turns; PyTorch right after,"
     echo "with as many tokens for each rank."
-    taken experts.txt
-    echo
-    awk '
-        function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
-            width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
-        function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
-        function option(name, otherwise,   i) {
-            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-            return otherwise }
-        BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
-            print "| --- | --- | --- | --- | --- | --- | --- |" }
-        /^\$ / { flush(); width = option("width"); load = option("load")
-            ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-            share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
-        /^counts first/ { first = $3; bytes = $(NF - 1) }
-        /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
-        END { flush() }' experts.txt
+    for file in experts-[0-9]*.txt; do
+        echo
+        taken "$file"
+        echo
+        awk '
+            function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
+                width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
+            function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
+            function option(name, otherwise,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+                return otherwise }
+            BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
+                print "| --- | --- | --- | --- | --- | --- | --- |" }
+            /^\$ / { flush(); width = option("width"); load = option("load")
+                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+                share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
+            /^counts first/ { first = $3; bytes = $(NF - 1) }
+            /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
+            END { flush() }' "$file"
+    done
     echo
 fi
 
-if [ -f pipeline.txt ]; then
+if compgen -G "pipeline-[0-9]*.txt" >/dev/null; then
     echo "## Lesson 14: layers divided among the ranks"
     echo
-    echo "M micro-batches of a batch of B, on N ranks ([output](pipeline.txt)). *Computing* is that of all"
+    echo "M micro-batches of a batch of B, on N ranks ($(outputs pipeline)). *Computing* is that of all"
     echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
     echo "\`torch.distributed.pipelining\` on the same model, right after."
-    taken pipeline.txt
-    echo
-    awk '
-        function option(name,   i) {
-            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
-        BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
-        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-            model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
-            order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
-        /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
-            order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' pipeline.txt
+    for file in pipeline-[0-9]*.txt; do
+        echo
+        taken "$file"
+        echo
+        awk '
+            function option(name,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+            BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
+                print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+            /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+                model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
+                order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
+            /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
+                order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' "$file"
+    done
     echo
 fi
 
-if [ -f grid.txt ]; then
+if compgen -G "grid-[0-9]*.txt" >/dev/null; then
     echo "## Lesson 15: a grid of ranks"
     echo
-    echo "A batch of B divided among the rows, every layer among the columns ([output](grid.txt)). A step"
+    echo "A batch of B divided among the rows, every layer among the columns ($(outputs grid)). A step"
     echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
     echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
     echo "the columns, right after."
-    taken grid.txt
-    echo
-    awk '
-        function option(name,   i) {
-            for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
-        BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-        /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-            columns = option("columns")
-            model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
-            near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
-        /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
-        /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' grid.txt
+    for file in grid-[0-9]*.txt; do
+        echo
+        taken "$file"
+        echo
+        awk '
+            function option(name,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
+            BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
+                print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+            /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
+                columns = option("columns")
+                model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
+                near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
+            /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
+            /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' "$file"
+    done
     echo
 fi

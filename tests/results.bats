@@ -167,16 +167,16 @@ END
     [ "$status" -eq 0 ]
     # These may have run on another machine than the rest, and each at another time.
     for file in training sharded experts pipeline grid; do
-        line=$(sed -nE '1s/^taken: (20[0-9: -]+ UTC), course at (.+)/Taken \1, course at `\2`, on 2 GPUs./p' out/$file.txt)
-        [ "$(sed -n "/output.($file.txt)/,/^$/p" out/README.md | tail -n 2 | head -n 1)" = "${line:?}" ]
+        line=$(sed -nE '1s/^taken: (20[0-9: -]+ UTC), course at (.+)/Taken \1, course at `\2`, on 2 GPUs./p' out/$file-2.txt)
+        [ "$(sed -n "/\[2 GPUs\]($file-2.txt)/,/^Taken/p" out/README.md | tail -n 1)" = "${line:?}" ]
     done
     grep -qx 'gpus: 2' out/machine-2.txt
     grep -qxF '2 GPUs:' out/README.md
-    grep -qF 'float32 without TF32, on 2 GPUs ([output](training.txt))' out/README.md
-    cat out/training.txt
-    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training.txt)" -eq 6 ]
-    [ "$(grep -c '^OK: 2 ranks' out/training.txt)" -eq 12 ]
-    grep -qx '\$ env NCCL_MAX_CTAS=4 torchrun .* --layers 2 --width 48 --batch 16' out/training.txt
+    grep -qF 'float32 without TF32 ([2 GPUs](training-2.txt))' out/README.md
+    cat out/training-2.txt
+    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training-2.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/training-2.txt)" -eq 12 ]
+    grep -qx '\$ env NCCL_MAX_CTAS=4 torchrun .* --layers 2 --width 48 --batch 16' out/training-2.txt
     figures='[0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| -?[0-9.]+'
     for row in 'one layer \| NCCL decides' 'one layer \| 8' 'one layer \| 2' '4 layers \| 4' 'all layers \| 4'; do
         [ "$(grep -cE "^\| [42] × [34][28] \| 8 \| lesson 11 \| $row \| $figures \|$" out/README.md)" -eq 2 ]
@@ -184,8 +184,8 @@ END
     row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
     grep -qxF "| 4 × 32 | 8 | PyTorch DDP | 25 MiB | NCCL decides | $row" out/README.md
     grep -qxF "| 2 × 48 | 8 | PyTorch DDP | 25 MiB | 4 | $row" out/README.md
-    [ "$(grep -c '^OK: 2 ranks' out/sharded.txt)" -eq 6 ]
-    [ "$(grep -c '^OK: 2 ranks' out/experts.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/sharded-2.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/experts-2.txt)" -eq 6 ]
     for row in '4 × 32 \| 8 \| lesson 12 \| 3' '4 × 32 \| 8 \| lesson 12 \| 1' '2 × 48 \| 8 \| PyTorch FSDP \| 2'; do
         [ "$(grep -cE "^\| $row \| [0-9.]+ MB \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
     done
@@ -193,19 +193,29 @@ END
         [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
     done
 
-    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline.txt)" -eq 10 ]
-    [ "$(grep -c '^OK: 2 ranks' out/pipeline.txt)" -eq 10 ]
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline-2.txt)" -eq 10 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline-2.txt)" -eq 10 ]
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
     grep -qxF '| 4 × 32 | 64 | 2 | 8 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
-    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 8 --all-forward' out/pipeline.txt
-    [ "$(grep -c 'results/pipeline.py' out/pipeline.txt)" -eq 2 ]
+    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 8 --all-forward' out/pipeline-2.txt
+    [ "$(grep -c 'results/pipeline.py' out/pipeline-2.txt)" -eq 2 ]
 
-    [ "$(grep -c '^OK: 2 ranks' out/grid.txt)" -eq 2 ]
+    [ "$(grep -c '^OK: 2 ranks' out/grid-2.txt)" -eq 2 ]
     for grid in '1 × 2' '2 × 1'; do
         grep -qE "^\| 4 × 32 \| 16 \| $grid \| a row \| lesson 15 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \|$" out/README.md
         grep -qxF "| 4 × 32 | 16 | $grid | a row | PyTorch | 10.000 ms | 12.000 ms | 13.000 ms |" out/README.md
     done
+
+    # The same on one GPU, beside it: of a lesson's ways to bring things along one is left.
+    CPU_DEVICES=1 STAGES='overlap grid write' run timeout 100 "$top/results/measure.sh" out
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^\$ mpirun .* -np 1 11-overlap/overlap ' out/training-1.txt)" -eq 2 ]
+    [ "$(grep -c '^OK: 1 rank' out/training-1.txt)" -eq 2 ]
+    [ "$(grep -c '^OK: 1 rank' out/grid-1.txt)" -eq 1 ]
+    grep -qF 'float32 without TF32 ([1 GPU](training-1.txt), [2 GPUs](training-2.txt))' out/README.md
+    grep -qE "^\| 4 × 32 \| 8 \| lesson 11 \| one layer \| NCCL decides \| $figures \|$" out/README.md
+    grep -qE '^\| 4 × 32 \| 16 \| 1 × 1 \| a row \| lesson 15 \|' out/README.md
 }
 
 @test "scaling.sh: the rows of scaling.md, digit by digit" {
