@@ -177,11 +177,11 @@ static void flush(struct judge *j, double until) {
 }
 
 void calls_flush(struct judge *j) {
-    flush(j, j->outside.now(j->outside.self) - SETTLED);
+    flush(j, now(j) - SETTLED);
 }
 
 void calls_flush_all(struct judge *j) {
-    flush(j, j->outside.now(j->outside.self));
+    flush(j, now(j));
 }
 
 static void pass_on(struct judge *j, int to, const struct fact *fact) {
@@ -192,7 +192,7 @@ static void pass_on(struct judge *j, int to, const struct fact *fact) {
     ROOM(calls->log, calls->nlog, &calls->log_size);
     ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
     calls->log[calls->nlog] = *fact;
-    calls->log_to[calls->nlog++] = (struct log_to){to, j->outside.now(j->outside.self)};
+    calls->log_to[calls->nlog++] = (struct log_to){to, now(j)};
 }
 
 /* --- What a thread told of last ------------------------------------------------ */
@@ -236,8 +236,8 @@ static struct recent_call *recently(struct judge *j, uint64_t group, bool join) 
     recent->group = group;
     ROOM(recent->at, recent->n, &recent->size);
     struct recent_call *call = &recent->at[recent->n++];
-    memset(call, 0, sizeof *call);
     call->join = join;
+    call->number = 0;
     return call;
 }
 

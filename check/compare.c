@@ -76,10 +76,6 @@ static struct compare *compare_of(struct judge *j) {
     return j->compare;
 }
 
-static double now(struct judge *j) {
-    return j->outside.now(j->outside.self);
-}
-
 static void heard_of(struct compare *compare, int world, const char *host) {
     char *known = map_get(&compare->hosts, (uint64_t)world);
     if (known)

@@ -136,10 +136,12 @@ struct recent { // what a thread told of last: one call, or a group
     uint64_t group;
     bool open;
     struct recent_call {
-        bool join;
-        struct fact fact;
+        bool join;       // has a notice; a call has a fact
         uint64_t number; // of the operation; 0: of none
-        struct notice notice;
+        union {
+            struct fact fact;
+            struct notice notice;
+        };
     } * at;
     size_t n, size;
 };

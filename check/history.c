@@ -49,9 +49,9 @@ static uint32_t chance(void) {
     return state;
 }
 
-static struct part *part_new(uint64_t from, uint64_t to, uint64_t seq, struct use *use) {
+static struct part *part_new(uint64_t from, uint64_t to, struct use *use) {
     struct part *part = stock_take(&parts, sizeof *part);
-    *part = (struct part){from, to, seq, seq, use, chance(), NULL, NULL};
+    *part = (struct part){from, to, use->seq, use->seq, use, chance(), NULL, NULL};
     use->holders++;
     nparts++;
     return part;
@@ -104,7 +104,7 @@ static void split(struct part *tree, uint64_t at, struct part **before,
         split(tree->left, at, before, &tree->left);
         *behind = summed_up(tree);
     } else {
-        struct part *rest = part_new(at, tree->to, tree->seq, tree->use);
+        struct part *rest = part_new(at, tree->to, tree->use);
         *behind = merged(rest, tree->right);
         tree->to = at;
         tree->right = NULL;
@@ -112,13 +112,21 @@ static void split(struct part *tree, uint64_t at, struct part **before,
     }
 }
 
-/* Forgets bytes [from, to), and puts `fresh` in their place. */
-static void replace(struct part **tree, uint64_t from, uint64_t to, struct part *fresh) {
-    struct part *before, *between, *behind;
+/* Forgets bytes [from, to). If `use` is not NULL, it used them last. */
+static void replace(struct part **tree, uint64_t from, uint64_t to, struct use *use) {
+    struct part *before, *between, *behind, *only = *tree;
+    if (use && only && only->from == from && only->to == to && !only->left &&
+        !only->right) { // most programs use a buffer the same way again and again
+        use->holders++;
+        use_drop(only->use);
+        only->use = use;
+        only->seq = only->newest = use->seq;
+        return;
+    }
     split(*tree, from, &before, &between);
     split(between, to, &between, &behind);
     tree_free(between);
-    *tree = merged(merged(before, fresh), behind);
+    *tree = merged(merged(before, use ? part_new(from, to, use) : NULL), behind);
 }
 
 typedef bool passing(const struct use *use, void *self);
@@ -182,16 +190,17 @@ const struct use *history_add(struct history *history, uint64_t from, uint64_t t
             *its_write = wrote;
         }
         // Who will race with what this one comes after, will race with this one too.
-        if (!part && (write || !newer(track->reads, from, to, after, NULL, NULL)))
+        bool mine = track->slot == use->slot; // what it uses follows below
+        if (!part &&
+            (write || (!mine && !newer(track->reads, from, to, after, NULL, NULL))))
             replace(&track->reads, from, to, NULL);
-        if (!part && write)
+        if (!part && write && !mine)
             replace(&track->writes, from, to, NULL);
         if (!track->reads && !track->writes)
             *track = history->tracks[--history->ntracks];
     }
     struct track *mine = track_of(history, use->slot);
-    replace(write ? &mine->writes : &mine->reads, from, to,
-            part_new(from, to, use->seq, use));
+    replace(write ? &mine->writes : &mine->reads, from, to, use);
     return found;
 }
 

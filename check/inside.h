@@ -57,6 +57,8 @@ struct judge {
     bool last;         // all has come from the other ranks that will
     bool over;         // the job is ending: nothing is judged any more
     struct lock *lock; // judge.c's
+    bool entered;
+    double moment; // at which it was asked for since then; 0: it was not
     struct map threads_by_number;
     struct thread *threads, *thread; // the one that is in; NULL: the front's helper
     // H: what the host knows to have happened. One for all threads: what one of them has
@@ -77,6 +79,14 @@ struct judge {
     struct failures *failures;
     struct shared *shared;
 };
+
+/* The time. One moment for all that is told in one go: clocks are dear where calls are
+ * short. */
+static inline double now(struct judge *j) {
+    if (!j->entered || j->moment == 0)
+        j->moment = j->outside.now(j->outside.self);
+    return j->moment;
+}
 
 /* --- report.c --- */
 struct text {

@@ -94,6 +94,8 @@ void judge_set(struct judge *j, const struct judge_options *options) {
 
 void judge_enter(struct judge *j, int number) {
     pthread_mutex_lock(&j->lock->mutex);
+    j->entered = true;
+    j->moment = 0;
     j->thread = number ? map_get(&j->threads_by_number, (uint64_t)number) : NULL;
     if (!number || j->thread)
         return;
@@ -107,6 +109,7 @@ void judge_enter(struct judge *j, int number) {
 
 void judge_leave(struct judge *j) {
     j->thread = NULL;
+    j->entered = false;
     pthread_mutex_unlock(&j->lock->mutex);
 }
 

@@ -119,7 +119,7 @@ static void conflict(struct judge *j, bool used, int from, const struct notice *
         c.other_from = other->world;
         c.other = other->join;
     }
-    c.due = j->outside.now(j->outside.self) + 0.1;
+    c.due = now(j) + 0.1;
     ROOM(members->conflicts, members->nconflicts, &members->conflicts_size);
     members->conflicts[members->nconflicts++] = c;
 }
@@ -128,7 +128,7 @@ void members_look(struct judge *j) {
     struct members *members = members_of(j);
     for (size_t i = 0; i < members->nconflicts; i++) {
         struct conflict c = members->conflicts[i];
-        if (j->outside.now(j->outside.self) < c.due)
+        if (now(j) < c.due)
             continue;
         members->conflicts[i--] = members->conflicts[--members->nconflicts];
         if (c.used)
@@ -219,7 +219,7 @@ static void hear(struct judge *j, int from, const struct notice *told,
     struct notice notice = *told;
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
-    members->changed = j->outside.now(j->outside.self);
+    members->changed = now(j);
     if (!map_get(&members->hosts, (uint64_t)from)) {
         char *host = must_alloc(JUDGE_HOST);
         memcpy(host, notice.host, JUDGE_HOST);

@@ -88,10 +88,6 @@ static struct shared *shared_of(struct judge *j) {
     return j->shared;
 }
 
-static double now(struct judge *j) {
-    return j->outside.now(j->outside.self);
-}
-
 /* --- Here ------------------------------------------------------------------------- */
 
 void shared_meets(struct judge *j, uint64_t meeting) {

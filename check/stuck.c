@@ -24,10 +24,6 @@ static struct stuck *stuck_of(struct judge *j) {
     return s;
 }
 
-static double now(struct judge *j) {
-    return j->outside.now(j->outside.self);
-}
-
 /* --- Descriptions come ------------------------------------------------------------- */
 
 static void release(struct process *process) {

@@ -59,10 +59,6 @@ static struct waits *waits_of(struct judge *j) {
     return j->waits;
 }
 
-static double now(struct judge *j) {
-    return j->outside.now(j->outside.self);
-}
-
 static void release(struct thread_wait *wait) {
     if (!wait)
         return;

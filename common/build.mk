@@ -150,7 +150,7 @@ $(cpu_build)/standin.o: $(cpu_objects)
 check_sources := $(wildcard $(TOP)/check/*.c $(TOP)/check/front/*.c)
 check_headers := $(wildcard $(TOP)/check/*.h $(TOP)/check/front/*.h $(TOP)/check/front/channels.list $(TOP)/cpu/include/*.h) \
     $(TOP)/common/build.mk
-check_compile = $(MPICC) -std=gnu11 -fPIC $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
+check_compile = $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(CFLAGS) $(WARNINGS) -I$(TOP)/check/front
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
 check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
     preadv preadv64 pwritev pwritev64 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
