@@ -358,7 +358,7 @@ of_several() { # WAY…: the first alone on one GPU
 # PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
 overlap() {
     local model layers width share form program=11-overlap/overlap
-    begin training-$gpus.txt
+    begin "training-$gpus.txt"
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -379,7 +379,7 @@ overlap() {
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
 sharded() {
     local model layers width share stage program=12-sharded/sharded
-    begin sharded-$gpus.txt
+    begin "sharded-$gpus.txt"
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
@@ -399,7 +399,7 @@ sharded() {
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
 experts() {
     local size width share load program=13-experts/experts
-    begin experts-$gpus.txt
+    begin "experts-$gpus.txt"
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
         size="--width $width --batch $((share * gpus))"
@@ -417,7 +417,7 @@ experts() {
 # start, on eight of them right after.
 pipeline() {
     local model layers width batch micro form
-    begin pipeline-$gpus.txt
+    begin "pipeline-$gpus.txt"
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
         for micro in $(of_several 8 1 2 4 32); do
@@ -436,7 +436,7 @@ pipeline() {
 # Lesson 15: every grid; PyTorch on the same right after.
 grid() {
     local model layers width batch columns form
-    begin grid-$gpus.txt
+    begin "grid-$gpus.txt"
     for model in $gridded; do
         IFS=: read -r layers width batch <<<"$model"
         for ((columns = 1; columns <= gpus; columns++)); do
