@@ -98,7 +98,7 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
 
 /* --- Looking ------------------------------------------------------------------------ */
 
-static void answer(struct judge *j, int p) {
+static void send_answer(struct judge *j, int p) {
     struct process *process = &j->stuck->of[p];
     process->fresh = false;
     struct answer answer = {.message = MESSAGE_ANSWER,
@@ -204,7 +204,7 @@ void stuck_look(struct judge *j) {
     judge_all(j);
     for (int p = 0; p < s->n; p++)
         if (s->of[p].fresh)
-            answer(j, p);
+            send_answer(j, p);
     marks_forget(s);
 }
 

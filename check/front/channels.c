@@ -26,13 +26,14 @@
 
 typedef long function(long, ...);
 
+bool channels_shared;
 static atomic_bool opened, told;
 
 /* Before memory is shared it is enough to remember it. */
 void channels_opened(void) {
     int error = errno;
     atomic_store(&opened, true);
-    if (front_shares && !front_passes() && !front_is_inside() &&
+    if (channels_shared && !front_passes() && !front_is_inside() &&
         !atomic_exchange(&told, true)) {
         judge_hears_unseen(front_in());
         front_out();
@@ -41,10 +42,11 @@ void channels_opened(void) {
 }
 
 bool channels_matter(void) {
-    return front_shares && !atomic_load(&told);
+    return channels_shared && !atomic_load(&told);
 }
 
 void channels_sharing(struct judge *j) {
+    channels_shared = true;
     if (atomic_load(&opened) && !atomic_exchange(&told, true))
         judge_hears_unseen(j);
 }
@@ -97,15 +99,15 @@ static bool locks(long command) {
         return result;                                                    \
     }
 
-#define WRITES(flags) (front_shares || ((flags)&O_ACCMODE) != O_RDONLY)
+#define WRITES(flags) (channels_shared || ((flags)&O_ACCMODE) != O_RDONLY)
 #define LASTS(name) CHANNEL(name, true, false)
-#define ONCE(name) CHANNEL(name, front_shares, false)
+#define ONCE(name) CHANNEL(name, channels_shared, false)
 #define OPENS(name) CHANNEL(name, WRITES(b), (int)result >= 0 && is_pipe((int)result))
 #define OPENS_AT(name) CHANNEL(name, WRITES(c), (int)result >= 0 && is_pipe((int)result))
-#define OPENS_FILE(name)                                           \
-    CHANNEL(name, front_shares || strpbrk((const char *)b, "wa+"), \
+#define OPENS_FILE(name)                                              \
+    CHANNEL(name, channels_shared || strpbrk((const char *)b, "wa+"), \
             result && is_pipe(fileno((FILE *)result)))
-#define LOCKS(name) CHANNEL(name, front_shares &&locks(b), false)
+#define LOCKS(name) CHANNEL(name, channels_shared &&locks(b), false)
 #define HANDLES(name) \
     CHANNEL(name, has_handler(a, (const void *)b, #name[3] == 'a'), false)
 #define MAPS(name) CHANNEL(name, (d & MAP_SHARED) && (int)e >= 0, false)

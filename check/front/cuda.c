@@ -6,54 +6,12 @@
  * "Stream synchronization behavior". An operation is told before it is called: what it
  * uses may be wrong, and the call may block. What is made is told when it is there.
  */
+#include "answer.h"
 #include "timeline.h"
 
 #include <stdlib.h>
 
-bool front_saw_cuda;
-
-bool front_sees_cuda(bool used) {
-#ifndef FRONT_LINKED
-    if (!BELOW(cudaGetDevice) || (used && !front_saw_cuda)) {
-        front_gives_up("the CUDA runtime is linked statically, as nvcc does if nothing is"
-                       " said; link with nvcc -cudart shared");
-        return false;
-    }
-#endif
-    (void)used;
-    return true;
-}
-
 /* --- Errors --------------------------------------------------------------------- */
-
-/* Answers to a question, and what a program tries in order to see whether it works. */
-static bool expected(cudaError_t error) {
-    switch (error) {
-    case cudaErrorNotReady:
-    case cudaErrorNotSupported:
-    case cudaErrorPeerAccessAlreadyEnabled:
-    case cudaErrorPeerAccessNotEnabled:
-    case cudaErrorHostMemoryAlreadyRegistered:
-    case cudaErrorHostMemoryNotRegistered:
-    case cudaErrorCudartUnloading: return true;
-    default: return false;
-    }
-}
-
-cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
-    if (expected(error))
-        return error;
-    const char *text = CALL(BELOW(cudaGetErrorString), error);
-    judge_failed(front_in(), true, text, at);
-    front_out();
-    return error;
-}
-
-cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at) {
-    judge_wait_end(front_in(), happened && error == cudaSuccess);
-    front_out();
-    return answer(error, at);
-}
 
 static void looked(void) {
     judge_looked(front_in());
@@ -228,14 +186,11 @@ ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), point
           stream)
 
 #if ALL_OF_CUDA || defined(CUDA_IPC_HANDLE_SIZE)
-bool front_shares;
-
 /* The memory of a handle is one in all processes. */
 static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
     uint64_t id = 0;
     for (size_t i = 0; i < sizeof handle->reserved; i++)
         id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
-    front_shares = true;
     struct judge *j = front_in();
     judge_memory_shared(j, pointer, id);
     channels_sharing(j);
@@ -1016,13 +971,6 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
 
 /* --- Functions of the program that run on a stream ------------------------------ */
 
-__thread bool in_host_function;
-
-void host_function_calls(struct judge_at at) {
-    judge_host_function_calls(front_in(), at);
-    front_out();
-}
-
 struct host_function {
     cudaHostFn_t function;
 #if ALL_OF_CUDA
@@ -1042,7 +990,7 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     struct front_own before = front_function_begins();
     judge_host_function_begins(front_in(), function.number);
     front_out();
-    in_host_function = true;
+    runs_host_function = true;
 #if ALL_OF_CUDA
     if (function.callback)
         function.callback(stream, status, function.data);
@@ -1050,7 +998,7 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
 #endif
         function.function(function.data);
     (void)stream, (void)status;
-    in_host_function = false;
+    runs_host_function = false;
     judge_host_function_ends(front_in(), function.number);
     front_out();
     front_function_ends(before);

@@ -6,17 +6,25 @@
  * the stand-in's, which is linked behind it (FRONT_LINKED); on GPUs, where the front is
  * loaded before the program's own libraries, the real one.
  *
- *   start.c    settings, the judge, the way between the ranks' judges, the end of the job
- *   place.c    the line of a call
- *   channels.c word from one process to another beside MPI and NCCL
- *   guard.c    host memory that is touched too early
- *   handles.c  the program's handles, and the judge's numbers for them
- *   timeline.c, trace.c  when all that happened, for the file of NCCL_TIMELINE
- *   tasks.c    the program's threads that wait for one another
+ * From the ground up, each file calls only those above it in this list:
  *
- *   mpi.c      MPI's functions (most of them made of mpi.list)
- *   requests.c MPI's requests
- *   cuda.c, graph.c, cublas.c, nccl.c, driver.c   the others
+ *   place.c       the line of a call
+ *   enter.c       the way in and out: whose call it is, the judge, what lies below
+ *   tasks.c       the program's threads that wait for one another
+ *   channels.c    word from one process to another beside MPI and NCCL
+ *   guard.c       host memory that is touched too early
+ *   handles.c     the program's handles, and the judge's numbers for them
+ *   answer.c      what a call has in common with the others
+ *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
+ *
+ *   neighbours.c  what the processes of one machine share
+ *   talk.c        what the ranks' judges tell one another, and the user
+ *   mpi_front.c   what an MPI call is given
+ *   start.c       how the job starts and ends
+ *
+ *   mpi.c         MPI's functions (most of them made of mpi.list)
+ *   requests.c    MPI's requests
+ *   graph.c, cublas.c, nccl.c, driver.c, cuda.c  the others
  */
 #ifndef FRONT_H
 #define FRONT_H
@@ -73,13 +81,14 @@ void *front_find(const char *name);
         below_##name = (__typeof__(type))dlsym(RTLD_NEXT, #name);     \
     }
 
-/* --- Entering ------------------------------------------------------------------ */
+/* --- Entering: enter.c ---------------------------------------------------------- */
 
 /* How deep this thread is in the front, or below it: libraries call each other's public
  * functions, and what they do there is not the program's doing. */
 extern __thread int front_depth;
 extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
-extern bool front_checks; // they are not switched off, and nothing made them give up
+extern bool front_checks;   // they are not switched off, and nothing made them give up
+extern bool front_saw_cuda; // a call of the program
 
 static inline bool front_passes(void) {
     return front_depth > 0 || !front_on;
@@ -94,20 +103,8 @@ static inline bool front_passes(void) {
             return BELOW(name)(__VA_ARGS__); \
         front_saw_cuda = true;               \
     } while (0)
-#define FRONT_PASS_NCCL(name, ...)                      \
-    do {                                                \
-        if (NOT_THE_PROGRAM || !front_sees_cuda(false)) \
-            return PNCCL(name)(__VA_ARGS__);            \
-    } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
-uint64_t front_site(void *return_address);
-bool front_theirs(void *return_address);
-extern bool front_saw_cuda; // a call of the program
-extern bool front_shares;   // memory with other processes, through cudaIpc…
-/* The program's CUDA is what is called below here; with `used` it must have been used.
- * Gives up otherwise. */
-bool front_sees_cuda(bool used);
 
 /* Calls what lies below, so that what it calls itself passes through:
  * CALL(BELOW(cudaMalloc), p, n) */
@@ -122,9 +119,11 @@ bool front_sees_cuda(bool used);
 /* Between the two lie the events that are told to the judge. Nothing below is called
  * there. */
 struct judge *front_in(void);
+struct judge *front_in_as(int thread); // 0: the helper
 void front_out(void);
-void front_leave(void);     // the same, and leaves pages as they are
-bool front_is_inside(void); // this thread
+void front_leave(void);               // the same, and leaves pages as they are
+bool front_is_inside(void);           // this thread
+extern __thread bool front_in_signal; // MPI may be what was interrupted
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */
@@ -134,22 +133,37 @@ struct front_own {
 struct front_own front_function_begins(void);
 void front_function_ends(struct front_own before);
 
-/* --- The job ------------------------------------------------------------------- */
+/* The judge of this process. It begins with the settings, and obeys them when they have
+ * changed. */
+extern struct judge_options front_options;
+extern char front_host[JUDGE_HOST]; // the machine's name
+void front_begins(const struct judge_outside *outside);
+void front_obeys(void);
 
+/* Called if it is set: by the next front_out, before it leaves (guard.c); where a thread
+ * gets its number, always (tasks.c). */
+extern void (*front_at_out)(struct judge *j);
+extern void (*front_new_thread)(int number);
+
+/* --- start.c --- */
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
  * is started. `all_here`: all its ranks are this process's. */
 void front_communicates(bool all_here);
+void front_mpi_started(void);
+void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below
+void front_mpi_kept(struct judge_at at); // it will not be, until the process ends
+
+/* --- talk.c --- */
 /* The checks cannot go on: says so once, and the program goes on without them. */
 void front_gives_up(const char *why);
 /* A call that all ranks make together has failed: the program is likely to end now, and
  * the judges get a second to compare what the ranks did. */
 void front_settles(void);
 bool front_has_helper(void); // the judges talk, on all ranks
-/* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
-int front_mpi_ranks(void *self, const void *whom, int *out, int most);
-extern const char *front_host;
 
 /* --- place.c --- */
+uint64_t front_site(void *return_address);
+bool front_theirs(void *return_address); // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* Many lines at once, of sites in ascending order; "" where none is known. */
 void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
@@ -157,7 +171,8 @@ void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
 bool front_is_own(uint64_t site);
 
 /* --- channels.c --- */
-void channels_sharing(struct judge *j); // memory with other processes, from now on
+extern bool channels_shared;            // memory, with other processes (cudaIpc…)
+void channels_sharing(struct judge *j); // from now on
 void channels_opened(void);             // one that nobody sees into
 bool channels_matter(void);             // memory is shared, and no such one is open
 
@@ -165,7 +180,6 @@ bool channels_matter(void);             // memory is shared, and no such one is 
 void guard_install(void);
 void guard_changed(void *self, const void *allocation, // its uses have changed
                    const struct judge_range *range);
-void guard_apply(struct judge *j);                   // closes and opens pages accordingly
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory
 void guard_gone(struct judge *j, const void *start); // is about to be given back
 void guard_never(const void *address); // not the pages of this allocation (windows)
@@ -174,6 +188,12 @@ bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not 
 void guard_hold(struct judge *j, const void *buffer, size_t bytes);
 void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
 void guard_forked(void);
+/* A call of MPI or the system, that has the program's buffers now; NULL: none. */
+void guard_host_call(const struct judge_at *at);
+
+/* --- graph.c, nccl.c --- */
+void graphs_reset(struct judge *j); // cudaDeviceReset
+bool group_is_open(void);           // of NCCL's calls, in this thread
 
 /* --- standin --- */
 /* Below is the stand-in, and it wants to know when the host waits elsewhere; NULL: GPUs.

@@ -5,6 +5,7 @@
  * together node by node, or copied, is not known to it: launched, it is an operation like
  * a kernel.
  */
+#include "answer.h"
 #include "timeline.h"
 
 #include <stdlib.h>

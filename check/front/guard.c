@@ -29,8 +29,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-void front_in_signal(bool yes);
-
 /* --- Closed pages -------------------------------------------------------------- */
 
 struct watched {
@@ -42,7 +40,6 @@ struct watched {
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
-static bool any_changed;
 static struct fresh { // used since the pages were looked at last
     const void *allocation;
     struct judge_range range;
@@ -68,18 +65,27 @@ static struct watched *watch(const void *start) {
     return &watched[nwatched++];
 }
 
+static void apply(struct judge *j);
+
+/* The allocation's pages are looked at again at the end of the event. */
+static void look_again(struct watched *w) {
+    w->changed = true;
+    front_at_out = apply;
+}
+
 void guard_changed(void *self, const void *allocation, const struct judge_range *range) {
     (void)self;
     if (!standin_host_blocks || !front_checks)
         return;
     if (allocation && watch(allocation)->known && nfresh < sizeof fresh / sizeof *fresh) {
         fresh[nfresh++] = (struct fresh){allocation, *range};
-        any_changed = true;
+        front_at_out = apply;
     } else if (allocation) {
-        any_changed = watch(allocation)->changed = true;
+        look_again(watch(allocation));
     }
     for (size_t i = 0; i < nwatched && !allocation; i++)
-        any_changed |= watched[i].changed |= watched[i].from < watched[i].to;
+        if (watched[i].from < watched[i].to)
+            look_again(&watched[i]);
 }
 
 static bool host_too(const struct judge_memory *memory) {
@@ -92,7 +98,7 @@ void guard_never(const void *address) {
     if (judge_memory_find(j, address, &memory) && host_too(&memory)) {
         struct watched *w = watch(memory.start);
         w->never = true;
-        w->changed = any_changed = true;
+        look_again(w);
     }
     front_out();
 }
@@ -209,10 +215,9 @@ static void close_fresh(struct judge *j) {
     nfresh = 0;
 }
 
-void guard_apply(struct judge *j) {
-    if (!any_changed)
-        return;
-    any_changed = false;
+/* Closes and opens pages as their uses have changed. */
+static void apply(struct judge *j) {
+    front_at_out = NULL;
     close_fresh(j);
     for (size_t i = 0; i < nwatched; i++) {
         struct watched *w = &watched[i];
@@ -236,15 +241,14 @@ void guard_apply(struct judge *j) {
     }
 }
 
-/* The allocation's pages are looked at again at the end of the event. */
-static void look_again(struct judge *j, const void *address) {
+static void look_again_at(struct judge *j, const void *address) {
     struct judge_memory memory;
     struct watched *w =
         standin_host_blocks && judge_memory_find(j, address, &memory) && host_too(&memory)
             ? watch(memory.start)
             : NULL;
     if (w)
-        w->changed = any_changed = true;
+        look_again(w);
 }
 
 void guard_hold(struct judge *j, const void *buffer, size_t bytes) {
@@ -254,7 +258,7 @@ void guard_hold(struct judge *j, const void *buffer, size_t bytes) {
     }
     held[nheld++] =
         (struct held){page_of(buffer), page_behind((const char *)buffer + bytes)};
-    look_again(j, buffer);
+    look_again_at(j, buffer);
 }
 
 void guard_let_go(struct judge *j, const void *buffer, size_t bytes) {
@@ -262,7 +266,7 @@ void guard_let_go(struct judge *j, const void *buffer, size_t bytes) {
     for (size_t i = 0; i < nheld; i++)
         if (held[i].from == from && held[i].to == to) {
             held[i] = held[--nheld];
-            look_again(j, buffer);
+            look_again_at(j, buffer);
             return;
         }
 }
@@ -439,7 +443,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
         return;
     }
-    front_in_signal(host_call != NULL); // MPI may be what was interrupted
+    front_in_signal = host_call != NULL; // MPI may be what was interrupted
     struct judge *j = front_in();
     struct watched *w = judge_memory_find(j, info->si_addr, &memory) && host_too(&memory)
                             ? find_watched(memory.start)
@@ -455,7 +459,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         open_all(w);
     }
     front_leave();
-    front_in_signal(false);
+    front_in_signal = false;
     if (!w) // as it would have been without us
         sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
 }

@@ -39,6 +39,8 @@ void *front_alloc(size_t bytes); // zeroed; never NULL
 
 /* --- Streams -------------------------------------------------------------------- */
 
+int current_device(void); // outside of front_in
+
 /* front_in, and the number of a stream: the default ones are those of `device`, or with
  * -1 of the current one. A stream that was made by unknown means is announced. -1: no
  * stream. */
@@ -54,8 +56,6 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
-void graphs_reset(struct judge *j); // graph.c's, likewise
-
 /* --- Ranges --------------------------------------------------------------------- */
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
@@ -69,60 +69,5 @@ enum { MOST_ROWS = 64 };
  * theirs. */
 bool add_rows(const struct rows *rows, bool write, bool device,
               struct judge_range *ranges, int *n);
-
-/* --- What cuda.c has for the others --------------------------------------------- */
-
-int current_device(void); // outside of front_in
-
-/* The first lines of a public function of CUDA: see FRONT_PASS. */
-#define ENTER(name, ...)             \
-    FRONT_PASS(name, ##__VA_ARGS__); \
-    AT_HERE;                         \
-    check_host_function(at)
-/* The same for a function whose name in the library is not the one that programs use. */
-#define ENTER_AS(shown, name, ...)                                               \
-    FRONT_PASS(name, ##__VA_ARGS__);                                             \
-    const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
-    check_host_function(at)
-
-bool group_is_open(void); // nccl.c: in this thread
-
-extern __thread bool in_host_function; // this thread runs one of the program's
-void host_function_calls(struct judge_at at);
-static inline void check_host_function(struct judge_at at) {
-    if (in_host_function)
-        host_function_calls(at);
-}
-
-/* What the program is answered; the judge hears of an error. */
-cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
-static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
-    return error == cudaSuccess ? error : cuda_failed(error, at);
-}
-
-/* A program may be compiled so that stream 0 is the thread's own (nvcc --default-stream
- * per-thread): then it calls functions of another name. ON_STREAM defines both;
- * `parameters` has a `stream`, and `tells` takes them and where the call stands. */
-#define LEGACY_STREAM(name, tells, parameters, ...) \
-    cudaError_t name parameters {                   \
-        ENTER(name, __VA_ARGS__);                   \
-        return tells(__VA_ARGS__, at);              \
-    }
-#if ALL_OF_CUDA
-#define ON_STREAM(name, tells, parameters, ...)         \
-    LEGACY_STREAM(name, tells, parameters, __VA_ARGS__) \
-    PUBLIC cudaError_t name##_ptsz parameters;          \
-    cudaError_t name##_ptsz parameters {                \
-        ENTER_AS(#name, name##_ptsz, __VA_ARGS__);      \
-        if (!stream)                                    \
-            stream = cudaStreamPerThread;               \
-        return tells(__VA_ARGS__, at);                  \
-    }
-#else
-#define ON_STREAM LEGACY_STREAM
-#endif
-
-/* Behind a call that waited: ends the wait, and is an answer. */
-cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * mpi.c: the program's MPI calls: what they wait for, what they are given, MPI's start
- * and end.
+ * mpi.c: the program's MPI calls: what they wait for, and MPI's start and end.
  *
  * They come here through MPI's profiling interface: every function has a second name,
  * PMPI_…. MPI Standard, "Tool Support", "Profiling Interface".
@@ -8,159 +7,7 @@
 #include "mpi_front.h"
 #include "timeline.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-void front_mpi_started(void);
-void front_mpi_ends(struct judge_at at);
-void front_mpi_kept(struct judge_at at);
-void guard_host_call(const struct judge_at *at);
-
-/* --- Buffers ------------------------------------------------------------------- */
-
-/* The bytes that a call uses, and those between its first and its last; 0: none. */
-struct span {
-    const char *start;
-    size_t used, all;
-};
-
-static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
-                           MPI_Datatype type) {
-    MPI_Aint low, extent, true_low, true_extent;
-    int size;
-    struct span span = {0};
-    if (count <= 0 || buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM ||
-        type == MPI_DATATYPE_NULL)
-        return span;
-    PMPI_Type_size(type, &size);
-    PMPI_Type_get_extent(type, &low, &extent);
-    PMPI_Type_get_true_extent(type, &true_low, &true_extent);
-    if (size == 0)
-        return span;
-    span.start = (const char *)buffer + skip + true_low;
-    span.all = (size_t)(true_extent + (count - 1) * extent);
-    span.used =
-        size == extent && extent == true_extent ? (size_t)count * (size_t)size : 1;
-    return span;
-}
-
-static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
-                 long long count, MPI_Datatype type, bool write) {
-    struct span span = span_of(buffer, skip, count, type);
-    if (span.used == 0)
-        return;
-    // Whether this MPI takes device memory is known only of the stand-in's: it never
-    // does.
-    judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);
-    front_out();
-    mpi_has(span.start, span.all, write);
-}
-
-void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
-    struct span span = span_of(buffer, 0, count, type);
-    if (span.used > 0)
-        mpi_has(span.start, span.all, write);
-}
-
-void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {
-    look(at, buffer, 0, count, type, false);
-}
-
-void mpi_out(const struct judge_at *at, const void *buffer, int count,
-             MPI_Datatype type) {
-    look(at, buffer, 0, count, type, true);
-}
-
-static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
-                    const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
-    MPI_Aint low, extent;
-    int n = mpi_size(comm);
-    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL || !counts || !displs)
-        return;
-    PMPI_Type_get_extent(type, &low, &extent);
-    for (int r = 0; r < n; r++)
-        look(at, buffer, displs[r] * extent, counts[r], type, write);
-}
-
-void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
-              const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    look_vs(at, buffer, counts, displs, type, comm, false);
-}
-
-void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    look_vs(at, buffer, counts, displs, type, comm, true);
-}
-
-static void look_ws(const struct judge_at *at, const void *buffer, const int *counts,
-                    const int *displs, const MPI_Datatype *types, MPI_Comm comm,
-                    bool write) {
-    int n = mpi_size(comm);
-    for (int r = 0; buffer != MPI_IN_PLACE && counts && displs && types && r < n; r++)
-        look(at, buffer, displs[r], counts[r], types[r], write);
-}
-
-void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
-              const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
-    look_ws(at, buffer, counts, displs, types, comm, false);
-}
-
-void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
-    look_ws(at, buffer, counts, displs, types, comm, true);
-}
-
-/* Others will read and write it, at any time and unseen. */
-void mpi_win(const struct judge_at *at, const void *buffer) {
-    if (!buffer)
-        return;
-    struct judge *j = front_in();
-    judge_host_uses(j, buffer, 1, true, !standin_host_blocks, *at);
-    judge_memory_open(j, buffer);
-    front_out();
-    guard_never(buffer);
-}
-
-/* --- Conditions and counts ----------------------------------------------------- */
-
-static bool is_inter(MPI_Comm comm) {
-    int inter = 0;
-    PMPI_Comm_test_inter(comm, &inter);
-    return inter;
-}
-
-bool mpi_is_root(int root, MPI_Comm comm) {
-    return is_inter(comm) ? root == MPI_ROOT : root == mpi_rank(comm);
-}
-
-int mpi_size(MPI_Comm comm) {
-    int n = 0;
-    if (is_inter(comm))
-        PMPI_Comm_remote_size(comm, &n);
-    else
-        PMPI_Comm_size(comm, &n);
-    return n;
-}
-
-int mpi_rank(MPI_Comm comm) {
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
-int mpi_sum(const int *counts, MPI_Comm comm) {
-    int sum = 0, n;
-    PMPI_Comm_size(comm, &n);
-    for (int r = 0; r < n; r++)
-        sum += counts[r];
-    return sum;
-}
-
 /* --- Waiting ------------------------------------------------------------------- */
-
-int mpi_peer(int rank) {
-    return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;
-}
 
 /* For whom: all ranks of a communicator are known by their numbers in the world. */
 static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
@@ -169,7 +16,7 @@ static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, in
     static __thread int *world;
     if (!world)
         world = front_alloc(MOST * sizeof *world);
-    int n = whom ? front_mpi_ranks(NULL, whom, world, MOST) : 0;
+    int n = whom ? mpi_world_ranks(NULL, whom, world, MOST) : 0;
     if (peer >= 0 && n == 1)
         wait.world = world[0];
     for (int i = 0; peer == JUDGE_ALL && i < n; i++)
@@ -246,7 +93,7 @@ void mpi_waited(void) {
 }
 
 void mpi_speaks(void) {
-    if (!front_on || !front_shares)
+    if (!front_on || !channels_shared)
         return;
     judge_speaks(front_in());
     front_out();

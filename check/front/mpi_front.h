@@ -6,6 +6,8 @@
 
 #include "front.h"
 
+/* --- mpi_front.c --- */
+
 /* The buffers that an MPI call is given. MPI does not look at one whose count is 0, and
  * MPI_IN_PLACE is none. Of a data type with holes only the first byte is looked at: the
  * holes are not used. */
@@ -20,6 +22,20 @@ void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, const MPI_Datatype *types, MPI_Comm comm);
 void mpi_win(const struct judge_at *at, const void *buffer);
+/* A persistent request is made for them. */
+void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
+
+/* Behind the call, it has given them back, or keeps them for ever, or they are handed
+ * over: to a request, until it is completed. */
+void mpi_gives_back(void);
+void mpi_keeps(void);
+struct mpi_buffer {
+    const void *start;
+    size_t bytes;
+    bool write;
+    int lent; // the judge's number
+};
+struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 
 /* Conditions and counts of mpi.list, in the communicator `comm`. */
 bool mpi_is_root(int root, MPI_Comm comm);
@@ -44,6 +60,10 @@ struct mpi_whom {
 };
 /* -2: MPI_ANY_SOURCE is any of them, MPI_PROC_NULL is nobody. */
 int mpi_peer(int rank);
+/* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
+int mpi_world_ranks(void *self, const void *whom, int *out, int most);
+
+/* --- mpi.c --- */
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
  * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
@@ -54,16 +74,6 @@ void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion);
 void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer);
 void mpi_waited(void);
 
-/* The call is given these bytes; behind it, it has given them back, keeps them for ever,
- * or until its request is completed. */
-void mpi_has(const void *start, size_t bytes, bool write);
-void mpi_gives_back(void);
-void mpi_keeps(void);
-void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
-               bool persistent);
-/* A persistent request is made for them. */
-void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
-
 /* Round a call that does not wait: others may hear of it. */
 void mpi_speaks(void);
 /* What is in a window, and in memory that processes share, others hear unseen. */
@@ -71,5 +81,11 @@ void mpi_window(void);
 
 /* Behind a call that asks. */
 void mpi_asked(const struct judge_at *at, int there);
+
+/* --- requests.c --- */
+
+/* A request is made, and has the buffers of the call. */
+void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
+               bool persistent);
 
 #endif

@@ -8,6 +8,7 @@
  * be named instead of reading freed memory. NCCL User Guide, "Creating a Communicator",
  * "Group Calls", "Fault Tolerance".
  */
+#include "answer.h"
 #include "timeline.h"
 
 #pragma GCC visibility push(default)
@@ -156,10 +157,29 @@ static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
     return answer_nccl(result, at);
 }
 
+/* The program's CUDA is what is called below here; with `used` it must have been used.
+ * Gives up otherwise. */
+static bool sees_cuda(bool used) {
+#ifndef FRONT_LINKED
+    if (!BELOW(cudaGetDevice) || (used && !front_saw_cuda)) {
+        front_gives_up("the CUDA runtime is linked statically, as nvcc does if nothing is"
+                       " said; link with nvcc -cudart shared");
+        return false;
+    }
+#endif
+    (void)used;
+    return true;
+}
+
 /* The first lines of a function. */
-#define ENTER_NCCL(name, ...)             \
-    FRONT_PASS_NCCL(name, ##__VA_ARGS__); \
-    AT_HERE;                              \
+#define PASS_NCCL(name, ...)                      \
+    do {                                          \
+        if (NOT_THE_PROGRAM || !sees_cuda(false)) \
+            return PNCCL(name)(__VA_ARGS__);      \
+    } while (0)
+#define ENTER_NCCL(name, ...)       \
+    PASS_NCCL(name, ##__VA_ARGS__); \
+    AT_HERE;                        \
     check_host_function(at)
 
 /* The same for one that uses a communicator: one that was given up is not passed on. */
@@ -178,14 +198,14 @@ static bool given_up(ncclComm_t handle, struct judge_at at) {
     return ncclInvalidArgument
 
 const char *ncclGetErrorString(ncclResult_t result) {
-    FRONT_PASS_NCCL(ncclGetErrorString, result);
+    PASS_NCCL(ncclGetErrorString, result);
     judge_looked(front_in());
     front_out();
     return CALL(PNCCL(ncclGetErrorString), result);
 }
 
 const char *ncclGetLastError(ncclComm_t comm) {
-    FRONT_PASS_NCCL(ncclGetLastError, comm);
+    PASS_NCCL(ncclGetLastError, comm);
     front_in();
     bool gone = known(comm) && known(comm)->state == GONE;
     front_out();
@@ -822,7 +842,7 @@ static ncclResult_t refuse(struct judge_at at) {
 #define COLLECTIVE(name, kind, sendbuff, recvbuff, op, root, parameters, ...)       \
     ncclResult_t name parameters {                                                  \
         ENTER_NCCL(name, __VA_ARGS__);                                              \
-        if (!front_sees_cuda(true))                                                 \
+        if (!sees_cuda(true))                                                       \
             return PNCCL(name)(__VA_ARGS__);                                        \
         enum told told = tell_call(kind, sendbuff, recvbuff, count, type, op, root, \
                                    comm, stream, at);                               \

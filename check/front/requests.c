@@ -12,57 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- The buffers of the call that this thread makes ------------------------------- */
-
-struct buffer {
-    const void *start;
-    size_t bytes;
-    bool write;
-    int lent; // the judge's number
-};
-
-enum { FEW = 16 };
-static __thread struct {
-    struct buffer at[FEW];
-    int n;
-} mine;
-
-void mpi_has(const void *start, size_t bytes, bool write) {
-    if (!guard_may_be_shared(start, bytes))
-        return;
-    if (mine.n == FEW) {
-        guard_never(start);
-        return;
-    }
-    mine.at[mine.n++] = (struct buffer){start, bytes, write, -1};
-    guard_hold(front_in(), start, bytes);
-    front_out();
-}
-
-void mpi_gives_back(void) {
-    if (mine.n == 0)
-        return;
-    struct judge *j = front_in();
-    while (mine.n > 0) {
-        mine.n--;
-        guard_let_go(j, mine.at[mine.n].start, mine.at[mine.n].bytes);
-    }
-    front_out();
-}
-
-void mpi_keeps(void) {
-    for (int i = 0; i < mine.n; i++)
-        guard_never(mine.at[i].start);
-    mpi_gives_back();
-}
-
 /* --- Requests --------------------------------------------------------------------- */
 
 struct request {
     MPI_Comm comm;
     int peer; // of it; or JUDGE_…
     bool persistent, active;
-    struct buffer *buffers;
+    struct mpi_buffer *buffers;
     int nbuffers;
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
@@ -97,15 +53,10 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
     }
     struct request *r = front_alloc(sizeof *r);
     *r = (struct request){.comm = comm, .peer = peer, .persistent = persistent};
-    if (mine.n > 0) {
-        r->buffers = front_alloc((size_t)mine.n * sizeof *r->buffers);
-        memcpy(r->buffers, mine.at, (size_t)mine.n * sizeof *r->buffers);
-        r->nbuffers = mine.n;
-    }
+    r->buffers = mpi_hands_over(&r->nbuffers);
     struct judge *j = front_in();
     r->next = table_get(&requests, key_of(handle));
     table_put(&requests, key_of(handle), r);
-    mine.n = 0;
     if (persistent)
         for (int i = 0; i < r->nbuffers; i++)
             guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
@@ -175,6 +126,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
 }
 
 /* What they are before: MPI puts MPI_REQUEST_NULL in the place of those that are done. */
+enum { FEW = 16 };
 struct before {
     MPI_Request few[FEW], *all;
 };
@@ -348,7 +300,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     struct judge *j = front_in();
     struct request *r = table_get(&requests, key_of(handle));
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
-        const struct buffer *b = &r->buffers[i];
+        const struct mpi_buffer *b = &r->buffers[i];
         judge_host_uses(j, b->start, b->bytes, b->write, !standin_host_blocks, *at);
         guard_hold(j, b->start, b->bytes);
     }

@@ -66,15 +66,17 @@ static void leave(void *thread) {
     free(thread);
 }
 
+/* It tells the judge of something for the first time. */
+static void told(int number) {
+    if (me)
+        me->number = number;
+}
+
 void tasks_begin(void) {
     first.tid = (int)getpid();
     first.depth = &front_depth;
     me = &first;
-}
-
-void tasks_told(int number) {
-    if (me)
-        me->number = number;
+    front_new_thread = told;
 }
 
 bool tasks_is_own(void *return_address) {

@@ -6,8 +6,7 @@
 
 #include <stdbool.h>
 
-void tasks_begin(void);      // in the first thread
-void tasks_told(int number); // this thread is the judge's of that number
+void tasks_begin(void); // in the first thread
 /* A call of this thread, which returns there, is the program's own. */
 bool tasks_is_own(void *return_address);
 /* MPI has started: who is there and was not made by the program is MPI's. */

@@ -1,0 +1,41 @@
+/*
+ * answer.c: what calls have in common with one another: that they are made in a host
+ * function, that they fail, that their wait is over.
+ */
+#include "answer.h"
+
+__thread bool runs_host_function;
+
+void host_function_calls(struct judge_at at) {
+    judge_host_function_calls(front_in(), at);
+    front_out();
+}
+
+/* Answers to a question, and what a program tries in order to see whether it works. */
+static bool expected(cudaError_t error) {
+    switch (error) {
+    case cudaErrorNotReady:
+    case cudaErrorNotSupported:
+    case cudaErrorPeerAccessAlreadyEnabled:
+    case cudaErrorPeerAccessNotEnabled:
+    case cudaErrorHostMemoryAlreadyRegistered:
+    case cudaErrorHostMemoryNotRegistered:
+    case cudaErrorCudartUnloading: return true;
+    default: return false;
+    }
+}
+
+cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
+    if (expected(error))
+        return error;
+    const char *text = CALL(BELOW(cudaGetErrorString), error);
+    judge_failed(front_in(), true, text, at);
+    front_out();
+    return error;
+}
+
+cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at) {
+    judge_wait_end(front_in(), happened && error == cudaSuccess);
+    front_out();
+    return answer(error, at);
+}

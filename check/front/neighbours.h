@@ -1,0 +1,24 @@
+/*
+ * neighbours.h: the processes of one machine, as far as they know of one another.
+ */
+#ifndef NEIGHBOURS_H
+#define NEIGHBOURS_H
+
+#include <stdbool.h>
+
+/* MPI has started: they share memory from now on. */
+void neighbours_share(void);
+
+/* What several of them find is told by one. Whether this process is the first to say it;
+ * `alone`: the answer where nothing is shared. */
+enum neighbours_word { NEIGHBOURS_REPORT, NEIGHBOURS_GIVE_UP, NEIGHBOURS_WORDS };
+bool neighbours_first(enum neighbours_word word, bool alone);
+
+/* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
+double neighbours_turn(int rank, int nranks);
+
+/* This process ends well. The last of the machine says what all of them left behind, and
+ * which calls failed that nobody looked at. */
+void neighbours_end(void);
+
+#endif
