@@ -2,9 +2,10 @@
 include common/build.mk
 
 # More ranks than cores must share them politely, and programs that run at the same time must
-# not all be bound to the first of them; containers often run as root.
+# not all be bound to the first of them (PRTE_: Open MPI 5); containers often run as root.
 export OMPI_MCA_mpi_yield_when_idle = 1
 export OMPI_MCA_hwloc_base_binding_policy = none
+export PRTE_MCA_hwloc_default_binding_policy = none
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT = 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
@@ -35,7 +36,7 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
-	@echo 'make test-versions  only: builds against CUDA 12.2 to 13 and NCCL 2.18 to the newest (downloads them)'
+	@echo 'make test-versions  only: CUDA 12.2 to 13, NCCL 2.18 to the newest, Open MPI 5 (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
@@ -59,7 +60,7 @@ demo:
 
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
-# Most run with Open MPI and gcc, a few also with MPICH and with clang.
+# Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
 TEST_PACKAGES := $(GPU_TEST_PACKAGES) g++ git binutils clang-format cppcheck shellcheck \
     gnuplot-nox clang mpich libmpich-dev
 test:

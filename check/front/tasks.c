@@ -274,14 +274,16 @@ bool tasks_idle(int number, double now) {
     return idle;
 }
 
-/* A function of the program's that a signal starts may wake a thread, too. */
+/* A function of the program's that a signal starts may wake a thread, too. UCX, below
+ * MPI, has one of its own, for its debug mode (UCX_DEBUG_SIGNO). */
 static bool handles_signals(void) {
     static const int signals[] = {SIGHUP,  SIGINT,  SIGUSR1, SIGUSR2,
                                   SIGALRM, SIGTERM, SIGIO};
     struct sigaction action;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-            action.sa_handler != SIG_IGN)
+            action.sa_handler != SIG_IGN &&
+            !front_theirs((void *)(uintptr_t)action.sa_handler))
             return true;
     return false;
 }

@@ -1,0 +1,76 @@
+# What is asked of an MPI or a compiler that the other tests do not use: the library, a few lessons,
+# and a few wrong programs, which must get the same reports, each once.
+#
+# Sourced after tap.bash; $top is the course, $work a folder that is removed at the end.
+# shellcheck shell=bash
+
+lessons=(01-nccl-broadcast/broadcast 04-all-to-all/all_to_all 05-ring-allreduce/ring_allreduce
+    10-data-parallel/data_parallel 13-experts/experts)
+# One of each kind of report, an exit code of its own, and right programs that ask for much. Of
+# missing-woken and race-ipc nothing is said if what MPI itself does is taken for the program's.
+programs=(mismatch-count mismatch-type missing-left-out missing-queued-exit missing-woken
+    deadlock-send-first deadlock-host-collective race-free race-ipc race-pinned memory-host-read
+    memory-range-recv setup-same-rank left-buffer two-threads mpi-ends-first init-all
+    destroy-in-a-group)
+
+# The caller's settings would change what is printed, or built.
+unset WARNINGS SANITIZE MAKEFLAGS MFLAGS MAKELEVEL NCCL_CPU_CHECK NCCL_CPU_TIMEOUT
+# The first two are those of Open MPI 4 and 5, the third is that of 5's launcher, PRRTE.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+export PRTE_MCA_hwloc_default_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# with NAME FORM…: all of it in a copy of the course, with $MPICC and ${mpirun[@]}; the wrong
+# programs with the library that is linked, or with the one that is loaded (nccl-check).
+with() {
+    local name=$1 course=$work/${1// /-} form lesson n code status line
+    local -x BACKEND=cpu CFLAGS='-O1 -g'
+    shift
+    mkdir "$course"
+    (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$course")
+    status=0
+    make -s -j2 -C "$course" cpu-flags ${2:+cpu-forms} >"$work/log" 2>&1 || status=1
+    for lesson in "${lessons[@]}"; do
+        make -s -C "$course/${lesson%/*}" >>"$work/log" 2>&1 || status=1
+    done
+    result "$status" "$name: the library and ${#lessons[@]} lessons compile"
+    [ "$status" -eq 0 ] || {
+        grep -E 'error|\*\*\*' "$work/log" | head -n 20 | sed 's/^/#   /'
+        return
+    }
+    for lesson in "${lessons[@]}"; do
+        for n in 2 3; do
+            code=0
+            timeout 60 "${mpirun[@]}" -np "$n" "$course/$lesson" >"$work/out" 2>"$work/err" || code=$?
+            status=0
+            [[ $code = 0 && ! -s $work/err && $(tail -n 1 "$work/out") = "OK: $n ranks, "* ]] || status=1
+            [ "$(grep -c '^CPU build: ' "$work/out")" -eq 1 ] || status=1
+            result "$status" "$name: $lesson, $n ranks"
+            [ "$status" -eq 0 ] || tail -n 10 "$work/out" "$work/err" | sed 's/^/#   /'
+        done
+    done
+    # The exit code for a wrong option is the program's.
+    code=0
+    timeout 60 "${mpirun[@]}" -np 2 "$course/${lessons[0]}" -n 0 >"$work/out" 2>"$work/err" || code=$?
+    status=0
+    [ "$code $(grep -c '^broadcast: -n 0 is less than 1$' "$work/err")" = '2 1' ] || status=1
+    result "$status" "$name: a wrong option is said once, exit code 2"
+    [ "$status" -eq 0 ] || sed "s/^/#   (exit code $code) /" "$work/err"
+    # The points of check.t.
+    for form; do
+        n=2
+        [ "$form" = linked ] || n=3
+        while IFS= read -r line; do
+            case $line in
+            'ok '* | 'not ok '*)
+                status=0
+                [[ $line != not* ]] || status=1
+                result "$status" "$name, $form: ${line#*- }"
+                ;;
+            1..*) echo "# $name, $form: ${line#1..} points" ;;
+            *) echo "# ${line#\# }" ;;
+            esac
+        done < <(MPIRUN=${mpirun[*]} FORM=$form RANKS=$n "$course/tests/check.t" \
+            "${programs[@]}" </dev/null 2>/dev/null || true)
+    done
+}
