@@ -119,12 +119,16 @@ ras() {
 transports() {
     echo '| program | NVLink | shared memory | sockets |'
     echo '| --- | --- | --- | --- |'
-    join -t "$(printf '\t')" -a 1 \
-        <(newest programs plain wrong | cut -f 4,5) \
-        <(join -t "$(printf '\t')" <(newest transports memory wrong | cut -f 4,5) \
-            <(newest transports sockets wrong | cut -f 4,5)) |
-        sed 's/runs after [0-9]* s/hangs/g' |
-        awk -F '\t' '$2 != $3 || $3 != $4 { gsub(/\|/, "/"); printf "| `%s` | %s | %s | %s |\n", $1, $2, $3, $4 }'
+    {
+        newest programs plain wrong | sed 's/^/0\t/'
+        newest transports memory wrong | sed 's/^/1\t/'
+        newest transports sockets wrong | sed 's/^/2\t/'
+    } | awk -F '\t' '
+        { end = $6 ~ /^runs after/ ? "hangs" : $6; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
+          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$5] = 1; ends[$5, $1] = end }
+        function differs(name, way) { return ends[name, 0] != "" && ends[name, way] != "" && ends[name, way] != ends[name, 0] }
+        END { for (name in names) if (differs(name, 1) || differs(name, 2))
+            printf "| `%s` | %s | %s | %s |\n", name, ends[name, 0], ends[name, 1], ends[name, 2] }' | sort
 }
 
 # --- Cost -------------------------------------------------------------------------------------------
@@ -169,13 +173,16 @@ if [ -s "$folder/check-said.txt" ] && has programs plain wrong; then
     echo
     echo '## What says something about a wrong program'
     echo
-    echo '– is: not a word. An empty field: not tried, or RAS was asked and the program had ended.'
+    echo '– is: not a word. An empty field: not tried, or not long enough to tell; of RAS: the program had ended.'
     echo
     says
 fi
 if has transports memory wrong; then
     echo
     echo '## Where it depends on the way that the data takes'
+    echo
+    echo 'Of the programs that were tried, those that end otherwise there. An empty field: it still ran when its'
+    echo 'time was over, on a busy machine.'
     echo
     transports
 fi

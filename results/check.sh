@@ -16,7 +16,8 @@
 #   cost        a call of 8 bytes and from 1 MiB on, with and without, in turn
 #   write       nccl-check.md, the tables, from the files in the folder; needs no GPU
 #
-#   JOBS=6        programs at the same time
+#   JOBS=6        programs at the same time. With 14, on 32 processors, the start of a program
+#                 takes ten seconds, and one that is slow cannot be told from one that hangs
 #   ROUNDS=5      of the cost's measurement
 #   BUDGET=540    seconds after which a stage begins nothing more
 #   ONLY='race-*' only the programs of these names
@@ -196,8 +197,8 @@ checked() { # KIND NAME
 plain() { # KIND NAME
     local limit=40 port=$((20000 + BASHPID % 20000)) ask=
     if [ "$1" = wrong ]; then
-        limit=11
-        { sleep 6; ras "$port"; } >"$work/said-programs-plain-$1-$2.ras" 2>&1 &
+        limit=20
+        { sleep 14; ras "$port"; } >"$work/said-programs-plain-$1-$2.ras" 2>&1 &
         ask=$!
     fi
     NCCL_DEBUG=WARN NCCL_RAS_ADDR=localhost:$port record programs plain "$1" "$2" "$limit" \
@@ -233,9 +234,9 @@ programs() {
 }
 
 own_checks() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 record own pointers "$1" "$2" 10 'NCCL WARN' \
+    NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 record own pointers "$1" "$2" 20 'NCCL WARN' \
         "${mpirun[@]}" "$work/bin/$1-$2"
-    ! $has_mode || NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL record own mode "$1" "$2" 10 \
+    ! $has_mode || NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL record own mode "$1" "$2" 20 \
         'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
 }
 
@@ -251,9 +252,9 @@ own() {
 }
 
 other_way() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 record transports memory "$1" "$2" 10 'NCCL WARN' \
+    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 record transports memory "$1" "$2" 20 'NCCL WARN' \
         "${mpirun[@]}" "$work/bin/$1-$2"
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 record transports sockets "$1" "$2" 10 \
+    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 record transports sockets "$1" "$2" 20 \
         'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
 }
 

@@ -459,7 +459,7 @@ grid() {
 
 every_lesson() {
     local n form
-    fresh lessons.txt
+    begin lessons.txt
     for n in $counts; do
         while read -r form; do
             # shellcheck disable=SC2046 # words
@@ -527,7 +527,8 @@ checked() { # PART…
                 memcheck "$form" &
             done <<<"$forms"
             wait
-            cat "$work"/memcheck-* >"$out/memcheck.txt"
+            begin memcheck.txt
+            cat "$work"/memcheck-* >>"$out/memcheck.txt"
             ;;
         esac
     done

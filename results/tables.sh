@@ -14,10 +14,10 @@ gpus_of() { # FILE: on how many its first program ran
 }
 
 # A sentence on when a file was begun, where that is its first line: another day, perhaps, than
-# that of the rest.
-taken() { # FILE
+# that of the rest. ON: on which GPUs, otherwise those of its first program.
+taken() { # FILE [ON]
     # shellcheck disable=SC2016 # Markdown's
-    sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"$(gpus_of "$1")"'./p' "$1"
+    sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"${2:-$(gpus_of "$1")}"'./p' "$1"
 }
 
 # The files of a stage that keeps one for each number of GPUs, as links.
@@ -76,7 +76,7 @@ if [ -f machine.txt ] || [ -n "$machines" ]; then
     [ ! -f machine.txt ] || machine machine.txt
     for file in $machines; do
         echo "Stages of their own, \`peer\`, \`three\` and \`training\` (lessons 07, 08 and 11 to 15), ran on"
-        echo "$(fact gpus "$file") GPUs:"
+        echo "$(fact gpus "$file") GPU$([ "$(fact gpus "$file")" = 1 ] || echo s):"
         echo
         machine "$file"
         echo "Where a section below names a time and a commit, it has these in place of those above."
@@ -84,12 +84,14 @@ if [ -f machine.txt ] || [ -n "$machines" ]; then
     done
 fi
 
-if [ -f lessons.txt ]; then
-    echo "## Every lesson"
+lessons=$(compgen -G 'lessons*.txt' || true)
+[ -z "$lessons" ] || echo "## Every lesson"
+for file in $lessons; do
     echo
-    echo "Their verdicts; the whole outputs are in [lessons.txt](lessons.txt)."
+    echo "Their verdicts; the whole outputs are in [$file]($file)."
+    taken "$file" 'the GPUs below'
     echo
-    commands lessons.txt '^(OK|FAILED):' | awk -F'\t' '
+    commands "$file" '^(OK|FAILED):' | awk -F'\t' '
         { match($1, /-np [0-9]+/); n = substr($1, RSTART + 4, RLENGTH - 4)
           match($1, /[0-9][0-9]-[a-z0-9_\/-]*/); lesson = substr($1, RSTART, RLENGTH); sub(/\/.*/, "", lesson)
           if (match($1, / --pipelined/)) lesson = lesson " `--pipelined`"
@@ -100,8 +102,8 @@ if [ -f lessons.txt ]; then
           for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
             for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
             print line } }'
-    echo
-fi
+done
+[ -z "$lessons" ] || echo
 
 tests=$(compgen -G 'tests-[0-9]*.txt' | sort -t- -k2 -n || true)
 if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
@@ -116,8 +118,8 @@ if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
                   substr($2, RSTART + 6, RLENGTH - 6) " tests, " ($3 == 0 ? "all pass" : "**some fail**") ", " $4 " s |" }'
     done
     if [ -f memcheck.txt ]; then
-        commands memcheck.txt 'ERROR SUMMARY' | awk -F'\t' '{ n++; if ($3 != 0) bad = bad " `" $1 "`" }
-            END { print "| `compute-sanitizer --tool memcheck`, all lessons, " n " command lines ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
+        commands memcheck.txt 'ERROR SUMMARY' | awk -F'\t' -v gpus="$(gpus_of memcheck.txt)" '{ n++; if ($3 != 0) bad = bad " `" $1 "`" }
+            END { print "| `compute-sanitizer --tool memcheck`, " n " command lines on " gpus " ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
     fi
     if [ -f repeat.txt ]; then
         sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt | sort
@@ -395,7 +397,7 @@ if compgen -G "training-[0-9]*.txt" >/dev/null; then
     echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
     for file in training-[0-9]*.txt; do
         echo
-        taken "$file"
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
         echo
         awk '
             function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
@@ -431,7 +433,7 @@ if compgen -G "sharded-[0-9]*.txt" >/dev/null; then
     echo "only has the whole update."
     for file in sharded-[0-9]*.txt; do
         echo
-        taken "$file"
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
         echo
         awk '
             function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
@@ -459,7 +461,7 @@ if compgen -G "experts-[0-9]*.txt" >/dev/null; then
     echo "with as many tokens for each rank."
     for file in experts-[0-9]*.txt; do
         echo
-        taken "$file"
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
         echo
         awk '
             function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
@@ -488,7 +490,7 @@ if compgen -G "pipeline-[0-9]*.txt" >/dev/null; then
     echo "\`torch.distributed.pipelining\` on the same model, right after."
     for file in pipeline-[0-9]*.txt; do
         echo
-        taken "$file"
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
         echo
         awk '
             function option(name,   i) {
@@ -513,7 +515,7 @@ if compgen -G "grid-[0-9]*.txt" >/dev/null; then
     echo "the columns, right after."
     for file in grid-[0-9]*.txt; do
         echo
-        taken "$file"
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
         echo
         awk '
             function option(name,   i) {
