@@ -25,6 +25,7 @@ struct state_head {
     uint64_t activity;
     uint64_t window; // the number of the first operation
     uint64_t failed_site;
+    double worked; // the least that a thread has that waits in MPI; negative: not known
     int32_t computing; // threads that do not wait
     int32_t nwaits, nints, nitems, nops, ncomms, npairs, failure_bytes;
     char host[JUDGE_HOST];

@@ -71,6 +71,7 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
                                 .heard = old.heard + 1,
                                 .suspect_heard = old.suspect_heard,
                                 .suspect_activity = old.suspect_activity,
+                                .suspect_worked = old.suspect_worked,
                                 .fresh = true};
     process->head = (const struct state_head *)(const void *)at;
     process->waits = (const struct state_wait *)(const void *)(at += sizeof head);
@@ -123,8 +124,20 @@ static bool rests_on(struct judge *j, int p, bool still) {
     return still || verdict_wait(j, p, &cause);
 }
 
+/* Who is in MPI may have got all that it needs, and not have noticed yet: on a machine
+ * that is busy a thread may have no processor for a second, and the helper beside it has.
+ * MPI looks for what comes without a pause; how long it has looked is what the thread has
+ * worked since. */
+static bool may_have_got_it(const struct process *process) {
+    static const double ENOUGH = 0.03; // seconds
+    enum { SLEEPS = 100 }; // descriptions: an MPI that does not look, but sleeps
+    return stuck_in_mpi(process) && process->head->worked >= 0 &&
+           process->head->worked < process->suspect_worked + ENOUGH &&
+           process->heard < process->suspect_heard + SLEEPS;
+}
+
 /* From everybody it rests on, two more descriptions, unchanged; more where somebody is in
- * MPI: who has got all that it needs may not have noticed yet. */
+ * MPI. */
 static bool confirmed(struct judge *j, bool still) {
     struct stuck *s = j->stuck;
     bool sure = s->suspicious;
@@ -141,12 +154,15 @@ static bool confirmed(struct judge *j, bool still) {
         else if (process->heard < process->suspect_heard + more &&
                  !stuck_finished(process))
             sure = false;
+        else if (may_have_got_it(process))
+            sure = false;
     }
     if (s->suspicious)
         return sure;
     for (int p = 0; p < s->n; p++) {
         s->of[p].suspect_heard = s->of[p].heard;
         s->of[p].suspect_activity = s->of[p].data ? s->of[p].head->activity : 0;
+        s->of[p].suspect_worked = s->of[p].data ? s->of[p].head->worked : 0;
     }
     s->suspicious = true;
     return false;

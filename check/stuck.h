@@ -18,6 +18,7 @@ struct process { // the newest description of one
     const char *failure;
     unsigned heard, suspect_heard;
     uint64_t suspect_activity;
+    double suspect_worked;
     bool fresh; // not answered yet
     // Who can go on: its threads; operations that begin, that end.
     bool host, *begins, *ends, *is_sure;

@@ -511,6 +511,11 @@ static void add_waits(struct judge *j, struct described *d) {
             continue;
         }
         struct state_wait *record = add_wait(d, wait->kind, wait->at);
+        double worked = wait->kind == WAIT_MPI && j->outside.worked
+                            ? j->outside.worked(j->outside.self, thread->number)
+                            : -1;
+        if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
+            d->head.worked = worked;
         record->poll = wait->poll;
         record->thread = thread->number;
         const struct comm_facts *comm = calls_comm(j, wait->comm);
@@ -542,7 +547,8 @@ static void tell(struct judge *j) {
     struct calls *calls = calls_of(j);
     struct described d = {.head = {.message = MESSAGE_STATE,
                                    .activity = waits->activity + calls->activity,
-                                   .failed_site = calls->failed_site}};
+                                   .failed_site = calls->failed_site,
+                                   .worked = -1}};
     struct state_head *head = &d.head;
     memcpy(head->host, j->host, sizeof head->host);
     reset_upto(j);

@@ -93,7 +93,8 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .host_memory = guard_changed,
                                           .asleep = asleep,
                                           .others_awake = others_awake,
-                                          .idle = idle};
+                                          .idle = idle,
+                                          .worked = front_worked};
     tasks_begin();
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);

@@ -90,6 +90,7 @@ struct rank {
     int nnames;
     uint64_t next_address;
     unsigned asleep, idle; // threads
+    double starved;        // since then its threads have had no processor; 0: they have
     bool others_awake;
     struct judge_at last; // the event that `fails` means
     bool ended;
@@ -174,6 +175,12 @@ static bool tell_idle(void *self, int thread) {
     return ((struct rank *)self)->idle >> thread & 1;
 }
 
+static double tell_worked(void *self, int thread) {
+    const struct rank *rank = self;
+    (void)thread;
+    return rank->starved > 0 ? rank->starved : now;
+}
+
 static void start(int nranks, const struct judge_options *options) {
     n = nranks;
     now = 1000;
@@ -181,9 +188,16 @@ static void start(int nranks, const struct judge_options *options) {
     job_over = false;
     everybody.n = n;
     for (int r = 0; r < n; r++) {
-        const struct judge_outside outside = {
-            &ranks[r],      tell_time, send_to,     say,        tell_place,
-            tell_mpi_ranks, NULL,      tell_asleep, tell_awake, tell_idle};
+        const struct judge_outside outside = {.self = &ranks[r],
+                                              .now = tell_time,
+                                              .send = send_to,
+                                              .say = say,
+                                              .place = tell_place,
+                                              .mpi_ranks = tell_mpi_ranks,
+                                              .asleep = tell_asleep,
+                                              .others_awake = tell_awake,
+                                              .idle = tell_idle,
+                                              .worked = tell_worked};
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
         ranks[r].judge = judge_new(&outside, options);
@@ -496,6 +510,10 @@ static void ev_wakes(const struct event *e) {
 }
 static void ev_others_awake(const struct event *e) {
     ranks[e->rank].others_awake = !has(e, "not");
+}
+/* starved [not]: this rank's threads get no processor */
+static void ev_starved(const struct event *e) {
+    ranks[e->rank].starved = has(e, "not") ? 0 : now;
 }
 static void ev_idles(const struct event *e) {
     ranks[e->rank].idle |= 1u << e->thread;
@@ -959,6 +977,7 @@ static const struct {
     {"sleeps", ev_sleeps},
     {"wakes", ev_wakes},
     {"idles", ev_idles},
+    {"starved", ev_starved},
     {"others-awake", ev_others_awake},
     {"touches", ev_touches},
     {"knows", ev_knows},

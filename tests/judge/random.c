@@ -161,8 +161,8 @@ static int kind_of(int s) {
 }
 
 static void start(void) {
-    const struct judge_outside outside = {NULL, tell_time, send_to, say,  tell_place,
-                                          NULL, NULL,      NULL,    NULL, NULL};
+    const struct judge_outside outside = {
+        .now = tell_time, .send = send_to, .say = say, .place = tell_place};
     const struct judge_options options = {JUDGE_WARN, 30, false};
     j = judge_new(&outside, &options);
     judge_enter(j, 1);

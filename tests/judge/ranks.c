@@ -619,9 +619,12 @@ static void start(void) {
     memset(sent, 0, sizeof sent);
     for (int r = 0; r < nranks; r++) {
         struct rank *rank = &ranks[r];
-        const struct judge_outside outside = {
-            rank,           tell_time, send_to, say,  tell_place,
-            tell_mpi_ranks, NULL,      NULL,    NULL, NULL};
+        const struct judge_outside outside = {.self = rank,
+                                              .now = tell_time,
+                                              .send = send_to,
+                                              .say = say,
+                                              .place = tell_place,
+                                              .mpi_ranks = tell_mpi_ranks};
         *rank = (struct rank){.in_mpi = -1, .leaving = -1, .group = -1};
         rank->judge = judge_new(&outside, &options);
         judge_world(rank->judge, r, nranks, "host");
