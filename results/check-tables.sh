@@ -35,7 +35,7 @@ counts() {
     done
     printf '| wrong | %d | %s | %d are named, within %s s |\n' \
         "$(newest programs nccl-check wrong | wc -l)" "$(ends_plain wrong)" \
-        "$(newest programs nccl-check wrong | awk -F '\t' '$8 != ""' | wc -l)" \
+        "$(newest programs nccl-check wrong | awk -F '\t' '$8 != "" && $8 !~ /not checked/' | wc -l)" \
         "$(newest programs nccl-check wrong | awk -F '\t' '$7 > most { most = $7 } END { print most + 0 }')"
     echo
     echo 'The seconds count from mpirun on; to start takes two to four of them.'

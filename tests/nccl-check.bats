@@ -186,13 +186,18 @@ END
     cd "$BATS_TEST_TMPDIR"
     echo 'int ncclGetVersion(int *version) { return *version = 0; }' >nccl.c
     gcc -shared -fPIC -Wl,-soname,libnccl.so.2 nccl.c -o libnccl.so.2
-    echo 'int cudaGetDeviceCount(int *n) { return *n = 0; }' >cudart.c
+    echo 'const char *cuda = "libcuda.so.1"; int cudaGetDeviceCount(int *n) { return *n = 0; }' >cudart.c
     gcc -I"$top/cpu/include" "$top/tests/nccl-check/devices.c" cudart.c ./libnccl.so.2 \
         -Wl,-rpath,"$PWD" -o devices
     run env NCCL_CHECK_LIBRARY="$top/build/cpu/libnccl-check.so" "$check" ./devices
     [ "$status" -eq 0 ]
     [[ $output == "NCCL CHECK: not checked: the CUDA runtime is linked statically"* ]]
     [[ $output == *"NCCL: 0" ]]
+    echo 'int ncclGetVersion(int *); int main(void) { int v; return ncclGetVersion(&v); }' >alone.c
+    gcc alone.c ./libnccl.so.2 -Wl,-rpath,"$PWD" -o alone
+    run env NCCL_CHECK_LIBRARY="$top/build/cpu/libnccl-check.so" "$check" ./alone
+    [ "$status" -eq 0 ]
+    [[ $output == "NCCL CHECK: not checked: it calls nothing of the CUDA runtime"* ]]
 }
 
 @test "a CUDA runtime that is linked statically is seen while the program runs" {
