@@ -276,13 +276,13 @@ for lesson in "${lessons[@]}"; do
     hello | allreduce | grid)
         runs+=("$program mpirun 1" "$program mpirun 2" "$program srun 1" "$program srun 2") ;;
     *)
-        turn=$([ $turn = srun ] && echo mpirun || echo srun)
+        turn=$([ "$turn" = srun ] && echo mpirun || echo srun)
         runs+=("$program mpirun 1" "$program $turn 2") ;;
     esac
 done
 for run in "${runs[@]}"; do
     read -r program launch nodes <<<"$run"
-    submit "$program-$launch-$nodes" LAUNCH=$launch --nodes=$nodes "$jobs/${program//_/-}.slurm"
+    submit "$program-$launch-$nodes" LAUNCH="$launch" --nodes="$nodes" "$jobs/${program//_/-}.slurm"
 done
 for launch in mpirun srun; do
     submit uneven-$launch LAUNCH=$launch --nodes=2 --ntasks=5 "$jobs/allreduce.slurm"
