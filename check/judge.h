@@ -58,9 +58,9 @@ struct judge_outside {
     bool (*others_awake)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);
-    /* How many seconds of a processor such a thread has had. Negative, or NULL: nobody
-     * knows. */
-    double (*worked)(void *self, int thread);
+    /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it
+     * has none) has had. Negative, or NULL: nobody knows. */
+    double (*worked)(void *self, uint64_t name);
 };
 
 enum judge_mode { JUDGE_OFF, JUDGE_WARN, JUDGE_ON };

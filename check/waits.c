@@ -512,7 +512,7 @@ static void add_waits(struct judge *j, struct described *d) {
         }
         struct state_wait *record = add_wait(d, wait->kind, wait->at);
         double worked = wait->kind == WAIT_MPI && j->outside.worked
-                            ? j->outside.worked(j->outside.self, thread->number)
+                            ? j->outside.worked(j->outside.self, thread->name)
                             : -1;
         if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
             d->head.worked = worked;

@@ -63,12 +63,13 @@ static pthread_key_t at_thread_end;
 
 static __thread bool inside; // this thread has the judge's lock
 
-static void enter(int thread) {
+struct judge *front_in_as(int thread) {
     judge_enter(judge, thread);
     inside = true;
+    return judge;
 }
 
-static void leave(void) {
+void front_leave(void) {
     inside = false;
     judge_leave(judge);
 }
@@ -78,18 +79,12 @@ static void thread_ends(void *number) {
         judge_thread_gone(judge, (int)(intptr_t)number);
 }
 
-/* Of the threads with the first numbers. */
-enum { CLOCKS = 256 };
-static struct {
+double front_worked(void *self, uint64_t name) {
     clockid_t clock;
-    atomic_bool known;
-} clocks[CLOCKS];
-
-double front_worked(void *self, int thread) {
     struct timespec t;
     (void)self;
-    if (thread < 0 || thread >= CLOCKS || !clocks[thread].known ||
-        clock_gettime(clocks[thread].clock, &t) != 0)
+    if (name == 0 || pthread_getcpuclockid((pthread_t)name, &clock) != 0 ||
+        clock_gettime(clock, &t) != 0)
         return -1;
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
@@ -97,36 +92,22 @@ double front_worked(void *self, int thread) {
 static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
-        if (this_thread < CLOCKS)
-            clocks[this_thread].known =
-                pthread_getcpuclockid(pthread_self(), &clocks[this_thread].clock) == 0;
         front_new_thread(this_thread);
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
-        enter(this_thread);
-        judge_thread_name(judge, (uint64_t)pthread_self());
-        leave();
+        judge_thread_name(front_in_as(this_thread), (uint64_t)pthread_self());
+        front_leave();
     }
     return this_thread;
 }
 
 struct judge *front_in(void) {
-    enter(thread_number());
-    return judge;
-}
-
-struct judge *front_in_as(int thread) {
-    enter(thread);
-    return judge;
-}
-
-void front_leave(void) {
-    leave();
+    return front_in_as(thread_number());
 }
 
 void front_out(void) {
     if (front_at_out)
         front_at_out(judge);
-    leave();
+    front_leave();
 }
 
 bool front_is_inside(void) {

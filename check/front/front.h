@@ -125,8 +125,9 @@ void front_leave(void);               // the same, and leaves pages as they are
 bool front_is_inside(void);           // this thread
 extern __thread bool front_in_signal; // MPI may be what was interrupted
 
-/* Seconds of a processor that a thread of front_in has had; negative: not known. */
-double front_worked(void *self, int thread);
+/* Seconds of a processor that a thread has had, which is there; negative: not known.
+ * `name`: its pthread_self(), or 0. */
+double front_worked(void *self, uint64_t name);
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */

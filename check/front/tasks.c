@@ -27,16 +27,16 @@
 
 struct known {
     int tid;
-    int number;  // the judge's; 0: it has told nothing
-    bool theirs; // of a library below
+    pthread_t self; // not of those that were made by other ways
+    int number;     // the judge's; 0: it has told nothing
+    bool theirs;    // of a library below
     // Of calls that it is in. What it sleeps in there is the library's, a lock whose
     // owner moves a gigabyte, and not the program's.
     const volatile int *depth;
     // The helper's: how often it had gone to sleep, and since when that has not changed.
     unsigned long switches;
     double since;
-    unsigned long ticks; // of the processor, a second ago
-    double counted;
+    double worked, counted; // a second ago
     bool idle;
     struct known *next;
 };
@@ -46,6 +46,7 @@ static __thread struct known *me;
 
 static void enter(struct known *thread) {
     thread->tid = (int)syscall(SYS_gettid);
+    thread->self = pthread_self();
     thread->depth = &front_depth;
     me = thread;
     pthread_mutex_lock(&lock);
@@ -74,6 +75,7 @@ static void told(int number) {
 
 void tasks_begin(void) {
     first.tid = (int)getpid();
+    first.self = pthread_self();
     first.depth = &front_depth;
     me = &first;
     front_new_thread = told;
@@ -244,17 +246,6 @@ bool tasks_asleep(int number, double now) {
     return asleep;
 }
 
-static unsigned long ticks_of(int tid) {
-    char text[1024];
-    unsigned long user = 0, system = 0;
-    const char *at =
-        read_file(tid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
-    if (at)
-        sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-               &system);
-    return user + system;
-}
-
 bool tasks_idle(int number, double now) {
     bool idle = false;
     pthread_mutex_lock(&lock);
@@ -262,10 +253,9 @@ bool tasks_idle(int number, double now) {
         if (t->number != number || number == 0)
             continue;
         if (now - t->counted >= 1) {
-            unsigned long ticks = ticks_of(t->tid);
-            double used = (double)(ticks - t->ticks) / (double)sysconf(_SC_CLK_TCK);
-            t->idle = t->counted > 0 && used < (now - t->counted) / 4;
-            t->ticks = ticks;
+            double worked = front_worked(NULL, (uint64_t)t->self);
+            t->idle = t->counted > 0 && worked - t->worked < (now - t->counted) / 4;
+            t->worked = worked;
             t->counted = now;
         }
         idle = t->idle;

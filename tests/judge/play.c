@@ -175,9 +175,9 @@ static bool tell_idle(void *self, int thread) {
     return ((struct rank *)self)->idle >> thread & 1;
 }
 
-static double tell_worked(void *self, int thread) {
+static double tell_worked(void *self, uint64_t name) {
     const struct rank *rank = self;
-    (void)thread;
+    (void)name;
     return rank->starved > 0 ? rank->starved : now;
 }
 
