@@ -85,7 +85,7 @@ void judge_set(struct judge *j, const struct judge_options *options);
  * until it waits. */
 void judge_enter(struct judge *j, int thread);
 void judge_leave(struct judge *j);
-void judge_thread_gone(struct judge *j, int thread);
+void judge_thread_gone(struct judge *j, int thread); // between the two, as all below
 /* What other threads call the one that is in (judge_wait_thread). */
 void judge_thread_name(struct judge *j, uint64_t name);
 

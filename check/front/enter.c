@@ -74,9 +74,16 @@ void front_leave(void) {
     judge_leave(judge);
 }
 
+/* Outside of front_in. */
+static void gone(int thread) {
+    if (!judge || !front_on)
+        return;
+    judge_thread_gone(front_in_as(0), thread);
+    front_leave();
+}
+
 static void thread_ends(void *number) {
-    if (judge && front_on)
-        judge_thread_gone(judge, (int)(intptr_t)number);
+    gone((int)(intptr_t)number);
 }
 
 double front_worked(void *self, uint64_t name) {
@@ -122,8 +129,7 @@ struct front_own front_function_begins(void) {
 }
 
 void front_function_ends(struct front_own before) {
-    if (judge && front_on)
-        judge_thread_gone(judge, this_thread);
+    gone(this_thread);
     front_depth = before.depth;
     this_thread = before.thread;
 }
