@@ -29,6 +29,25 @@ outputs() { # NAME
     done
 }
 
+# Of such a stage: a table for each of its files, which AWK prints. AWK can use option(NAME), what
+# the command line at hand gives behind --NAME, and ranks_of(), on how many ranks it runs.
+tables() { # NAME AWK
+    local file
+    for file in "$1"-[0-9]*.txt; do
+        echo
+        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
+        echo
+        awk '
+            function option(name, otherwise,   i) {
+                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
+                return otherwise }
+            function ranks_of(   n) {
+                n = $0; sub(/.*(-np |nproc_per_node=)/, "", n); sub(/ .*/, "", n)
+                return n }'"$2" "$file"
+    done
+    echo
+}
+
 # Of a file of keep's: for each command line the command, the last line of its output that
 # matches a pattern, its exit code and seconds, with tabs between.
 commands() { # FILE PATTERN
@@ -395,32 +414,23 @@ if compgen -G "training-[0-9]*.txt" >/dev/null; then
     echo "*Computing only* is a step without communication, measured in turns with the other two; *both*"
     echo "is a training step, beside it how many times computing only; *hidden* the part of the shorter of"
     echo "the two that costs nothing. PyTorch is DistributedDataParallel on the same model, right after."
-    for file in training-[0-9]*.txt; do
-        echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
-        echo
-        awk '
-            function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
-                model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
-            function option(name, otherwise,   i) {
-                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-                return otherwise }
-            BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
-                print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
-            /^\$ / { flush(); width = option("width"); layer = 4 * width * width
-                model = option("layers") " × " width; torch = /torchrun/
-                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-                share = option("batch") / ranks; who = torch ? "PyTorch DDP" : "lesson 11"
-                bucket = option("bucket", torch ? "25 MiB" : "one layer")
-                if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
-                if (bucket == "all") bucket = "all layers"
-                ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
-                if (ctas == 0) ctas = "NCCL decides" }
-            /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
-            /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
-            END { flush() }' "$file"
-    done
-    echo
+    # shellcheck disable=SC2016 # awk's
+    tables training '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %s | %s ms | %s ms | %s ms | %s | %s |\n",
+            model, share, who, bucket, ctas, compute, reduce, both, ratio, hidden; both = "" }
+        BEGIN { print "| L × W | B | | bucket | CTAs | computing only | all-reduce only | both | ratio | hidden |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); layer = 4 * width * width
+            model = option("layers") " × " width; torch = /torchrun/
+            share = option("batch") / ranks_of(); who = torch ? "PyTorch DDP" : "lesson 11"
+            bucket = option("bucket", torch ? "25 MiB" : "one layer")
+            if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
+            if (bucket == "all") bucket = "all layers"
+            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+            if (ctas == 0) ctas = "NCCL decides" }
+        /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
+        /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
+        END { flush() }'
 fi
 
 if compgen -G "sharded-[0-9]*.txt" >/dev/null; then
@@ -431,26 +441,17 @@ if compgen -G "sharded-[0-9]*.txt" >/dev/null; then
     echo "use; of PyTorch what it has after a step. *Computing only* is a step without communication, measured in"
     echo "turns with a training step. PyTorch is \`fully_shard\` on the same model, right after; there computing"
     echo "only has the whole update."
-    for file in sharded-[0-9]*.txt; do
-        echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
-        echo
-        awk '
-            function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
-                model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
-            function option(name, otherwise,   i) {
-                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-                return otherwise }
-            BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
-                print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-            /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
-                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-                share = option("batch") / ranks; who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
-            /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
-            /^both/ { both = $2; ratio = $4 }
-            END { flush() }' "$file"
-    done
-    echo
+    # shellcheck disable=SC2016 # awk's
+    tables sharded '
+        function flush() { if (both != "") printf "| %s | %s | %s | %s | %.1f MB | %s ms | %s ms | %s |\n",
+            model, share, who, stage, kept / 1e6, compute, both, ratio; both = "" }
+        BEGIN { print "| L × W | B | | stage | kept | computing only | a step | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); model = option("layers") " × " option("width"); stage = option("stage")
+            share = option("batch") / ranks_of(); who = /torchrun/ ? "PyTorch FSDP" : "lesson 12" }
+        /^this is stage/ { kept = $5 } /^computing only/ { compute = $3 }
+        /^both/ { both = $2; ratio = $4 }
+        END { flush() }'
 fi
 
 if compgen -G "experts-[0-9]*.txt" >/dev/null; then
@@ -459,27 +460,18 @@ if compgen -G "experts-[0-9]*.txt" >/dev/null; then
     echo "Of one layer, with the counts sent first, and in blocks of one size that hold the largest: time,"
     echo "and the bytes that all ranks send ($(outputs experts)). Both in turns; PyTorch right after,"
     echo "with as many tokens for each rank."
-    for file in experts-[0-9]*.txt; do
-        echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
-        echo
-        awk '
-            function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
-                width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
-            function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
-            function option(name, otherwise,   i) {
-                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1)
-                return otherwise }
-            BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
-                print "| --- | --- | --- | --- | --- | --- | --- |" }
-            /^\$ / { flush(); width = option("width"); load = option("load")
-                ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-                share = option("batch") / ranks; who = /torchrun/ ? "PyTorch" : "lesson 13" }
-            /^counts first/ { first = $3; bytes = $(NF - 1) }
-            /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
-            END { flush() }' "$file"
-    done
-    echo
+    # shellcheck disable=SC2016 # awk's
+    tables experts '
+        function flush() { if (blocks != "") printf "| %s | %s | %s | %s | %s ms, %s | %s ms, %s | %s |\n",
+            width, share, load, who, first, size(bytes), blocks, size(padded), ratio; blocks = "" }
+        function size(n) { return n < 1e6 ? sprintf("%.1f kB", n / 1e3) : sprintf("%.1f MB", n / 1e6) }
+        BEGIN { print "| numbers a token | tokens a rank | load | | counts first | padded | ratio |"
+            print "| --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { flush(); width = option("width"); load = option("load")
+            share = option("batch") / ranks_of(); who = /torchrun/ ? "PyTorch" : "lesson 13" }
+        /^counts first/ { first = $3; bytes = $(NF - 1) }
+        /^padded/ { blocks = $2; ratio = $4; padded = $(NF - 1) }
+        END { flush() }'
 fi
 
 if compgen -G "pipeline-[0-9]*.txt" >/dev/null; then
@@ -488,22 +480,15 @@ if compgen -G "pipeline-[0-9]*.txt" >/dev/null; then
     echo "M micro-batches of a batch of B, on N ranks ($(outputs pipeline)). *Computing* is that of all"
     echo "micro-batches without any transfer, on the slowest rank, in turns with the step. PyTorch is"
     echo "\`torch.distributed.pipelining\` on the same model, right after."
-    for file in pipeline-[0-9]*.txt; do
-        echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
-        echo
-        awk '
-            function option(name,   i) {
-                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
-            BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
-                print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
-            /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-                model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
-                order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
-            /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
-                order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }' "$file"
-    done
-    echo
+    # shellcheck disable=SC2016 # awk's
+    tables pipeline '
+        BEGIN { print "| L × W | B | N | M | order | | computing | a step | idle | (N−1)/(M+N−1) |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = ranks_of()
+            model = option("layers") " × " option("width") " | " option("batch"); micro = option("micro")
+            order = /--all-forward/ ? "all forward" : "in turns"; who = /torchrun/ ? "PyTorch" : "lesson 14" }
+        /^a step / { printf "| %s | %d | %d | %s | %s | %s ms | %s ms | %s | %.2f |\n", model, ranks, micro,
+            order, who, $6, $3, $8, (ranks - 1) / (micro + ranks - 1) }'
 fi
 
 if compgen -G "grid-[0-9]*.txt" >/dev/null; then
@@ -513,21 +498,14 @@ if compgen -G "grid-[0-9]*.txt" >/dev/null; then
     echo "without communication, with the all-reduces in the rows (of activations), and with those in the"
     echo "columns too (of gradients). PyTorch is \`parallelize_module\` in the rows and \`dist.all_reduce\` in"
     echo "the columns, right after."
-    for file in grid-[0-9]*.txt; do
-        echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
-        echo
-        awk '
-            function option(name,   i) {
-                for (i = 1; i < NF; i++) if ($i == "--" name) return $(i + 1) }
-            BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
-                print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
-            /^\$ / { ranks = $0; sub(/.*(-np |nproc_per_node=)/, "", ranks); sub(/ .*/, "", ranks)
-                columns = option("columns")
-                model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
-                near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
-            /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
-            /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }' "$file"
-    done
-    echo
+    # shellcheck disable=SC2016 # awk's
+    tables grid '
+        BEGIN { print "| L × W | B | rows × columns | side by side | | computing only | with the rows | with the columns |"
+            print "| --- | --- | --- | --- | --- | --- | --- | --- |" }
+        /^\$ / { ranks = ranks_of()
+            columns = option("columns")
+            model = option("layers") " × " option("width") " | " option("batch") " | " ranks / columns " × " columns
+            near = /--apart/ ? "a column" : "a row"; who = /torchrun/ ? "PyTorch" : "lesson 15" }
+        /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
+        /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }'
 fi
