@@ -135,26 +135,37 @@ transports() {
 
 cost() {
     awk '
-        $3 ~ /^[0-9]+$/ { at = $2 SUBSEP $3; n[at]++; a[at, n[at]] = $4; b[at, n[at]] = $5; c[at, n[at]] = $6; sizes[$3] = 1 }
-        function median(list, at,    i, k, t, v) {
-            for (i = 1; i <= n[at]; i++) v[i] = list[at, i]
-            for (i = 1; i <= n[at]; i++) for (k = i + 1; k <= n[at]; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
-            return v[int((n[at] + 1) / 2)]
+        $3 ~ /^[0-9]+$/ { n[$2, $3]++; for (i = 4; i <= 9; i++) took[$2, $3, i, n[$2, $3]] = $i; sizes[$3] = 1 }
+        function sort(v, n,    i, k, t) {
+            for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
         }
-        function row(bytes, what, list,    x, y) {
-            x = median(list, "plain" SUBSEP bytes); y = median(list, "nccl-check" SUBSEP bytes)
-            printf "| %d | %s | %.2f | %.2f | %.2f µs, %.1f %% |\n", bytes, what, x, y, y - x, (y - x) / x * 100
+        function median(how, bytes, column,    i, v) {
+            for (i = 1; i <= n[how, bytes]; i++) v[i] = took[how, bytes, column, i]
+            sort(v, n[how, bytes])
+            return v[int((n[how, bytes] + 1) / 2)]
+        }
+        # Of each start the difference of its two ways: the median of these.
+        function costs(how, bytes, column,    i, v) {
+            for (i = 1; i <= n[how, bytes]; i++)
+                v[i] = took[how, bytes, column + 3, i] - took[how, bytes, column, i]
+            sort(v, n[how, bytes])
+            return v[int((n[how, bytes] + 1) / 2)]
+        }
+        function row(bytes, what, column,    without, more) {
+            without = median("nccl-check", bytes, column); more = costs("nccl-check", bytes, column)
+            printf "| %d | %s | %.2f | %.2f | %.2f µs, %.1f %% | %.2f | %.2f µs |\n", bytes, what, without,
+                median("nccl-check", bytes, column + 3), more, more / without * 100,
+                median("plain", bytes, column), costs("plain", bytes, column)
         }
         END {
-            print "| bytes | µs of | without | with | nccl-check costs |"
-            print "| --- | --- | --- | --- | --- |"
-            m = 0
+            print "| bytes | µs of | not checked | checked | the checks cost | started without nccl-check | and measured the same way |"
+            print "| --- | --- | --- | --- | --- | --- | --- |"
             for (s in sizes) list[++m] = s + 0
-            for (i = 1; i <= m; i++) for (k = i + 1; k <= m; k++) if (list[k] < list[i]) { t = list[i]; list[i] = list[k]; list[k] = t }
+            sort(list, m)
             for (i = 1; i <= m; i++) {
-                row(list[i], "the call", a)
-                row(list[i], "call and wait", b)
-                row(list[i], "one of 20 queued", c)
+                row(list[i], "the call", 4)
+                row(list[i], "call and wait", 5)
+                row(list[i], "one of 20 queued", 6)
             }
         }' "$folder/check-cost.txt"
 }
@@ -196,7 +207,12 @@ if [ -s "$folder/check-cost.txt" ]; then
     echo
     echo '## What it costs'
     echo
-    echo "An all-reduce on two GPUs, medians; with and without in turn, $(awk '$1 > most { most = $1 } END { print most }' "$folder/check-cost.txt") times each."
+    cat <<END
+An all-reduce on two GPUs, \`check-cost.c\`, started $(awk '$1 > most { most = $1 } END { print most }' "$folder/check-cost.txt") times with nccl-check and as often without, in turn; medians of
+the starts. *Not checked* and *checked* are of the same starts, in turn within each: \`pncclAllReduce\` goes
+past the checks. The last two columns are of the starts without nccl-check. There the two ways are one, and
+their difference is what this measurement is worth.
+END
     echo
     cost
 fi

@@ -18,6 +18,8 @@
 #
 #   JOBS=6        programs at the same time. With 14, on 32 processors, the start of a program
 #                 takes ten seconds, and one that is slow cannot be told from one that hangs
+#   LIMIT=20      seconds that a wrong program may run, under compute-sanitizer twice as many; RAS is
+#                 asked at two thirds of them
 #   ROUNDS=5      of the cost's measurement
 #   BUDGET=540    seconds after which a stage begins nothing more
 #   ONLY='race-*' only the programs of these names
@@ -34,6 +36,7 @@ shift
 export LC_ALL=C.UTF-8 BACKEND=${BACKEND:-cuda}
 unset MAKEFLAGS MFLAGS MAKELEVEL
 jobs=${JOBS:-6}
+limit_wrong=${LIMIT:-20}
 budget=${BUDGET:-540}
 only=${ONLY:-*}
 work=$(mktemp -d)
@@ -188,7 +191,7 @@ each() {
 
 checked() { # KIND NAME
     local limit=40
-    [ "$1" != wrong ] || limit=20
+    [ "$1" != wrong ] || limit=$limit_wrong
     record programs nccl-check "$1" "$2" "$limit" 'NCCL CHECK:' \
         "${mpirun[@]}" "$check" "$work/bin/$1-$2"
 }
@@ -197,8 +200,8 @@ checked() { # KIND NAME
 plain() { # KIND NAME
     local limit=40 port=$((20000 + BASHPID % 20000)) ask=
     if [ "$1" = wrong ]; then
-        limit=20
-        { sleep 14; ras "$port"; } >"$work/said-programs-plain-$1-$2.ras" 2>&1 &
+        limit=$limit_wrong
+        { sleep $((limit * 2 / 3)); ras "$port"; } >"$work/said-programs-plain-$1-$2.ras" 2>&1 &
         ask=$!
     fi
     NCCL_DEBUG=WARN NCCL_RAS_ADDR=localhost:$port record programs plain "$1" "$2" "$limit" \
@@ -234,9 +237,9 @@ programs() {
 }
 
 own_checks() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 record own pointers "$1" "$2" 20 'NCCL WARN' \
+    NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 record own pointers "$1" "$2" "$limit_wrong" 'NCCL WARN' \
         "${mpirun[@]}" "$work/bin/$1-$2"
-    ! $has_mode || NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL record own mode "$1" "$2" 20 \
+    ! $has_mode || NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL record own mode "$1" "$2" "$limit_wrong" \
         'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
 }
 
@@ -252,9 +255,9 @@ own() {
 }
 
 other_way() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 record transports memory "$1" "$2" 20 'NCCL WARN' \
+    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 record transports memory "$1" "$2" "$limit_wrong" 'NCCL WARN' \
         "${mpirun[@]}" "$work/bin/$1-$2"
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 record transports sockets "$1" "$2" 20 \
+    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 record transports sockets "$1" "$2" "$limit_wrong" \
         'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
 }
 
@@ -266,7 +269,7 @@ transports() {
 
 sanitize() { # TOOL KIND NAME
     ! grep -qP "^sanitizer\t$1\t$2\t$3\t" "$out/check-runs.tsv" 2>/dev/null || return 0
-    record sanitizer "$1" "$2" "$3" 45 '^ *[0-9.]+  =+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
+    record sanitizer "$1" "$2" "$3" $((limit_wrong * 2)) '^ *[0-9.]+  =+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
         "${mpirun[@]}" "$sanitizer" --tool "$1" --report-api-errors no \
         "$work/bin/$2-$3"
 }
