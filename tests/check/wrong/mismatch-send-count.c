@@ -1,5 +1,5 @@
 // Rank 1 receives fewer elements than rank 0 sends. The real NCCL moves the smaller part,
-// or hangs.
+// and over sockets it hangs.
 // expect: NCCL CHECK: mismatch: a send and its receive give different counts on
 //     communicator 1
 // expect: rank 0 on @host: ncclSend(count 4, ncclInt32, to rank 1) at @send
