@@ -108,6 +108,7 @@ as() {
     (cd "$folder" && exec setpriv --reuid "$user" --regid "$user" --clear-groups \
         env -i HOME="$site/home/$user" USER="$user" PATH=/usr/local/bin:/usr/bin:/bin \
         MODULEPATH="${modulepath:-$site/modules}" OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1 \
+        HWLOC_COMPONENTS=-linuxio HWLOC_PLUGINS_PATH=/nowhere \
         CCACHE_DIR=$site/ccache CCACHE_UMASK=000 CCACHE_BASEDIR=/tmp CCACHE_NOHASHDIR=1 \
         bash -lc '"$@"' bash "$@")
 }
