@@ -95,7 +95,7 @@ crossed() {
 # Its wheel is a whole Open MPI, which finds its files from where its commands lie. Of the networks
 # that it knows the ranks of one machine need none, and to look for them takes a second.
 openmpi() { # VERSION
-    local name="Open MPI $1" folder=$work/openmpi-$1
+    local name="Open MPI $1" folder=$work/openmpi-${1//\*/newest} # a star is more than one to a shell
     local -x OMPI_MCA_btl=self,sm
     point "$name can be had" wheels --ignore-installed --prefix "$folder" "openmpi==$1" || return 0
     [ ! -d "$folder/local" ] || folder+=/local # Debian's Python
