@@ -14,10 +14,16 @@
 
 /* --- In bytes ---------------------------------------------------------------------- */
 
+/* What does not fit is as much as fits: longer than any buffer. */
+static size_t times(size_t a, size_t b) {
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
 size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = call->count * call->type_bytes,
-           all = one * (comm ? (size_t)comm->nranks : 1);
+    size_t one = times(call->count, call->type_bytes),
+           all = times(one, comm ? (size_t)comm->nranks : 1);
     bool root = comm && comm->rank == call->root;
     switch (call->kind) {
     case JUDGE_BROADCAST: return root ? one : 0;
@@ -33,8 +39,8 @@ size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
 
 size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = call->count * call->type_bytes,
-           all = one * (comm ? (size_t)comm->nranks : 1);
+    size_t one = times(call->count, call->type_bytes),
+           all = times(one, comm ? (size_t)comm->nranks : 1);
     bool root = comm && comm->rank == call->root;
     switch (call->kind) {
     case JUDGE_ALL_GATHER:
@@ -474,6 +480,9 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
 void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     struct calls *calls = calls_of(j);
     size_t bytes = strlen(text) + 1;
+    // The end of a group returns once more what a call in it has returned.
+    if (calls->failure && strcmp(calls->failure, text) == 0)
+        return;
     calls->failure = must_grow(calls->failure, bytes);
     memcpy(calls->failure, text, bytes);
     calls->failed_site = at.site;

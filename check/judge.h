@@ -56,6 +56,8 @@ struct judge_outside {
      * May be NULL: nobody knows. */
     bool (*asleep)(void *self, int thread);
     bool (*others_awake)(void *self);
+    // Whether one of these may call MPI, and has not yet: the program asked for that.
+    bool (*others_may_call)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);
     /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it

@@ -37,7 +37,8 @@ struct state_wait {
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
     int32_t first, n; // -1: not known; WAIT_THREAD: the other's number
     int32_t beyond;   // some are behind the window
-    int32_t one_of;   // WAIT_MPI: any of the ranks will do
+    int32_t one_of;   // WAIT_MPI: any of the ranks will do; WAIT_WOKEN: in a function of
+                      // the program on a stream
     char call[CALL_NAME];
 };
 

@@ -26,6 +26,11 @@ struct allocation {
         uint64_t from, to;
     } * written; // sorted; ever
     int nwritten;
+    // What a call of NCCL left here of a buffer that nothing had written: the report, for
+    // whoever looks at it.
+    struct text fresh;
+    struct span left;
+    uint64_t left_by; // the call's site
 };
 
 struct freed {
@@ -59,6 +64,7 @@ struct uses *uses_new(void) {
 static void allocation_free(struct allocation *a) {
     history_free(&a->history);
     free(a->written);
+    free(a->fresh.at);
     free(a);
 }
 
@@ -287,7 +293,9 @@ static void report_freed(struct judge *j, const char *what, const char *words,
 
 /* How many blocks of `count` elements a buffer of `bytes` takes. */
 static size_t blocks_of(const struct judge_call *call, size_t bytes) {
-    size_t block = call ? call->count * call->type_bytes : 0;
+    size_t block;
+    if (!call || __builtin_mul_overflow(call->count, call->type_bytes, &block))
+        return 1;
     return block ? bytes / block : 1;
 }
 
@@ -357,7 +365,7 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
                      size_t bytes, const char *which, const char *words,
                      const struct judge_call *call, struct judge_at at) {
     // What the host registered may go on behind; what another process made, too.
-    if (start + bytes <= a->end || a->kind == JUDGE_PEER ||
+    if (bytes <= a->end - start || a->kind == JUDGE_PEER ||
         (!call && starts(a->made.call, "cudaHostRegister")))
         return false;
     char where[JUDGE_PLACE], made[JUDGE_PLACE];
@@ -447,6 +455,34 @@ static bool copies_overlap(struct judge *j, const struct judge_range *ranges, in
     return true;
 }
 
+static void drop_fresh(struct allocation *a) {
+    free(a->fresh.at);
+    a->fresh = (struct text){0};
+}
+
+/* A copy to the host of what came of a buffer that nobody had written. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
+                         struct judge_at at) {
+    if (j->options.kernels || j->uses->kernels || !starts(at.call, "cudaMemcpy"))
+        return false;
+    struct allocation *from = NULL;
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address(ranges[i].start);
+        struct allocation *a = find(j->uses, start);
+        if (ranges[i].write && a && a->kind != JUDGE_PINNED)
+            return false;
+        if (!ranges[i].write && a && a->fresh.used && !a->open && start < a->left.to &&
+            a->left.from < start + ranges[i].bytes)
+            from = a;
+    }
+    if (!from)
+        return false;
+    struct text text = from->fresh;
+    from->fresh = (struct text){0};
+    report(j, &text, true, mixed(from->left_by, 9));
+    return true;
+}
+
 /* A copy to the host, of which nobody ever wrote a byte. */
 static bool copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
                            struct judge_at at) {
@@ -489,7 +525,8 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
     bool wrong = copies_overlap(j, ranges, n, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
-    return wrong || (!captured && copies_nothing(j, ranges, n, at));
+    return wrong || (!captured && (copies_fresh(j, ranges, n, at) ||
+                                   copies_nothing(j, ranges, n, at)));
 }
 
 /* --- A call's buffers ------------------------------------------------------------- */
@@ -642,14 +679,19 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     return true;
 }
 
-/* What is sent or added up is memory of which nobody ever wrote a byte. */
-static bool sends_nothing(struct judge *j, const struct judge_call *call,
+/* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
+ * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
+ * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
+static void sends_nothing(struct judge *j, const struct judge_call *call,
                           const struct stream *stream) {
-    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call);
+    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call),
+             out = call_recv_bytes(j, call), to = address(call->recvbuff);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
-    if (!a || j->options.kernels || j->uses->kernels || (stream && stream->capture) ||
+    struct allocation *b = out ? find(j->uses, to) : NULL;
+    if (!a || !b || j->options.kernels || j->uses->kernels ||
+        (stream && stream->capture) || b->kind != JUDGE_DEVICE ||
         !never_written(a, a->start, a->end)) // part of a buffer may be mere room
-        return false;
+        return;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
     text_add(&text, "memory: sendbuff of %s is device memory that nothing has written\n",
@@ -664,16 +706,21 @@ static bool sends_nothing(struct judge *j, const struct judge_call *call,
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
         " Was another\n"
         "        buffer meant, or did a copy get lost that was to write here?\n");
-    report(j, &text, true, mixed(call->at.site, 9));
-    return true;
+    drop_fresh(b);
+    b->fresh = text;
+    b->left = (struct span){to, to + out};
+    b->left_by = call->at.site;
 }
 
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream) {
-    return one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
-           one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
-           not_in_place(j, call) || other_device(j, call, stream) ||
-           sends_nothing(j, call, stream);
+    bool wrong =
+        one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
+        one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
+        not_in_place(j, call) || other_device(j, call, stream);
+    if (!wrong)
+        sends_nothing(j, call, stream);
+    return wrong;
 }
 
 int uses_of_call(struct judge *j, const struct judge_call *call,
@@ -852,6 +899,9 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
                                           .own = a->kind != JUDGE_PEER,
                                           .kernels = j->uses->kernels},
                     use, clock);
+    if (a->fresh.used && range->write && from < a->left.to && a->left.from < to &&
+        !(use->is_call && use->at.site == a->left_by))
+        drop_fresh(a);
     if (range->write && !use->makes)
         mark_written(a, from, to);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)

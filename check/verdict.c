@@ -64,7 +64,8 @@ const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *caus
         if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
             continue;
         struct cause own = cause_of(j, p, wait);
-        if (!found || (!cause->call && own.call)) {
+        if (!found ||
+            (!cause->call && (own.call || (!cause->function && own.function)))) {
             found = wait;
             *cause = own;
         }
@@ -236,7 +237,9 @@ static void add_line(struct judge *j, struct text *text, int p,
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
             wait = &process->waits[w];
-    if (wait->kind == WAIT_WOKEN && wait->site)
+    if (wait->kind == WAIT_WOKEN && wait->one_of)
+        text_add(text, "a function on a stream sleeps until a thread wakes it");
+    else if (wait->kind == WAIT_WOKEN && wait->site)
         text_add(text, "sleeps behind %s at %s until another of its threads wakes it",
                  wait->call, place(j, wait->site, where));
     else if (wait->kind == WAIT_WOKEN)

@@ -496,7 +496,9 @@ static void add_waits(struct judge *j, struct described *d) {
             continue;
         if (!wait && !awake && j->outside.asleep &&
             j->outside.asleep(j->outside.self, thread->number)) {
-            add_wait(d, WAIT_WOKEN, thread->told->at)->thread = thread->number;
+            struct state_wait *record = add_wait(d, WAIT_WOKEN, thread->told->at);
+            record->thread = thread->number;
+            record->one_of = map_get(&waits->running, key_of(thread)) != NULL;
             continue;
         }
         if (!wait) {
@@ -531,6 +533,14 @@ static void add_waits(struct judge *j, struct described *d) {
             add_launches(d, record, wait);
         else if (wait->kind == WAIT_MPI)
             add_peers(j, d, record, wait);
+    }
+    // A thread that has told nothing yet may be about to send what others wait for: as
+    // long as it is not known, the timeout decides.
+    if (d->head.nwaits > 0 && d->head.computing == 0 && j->outside.others_may_call &&
+        j->outside.others_may_call(j->outside.self)) {
+        struct state_wait *record = add_wait(d, WAIT_MPI, (struct judge_at){0});
+        record->poll = 1;
+        record->n = -1;
     }
     if (waits->finished)
         add_wait(d, waits->finish, waits->finish_at);

@@ -98,6 +98,91 @@ for np in 1 2 3; do
         "$np ranks: a count sent to oneself is not that which is received"
 done
 
+# A function on a stream sleeps, and what would wake it comes behind the wait for it.
+cat >sleeping.c <<'C'
+#include "check.h"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void function(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    (void)unused;
+}
+int main(void) {
+    start();
+    pthread_mutex_lock(&lock);
+    MUST(cudaLaunchHostFunc(stream, function, NULL));
+#ifdef FIXED
+    pthread_mutex_unlock(&lock);
+#endif
+    MUST(cudaStreamSynchronize(stream)); // here
+#ifndef FIXED
+    pthread_mutex_unlock(&lock);
+#endif
+    finish();
+    return 0;
+}
+C
+for fixed in '' -DFIXED; do
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -g -I"$top/tests/check" $fixed sleeping.c $flags -o sleeping
+    for np in 1 2 3; do
+        code=0
+        timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./sleeping >stdout 2>stderr || code=$?
+        if [ -n "$fixed" ]; then
+            is "$code: $(cat stderr)" '0: ' "$np ranks: a function on a stream that is woken"
+        else
+            is "$code: $(grep -c '^NCCL CHECK: missing: ' stderr), $(grep -c "waits in cudaStreamSynchronize at \
+sleeping.c:$(grep -n '// here' sleeping.c | cut -d: -f1) for a function of cudaLaunchHostFunc" stderr)" \
+                "1: 1, $np" "$np ranks: a function on a stream sleeps for ever"
+        fi
+    done
+done
+
+# A count of -1 is a large one, and so is one whose bytes do not fit into 64 bits.
+cat >too_many.c <<'C'
+#include "check.h"
+int main(int argc, char **argv) {
+    start();
+    int *buf = device_ints(4, rank);
+    size_t count = strtoull(argv[argc - 1], NULL, 0);
+    ncclAllReduce(buf, buf, count, ncclInt32, ncclSum, comm, stream);
+    cudaStreamSynchronize(stream);
+    finish();
+    return 0;
+}
+C
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -g -I"$top/tests/check" too_many.c $flags -o too_many
+for count in 5 -1 0x4000000000000004; do
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./too_many -- $count >stdout 2>stderr || code=$?
+    is "$code: $(grep -c '^NCCL CHECK: memory: ncclAllReduce(.*) runs past the end of its buffer$' stderr)" \
+        '1: 1' "a count of $count, of a buffer of 4"
+done
+
+# A call in a group fails: its line is told, not that of the group's end.
+cat >failed_in_a_group.c <<'C'
+#include "check.h"
+int main(void) {
+    start();
+    int *buf = device_ints(8, rank);
+    ncclGroupStart();
+    ncclSend(buf, 4, ncclInt32, !rank, comm, stream);
+    ncclRecv(buf + 4, 4, ncclInt32, rank == 0 ? 1 : -1, comm, stream); // here
+    ncclGroupEnd();
+    cudaStreamSynchronize(stream);
+    finish();
+    return 0;
+}
+C
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -g -I"$top/tests/check" failed_in_a_group.c $flags -o failed_in_a_group
+timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./failed_in_a_group >stdout 2>stderr || true
+is "$(grep -o 'got an error at [^:]*:[0-9]*: ncclRecv' stderr)" \
+    "got an error at failed_in_a_group.c:$(grep -n '// here' failed_in_a_group.c | cut -d: -f1): ncclRecv" \
+    'a call that failed in a group is told with its own line'
+
 # A library sleeps in a lock of its own: that is not the program's sleep, and it ends.
 for np in 1 2 3; do
     code=0

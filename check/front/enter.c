@@ -125,6 +125,7 @@ struct front_own front_function_begins(void) {
     struct front_own before = {front_depth, this_thread};
     front_depth = 0;
     this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+    front_new_thread(this_thread);
     return before;
 }
 
@@ -132,6 +133,7 @@ void front_function_ends(struct front_own before) {
     gone(this_thread);
     front_depth = before.depth;
     this_thread = before.thread;
+    front_new_thread(this_thread);
 }
 
 /* --- The judge ----------------------------------------------------------------- */

@@ -145,7 +145,7 @@ void front_begins(const struct judge_outside *outside);
 void front_obeys(void);
 
 /* Called if it is set: by the next front_out, before it leaves (guard.c); where a thread
- * gets its number, always (tasks.c). */
+ * gets its number, always, 0 where it gives it back (tasks.c). */
 extern void (*front_at_out)(struct judge *j);
 extern void (*front_new_thread)(int number);
 
@@ -153,6 +153,7 @@ extern void (*front_new_thread)(int number);
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
  * is started. `all_here`: all its ranks are this process's. */
 void front_communicates(bool all_here);
+void front_mpi_asked(int level); // of threads, that the program asked for
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below
 void front_mpi_kept(struct judge_at at); // it will not be, until the process ends

@@ -126,6 +126,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     int level;
     if (front_depth > 0)
         return BELOW_MPI(MPI_Init_thread)(argc, argv, required, provided);
+    front_mpi_asked(required);
     // The judges' helper needs MPI at the same time as the program.
     int result = CALL(BELOW_MPI(MPI_Init_thread), argc, argv,
                       front_checks ? MPI_THREAD_MULTIPLE : required, &level);

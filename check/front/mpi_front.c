@@ -18,14 +18,14 @@ static __thread struct {
     int n;
 } mine;
 
-static void has(const void *start, size_t bytes, bool write) {
+static void has(const void *start, size_t bytes, bool write, bool holes) {
     if (!guard_may_be_shared(start, bytes))
         return;
     if (mine.n == MOST_BUFFERS) {
         guard_never(start);
         return;
     }
-    mine.at[mine.n++] = (struct mpi_buffer){start, bytes, write, -1};
+    mine.at[mine.n++] = (struct mpi_buffer){start, bytes, write, holes, -1};
     guard_hold(front_in(), start, bytes);
     front_out();
 }
@@ -94,13 +94,13 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     // does.
     judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);
     front_out();
-    has(span.start, span.all, write);
+    has(span.start, span.all, write, span.used != span.all);
 }
 
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, 0, count, type);
     if (span.used > 0)
-        has(span.start, span.all, write);
+        has(span.start, span.all, write, span.used != span.all);
 }
 
 void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {

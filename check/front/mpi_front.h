@@ -33,7 +33,8 @@ struct mpi_buffer {
     const void *start;
     size_t bytes;
     bool write;
-    int lent; // the judge's number
+    bool holes; // MPI leaves some of the bytes between alone
+    int lent;   // the judge's number
 };
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 

@@ -42,6 +42,18 @@ static bool others_awake(void *self) {
     return tasks_others_awake(clock_time(self));
 }
 
+static int mpi_level_asked = MPI_THREAD_SINGLE;
+
+void front_mpi_asked(int level) {
+    mpi_level_asked = level;
+}
+
+/* MPI standard, MPI_Init_thread: below this level only the main thread may. */
+static bool others_may_call(void *self) {
+    return mpi_level_asked >= MPI_THREAD_SERIALIZED && standin_host_blocks &&
+           tasks_others_awake(clock_time(self));
+}
+
 /* What a process that was forked off does is none of the job's, and the helper is not
  * there. */
 static void forked(void) {
@@ -93,6 +105,7 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .host_memory = guard_changed,
                                           .asleep = asleep,
                                           .others_awake = others_awake,
+                                          .others_may_call = others_may_call,
                                           .idle = idle,
                                           .worked = front_worked};
     tasks_begin();

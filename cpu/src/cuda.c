@@ -149,8 +149,11 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
     if (wait && early)
         wait_for(before);
     op_enqueue(op, stream);
+    // The host may read and write managed memory as soon as a copy that waits is over.
+    bool managed = (target && target->kind == MEMORY_MANAGED) ||
+                   (source && source->kind == MEMORY_MANAGED);
     if (captured || early ||
-        !(into_pageable || between_hosts || (wait && !both_on_device)))
+        !(into_pageable || between_hosts || (wait && (managed || !both_on_device))))
         return cudaSuccess;
     int device = stream->device;
     wait_for(stream_end(stream));

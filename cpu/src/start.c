@@ -208,7 +208,9 @@ __attribute__((destructor)) static void end(void) {
         end_mpi();
 }
 
-__attribute__((constructor)) static void start(void) {
+/* Before the constructors of the program, which may make a communicator (the front's are
+ * 101 and 102). */
+__attribute__((constructor(103))) static void start(void) {
     if (launched_rank() <= 0)
         clock_start(getenv("NCCL_CPU_CLOCK") ? getenv("NCCL_CPU_CLOCK") : "", true);
     wire_start = standin_needs_mpi;
