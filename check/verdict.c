@@ -352,7 +352,9 @@ static void report_standstill(struct judge *j) {
     add_lines(j, &text, NULL, true);
     text_add(&text,
              "  Hint: look at the MPI calls: one of them waits for a message or a rank"
-             " that never comes.\n");
+             " that never comes.\n"
+             "        If what is waited for comes later than this, let NCCL_CHECK_TIMEOUT"
+             " be longer.\n");
     report(j, &text, false, 0);
 }
 
