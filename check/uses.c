@@ -684,12 +684,13 @@ static bool other_device(struct judge *j, const struct judge_call *call,
  * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
 static void sends_nothing(struct judge *j, const struct judge_call *call,
                           const struct stream *stream) {
+    if (j->options.kernels || j->uses->kernels || (stream && stream->capture))
+        return;
     uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call),
              out = call_recv_bytes(j, call), to = address(call->recvbuff);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
     struct allocation *b = out ? find(j->uses, to) : NULL;
-    if (!a || !b || j->options.kernels || j->uses->kernels ||
-        (stream && stream->capture) || b->kind != JUDGE_DEVICE ||
+    if (!a || !b || b->kind != JUDGE_DEVICE ||
         !never_written(a, a->start, a->end)) // part of a buffer may be mere room
         return;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
