@@ -136,6 +136,18 @@ static bool may_have_got_it(const struct process *process) {
            process->heard < process->suspect_heard + SLEEPS;
 }
 
+/* Between two machines a message may be under way for seconds: a connection that is lost
+ * on a busy network is asked for again after one, and after three. */
+static bool may_be_under_way(struct judge *j, const struct process *process) {
+    const struct stuck *s = j->stuck;
+    if (!stuck_in_mpi(process) || now(j) - s->suspected >= 0.8 * j->options.timeout)
+        return false; // before the timeout itself decides, which knows less
+    for (int p = 0; p < s->n; p++)
+        if (s->of[p].data && strcmp(s->of[p].head->host, process->head->host) != 0)
+            return true;
+    return false;
+}
+
 /* From everybody it rests on, two more descriptions, unchanged; more where somebody is in
  * MPI. */
 static bool confirmed(struct judge *j, bool still) {
@@ -154,7 +166,7 @@ static bool confirmed(struct judge *j, bool still) {
         else if (process->heard < process->suspect_heard + more &&
                  !stuck_finished(process))
             sure = false;
-        else if (may_have_got_it(process))
+        else if (may_have_got_it(process) || may_be_under_way(j, process))
             sure = false;
     }
     if (s->suspicious)
@@ -165,6 +177,7 @@ static bool confirmed(struct judge *j, bool still) {
         s->of[p].suspect_worked = s->of[p].data ? s->of[p].head->worked : 0;
     }
     s->suspicious = true;
+    s->suspected = now(j);
     return false;
 }
 

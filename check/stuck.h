@@ -48,6 +48,7 @@ struct stuck {
     int n;
     double changed, quiet;
     bool suspicious;
+    double suspected; // since then
     struct meeting **meetings;
     size_t nmeetings, meetings_size;
     struct map by_key;

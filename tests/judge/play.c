@@ -181,6 +181,8 @@ static double tell_worked(void *self, uint64_t name) {
     return rank->starved > 0 ? rank->starved : now;
 }
 
+static bool apart; // each rank is on a machine of its own
+
 static void start(int nranks, const struct judge_options *options) {
     n = nranks;
     now = 1000;
@@ -201,7 +203,10 @@ static void start(int nranks, const struct judge_options *options) {
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
         ranks[r].judge = judge_new(&outside, options);
-        judge_world(ranks[r].judge, r, n, "host");
+        char host[16] = "host";
+        if (apart)
+            snprintf(host, sizeof host, "host%d", r);
+        judge_world(ranks[r].judge, r, n, host);
     }
 }
 
@@ -1133,6 +1138,7 @@ struct the_case {
     int first, last; // lines
     int from, to;    // ranks
     struct judge_options options;
+    bool apart;
 };
 
 static int points, failures;
@@ -1236,6 +1242,7 @@ static bool play_case(const struct the_case *c, int nranks) {
     char what[500];
     int loop_line = 0, loops = 0;
     clock_t begun = clock();
+    apart = c->apart;
     start(nranks, &c->options);
     for (int i = c->first; i <= c->last && !job_over; i++) {
         const char *line = lines[i];
@@ -1327,12 +1334,15 @@ static void read_setting(const char *line, struct the_case *c) {
         c->options.mode = JUDGE_OFF;
     else if (strcmp(line, "kernels") == 0)
         c->options.kernels = true;
+    else if (strcmp(line, "apart") == 0)
+        c->apart = true;
     else if (strncmp(line, "timeout ", 8) == 0)
         c->options.timeout = atof(line + 8);
 }
 
 static bool is_setting(const char *line) {
-    static const char *const known[] = {"ranks ", "timeout ", "warn", "off", "kernels"};
+    static const char *const known[] = {"ranks ", "timeout ", "warn",
+                                        "off",    "kernels",  "apart"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(line, known[i], strlen(known[i])) == 0)
             return true;
