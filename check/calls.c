@@ -20,10 +20,13 @@ static size_t times(size_t a, size_t b) {
     return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
 }
 
+size_t call_bytes(const struct judge_call *call) {
+    return times(call->count, call->type_bytes);
+}
+
 size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = times(call->count, call->type_bytes),
-           all = times(one, comm ? (size_t)comm->nranks : 1);
+    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
     bool root = comm && comm->rank == call->root;
     switch (call->kind) {
     case JUDGE_BROADCAST: return root ? one : 0;
@@ -39,8 +42,7 @@ size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
 
 size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = times(call->count, call->type_bytes),
-           all = times(one, comm ? (size_t)comm->nranks : 1);
+    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
     bool root = comm && comm->rank == call->root;
     switch (call->kind) {
     case JUDGE_ALL_GATHER:
@@ -481,7 +483,8 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     struct calls *calls = calls_of(j);
     size_t bytes = strlen(text) + 1;
     // The end of a group returns once more what a call in it has returned.
-    if (calls->failure && strcmp(calls->failure, text) == 0)
+    if (calls->failure && strcmp(at.call, "ncclGroupEnd") == 0 &&
+        strcmp(calls->failure, text) == 0)
         return;
     calls->failure = must_grow(calls->failure, bytes);
     memcpy(calls->failure, text, bytes);

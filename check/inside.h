@@ -148,6 +148,7 @@ struct comm_facts { // what others need to know of a communicator
     struct judge_at made, ended;
 };
 const struct comm_facts *calls_comm(struct judge *j, int comm);
+size_t call_bytes(const struct judge_call *call); // of its elements
 size_t call_send_bytes(struct judge *j,
                        const struct judge_call *call); // of sendbuff; 0: not used
 size_t call_recv_bytes(struct judge *j,

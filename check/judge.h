@@ -56,7 +56,7 @@ struct judge_outside {
      * May be NULL: nobody knows. */
     bool (*asleep)(void *self, int thread);
     bool (*others_awake)(void *self);
-    // Whether one of these may call MPI, and has not yet: the program asked for that.
+    // Whether these may call MPI: the program asked for that.
     bool (*others_may_call)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);

@@ -137,22 +137,27 @@ static bool may_have_got_it(const struct process *process) {
 }
 
 /* Between two machines a message may be under way for seconds: a connection that is lost
- * on a busy network is asked for again after one, and after three. */
-static bool may_be_under_way(struct judge *j, const struct process *process) {
+ * on a busy network is asked for again after one, and after three. Until shortly before
+ * the timeout itself decides, which knows less. */
+static bool may_be_under_way(struct judge *j) {
+    static const double PART = 0.8; // of the timeout
     const struct stuck *s = j->stuck;
-    if (!stuck_in_mpi(process) || now(j) - s->suspected >= 0.8 * j->options.timeout)
-        return false; // before the timeout itself decides, which knows less
-    for (int p = 0; p < s->n; p++)
-        if (s->of[p].data && strcmp(s->of[p].head->host, process->head->host) != 0)
-            return true;
-    return false;
+    const char *host = NULL;
+    bool apart = false;
+    for (int p = 0; p < s->n; p++) {
+        if (s->of[p].data && host)
+            apart |= strcmp(s->of[p].head->host, host) != 0;
+        else if (s->of[p].data)
+            host = s->of[p].head->host;
+    }
+    return apart && now(j) - s->suspected < PART * j->options.timeout;
 }
 
 /* From everybody it rests on, two more descriptions, unchanged; more where somebody is in
  * MPI. */
 static bool confirmed(struct judge *j, bool still) {
     struct stuck *s = j->stuck;
-    bool sure = s->suspicious;
+    bool sure = s->suspicious, under_way = may_be_under_way(j);
     unsigned more = 2;
     for (int p = 0; p < s->n; p++)
         if (s->of[p].data && !s->of[p].host && stuck_in_mpi(&s->of[p]))
@@ -166,7 +171,7 @@ static bool confirmed(struct judge *j, bool still) {
         else if (process->heard < process->suspect_heard + more &&
                  !stuck_finished(process))
             sure = false;
-        else if (may_have_got_it(process) || may_be_under_way(j, process))
+        else if (may_have_got_it(process) || (under_way && stuck_in_mpi(process)))
             sure = false;
     }
     if (s->suspicious)

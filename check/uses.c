@@ -26,11 +26,14 @@ struct allocation {
         uint64_t from, to;
     } * written; // sorted; ever
     int nwritten;
-    // What a call of NCCL left here of a buffer that nothing had written: the report, for
-    // whoever looks at it.
-    struct text fresh;
-    struct span left;
-    uint64_t left_by; // the call's site
+    struct fresh *fresh; // NULL: nothing
+};
+
+/* What a call of NCCL left in an allocation of a buffer that nothing had written. */
+struct fresh {
+    uint64_t from, to;
+    struct judge_call call;
+    struct allocation of; // no more of it than add_buffer takes
 };
 
 struct freed {
@@ -64,7 +67,7 @@ struct uses *uses_new(void) {
 static void allocation_free(struct allocation *a) {
     history_free(&a->history);
     free(a->written);
-    free(a->fresh.at);
+    free(a->fresh);
     free(a);
 }
 
@@ -293,9 +296,7 @@ static void report_freed(struct judge *j, const char *what, const char *words,
 
 /* How many blocks of `count` elements a buffer of `bytes` takes. */
 static size_t blocks_of(const struct judge_call *call, size_t bytes) {
-    size_t block;
-    if (!call || __builtin_mul_overflow(call->count, call->type_bytes, &block))
-        return 1;
+    size_t block = call ? call_bytes(call) : 0;
     return block ? bytes / block : 1;
 }
 
@@ -455,48 +456,61 @@ static bool copies_overlap(struct judge *j, const struct judge_range *ranges, in
     return true;
 }
 
-static void drop_fresh(struct allocation *a) {
-    free(a->fresh.at);
-    a->fresh = (struct text){0};
-}
-
-/* A copy to the host of what came of a buffer that nobody had written. */
-static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
-                         struct judge_at at) {
+/* A copy that the host can look at. */
+static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
+                    struct judge_at at) {
     if (j->options.kernels || j->uses->kernels || !starts(at.call, "cudaMemcpy"))
         return false;
-    struct allocation *from = NULL;
     for (int i = 0; i < n; i++) {
-        uint64_t start = address(ranges[i].start);
-        struct allocation *a = find(j->uses, start);
-        if (ranges[i].write && a && a->kind != JUDGE_PINNED)
+        const struct allocation *a =
+            ranges[i].write ? find(j->uses, address(ranges[i].start)) : NULL;
+        if (a && a->kind != JUDGE_PINNED)
             return false;
-        if (!ranges[i].write && a && a->fresh.used && !a->open && start < a->left.to &&
-            a->left.from < start + ranges[i].bytes)
-            from = a;
     }
-    if (!from)
-        return false;
-    struct text text = from->fresh;
-    from->fresh = (struct text){0};
-    report(j, &text, true, mixed(from->left_by, 9));
     return true;
 }
 
-/* A copy to the host, of which nobody ever wrote a byte. */
+/* Of what came of a buffer that nobody had written. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n) {
+    const struct fresh *fresh = NULL;
+    for (int i = 0; i < n && !fresh; i++) {
+        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
+        const struct allocation *a =
+            ranges[i].write || ranges[i].bytes == 0 ? NULL : find(j->uses, start);
+        if (a && a->fresh && !a->open && start < a->fresh->to && a->fresh->from < end)
+            fresh = a->fresh;
+    }
+    if (!fresh)
+        return false;
+    const struct judge_call *call = &fresh->call;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: sendbuff of %s is device memory that nothing has written\n",
+             call->at.call);
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    add_buffer(j, &text, &fresh->of);
+    add_failures(j, &text);
+    text_add(
+        &text,
+        "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
+        " Was another\n"
+        "        buffer meant, or did a copy get lost that was to write here?\n");
+    report(j, &text, true, mixed(call->at.site, 9));
+    return true;
+}
+
+/* Of which nobody ever wrote a byte. */
 static bool copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
                            struct judge_at at) {
-    if (j->options.kernels || j->uses->kernels || !starts(at.call, "cudaMemcpy"))
-        return false;
     const struct allocation *from = NULL;
     uint64_t start = 0;
     for (int i = 0; i < n; i++) {
-        const struct allocation *a = find(j->uses, address(ranges[i].start));
-        if (ranges[i].write && a && a->kind != JUDGE_PINNED)
-            return false;
         if (ranges[i].write || ranges[i].bytes == 0)
             continue;
         start = address(ranges[i].start);
+        const struct allocation *a = find(j->uses, start);
         if (!a || from || !never_written(a, start, start + ranges[i].bytes))
             return false;
         from = a;
@@ -525,8 +539,8 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
     bool wrong = copies_overlap(j, ranges, n, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
-    return wrong || (!captured && (copies_fresh(j, ranges, n, at) ||
-                                   copies_nothing(j, ranges, n, at)));
+    return wrong || (!captured && to_host(j, ranges, n, at) &&
+                     (copies_fresh(j, ranges, n) || copies_nothing(j, ranges, n, at)));
 }
 
 /* --- A call's buffers ------------------------------------------------------------- */
@@ -613,7 +627,7 @@ static bool not_in_place(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
     if (!comm || !out || !in || send + out <= recv || recv + in <= send)
         return false;
-    size_t block = call->count * call->type_bytes;
+    size_t block = call_bytes(call);
     const char *rule = "sendbuff == recvbuff";
     bool in_place = send == recv;
     switch (call->kind) {
@@ -693,24 +707,13 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
     if (!a || !b || b->kind != JUDGE_DEVICE ||
         !never_written(a, a->start, a->end)) // part of a buffer may be mere room
         return;
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text, "memory: sendbuff of %s is device memory that nothing has written\n",
-             call->at.call);
-    add_here(j, &text);
-    text_add(&text, "%s at %s\n", call_words(words, call),
-             place(j, call->at.site, where));
-    add_buffer(j, &text, a);
-    add_failures(j, &text);
-    text_add(
-        &text,
-        "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
-        " Was another\n"
-        "        buffer meant, or did a copy get lost that was to write here?\n");
-    drop_fresh(b);
-    b->fresh = text;
-    b->left = (struct span){to, to + out};
-    b->left_by = call->at.site;
+    if (!b->fresh)
+        b->fresh = must_alloc(sizeof *b->fresh);
+    *b->fresh = (struct fresh){
+        to,
+        to + out,
+        *call,
+        {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
 }
 
 bool uses_check_call(struct judge *j, const struct judge_call *call,
@@ -900,9 +903,11 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
                                           .own = a->kind != JUDGE_PEER,
                                           .kernels = j->uses->kernels},
                     use, clock);
-    if (a->fresh.used && range->write && from < a->left.to && a->left.from < to &&
-        !(use->is_call && use->at.site == a->left_by))
-        drop_fresh(a);
+    if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
+        !(use->is_call && use->at.site == a->fresh->call.at.site)) {
+        free(a->fresh);
+        a->fresh = NULL;
+    }
     if (range->write && !use->makes)
         mark_written(a, from, to);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)

@@ -536,8 +536,8 @@ static void add_waits(struct judge *j, struct described *d) {
     }
     // A thread that has told nothing yet may be about to send what others wait for: as
     // long as it is not known, the timeout decides.
-    if (d->head.nwaits > 0 && d->head.computing == 0 && j->outside.others_may_call &&
-        j->outside.others_may_call(j->outside.self)) {
+    if (awake && d->head.nwaits > 0 && d->head.computing == 0 &&
+        j->outside.others_may_call && j->outside.others_may_call(j->outside.self)) {
         struct state_wait *record = add_wait(d, WAIT_MPI, (struct judge_at){0});
         record->poll = 1;
         record->n = -1;

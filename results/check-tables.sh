@@ -142,23 +142,18 @@ cost() {
         function sort(v, n,    i, k, t) {
             for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
         }
-        function median(how, bytes, column,    i, v) {
-            for (i = 1; i <= n[how, bytes]; i++) v[i] = took[how, bytes, column, i]
-            sort(v, n[how, bytes])
-            return v[int((n[how, bytes] + 1) / 2)]
-        }
-        # Of each start the difference of its two ways: the median of these.
-        function costs(how, bytes, column,    i, v) {
+        # Of all starts; with LESS of what each took more there than in column LESS.
+        function median(how, bytes, column, less,    i, v) {
             for (i = 1; i <= n[how, bytes]; i++)
-                v[i] = took[how, bytes, column + 3, i] - took[how, bytes, column, i]
+                v[i] = took[how, bytes, column, i] - (less ? took[how, bytes, less, i] : 0)
             sort(v, n[how, bytes])
             return v[int((n[how, bytes] + 1) / 2)]
         }
         function row(bytes, what, column,    without, more) {
-            without = median("nccl-check", bytes, column); more = costs("nccl-check", bytes, column)
+            without = median("nccl-check", bytes, column); more = median("nccl-check", bytes, column + 3, column)
             printf "| %d | %s | %.2f | %.2f | %.2f µs, %.1f %% | %.2f | %.2f µs |\n", bytes, what, without,
                 median("nccl-check", bytes, column + 3), more, more / without * 100,
-                median("plain", bytes, column), costs("plain", bytes, column)
+                median("plain", bytes, column), median("plain", bytes, column + 3, column)
         }
         END {
             print "| bytes | µs of | not checked | checked | the checks cost | started without nccl-check | and measured the same way |"

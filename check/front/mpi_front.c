@@ -18,15 +18,22 @@ static __thread struct {
     int n;
 } mine;
 
-static void has(const void *start, size_t bytes, bool write, bool holes) {
-    if (!guard_may_be_shared(start, bytes))
+/* The bytes that a call uses, of a type with holes the first, and those between its first
+ * and its last; 0: none. */
+struct span {
+    const char *start;
+    size_t used, all;
+};
+
+static void has(struct span span, bool write) {
+    if (!guard_may_be_shared(span.start, span.all))
         return;
     if (mine.n == MOST_BUFFERS) {
-        guard_never(start);
+        guard_never(span.start);
         return;
     }
-    mine.at[mine.n++] = (struct mpi_buffer){start, bytes, write, holes, -1};
-    guard_hold(front_in(), start, bytes);
+    mine.at[mine.n++] = (struct mpi_buffer){span.start, span.used, span.all, write, -1};
+    guard_hold(front_in(), span.start, span.all);
     front_out();
 }
 
@@ -59,12 +66,6 @@ struct mpi_buffer *mpi_hands_over(int *n) {
 
 /* --- What the arguments of a call say of them ----------------------------------- */
 
-/* The bytes that a call uses, and those between its first and its last; 0: none. */
-struct span {
-    const char *start;
-    size_t used, all;
-};
-
 static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
                            MPI_Datatype type) {
     MPI_Aint low, extent, true_low, true_extent;
@@ -94,13 +95,13 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     // does.
     judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);
     front_out();
-    has(span.start, span.all, write, span.used != span.all);
+    has(span, write);
 }
 
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, 0, count, type);
     if (span.used > 0)
-        has(span.start, span.all, write, span.used != span.all);
+        has(span, write);
 }
 
 void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {

@@ -31,10 +31,9 @@ void mpi_gives_back(void);
 void mpi_keeps(void);
 struct mpi_buffer {
     const void *start;
-    size_t bytes;
+    size_t used, bytes; // of a type with holes the first byte; all that lies between
     bool write;
-    bool holes; // MPI leaves some of the bytes between alone
-    int lent;   // the judge's number
+    int lent; // the judge's number
 };
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 

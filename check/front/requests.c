@@ -33,11 +33,10 @@ static const void *key_of(MPI_Request request) {
 static void lend(struct judge *j, struct request *r, struct judge_at at) {
     r->active = true;
     // What lies in the holes of a datatype may be used meanwhile (MPI standard, "Derived
-    // Datatypes": a message is the bytes of the type map), and the rest is not told.
+    // Datatypes": a message is the bytes of the type map).
     for (int i = 0; i < r->nbuffers; i++)
-        r->buffers[i].lent = judge_memory_lent(
-            j, r->buffers[i].start, r->buffers[i].holes ? 0 : r->buffers[i].bytes,
-            r->buffers[i].write, at);
+        r->buffers[i].lent = judge_memory_lent(j, r->buffers[i].start, r->buffers[i].used,
+                                               r->buffers[i].write, at);
 }
 
 static void take_back(struct judge *j, struct request *r) {

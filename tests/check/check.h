@@ -104,10 +104,14 @@ static inline void use_comm(ncclComm_t used) {
     MUST(cudaFree(buf));
 }
 
-static inline void start_mpi(void) {
-    MPI_Init(NULL, NULL);
+static inline void know_ranks(void) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
+}
+
+static inline void start_mpi(void) {
+    MPI_Init(NULL, NULL);
+    know_ranks();
 }
 
 static inline void start_device(void) {
@@ -116,11 +120,23 @@ static inline void start_device(void) {
     MUST(cudaSetDevice(rank % devices));
 }
 
-static inline void start(void) {
-    start_mpi();
+static inline void start_nccl(void) {
     start_device();
     comm = new_comm(MPI_COMM_WORLD);
     stream = new_stream();
+}
+
+static inline void start(void) {
+    start_mpi();
+    start_nccl();
+}
+
+// The same for a program of which several threads call MPI.
+static inline void start_with_threads(void) {
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    know_ranks();
+    start_nccl();
 }
 
 static inline void finish(void) {

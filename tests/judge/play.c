@@ -91,7 +91,7 @@ struct rank {
     uint64_t next_address;
     unsigned asleep, idle; // threads
     double starved;        // since then its threads have had no processor; 0: they have
-    bool others_awake;
+    bool others_awake, others_may_call;
     struct judge_at last; // the event that `fails` means
     bool ended;
 };
@@ -171,6 +171,10 @@ static bool tell_awake(void *self) {
     return ((struct rank *)self)->others_awake;
 }
 
+static bool tell_may_call(void *self) {
+    return ((struct rank *)self)->others_may_call;
+}
+
 static bool tell_idle(void *self, int thread) {
     return ((struct rank *)self)->idle >> thread & 1;
 }
@@ -198,6 +202,7 @@ static void start(int nranks, const struct judge_options *options) {
                                               .mpi_ranks = tell_mpi_ranks,
                                               .asleep = tell_asleep,
                                               .others_awake = tell_awake,
+                                              .others_may_call = tell_may_call,
                                               .idle = tell_idle,
                                               .worked = tell_worked};
         everybody.world[r] = r;
@@ -505,7 +510,8 @@ static void ev_early(const struct event *e) {
         die(e->line, "judge_host_is_early: %s", early ? "it is" : "it is not");
 }
 
-/* sleeps, and wakes: this thread; others-awake [not]; watches: it asks now and then */
+/* sleeps, and wakes: this thread; others-awake [not|may-call]; watches: it asks now and
+ * then */
 static void ev_sleeps(const struct event *e) {
     struct rank *rank = &ranks[e->rank];
     rank->asleep = rank->asleep | 1u << e->thread;
@@ -515,6 +521,7 @@ static void ev_wakes(const struct event *e) {
 }
 static void ev_others_awake(const struct event *e) {
     ranks[e->rank].others_awake = !has(e, "not");
+    ranks[e->rank].others_may_call = has(e, "may-call");
 }
 /* starved [not]: this rank's threads get no processor */
 static void ev_starved(const struct event *e) {

@@ -12,13 +12,7 @@ static void *send_later(void *unused) {
 }
 
 int main(void) {
-    int level;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    start_device();
-    comm = new_comm(MPI_COMM_WORLD);
-    stream = new_stream();
+    start_with_threads();
     pthread_t thread;
     if (rank == 0)
         pthread_create(&thread, NULL, send_later, NULL);

@@ -25,14 +25,9 @@ static void *work(void *argument) {
 }
 
 int main(void) {
-    int provided;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    start_device();
-    comm = comms[0] = new_comm(MPI_COMM_WORLD);
+    start_with_threads();
+    comms[0] = comm;
     comms[1] = new_comm(MPI_COMM_WORLD);
-    stream = new_stream();
     pthread_t threads[2];
     int numbers[2] = {0, 1};
     for (int i = 0; i < 2; i++) {

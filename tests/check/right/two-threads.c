@@ -34,13 +34,7 @@ static void *every_second_turn(void *argument) {
 }
 
 int main(void) {
-    int provided;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    start_device();
-    comm = new_comm(MPI_COMM_WORLD);
-    stream = new_stream();
+    start_with_threads();
     buf = device_ints(4, rank);
     pthread_t threads[2];
     int numbers[2] = {0, 1};
