@@ -7,7 +7,7 @@
 TOP := $(patsubst %/common/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 BACKEND ?= auto
 MPICC ?= mpicc
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 WARNINGS ?= -Wall -Wextra
 
 # --- Where CUDA and NCCL are ---------------------------------------------------------
@@ -49,7 +49,7 @@ ifeq ($(filter cpu cuda,$(backend)),)
   $(error BACKEND=$(BACKEND) is none of auto, cpu, cuda)
 endif
 
-needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cuda-flags check-library clean-lesson plot timeline profile,$(MAKECMDGOALS)),all)
+needs_build := $(if $(MAKECMDGOALS),$(filter-out help clean cpu-flags cpu-forms cpu-standin cuda-flags check-library clean-lesson plot timeline profile,$(MAKECMDGOALS)),all)
 ifneq ($(needs_build),)
   ifeq ($(backend),cuda)
     ifeq ($(has_cuda),)
@@ -154,7 +154,8 @@ check_compile = $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(CFLAGS) 
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
 check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
     preadv preadv64 pwritev pwritev64 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
-    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask \
+    getrandom getentropy gethostname getcwd aio_read aio_read64 aio_write aio_write64 aio_return aio_return64 \
+    pthread_create pthread_join thrd_join pthread_sigmask sigprocmask sigaction signal __sysv_signal \
     $(shell sed -n 's/^[A-Z_]*(\(.*\))$$/\1/p' $(TOP)/check/front/channels.list)
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
@@ -230,8 +231,9 @@ $(cuda_check): $(call made_of,$(cuda_build)/check)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cuda_build)/public
 	$(MPICC) -shared -Wl,--version-script=$(cuda_build)/public $^ -ldl -pthread -lrt -o $@
 
-.PHONY: check-library cpu-forms
+.PHONY: check-library cpu-forms cpu-standin
 check-library: $(if $(filter cpu,$(BACKEND)),$(cpu_check),$(cuda_check))
+cpu-standin: $(cpu_shared)
 cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_check)
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.

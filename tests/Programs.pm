@@ -9,7 +9,7 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use POSIX ();
 
-our @EXPORT_OK = qw(cpu_flags in_parallel library_flags read_file run $before $limit $mpicc $top);
+our @EXPORT_OK = qw(cpu_flags in_parallel library_flags read_file run write_file $before $limit $mpicc $top);
 
 $| = 1;
 
@@ -35,6 +35,13 @@ sub read_file {
     open my $in, '<' . ($layer // ''), $name or return '';
     local $/;
     return <$in> // '';
+}
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $out, '>', $name or die "$name: $!\n";
+    print $out $text;
+    close $out;
 }
 
 # The flags that build a program for the CPU build; ends the test if there are none.

@@ -27,7 +27,7 @@ done
 
 # --- The same digits, whatever the processors do ----------------------------------------
 
-for n in 1 2 3 4 7 8 64; do
+for n in 1 2 3 4 7 8 20; do
     NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/first" 2>"$work/err" || sed 's/^/#   /' "$work/err"
     NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/second" 2>"$work/err" || sed 's/^/#   /' "$work/err"
     is "$(cat "$work/second")" "$(cat "$work/first")" "$n ranks: the same digits again"
@@ -146,7 +146,7 @@ is "$differing" "$as_given" "where ranks are told different machines, rank 0's h
 # --- What it predicts --------------------------------------------------------------------
 
 code=0
-timeout 300 ./predictions.sh "$work/compositions" >"$work/table" || code=$?
+MOST=256 timeout 300 ./predictions.sh "$work/compositions" >"$work/table" || code=$?
 result "$code" 'what it predicts of compositions is as near to what was measured as it must be'
 is "$(sed -n '/^| 4 H200 | measured/,/^$/p' "$top/cpu/README.md" | sed '/^$/d')" "$(cat "$work/table")" \
     'and is what cpu/README.md says'

@@ -75,7 +75,11 @@ run() {
 
 mpirun=(mpirun --oversubscribe)
 flags=$(make -s -C "$top" cpu-flags ${sanitize:+SANITIZE=1})
-make -s -C "$top" cpu-forms ${sanitize:+SANITIZE=1} >/dev/null
+if [ -n "$sanitize" ]; then
+    make -s -C "$top" cpu-standin SANITIZE=1 >/dev/null
+else
+    make -s -C "$top" cpu-forms >/dev/null
+fi
 # Programs that make mistakes on purpose get the stand-in alone.
 alone_flags=${flags//libnccl-cpu.a/libnccl-cpu.so -Wl,-rpath,$top/build/cpu${sanitize:+-sanitize}}
 build() {

@@ -4,6 +4,10 @@
 # wrong: no hang, no bare crash, no wrong result with exit code 0. The beginning and the end that
 # all lessons have in common, word for word, are tried in the first two that have them.
 #
+# A lesson is compiled once for all its statements that stand by themselves: each gets a condition in
+# front, and $LEFT_OUT says which of them is left out. What is part of another statement, or declares
+# something, is removed from the source, and the rest compiled.
+#
 #     tests/one-line-less.t [-v] [TEXT...]   only lesson.c:LINE that contain a TEXT; -v shows
 #                                            what each variant prints
 #
@@ -16,7 +20,7 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use Time::HiRes qw(time);
 use lib $Bin;
-use Programs qw(cpu_flags in_parallel read_file run $limit $mpicc $top);
+use Programs qw(cpu_flags in_parallel read_file run write_file $limit $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $jobs    = delete $ENV{JOBS} // 2;
@@ -26,13 +30,14 @@ my %options = (
     'peer_to_peer.c' => '-n 1000',
 );
 
-# The statements of a program that call MPI, CUDA or NCCL: first line, last line, text. A
-# statement is a line, or as many as it takes to close its parentheses.
+# The statements of a program that call MPI, CUDA or NCCL: first line, last line, text, and whether
+# it stands by itself. A statement is a line, or as many as it takes to close its parentheses.
 sub statements {
     my ($source) = @_;
     my @lines = split /\n/, $source;
     my @found;
     my $comment = 0;
+    my $before  = '';
     for (my $i = 0; $i < @lines; $i++) {
         my ($first, $depth, $text) = ($i, 0, '');
         while (1) {
@@ -45,8 +50,11 @@ sub statements {
             last if $depth <= 0 || $i == $#lines;
             $i++;
         }
+        $text =~ s/^ //;
+        my $whole = $text =~ /^\w+\(.*\);$/ && $before =~ /[;{}:]$/;
+        $before = $text if $text ne '';
         next if $text !~ /\b(?:MPI_|cuda|nccl|cublas)\w+\s*\(/;
-        push @found, {first => $first, last => $i, text => $text =~ s/^ //r};
+        push @found, {first => $first, last => $i, text => $text, whole => $whole};
     }
     return @found;
 }
@@ -90,47 +98,65 @@ my %frame_tried;
 my $dir   = tempdir('one-line-less-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $flags = cpu_flags();
 
-# The program as it is lies in $home, with the headers that it has beside it. Unoptimised, which
-# takes a third of the time.
+# Unoptimised, which takes a third of the time. The program as it is lies in $home, with the headers
+# that it has beside it.
 sub compile {
     my ($source, $home, $binary) = @_;
-    system "$mpicc -std=c11 -O0 -I'$top/common' -I'$home' '$source' $flags -o '$binary' >/dev/null 2>&1";
+    my $said = `$mpicc -std=c11 -O0 -I'$top/common' -I'$home' '$source' '$dir/left_out.o' $flags -o '$binary' 2>&1`;
     return $? == 0;
 }
 
 # Whether the compiler, which then has to look closely, tells of a variable without a value.
 sub warned {
-    my ($source, $home, $binary) = @_;
-    my $said = `$mpicc -std=c11 -O2 -Wall -I'$top/common' -I'$home' '$source' $flags -c -o '$binary.o' 2>&1`;
+    my ($source, $home) = @_;
+    my $said = `$mpicc -std=c11 -O2 -Wall -I'$top/common' -I'$home' '$source' $flags -c -o '$source.o' 2>&1`;
     return $said =~ /used uninitialized/;
 }
 
-# Compiles and runs one variant; its TAP lines, without numbers, go to a file.
+# The program's lines, with a condition in front of each statement that stands by itself.
+sub with_conditions {
+    my ($source, @found) = @_;
+    my @lines = split /\n/, $source;
+    for (grep { $_->{whole} } @found) {
+        $lines[$_->{first}] =~ s/^(\s*)/$1if (!left_out($_->{first})) /;
+    }
+    return join '', 'int left_out(int line); ', map { "$_\n" } @lines;
+}
+
+sub without {
+    my ($source, $first, $last) = @_;
+    my @lines = split /\n/, $source;
+    # An empty line in place of each removed one, so that messages keep the line numbers.
+    @lines[$first .. $last] = ('') x ($last - $first + 1);
+    return join '', map { "$_\n" } @lines;
+}
+
+# Compiles, where it must, and runs one variant; its TAP lines, without numbers, go to a file.
 sub check_variant {
     my ($variant, $file) = @_;
     my $base = "$dir/$variant->{id}";
     mkdir $base;
     my $source = "$base/" . basename($variant->{path});
-    open my $out, '>', $source or die "$source: $!\n";
-    my @lines = split /\n/, $variant->{source};
-    # An empty line in place of each removed one, so that messages keep the line numbers.
-    @lines[$variant->{first} .. $variant->{last}] = ('') x ($variant->{last} - $variant->{first} + 1);
-    print $out map { "$_\n" } @lines;
-    close $out;
+    my $home   = dirname($variant->{path});
+    write_file($source, without(@$variant{qw(source first last)}));
+    my $binary = "$base/variant";
+    local $ENV{LEFT_OUT} = $variant->{first};
+    if ($variant->{whole}) {
+        symlink $variant->{program}, $binary or die "$binary: $!\n";
+    }
 
     open my $tap, '>', $file or die "$file: $!\n";
     my $what = "$variant->{name} without $variant->{text}";
-    my @files = ($source, dirname($variant->{path}), "$base/variant");
-    if (!compile(@files)) {
+    if (!$variant->{whole} && !compile($source, $home, $binary)) {
         print $tap "ok $what # SKIP does not compile\n";
         close $tap;
         return;
     }
     for my $n (@{$variant->{ranks}}) {
         my $begin = time;
-        my ($code, $stdout, $stderr) = run("$base/variant", $n, $options{basename $source});
+        my ($code, $stdout, $stderr) = run($binary, $n, $options{basename $source});
         my $problem = problem($code, $stdout, $stderr, $variant->{expected}{$n},
-            sub { warned(@files) });
+            sub { warned($source, $home) });
         my $said = own_words($stderr);
         my $kind = $said =~ /NCCL CHECK: ([\w ]+)/ ? $1 : $code == 0 ? 'right'
             : $said eq '' && $stdout !~ /^FAILED/m ? 'the compiler warned' : 'said';
@@ -140,6 +166,17 @@ sub check_variant {
     }
     close $tap;
 }
+
+write_file("$dir/left_out.c", <<'END');
+#include <stdlib.h>
+int left_out(int line);
+int left_out(int line) {
+    const char *which = getenv("LEFT_OUT");
+    return which && atoi(which) == line;
+}
+END
+system "$mpicc -O1 -c '$dir/left_out.c' -o '$dir/left_out.o'";
+delete $ENV{LEFT_OUT};
 
 my @variants;
 my ($number, $failed) = (0, 0);
@@ -157,16 +194,17 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
         @found = grep { $_->{text} !~ $frame || $frame_tried{$_->{text}}++ < 2 } @found;
     }
     next if !@found;
-    my $whole = "$dir/whole-" . basename($path, '.c');
+    my $program = "$dir/" . basename($path, '.c');
     my %expected;
-    if (!compile($path, dirname($path), $whole)) {
+    write_file("$program.c", with_conditions($source, @found));
+    if (!compile("$program.c", dirname($path), $program)) {
         $number++;
         $failed++;
         print "not ok $number - $lesson compiles\n";
         next;
     }
     for my $n (@ranks ? @ranks : (2, 3)) {
-        my ($code, $stdout, $stderr) = run($whole, $n, $options{basename $path});
+        my ($code, $stdout, $stderr) = run($program, $n, $options{basename $path});
         $expected{$n} = (split /\n/, $stdout)[-1] // '';
         my $bad = $code != 0 || $stderr ne '';
         $number++;
@@ -176,7 +214,7 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     }
     for my $found (@found) {
         push @variants, {%$found, id => scalar @variants, path => $path, source => $source,
-            expected => \%expected,
+            program => $program, expected => \%expected,
             ranks => @ranks ? \@ranks : @variants % 9 == 0 ? [2, 3] : [3]};
     }
 }

@@ -61,17 +61,15 @@ static bool is_pipe(long file) {
     return fstat((int)file, &what) == 0 && S_ISFIFO(what.st_mode);
 }
 
-static bool is_word(long number) { // not of a fault of its own
+static bool is_word(int number) { // not of a fault of its own
     return number != SIGSEGV && number != SIGBUS && number != SIGFPE &&
            number != SIGILL && number != SIGABRT && number != SIGTRAP;
 }
 
-static bool has_handler(long number, const void *action, bool is_action) {
-    const struct sigaction *is = action;
-    sighandler_t handler = !is_action ? (sighandler_t)(uintptr_t)action
-                           : is       ? is->sa_handler
-                                      : SIG_DFL;
-    return is_word(number) && handler != SIG_DFL && handler != SIG_IGN;
+void channels_handler(int number, void (*handler)(int), void *return_address) {
+    if (is_word(number) && handler != SIG_DFL && handler != SIG_IGN &&
+        the_program(return_address))
+        channels_opened();
 }
 
 static bool locks(long command) {
@@ -108,7 +106,5 @@ static bool locks(long command) {
     CHANNEL(name, channels_shared || strpbrk((const char *)b, "wa+"), \
             result && is_pipe(fileno((FILE *)result)))
 #define LOCKS(name) CHANNEL(name, channels_shared &&locks(b), false)
-#define HANDLES(name) \
-    CHANNEL(name, has_handler(a, (const void *)b, #name[3] == 'a'), false)
 #define MAPS(name) CHANNEL(name, (d & MAP_SHARED) && (int)e >= 0, false)
 #include "channels.list"

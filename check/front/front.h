@@ -13,6 +13,7 @@
  *   tasks.c       the program's threads that wait for one another
  *   channels.c    word from one process to another beside MPI and NCCL
  *   guard.c       host memory that is touched too early
+ *   signals.c     the signals of a fault, which the program may want, too
  *   handles.c     the program's handles, and the judge's numbers for them
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
@@ -180,9 +181,11 @@ extern bool channels_shared;            // memory, with other processes (cudaIpc
 void channels_sharing(struct judge *j); // from now on
 void channels_opened(void);             // one that nobody sees into
 bool channels_matter(void);             // memory is shared, and no such one is open
+/* The program lets a function of its own answer a signal. */
+void channels_handler(int number, void (*handler)(int), void *return_address);
 
 /* --- guard.c --- */
-void guard_install(void);
+void guard_install(void); // or again, if others have taken its signals
 void guard_changed(void *self, const void *allocation, // its uses have changed
                    const struct judge_range *range);
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory

@@ -13,8 +13,10 @@
 #define _GNU_SOURCE
 #include "../base.h"
 #include "front.h"
+#include "signals.h"
 #include "tasks.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -23,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -279,7 +282,6 @@ void guard_forked(void) {
 
 /* --- The host was stopped ------------------------------------------------------ */
 
-static struct sigaction before_segv, before_bus;
 static __thread const struct judge_at
     *host_call; // of MPI or the system, that has the buffer now
 
@@ -357,7 +359,6 @@ static __thread struct {
     char *page[MOST_PAGES]; // open for one instruction
     int n;
 } step;
-static struct sigaction before_trap;
 
 struct page {
     char *at;
@@ -384,10 +385,8 @@ static void close_again(struct judge *j, char *at) {
 
 static void on_step(int number, siginfo_t *info, void *context) {
     ucontext_t *state = context;
-    (void)info;
     if (step.n == 0) { // a trap of the program's own
-        sigaction(number, &before_trap, NULL);
-        raise(number);
+        signals_pass_on(number, info, context);
         return;
     }
     state->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
@@ -440,7 +439,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     struct judge_memory memory;
     // A fault of our own, with an address that the program gave: no word about it.
     if (front_is_inside() || !front_checks) {
-        sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
+        signals_pass_on(number, info, context);
         return;
     }
     front_in_signal = host_call != NULL; // MPI may be what was interrupted
@@ -460,43 +459,20 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     front_leave();
     front_in_signal = false;
-    if (!w) // as it would have been without us
-        sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
+    if (!w)
+        signals_pass_on(number, info, context);
 }
 
 void guard_install(void) {
     void *warm[2];
     backtrace(warm, 2); // loads what a signal handler should not have to load
-    struct sigaction action = {.sa_sigaction = on_fault,
-                               .sa_flags = SA_SIGINFO | SA_NODEFER};
-    sigaction(SIGSEGV, &action, &before_segv);
-    sigaction(SIGBUS, &action, &before_bus);
+    signals_take(SIGSEGV, on_fault);
+    signals_take(SIGBUS, on_fault);
 #if STEPS
-    action.sa_sigaction = on_step;
     if (standin_host_blocks)
-        sigaction(SIGTRAP, &action, &before_trap);
+        signals_take(SIGTRAP, on_step);
 #endif
 }
-
-/* Who blocks all signals means others than these: blocked, the first of them ends the
- * process. */
-#define MASKS(name)                                                               \
-    FIND_BELOW(name, int (*)(int, const sigset_t *, sigset_t *))                  \
-    __attribute__((visibility("default"))) int name(int how, const sigset_t *set, \
-                                                    sigset_t *old) {              \
-        if (!below_##name)                                                        \
-            find_##name();                                                        \
-        sigset_t fewer;                                                           \
-        if (set && how != SIG_UNBLOCK && front_on && standin_host_blocks) {       \
-            fewer = *set;                                                         \
-            sigdelset(&fewer, SIGSEGV);                                           \
-            sigdelset(&fewer, SIGTRAP);                                           \
-            set = &fewer;                                                         \
-        }                                                                         \
-        return below_##name(how, set, old);                                       \
-    }
-MASKS(pthread_sigmask)
-MASKS(sigprocmask)
 
 /* --- System calls -------------------------------------------------------------- */
 
@@ -571,41 +547,45 @@ static int itself(int file) {
 
 /* What is written is looked at before; of what is read, as much as came. The judge
  * itself reads and writes while this thread is inside it. */
-#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
-    FIND_BELOW(name, type(*) parameters)                                               \
-    __attribute__((visibility("default"))) type name parameters {                      \
-        if (!below_##name)                                                             \
-            find_##name();                                                             \
-        if (front_passes() || front_is_inside())                                       \
-            return below_##name arguments;                                             \
-        bool shared = guard_may_be_shared(buffer, bytes);                              \
-        struct judge_at at = {#name, 0};                                               \
-        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));     \
-        int before = errno;                                                            \
-        if (shared) {                                                                  \
-            at.site = front_site(__builtin_return_address(0));                         \
-            if (!(writes))                                                             \
-                look_at(buffer, bytes, false, at);                                     \
-            hold(buffer, bytes, true);                                                 \
-            guard_host_call(&at);                                                      \
-        }                                                                              \
-        if (!(writes) && own)                                                          \
-            speaks();                                                                  \
-        errno = 0;                                                                     \
-        type result = below_##name arguments;                                          \
-        if (shared) {                                                                  \
-            guard_host_call(NULL);                                                     \
-            hold(buffer, bytes, false);                                                \
-        }                                                                              \
-        bool fault = errno == EFAULT && (failed);                                      \
-        if (fault)                                                                     \
-            at.site = front_site(__builtin_return_address(0));                         \
-        if (fault || (shared && (writes)))                                             \
-            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
-        if ((writes) && own)                                                           \
-            hears(NUMBER_OF(file));                                                    \
-        errno = errno ? errno : before;                                                \
-        return result;                                                                 \
+#define SYSTEM(...) CALLS_SYSTEM(hears(NUMBER_OF(file)), __VA_ARGS__)
+/* None of these is a word from another process. */
+#define FILLS(...) CALLS_SYSTEM((void)0, __VA_ARGS__)
+#define CALLS_SYSTEM(heard, type, name, parameters, arguments, buffer, bytes, writes, \
+                     failed, used)                                                    \
+    FIND_BELOW(name, type(*) parameters)                                              \
+    __attribute__((visibility("default"))) type name parameters {                     \
+        if (!below_##name)                                                            \
+            find_##name();                                                            \
+        if (front_passes() || front_is_inside())                                      \
+            return below_##name arguments;                                            \
+        bool shared = guard_may_be_shared(buffer, bytes);                             \
+        struct judge_at at = {#name, 0};                                              \
+        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));    \
+        int before = errno;                                                           \
+        if (shared) {                                                                 \
+            at.site = front_site(__builtin_return_address(0));                        \
+            if (!(writes))                                                            \
+                look_at(buffer, bytes, false, at);                                    \
+            hold(buffer, bytes, true);                                                \
+            guard_host_call(&at);                                                     \
+        }                                                                             \
+        if (!(writes) && own)                                                         \
+            speaks();                                                                 \
+        errno = 0;                                                                    \
+        type result = below_##name arguments;                                         \
+        if (shared) {                                                                 \
+            guard_host_call(NULL);                                                    \
+            hold(buffer, bytes, false);                                               \
+        }                                                                             \
+        bool fault = errno == EFAULT && (failed);                                     \
+        if (fault)                                                                    \
+            at.site = front_site(__builtin_return_address(0));                        \
+        if (fault || (shared && (writes)))                                            \
+            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);            \
+        if ((writes) && own)                                                          \
+            heard;                                                                    \
+        errno = errno ? errno : before;                                               \
+        return result;                                                                \
     }
 
 SYSTEM(ssize_t, read, (int file, void *to, size_t n), (file, to, n), to, n, true,
@@ -640,6 +620,42 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
        (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
+FILLS(ssize_t, getrandom, (void *to, size_t n, unsigned flags), (to, n, flags), to, n,
+      true, result < 0, moved(result))
+FILLS(int, getentropy, (void *to, size_t n), (to, n), to, n, true, result < 0,
+      result < 0 ? 0 : n)
+FILLS(int, gethostname, (char *to, size_t n), (to, n), to, n, true, result < 0,
+      result < 0 ? 0 : strlen(to) + 1)
+FILLS(char *, getcwd, (char *to, size_t n), (to, n), to, to ? n : 0, true, !result,
+      result ? strlen(result) + 1 : 0)
+
+/* The C library has these buffers until aio_return says how it went. */
+static void asynchronous(const struct aiocb *of, bool begins, bool writes,
+                         struct judge_at at) {
+    const void *buffer = (const void *)of->aio_buf;
+    if (front_passes() || front_is_inside() ||
+        !guard_may_be_shared(buffer, of->aio_nbytes))
+        return;
+    if (begins)
+        look_at(buffer, of->aio_nbytes, writes, at);
+    hold(buffer, of->aio_nbytes, begins);
+}
+
+#define ASYNCHRONOUS(name, type, result_type, begins, writes)                            \
+    FIND_BELOW(name, result_type (*)(type *))                                            \
+    __attribute__((visibility("default"))) result_type name(type *of) {                  \
+        if (!below_##name)                                                               \
+            find_##name();                                                               \
+        struct judge_at at = {#name, front_site(__builtin_return_address(0))};           \
+        asynchronous((const struct aiocb *)of, begins, writes, at); /* the same as 64 */ \
+        return below_##name(of);                                                         \
+    }
+ASYNCHRONOUS(aio_read, struct aiocb, int, true, true)
+ASYNCHRONOUS(aio_read64, struct aiocb64, int, true, true)
+ASYNCHRONOUS(aio_write, struct aiocb, int, true, false)
+ASYNCHRONOUS(aio_write64, struct aiocb64, int, true, false)
+ASYNCHRONOUS(aio_return, struct aiocb, ssize_t, false, false)
+ASYNCHRONOUS(aio_return64, struct aiocb64, ssize_t, false, false)
 
 /* Several buffers. */
 static bool any_shared(const struct iovec *parts, int n) {

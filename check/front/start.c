@@ -212,6 +212,7 @@ void front_mpi_started(void) {
     front_on = front_checks || timeline_on;
     if (!front_checks)
         return;
+    guard_install(); // what MPI is made of may have taken the signals
     neighbours_share();
     if (hello.threads < MPI_THREAD_MULTIPLE && front_job.nranks > 1) {
         front_gives_up("this MPI offers no MPI_THREAD_MULTIPLE, which the checks need");

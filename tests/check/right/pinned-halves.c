@@ -2,9 +2,12 @@
 // and the host itself use the second. Nobody touches what the copy uses.
 #include "../check.h"
 
+#include <aio.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -28,7 +31,23 @@ static void use_files(char *half) {
     rewind(file);
     EXPECT(fwrite(half, 1, HALF, file), HALF);
     EXPECT(half[HALF - 1], 1);
+    struct aiocb later = {.aio_fildes = number, .aio_buf = half, .aio_nbytes = HALF};
+    memset(half, 2, HALF);
+    for (int i = 0; i < 2; i++) {
+        MUST(i ? aio_read(&later) : aio_write(&later));
+        while (aio_error(&later) == EINPROGRESS)
+            usleep(100);
+        EXPECT(aio_return(&later), HALF);
+    }
+    EXPECT(half[HALF - 1], 2);
     fclose(file);
+}
+
+static void use_system(char *half) {
+    EXPECT(getrandom(half, HALF, 0), HALF);
+    EXPECT(getentropy(half, 256), 0);
+    EXPECT(gethostname(half, HALF), 0);
+    EXPECT(getcwd(half, HALF) == half, 1);
 }
 
 static void use_sockets(char *half) {
@@ -98,6 +117,7 @@ int main(void) {
         MUST(cudaMemcpyAsync(half + 2 * HALF, buf, HALF, cudaMemcpyDeviceToHost, stream));
         MUST(ncclAllReduce(half, half, HALF, ncclInt8, ncclMax, comm, stream));
         use_files(half + HALF);
+        use_system(half + HALF);
         use_sockets(half + HALF);
         use_mpi(half + HALF);
         use_itself(half + HALF);
