@@ -250,6 +250,7 @@ void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
 void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_left(struct judge *j, struct text *text);
+void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);
 

@@ -814,6 +814,13 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     free(text.at);
 }
 
+void judge_unwritten(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    uses_unwritten(j, &text);
+    snprintf(out, bytes, "%s", text.at ? text.at : "");
+    free(text.at);
+}
+
 void judge_unlooked(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     add_unlooked(j, &text);

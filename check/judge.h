@@ -342,5 +342,9 @@ void judge_exits(struct judge *j);
  * nothing is left; and "3 calls failed and nobody looked, the first: …", "" if none. */
 void judge_left_behind(struct judge *j, char *out, size_t bytes);
 void judge_unlooked(struct judge *j, char *out, size_t bytes);
+/* "cudaMemcpy at x.c:12, of what cudaMalloc made at x.c:9": the first copy to the host of
+ * device memory that nothing has written; "" if there was none. On some ranks that may be
+ * right: only where all have the same one, one of them was meant to be written. */
+void judge_unwritten(struct judge *j, char *out, size_t bytes);
 
 #endif

@@ -58,6 +58,7 @@ struct uses {
     uint64_t serial;
     size_t forget_at; // so many parts in histories: look what can be forgotten
     bool kernels;     // one was launched
+    struct judge_at copies_nothing, nothing_made; // the first such copy, and its source
 };
 
 struct uses *uses_new(void) {
@@ -501,37 +502,32 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     return true;
 }
 
-/* Of which nobody ever wrote a byte. */
-static bool copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
+/* Of which nobody ever wrote a byte. It may be right: there to be timed, or on the ranks
+ * that do not look at what a root gathers. The first is noted, for the end. */
+static void copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
                            struct judge_at at) {
     const struct allocation *from = NULL;
-    uint64_t start = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && !j->uses->copies_nothing.call; i++) {
         if (ranges[i].write || ranges[i].bytes == 0)
             continue;
-        start = address(ranges[i].start);
+        uint64_t start = address(ranges[i].start);
         const struct allocation *a = find(j->uses, start);
         if (!a || from || !never_written(a, start, start + ranges[i].bytes))
-            return false;
+            return;
         from = a;
     }
     if (!from)
-        return false;
-    char where[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text, "memory: %s reads device memory that nothing has written\n", at.call);
-    add_here(j, &text);
-    text_add(&text, "%s at %s, from byte %llu\n", at.call, place(j, at.site, where),
-             (unsigned long long)(start - from->start));
-    add_buffer(j, &text, from);
-    add_failures(j, &text);
-    text_add(
-        &text,
-        "  Hint: fresh memory holds anything. Was another buffer meant, or did a copy or"
-        " a call of NCCL\n"
-        "        get lost that was to write here?\n");
-    report(j, &text, true, mixed(at.site, 4));
-    return true;
+        return;
+    j->uses->copies_nothing = at;
+    j->uses->nothing_made = from->made;
+}
+
+void uses_unwritten(struct judge *j, struct text *text) {
+    const struct judge_at *at = &j->uses->copies_nothing, *made = &j->uses->nothing_made;
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    if (at->call)
+        text_add(text, "%s at %s, of what %s made at %s", at->call,
+                 place(j, at->site, where), made->call, place(j, made->site, there));
 }
 
 bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
@@ -539,8 +535,10 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
     bool wrong = copies_overlap(j, ranges, n, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
-    return wrong || (!captured && to_host(j, ranges, n, at) &&
-                     (copies_fresh(j, ranges, n) || copies_nothing(j, ranges, n, at)));
+    if (wrong || captured || !to_host(j, ranges, n, at))
+        return wrong;
+    copies_nothing(j, ranges, n, at);
+    return copies_fresh(j, ranges, n);
 }
 
 /* --- A call's buffers ------------------------------------------------------------- */

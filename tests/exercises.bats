@@ -93,7 +93,8 @@ wrong() {
     right 4
     right 3 -n 2
     change 's/if \(rank == 0\)\s*(CHECK_CUDA)/$1/'
-    wrong 'NCCL CHECK: memory: cudaMemcpy reads device memory that nothing has written' 4
+    right 4 # who copies what it does not look at does nothing wrong
+    [ -z "$err" ]
 }
 
 @test "04, 4: three wrong counts, three reports" {

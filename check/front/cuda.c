@@ -947,6 +947,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 
 static cudaError_t elapsed(cudaError_t error, cudaEvent_t start, cudaEvent_t end,
                            struct judge_at at) {
+    front_timed = true;
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in(); // there is a time between them: both have happened

@@ -90,6 +90,7 @@ extern __thread int front_depth;
 extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
 extern bool front_checks;   // they are not switched off, and nothing made them give up
 extern bool front_saw_cuda; // a call of the program
+extern bool front_timed;    // it looks at a clock: what it does may be there to be timed
 
 static inline bool front_passes(void) {
     return front_depth > 0 || !front_on;

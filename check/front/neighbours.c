@@ -17,13 +17,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LEFT = 4096 };
+/* What a process says at its end. */
+enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
+enum { WORDS = 4096 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
     atomic_int here, ended;            // processes
     struct {
         int rank;
-        char left[LEFT], failed[LEFT];
+        char words[ENDS][WORDS];
     } of[];
 } * shared;
 static int my_place; // among the processes of the machine
@@ -76,13 +78,13 @@ double neighbours_turn(int rank, int nranks) {
     return rank / here < 5 ? rank / here : 5;
 }
 
-/* --- What is left behind ------------------------------------------------------- */
+/* --- What is said at the end --------------------------------------------------- */
 
-static void print_shared(bool failed, const char *title, const char *hint) {
+static void print_shared(enum end end, const char *title, const char *hint) {
     bool any = false;
     int n = atomic_load(&shared->here);
     for (int i = 0; i < n; i++) {
-        char *mine = failed ? shared->of[i].failed : shared->of[i].left;
+        const char *mine = shared->of[i].words[end];
         if (!mine[0])
             continue;
         if (!any)
@@ -90,11 +92,10 @@ static void print_shared(bool failed, const char *title, const char *hint) {
         any = true;
         int nsame = 0;
         for (int k = i; k < n; k++)
-            nsame +=
-                strcmp(mine, failed ? shared->of[k].failed : shared->of[k].left) == 0;
+            nsame += strcmp(mine, shared->of[k].words[end]) == 0;
         fprintf(stderr, "  rank%s %d", nsame > 1 ? "s" : "", shared->of[i].rank);
         for (int k = i + 1; k < n; k++) {
-            char *other = failed ? shared->of[k].failed : shared->of[k].left;
+            char *other = shared->of[k].words[end];
             if (strcmp(mine, other) == 0) {
                 fprintf(stderr, ", %d", shared->of[k].rank);
                 other[0] = '\0';
@@ -106,6 +107,14 @@ static void print_shared(bool failed, const char *title, const char *hint) {
         fprintf(stderr, "  Hint: %s\n", hint);
 }
 
+static bool all_say_the_same(enum end end) {
+    int n = atomic_load(&shared->here);
+    for (int i = 1; i < n; i++)
+        if (strcmp(shared->of[0].words[end], shared->of[i].words[end]) != 0)
+            return false;
+    return true;
+}
+
 void neighbours_end(void) {
     if (!shared) {
         shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
@@ -114,17 +123,27 @@ void neighbours_end(void) {
         atomic_store(&shared->here, 1);
     }
     struct judge *j = front_in();
-    judge_left_behind(j, shared->of[my_place].left, LEFT);
-    judge_unlooked(j, shared->of[my_place].failed, LEFT);
+    judge_left_behind(j, shared->of[my_place].words[LEFT_BEHIND], WORDS);
+    judge_unlooked(j, shared->of[my_place].words[FAILED], WORDS);
+    if (!front_timed)
+        judge_unwritten(j, shared->of[my_place].words[UNWRITTEN], WORDS);
     front_leave();
     if (atomic_fetch_add(&shared->ended, 1) + 1 < atomic_load(&shared->here))
         return;
+    if (all_say_the_same(UNWRITTEN))
+        print_shared(
+            UNWRITTEN,
+            "memory: device memory that nothing has written was copied to the host",
+            "fresh memory holds anything. Was another buffer meant, or did a copy or a "
+            "call of"
+            " NCCL\n        get lost that was to write here?");
     print_shared(
-        false, "left behind: the program ends and has not released",
+        LEFT_BEHIND, "left behind: the program ends and has not released",
         "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
         " ncclCommDestroy.");
     print_shared(
-        true, "failed: the program ends well, though calls failed and it never asked why",
+        FAILED,
+        "failed: the program ends well, though calls failed and it never asked why",
         "every call of CUDA and NCCL returns whether it went well; look at it, and ask"
         " cudaGetLastError,\n        ncclGetLastError.");
     fflush(stderr);

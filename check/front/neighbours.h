@@ -17,8 +17,9 @@ bool neighbours_first(enum neighbours_word word, bool alone);
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);
 
-/* This process ends well. The last of the machine says what all of them left behind, and
- * which calls failed that nobody looked at. */
+/* This process ends well. The last of the machine says what all of them left behind,
+ * which calls failed that nobody looked at, and whether all have copied to the host what
+ * nothing had written. */
 void neighbours_end(void);
 
 #endif

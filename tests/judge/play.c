@@ -1214,7 +1214,8 @@ static void wrong(const struct the_case *c, int line, const char *format, ...) {
     (void)c;
 }
 
-/* What a rank has left behind, and what nobody looked at. */
+/* What a rank has left behind, what nobody looked at, and what it copied that nothing had
+ * written. */
 static bool check_ends(const struct the_case *c, int line, const char *text) {
     char what[500], found[2000], who[40], kind[40];
     int used = 0;
@@ -1226,8 +1227,10 @@ static bool check_ends(const struct the_case *c, int line, const char *text) {
         if (!chosen(who, r, line))
             continue;
         judge_enter(ranks[r].judge, 1);
-        (strcmp(kind, "left") == 0 ? judge_left_behind
-                                   : judge_unlooked)(ranks[r].judge, found, sizeof found);
+        (strcmp(kind, "left") == 0       ? judge_left_behind
+         : strcmp(kind, "unlooked") == 0 ? judge_unlooked
+                                         : judge_unwritten)(ranks[r].judge, found,
+                                                            sizeof found);
         judge_leave(ranks[r].judge);
         if (strcmp(what, "nothing") == 0 ? found[0] : strcmp(found, what) != 0) {
             wrong(c, line, "rank %d: \"%s\"", r, found);
@@ -1240,7 +1243,8 @@ static bool check_ends(const struct the_case *c, int line, const char *text) {
 static bool ends_word(const char *line) {
     const char *word = strchr(line, ' ');
     return word &&
-           (strncmp(word + 1, "left ", 5) == 0 || strncmp(word + 1, "unlooked ", 9) == 0);
+           (strncmp(word + 1, "left ", 5) == 0 || strncmp(word + 1, "unlooked ", 9) == 0 ||
+            strncmp(word + 1, "unwritten ", 10) == 0);
 }
 
 static bool play_case(const struct the_case *c, int nranks) {
