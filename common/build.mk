@@ -75,6 +75,9 @@ sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-p
 # A report names the lines of calls: sibling calls are off, since a call in tail position
 # would hide who made it, and addr2line knows the files of older debug information better.
 cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+# The lines of the library itself nobody asks for: without them programs link, and reports come, in less
+# time. make LIBRARY_DEBUG=-g has them, and so has SANITIZE=1.
+LIBRARY_DEBUG ?= $(if $(SANITIZE),-g,-g0)
 cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
@@ -123,10 +126,10 @@ $(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
 cpu_headers := $(wildcard $(TOP)/cpu/include/*.h $(TOP)/cpu/src/*.h) $(TOP)/common/build.mk
 cpu_stamp := $(cpu_build)/config
-ifneq ($(MPICC) $(CFLAGS) $(WARNINGS),$(file <$(cpu_stamp)))
+ifneq ($(MPICC) $(CFLAGS) $(LIBRARY_DEBUG) $(WARNINGS),$(file <$(cpu_stamp)))
   ifneq ($(filter-out help clean clean-lesson,$(or $(MAKECMDGOALS),all)),)
     $(shell mkdir -p $(cpu_build))
-    $(file >$(cpu_stamp),$(MPICC) $(CFLAGS) $(WARNINGS))
+    $(file >$(cpu_stamp),$(MPICC) $(CFLAGS) $(LIBRARY_DEBUG) $(WARNINGS))
   endif
 endif
 
@@ -137,7 +140,7 @@ $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contra
 # everywhere.
 $(cpu_build)/clock.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"' -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
-	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) $(machines) -c $< -o $@
+	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) $(LIBRARY_DEBUG) $(machines) -c $< -o $@
 
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and
 # no others.
@@ -165,10 +168,10 @@ $(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
 	awk -f $(TOP)/check/front/mpi.awk $< >$@
 $(cpu_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
+	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
 $(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) $(cpu_compile) -DFRONT_LINKED -c $< -o $@
+	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
 
 check_linked := $(call made_of,$(cpu_build)/check)
 # What is built is said first; cpu-flags prints nothing but the flags.
@@ -197,10 +200,10 @@ $(cpu_shared): $(cpu_build)/standin.o
 	    $(sanitizers) -lm -ldl -pthread -o $@
 $(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
 $(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
 	@mkdir -p $(@D)
-	$(check_compile) -ftls-model=initial-exec $(cpu_compile) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
 $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cpu_build)/check-shared/public
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@
