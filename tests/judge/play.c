@@ -1227,10 +1227,10 @@ static bool check_ends(const struct the_case *c, int line, const char *text) {
         if (!chosen(who, r, line))
             continue;
         judge_enter(ranks[r].judge, 1);
-        (strcmp(kind, "left") == 0       ? judge_left_behind
-         : strcmp(kind, "unlooked") == 0 ? judge_unlooked
-                                         : judge_unwritten)(ranks[r].judge, found,
-                                                            sizeof found);
+        (strcmp(kind, "left") == 0 ? judge_left_behind
+         : strcmp(kind, "unlooked") == 0
+             ? judge_unlooked
+             : judge_unwritten)(ranks[r].judge, found, sizeof found);
         judge_leave(ranks[r].judge);
         if (strcmp(what, "nothing") == 0 ? found[0] : strcmp(found, what) != 0) {
             wrong(c, line, "rank %d: \"%s\"", r, found);
@@ -1242,9 +1242,9 @@ static bool check_ends(const struct the_case *c, int line, const char *text) {
 
 static bool ends_word(const char *line) {
     const char *word = strchr(line, ' ');
-    return word &&
-           (strncmp(word + 1, "left ", 5) == 0 || strncmp(word + 1, "unlooked ", 9) == 0 ||
-            strncmp(word + 1, "unwritten ", 10) == 0);
+    return word && (strncmp(word + 1, "left ", 5) == 0 ||
+                    strncmp(word + 1, "unlooked ", 9) == 0 ||
+                    strncmp(word + 1, "unwritten ", 10) == 0);
 }
 
 static bool play_case(const struct the_case *c, int nranks) {
