@@ -51,7 +51,7 @@ void front_mpi_asked(int level) {
 /* MPI standard, MPI_Init_thread: below this level only the main thread may. */
 static bool others_may_call(void *self) {
     (void)self;
-    return mpi_level_asked >= MPI_THREAD_SERIALIZED && standin_host_blocks;
+    return mpi_level_asked >= MPI_THREAD_SERIALIZED;
 }
 
 /* What a process that was forked off does is none of the job's, and the helper is not

@@ -17,6 +17,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -67,10 +68,24 @@ static void leave(void *thread) {
     free(thread);
 }
 
+/* On GPUs the libraries have many threads of their own, made by other ways: there only
+ * those are counted that the program has made and that have told nothing. */
+static atomic_int silent;
+static __thread bool is_silent;
+
+static void no_longer_silent(void *unused) {
+    (void)unused;
+    if (is_silent)
+        atomic_fetch_sub(&silent, 1);
+    is_silent = false;
+}
+
 /* It tells the judge of something for the first time. */
 static void told(int number) {
     if (me)
         me->number = number;
+    if (number)
+        no_longer_silent(NULL);
 }
 
 void tasks_begin(void) {
@@ -95,8 +110,10 @@ static void *run(void *data) {
     struct start start = *(struct start *)data;
     void *result;
     free(data);
-    enter(start.known);
-    pthread_cleanup_push(leave, start.known);
+    if (start.known)
+        enter(start.known);
+    is_silent = !start.known;
+    pthread_cleanup_push(start.known ? leave : no_longer_silent, start.known);
     result = start.function(start.argument);
     pthread_cleanup_pop(1);
     return result;
@@ -110,16 +127,22 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                void *(*function)(void *), void *argument) {
     if (!below_pthread_create)
         find_pthread_create();
+    bool theirs = front_depth > 0 || front_theirs(__builtin_return_address(0));
     struct start *start = malloc(sizeof *start);
-    struct known *known = calloc(1, sizeof *known);
-    if (!start || !known || !standin_host_blocks) {
+    struct known *known = standin_host_blocks ? calloc(1, sizeof *known) : NULL;
+    if (!start || (standin_host_blocks ? !known : theirs)) {
         free(start);
         free(known);
         return below_pthread_create(thread, attributes, function, argument);
     }
-    known->theirs = front_depth > 0 || front_theirs(__builtin_return_address(0));
+    if (known)
+        known->theirs = theirs;
+    else
+        atomic_fetch_add(&silent, 1);
     *start = (struct start){function, argument, known};
     int error = below_pthread_create(thread, attributes, run, start);
+    if (error && !known)
+        atomic_fetch_sub(&silent, 1);
     if (error) {
         free(start);
         free(known);
@@ -279,6 +302,8 @@ static bool handles_signals(void) {
 }
 
 bool tasks_others_awake(double now) {
+    if (!standin_host_blocks)
+        return atomic_load(&silent) > 0;
     pthread_mutex_lock(&lock);
     bool awake = strangers(NULL) > 0 || handles_signals();
     for (struct known *t = all; t; t = t->next)

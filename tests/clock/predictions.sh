@@ -2,7 +2,7 @@
 # The table of cpu/README.md: what the modelled clock predicts for compositions, beside what 4 H200
 # took (results/). Exit code 1 if one is further off than it may be.
 #     tests/clock/predictions.sh PROGRAM      the program is compositions.c, built for the CPU build
-#     MOST=256 tests/clock/predictions.sh …   only those of at most so many MiB
+#     MOST=400 tests/clock/predictions.sh …   only those of at most so many MiB
 set -euo pipefail
 
 program=$1

@@ -1,6 +1,8 @@
 // The main thread waits for a collective to which the other rank comes when it has a
-// message, and that is sent by a second thread, which has slept until then: any thread
-// may call MPI (MPI_THREAD_MULTIPLE), and this one does so for the first time. ranks: 2
+// message, and that is sent by a second thread, which has slept until then. Any thread
+// may call MPI (MPI_THREAD_MULTIPLE), and this one does so for the first time.
+//
+// ranks: 2
 #include "../check.h"
 
 #include <pthread.h>
