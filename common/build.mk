@@ -163,14 +163,13 @@ check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread6
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
+$(addsuffix /front,$(cpu_build)/check $(cpu_build)/check-shared $(cuda_build)/check):
+	@mkdir -p $@
 $(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
-	@mkdir -p $(@D)
 	awk -f $(TOP)/check/front/mpi.awk $< >$@
-$(cpu_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
-	@mkdir -p $(@D)
+$(cpu_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check/front
 	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
-$(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
-	@mkdir -p $(@D)
+$(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check/front
 	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
 
 check_linked := $(call made_of,$(cpu_build)/check)
@@ -198,11 +197,9 @@ $(cpu_shared): $(cpu_build)/standin.o
 	$(MPICC) -shared -Wl,-Bsymbolic $< $$($(NM) -g --defined-only $< | \
 	    awk '$$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 	    $(sanitizers) -lm -ldl -pthread -o $@
-$(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp)
-	@mkdir -p $(@D)
+$(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check-shared/front
 	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
-$(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp)
-	@mkdir -p $(@D)
+$(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check-shared/front
 	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
 $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cpu_build)/check-shared/public
@@ -224,11 +221,9 @@ ifneq ($(filter check-library,$(MAKECMDGOALS)),)
     $(file >$(cuda_stamp),$(MPICC) $(CFLAGS) $(WARNINGS) $(CUDA_HOME) $(NCCL_HOME))
   endif
 endif
-$(cuda_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cuda_stamp)
-	@mkdir -p $(@D)
+$(cuda_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cuda_stamp) | $(cuda_build)/check/front
 	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
-$(cuda_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cuda_stamp)
-	@mkdir -p $(@D)
+$(cuda_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cuda_stamp) | $(cuda_build)/check/front
 	$(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile) -c $< -o $@
 $(cuda_check): $(call made_of,$(cuda_build)/check)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cuda_build)/public

@@ -129,7 +129,7 @@ for program in cuda graphs illegal; do
 done
 
 # Enough devices for two ranks in each process.
-if wanted meetings && [ -x meetings ]; then
+if wanted meetings && [ -x meetings ] && [ -z "$sanitize" ]; then
     for np in 2 3; do
         run "meetings, $np ranks, 8 devices" "${mpirun[@]}" -np "$np" env CPU_DEVICES=8 ./meetings
     done
