@@ -24,11 +24,12 @@
 enum {
     STOPWATCH_FEWEST = 5, // batches before a median is believed
     // And no more than these; fewer on the CPU build, whose times mean little.
-    STOPWATCH_MOST = LESSON_CPU_BUILD ? 20 : 200,
+    STOPWATCH_MOST = LESSON_CPU_BUILD ? 10 : 200,
 };
 static const double stopwatch_least = 0.01;  // seconds that they take together, at least
 static const double stopwatch_enough = 0.03; // no batch is added beyond these
 static const double stopwatch_close = 0.02; // half of the batches lie this close together
+static const double stopwatch_same = 1e-6;  // so close only a modelled clock's are
 
 /* Begins with {0}. */
 struct stopwatch {
@@ -71,11 +72,13 @@ LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
 
 /* Whether further batches would hardly move the median. */
 LESSON_FUNCTION bool stopwatch_settled(const struct stopwatch *watch) {
-    if (watch->nbatches < STOPWATCH_FEWEST || watch->spent < stopwatch_least)
-        return watch->nbatches == STOPWATCH_MOST;
+    if (watch->nbatches < STOPWATCH_FEWEST)
+        return false;
     const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);
-    return half <= stopwatch_close * watch->seconds || watch->spent > stopwatch_enough ||
-           watch->nbatches == STOPWATCH_MOST;
+    const double part = half / watch->seconds; // of the median
+    return part <= stopwatch_same || watch->nbatches == STOPWATCH_MOST ||
+           (watch->spent >= stopwatch_least &&
+            (part <= stopwatch_close || watch->spent > stopwatch_enough));
 }
 
 #endif
