@@ -118,12 +118,11 @@ void signals_pass_on(int number, siginfo_t *info, void *context) {
 /* --- The program's calls ---------------------------------------------------------- */
 
 static int set(int number, const struct sigaction *action, struct sigaction *old) {
-    struct taken *t;
     sigset_t all, before;
     sigfillset(&all);
     below_pthread_sigmask(SIG_SETMASK, &all, &before); // a handler may call this, too
     pthread_mutex_lock(&lock);
-    t = find_taken(number);
+    struct taken *t = find_taken(number);
     struct sigaction was = t->kept[atomic_load(&t->last) % KEPT];
     if (action) {
         keep(t, action);
