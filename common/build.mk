@@ -136,9 +136,10 @@ endif
 # Where the sums are made: -O2 would make them one by one. Products are rounded before they
 # are added, on every processor: else ranks on different machines would differ in the last bit.
 $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contract=off
-# Where the modelled clock finds its machines. No multiply-add in one step: the same digits
+# Where the modelled clock finds its machines; and no multiply-add in one step: the same digits
 # everywhere.
-$(cpu_build)/clock.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"' -ffp-contract=off
+$(cpu_build)/machines.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
+$(cpu_build)/clock.o: private machines := -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) $(LIBRARY_DEBUG) $(machines) -c $< -o $@
 

@@ -29,10 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef CPU_MACHINES
-#define CPU_MACHINES "cpu/machines"
-#endif
-
 bool clock_on;
 
 /* --- The machine ------------------------------------------------------------------ */
@@ -236,7 +232,7 @@ static bool read_line(const char *path, const char *where, const char *line) {
         snprintf(file, sizeof file, "%.*s%s", folder, path, second);
         // A copy of a machine lies elsewhere, and still names the files of the original.
         if (second[0] != '/' && access(file, R_OK) != 0)
-            snprintf(file, sizeof file, "%s/%s", CPU_MACHINES, second);
+            snprintf(file, sizeof file, "%s/%s", machines_folder, second);
         if (as)
             read_machine(file, where);
         else
@@ -322,16 +318,16 @@ static int is_machine(const struct dirent *entry) {
 }
 
 static _Noreturn void no_machine(const char *asked) {
-    char all[1024] = "";
+    char all[1024] = "none";
     struct dirent **found;
-    int n = scandir(CPU_MACHINES, &found, is_machine, alphasort);
+    int n = scandir(machines_folder, &found, is_machine, alphasort);
     for (int i = 0; i < n; i++) {
-        size_t there = strlen(all);
+        size_t there = i > 0 ? strlen(all) : 0;
         snprintf(all + there, sizeof all - there, "%s%.*s", i > 0 ? ", " : "",
                  (int)strlen(found[i]->d_name) - 5, found[i]->d_name);
     }
     wrong("no machine %s; there are %s, and a file of your own needs a slash: ./%s",
-          asked, n > 0 ? all : "none in " CPU_MACHINES, asked);
+          asked, all, asked);
 }
 
 void clock_start(const char *asked, bool speaks) {
@@ -344,7 +340,7 @@ void clock_start(const char *asked, bool speaks) {
     if (strchr(asked, '/'))
         snprintf(path, sizeof path, "%s", asked);
     else
-        snprintf(path, sizeof path, "%s/%s.conf", CPU_MACHINES, asked);
+        snprintf(path, sizeof path, "%s/%s.conf", machines_folder, asked);
     if (!strchr(asked, '/') && access(path, R_OK) != 0)
         no_machine(asked);
     read_machine(path, "");
