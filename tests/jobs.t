@@ -453,7 +453,11 @@ wait_until() { # wait_until COMMAND…: for 40 seconds at most
 }
 running() { [ "$(grep -c '^probe:' "$(output_of "$1")")" = "$2" ]; }
 building() { strangers | grep -q slow-compiler; }
-over() { [ -z "$(squeue -h -o %i)" ]; }
+# What the script does at its end takes a moment longer than Slurm's word that the job is over.
+over() {
+    local queue
+    queue=$(squeue -h -o %i) && [ -z "$queue$(strangers)" ]
+}
 cat >$site/slow-compiler <<'END'
 #!/bin/bash
 [ "$1" = --version ] || sleep 100
