@@ -779,6 +779,11 @@ void judge_exits(struct judge *j) {
     check_unfinished(j, -1, nowhere.call, false, nowhere);
 }
 
+static void hand_out(struct text *text, char *out, size_t bytes) {
+    snprintf(out, bytes, "%s", text->at ? text->at : "");
+    free(text->at);
+}
+
 void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     size_t n = 0;
@@ -810,20 +815,17 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
             site = comm->made.site;
         }
     add_left(j, &text, "communicator", n, site);
-    snprintf(out, bytes, "%s", text.at ? text.at : "");
-    free(text.at);
+    hand_out(&text, out, bytes);
 }
 
 void judge_unwritten(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     uses_unwritten(j, &text);
-    snprintf(out, bytes, "%s", text.at ? text.at : "");
-    free(text.at);
+    hand_out(&text, out, bytes);
 }
 
 void judge_unlooked(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     add_unlooked(j, &text);
-    snprintf(out, bytes, "%s", text.at ? text.at : "");
-    free(text.at);
+    hand_out(&text, out, bytes);
 }

@@ -507,7 +507,9 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
 static void copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
                            struct judge_at at) {
     const struct allocation *from = NULL;
-    for (int i = 0; i < n && !j->uses->copies_nothing.call; i++) {
+    if (j->uses->copies_nothing.call)
+        return;
+    for (int i = 0; i < n; i++) {
         if (ranges[i].write || ranges[i].bytes == 0)
             continue;
         uint64_t start = address(ranges[i].start);

@@ -78,6 +78,7 @@ cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sani
 # The lines of the library itself nobody asks for: without them programs link, and reports come, in less
 # time. make LIBRARY_DEBUG=-g has them, and so has SANITIZE=1.
 LIBRARY_DEBUG ?= $(if $(SANITIZE),-g,-g0)
+library_compile := $(cpu_compile) $(LIBRARY_DEBUG)
 cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
@@ -126,10 +127,11 @@ $(programs): %: %.c $(headers) $(config_file) $(lesson_library) | announce
 cpu_objects := $(patsubst $(TOP)/cpu/src/%.c,$(cpu_build)/%.o,$(wildcard $(TOP)/cpu/src/*.c))
 cpu_headers := $(wildcard $(TOP)/cpu/include/*.h $(TOP)/cpu/src/*.h) $(TOP)/common/build.mk
 cpu_stamp := $(cpu_build)/config
-ifneq ($(MPICC) $(CFLAGS) $(LIBRARY_DEBUG) $(WARNINGS),$(file <$(cpu_stamp)))
+cpu_settings := $(MPICC) $(CFLAGS) $(LIBRARY_DEBUG) $(WARNINGS)
+ifneq ($(cpu_settings),$(file <$(cpu_stamp)))
   ifneq ($(filter-out help clean clean-lesson,$(or $(MAKECMDGOALS),all)),)
     $(shell mkdir -p $(cpu_build))
-    $(file >$(cpu_stamp),$(MPICC) $(CFLAGS) $(LIBRARY_DEBUG) $(WARNINGS))
+    $(file >$(cpu_stamp),$(cpu_settings))
   endif
 endif
 
@@ -141,7 +143,7 @@ $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contra
 $(cpu_build)/machines.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
 $(cpu_build)/clock.o: private machines := -ffp-contract=off
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
-	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(cpu_compile) $(LIBRARY_DEBUG) $(machines) -c $< -o $@
+	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(library_compile) $(machines) -c $< -o $@
 
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and
 # no others.
@@ -169,9 +171,9 @@ $(addsuffix /front,$(cpu_build)/check $(cpu_build)/check-shared $(cuda_build)/ch
 $(TOP)/build/mpi_made.c: $(TOP)/check/front/mpi.list $(TOP)/check/front/mpi.awk
 	awk -f $(TOP)/check/front/mpi.awk $< >$@
 $(cpu_build)/check/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check/front
-	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
+	$(check_compile) $(library_compile) -DFRONT_LINKED -c $< -o $@
 $(cpu_build)/check/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check/front
-	$(check_compile) $(cpu_compile) $(LIBRARY_DEBUG) -DFRONT_LINKED -c $< -o $@
+	$(check_compile) $(library_compile) -DFRONT_LINKED -c $< -o $@
 
 check_linked := $(call made_of,$(cpu_build)/check)
 # What is built is said first; cpu-flags prints nothing but the flags.
@@ -199,9 +201,9 @@ $(cpu_shared): $(cpu_build)/standin.o
 	    awk '$$3 ~ /^nccl/ { print "-Wl,--defsym=p" $$3 "=" $$3 }') \
 	    $(sanitizers) -lm -ldl -pthread -o $@
 $(cpu_build)/check-shared/%.o: $(TOP)/check/%.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check-shared/front
-	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(library_compile) -c $< -o $@
 $(cpu_build)/check-shared/front/mpi_made.o: $(TOP)/build/mpi_made.c $(check_headers) $(cpu_stamp) | $(cpu_build)/check-shared/front
-	$(check_compile) -ftls-model=initial-exec $(cpu_compile) $(LIBRARY_DEBUG) -c $< -o $@
+	$(check_compile) -ftls-model=initial-exec $(library_compile) -c $< -o $@
 $(cpu_check): $(call made_of,$(cpu_build)/check-shared)
 	printf '{ global: %s local: *; };\n' '$(patsubst %,%;,$(check_exported))' >$(cpu_build)/check-shared/public
 	$(MPICC) -shared -Wl,--version-script=$(cpu_build)/check-shared/public $^ -ldl -pthread -lrt -o $@

@@ -120,9 +120,10 @@ echo 'export SBATCH_ACCOUNT=tra26_nccl' >$settings
 # submit CASE [VARIABLE=VALUE…] ARGUMENTS OF SBATCH…: from a folder of the case's own, with
 # the CPU build unless a variable says otherwise. All build the same few files: ccache knows. What
 # it cannot know, since it is compiled and linked in one, is compiled in a hurry.
+quick=(BACKEND=cpu OMPI_CC='ccache gcc' CFLAGS='-O0 -g')
 user=teacher
 submit() {
-    local case=$1 folder variables=(BACKEND=cpu OMPI_CC='ccache gcc' CFLAGS='-O0 -g')
+    local case=$1 folder variables=("${quick[@]}")
     shift
     folder=$site/home/$user/$case
     [ -d "$folder" ] || install -d -o "$user" -g "$user" "$folder"
@@ -266,7 +267,7 @@ trap 'rm -rf "$laptop"' EXIT
 cp -R $site/course/. "$laptop"
 chmod -R u+w "$laptop"
 chown -R teacher: "$laptop"
-as teacher "$laptop" env OMPI_CC='ccache gcc' CFLAGS='-O0 -g' make -s -j2 BACKEND=cpu >/dev/null 2>&1
+as teacher "$laptop" env "${quick[@]}" make -s -j2 >/dev/null 2>&1
 ok $? 'on a laptop the course is built'
 
 # All jobs that want nothing special go into the queue at once, and Slurm packs them. The

@@ -134,9 +134,8 @@ void neighbours_end(void) {
         print_shared(
             UNWRITTEN,
             "memory: device memory that nothing has written was copied to the host",
-            "fresh memory holds anything. Was another buffer meant, or did a copy or a "
-            "call of"
-            " NCCL\n        get lost that was to write here?");
+            "fresh memory holds anything. Was another buffer meant, or did a copy or"
+            " a call of NCCL\n        get lost that was to write here?");
     print_shared(
         LEFT_BEHIND, "left behind: the program ends and has not released",
         "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"

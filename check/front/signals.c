@@ -40,6 +40,10 @@ static struct taken *find_taken(int number) {
     return NULL;
 }
 
+static const struct sigaction *kept(const struct taken *t) {
+    return &t->kept[atomic_load(&t->last) % KEPT];
+}
+
 static void keep(struct taken *t, const struct sigaction *action) {
     unsigned next = atomic_load(&t->last) + 1;
     t->kept[next % KEPT] = *action;
@@ -49,8 +53,8 @@ static void keep(struct taken *t, const struct sigaction *action) {
 /* Ours, on the stack that the program has asked for: it may have no other left. */
 static void install(const struct taken *t) {
     struct sigaction ours = {.sa_sigaction = t->handler,
-                             .sa_flags = SA_SIGINFO | SA_NODEFER};
-    ours.sa_flags |= t->kept[atomic_load(&t->last) % KEPT].sa_flags & SA_ONSTACK;
+                             .sa_flags = SA_SIGINFO | SA_NODEFER |
+                                         (kept(t)->sa_flags & SA_ONSTACK)};
     below_sigaction(t->number, &ours, NULL);
 }
 
@@ -92,7 +96,9 @@ static void default_ends(int number, bool sent) {
 
 void signals_pass_on(int number, siginfo_t *info, void *context) {
     struct taken *t = find_taken(number);
-    struct sigaction action = t->kept[atomic_load(&t->last) % KEPT];
+    if (!t)
+        return;
+    const struct sigaction action = *kept(t);
     bool sent = info->si_code <= 0; // by a process
     if (action.sa_handler == SIG_IGN && sent)
         return;
@@ -117,13 +123,12 @@ void signals_pass_on(int number, siginfo_t *info, void *context) {
 
 /* --- The program's calls ---------------------------------------------------------- */
 
-static int set(int number, const struct sigaction *action, struct sigaction *old) {
+static int set(struct taken *t, const struct sigaction *action, struct sigaction *old) {
     sigset_t all, before;
     sigfillset(&all);
     below_pthread_sigmask(SIG_SETMASK, &all, &before); // a handler may call this, too
     pthread_mutex_lock(&lock);
-    struct taken *t = find_taken(number);
-    struct sigaction was = t->kept[atomic_load(&t->last) % KEPT];
+    const struct sigaction was = *kept(t);
     if (action) {
         keep(t, action);
         install(t);
@@ -136,16 +141,18 @@ static int set(int number, const struct sigaction *action, struct sigaction *old
 }
 
 /* Libraries below do not set a handler where there is one, so they are told the truth. */
-static bool is_ours(int number, void *return_address) {
-    return find_taken(number) && !front_theirs(return_address);
+static struct taken *find_for(void *return_address, int number) {
+    struct taken *t = find_taken(number);
+    return t && !front_theirs(return_address) ? t : NULL;
 }
 
 PUBLIC int sigaction(int number, const struct sigaction *restrict action,
                      struct sigaction *restrict old) {
     if (!below_sigaction)
         find_sigaction();
-    if (is_ours(number, __builtin_return_address(0)))
-        return set(number, action, old);
+    struct taken *t = find_for(__builtin_return_address(0), number);
+    if (t)
+        return set(t, action, old);
     channels_handler(number, action ? action->sa_handler : SIG_DFL,
                      __builtin_return_address(0));
     return below_sigaction(number, action, old);
@@ -159,8 +166,9 @@ PUBLIC int sigaction(int number, const struct sigaction *restrict action,
         struct sigaction action = {.sa_handler = handler, .sa_flags = (int)(flags)}; \
         if (!below_##name)                                                           \
             find_##name();                                                           \
-        if (is_ours(number, __builtin_return_address(0)) && handler != SIG_ERR) {    \
-            set(number, &action, &action);                                           \
+        struct taken *t = find_for(__builtin_return_address(0), number);             \
+        if (t && handler != SIG_ERR) {                                               \
+            set(t, &action, &action);                                                \
             return action.sa_handler;                                                \
         }                                                                            \
         channels_handler(number, handler, __builtin_return_address(0));              \

@@ -1215,22 +1215,38 @@ static void wrong(const struct the_case *c, int line, const char *format, ...) {
 }
 
 /* What a rank has left behind, what nobody looked at, and what it copied that nothing had
- * written. */
+ * written: the words for it, and whom to ask. */
+static const struct {
+    const char *word;
+    void (*ask)(struct judge *, char *, size_t);
+} ends[] = {{"left", judge_left_behind},
+            {"unlooked", judge_unlooked},
+            {"unwritten", judge_unwritten}};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+/* The end that a line asks for, behind its rank; ENDS: none. */
+static int end_of(const char *line) {
+    char word[40] = "";
+    int end = 0;
+    sscanf(line, "%*s %39s", word);
+    while (end < ENDS && strcmp(word, ends[end].word) != 0)
+        end++;
+    return end;
+}
+
 static bool check_ends(const struct the_case *c, int line, const char *text) {
-    char what[500], found[2000], who[40], kind[40];
+    char what[500], found[2000], who[40];
+    const int end = end_of(text);
     int used = 0;
     bool right = true;
-    if (sscanf(text, "%39s %39s %n", who, kind, &used) < 2)
+    if (sscanf(text, "%39s %*s %n", who, &used) < 1 || used == 0)
         die(line, "left what?");
     expand(c, line, text + used, what, sizeof what);
     for (int r = 0; r < n; r++) {
         if (!chosen(who, r, line))
             continue;
         judge_enter(ranks[r].judge, 1);
-        (strcmp(kind, "left") == 0 ? judge_left_behind
-         : strcmp(kind, "unlooked") == 0
-             ? judge_unlooked
-             : judge_unwritten)(ranks[r].judge, found, sizeof found);
+        ends[end].ask(ranks[r].judge, found, sizeof found);
         judge_leave(ranks[r].judge);
         if (strcmp(what, "nothing") == 0 ? found[0] : strcmp(found, what) != 0) {
             wrong(c, line, "rank %d: \"%s\"", r, found);
@@ -1241,10 +1257,7 @@ static bool check_ends(const struct the_case *c, int line, const char *text) {
 }
 
 static bool ends_word(const char *line) {
-    const char *word = strchr(line, ' ');
-    return word && (strncmp(word + 1, "left ", 5) == 0 ||
-                    strncmp(word + 1, "unlooked ", 9) == 0 ||
-                    strncmp(word + 1, "unwritten ", 10) == 0);
+    return end_of(line) < ENDS;
 }
 
 static bool play_case(const struct the_case *c, int nranks) {
