@@ -491,6 +491,20 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     calls->failed_site = at.site;
 }
 
+void calls_captured(struct judge *j, int number, struct judge_at at) {
+    struct comm *comm = comm_of(j, number);
+    if (!comm)
+        return;
+    comm->captured++;
+    comm->captured_site = at.site;
+}
+
+void calls_launched(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    if (comm)
+        comm->captured = 0;
+}
+
 /* --- Joining and leaving ------------------------------------------------------------ */
 
 void calls_joins(struct judge *j, const struct judge_join *join) {
@@ -558,6 +572,8 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
                             .how = how,
                             .number = comm->facts.number,
                             .ops = comm->ops,
+                            .captured = comm->captured,
+                            .captured_site = comm->captured_site,
                             .collectives = comm->collectives,
                             .site = at.site};
     name_call(notice.call, at.call);

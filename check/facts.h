@@ -41,6 +41,7 @@ enum { CALL_NAME = 40 };
 struct notice {
     unsigned char message, pad[7];
     uint64_t id, site, ops, collectives;
+    uint64_t captured, captured_site; // at the end: as of a communicator below
     int32_t what, rank, nranks, device, how, number;
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
 };
@@ -121,7 +122,9 @@ struct comm {
     uint64_t seen, since, newest_site, newest_seq, newest_group, newest_at;
     int thread, newest_slot;
     bool busy;
-    struct comm *same; // another rank of the same communicator
+    // Calls captured since a graph with calls of this communicator was launched last.
+    uint64_t captured, captured_site; // how many; the newest
+    struct comm *same;                // another rank of the same communicator
 };
 
 struct pair_count {

@@ -53,20 +53,34 @@ void failed_looked(struct judge *j) {
         }
 }
 
-void add_unlooked(struct judge *j, struct text *text) {
+size_t failed_unlooked(const struct judge *j, struct judge_at *at, const char **words) {
     const struct failures *f = j->failures;
     const struct unlooked *first = NULL;
     size_t n = 0;
-    char where[JUDGE_PLACE];
     for (size_t i = 0; i < f->n; i++) {
         n += f->at[i].n;
         if (!first || f->at[i].serial < first->serial)
             first = &f->at[i];
     }
+    *at = first ? first->first : (struct judge_at){0};
+    *words = first ? first->text : "";
+    return n;
+}
+
+void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
+                  const char *words) {
+    char where[JUDGE_PLACE];
     if (n == 1)
-        text_add(text, "1 call failed and nobody looked: %s at %s: %s", first->first.call,
-                 place(j, first->first.site, where), first->text);
-    else if (n > 1)
-        text_add(text, "%zu calls failed and nobody looked, the first: %s at %s: %s", n,
-                 first->first.call, place(j, first->first.site, where), first->text);
+        text_add(text, "1 call failed and nobody looked: ");
+    else
+        text_add(text, "%zu calls failed and nobody looked, the first: ", n);
+    text_add(text, "%s at %s: %s", first.call, place(j, first.site, where), words);
+}
+
+void add_unlooked(struct judge *j, struct text *text) {
+    struct judge_at first;
+    const char *words;
+    size_t n = failed_unlooked(j, &first, &words);
+    if (n > 0)
+        add_failures(j, text, n, first, words);
 }

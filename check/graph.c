@@ -220,6 +220,7 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
         struct judge_range ranges[3];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);
+        calls_captured(j, calls[i].comm, calls[i].at);
     }
     return left;
 }
@@ -290,6 +291,7 @@ static void launch_calls(struct judge *j, const struct step *step, const int *sl
     for (int i = 0; i < step->ncalls; i++) {
         calls[i] = step->calls[i];
         calls[i].slot = slots[step->calls[i].slot];
+        calls_launched(j, calls[i].call.comm);
     }
     issue_calls(j, calls, step->ncalls, step->grouped, launch, NULL);
     free(calls);

@@ -111,8 +111,13 @@ void failures_free(struct failures *failures);
 void failed(struct judge *j, const char *text,
             struct judge_at at); // a call of the thread that is in
 void failed_looked(struct judge *j);
-/* "  3 calls failed before, and nobody looked; the first: …", or nothing. */
-void add_unlooked(struct judge *j, struct text *text);
+/* How many failed and nobody looked, in all threads; the first, and what was said of it.
+ */
+size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char **words);
+/* "3 calls failed and nobody looked, the first: …". */
+void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
+                  const char *words);
+void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
 
 /* --- calls.c --- */
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
@@ -156,6 +161,8 @@ size_t call_recv_bytes(struct judge *j,
 const char *call_words(char out[JUDGE_PLACE],
                        const struct judge_call *call); // "ncclReduce(count 4, …)"
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
+void calls_captured(struct judge *j, int comm, struct judge_at at); // and not issued
+void calls_launched(struct judge *j, int comm); // a graph that has calls of it
 void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports
 /* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the

@@ -1,7 +1,7 @@
 /*
  * state.h: how a process that waits describes itself to rank 0: a head, and behind it, as
  * many as it says, waits, their peers, what they launch, operations, what those come
- * behind, communicators and pairs of ranks.
+ * behind, communicators, pairs of ranks, and two texts: what failed last, and first.
  */
 #ifndef STATE_H
 #define STATE_H
@@ -23,11 +23,13 @@ enum wait_kind {
 struct state_head {
     unsigned char message, more, pad[6]; // more: operations behind the window
     uint64_t activity;
-    uint64_t window; // the number of the first operation
-    uint64_t failed_site;
+    uint64_t window;                  // the number of the first operation
+    uint64_t failed_site;             // what NCCL refused last
+    uint64_t unlooked, unlooked_site; // how many nobody looked at; the first of them
     double worked; // the least that a thread has that waits in MPI; negative: not known
     int32_t computing; // threads that do not wait
-    int32_t nwaits, nints, nitems, nops, ncomms, npairs, failure_bytes;
+    int32_t nwaits, nints, nitems, nops, ncomms, npairs, words_bytes;
+    char unlooked_call[CALL_NAME];
     char host[JUDGE_HOST];
 };
 
@@ -59,6 +61,7 @@ struct state_op {
 
 struct state_comm {
     uint64_t id, ops, collectives, upto; // upto: of those, not behind the window
+    uint64_t captured, captured_site; // calls in no graph that was launched; the newest
     int32_t rank, nranks, number, pad;
 };
 

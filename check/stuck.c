@@ -40,15 +40,14 @@ static void release(struct process *process) {
 
 static bool fits(const struct state_head *head, size_t bytes) {
     if (head->nwaits < 0 || head->nitems < 0 || head->nops < 0 || head->ncomms < 0 ||
-        head->npairs < 0 || head->nints < 0 || head->failure_bytes < 0)
+        head->npairs < 0 || head->nints < 0 || head->words_bytes < 2)
         return false;
     return bytes == sizeof *head + (size_t)head->nwaits * sizeof(struct state_wait) +
                         (size_t)head->nitems * sizeof(struct state_item) +
                         (size_t)head->nops * sizeof(struct state_op) +
                         (size_t)head->ncomms * sizeof(struct state_comm) +
                         (size_t)head->npairs * sizeof(struct state_pair) +
-                        (size_t)head->nints * sizeof(int32_t) +
-                        (size_t)head->failure_bytes;
+                        (size_t)head->nints * sizeof(int32_t) + (size_t)head->words_bytes;
 }
 
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
@@ -86,7 +85,8 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     at += (size_t)head.npairs * sizeof *process->pairs;
     process->ints = (const int32_t *)(const void *)at;
     at += (size_t)head.nints * sizeof *process->ints;
-    process->failure = head.failure_bytes ? at : "";
+    process->failure = at;
+    process->unlooked = at + strlen(at) + 1;
     process->begins = must_alloc((size_t)head.nops);
     process->ends = must_alloc((size_t)head.nops);
     process->is_sure = must_alloc((size_t)head.nops);

@@ -15,7 +15,7 @@ struct process { // the newest description of one
     const struct state_comm *comms;
     const struct state_pair *pairs;
     const int32_t *ints;
-    const char *failure;
+    const char *failure, *unlooked;
     unsigned heard, suspect_heard;
     uint64_t suspect_activity;
     double suspect_worked;

@@ -258,7 +258,7 @@ static void add_buffer(struct judge *j, struct text *text, const struct allocati
 }
 
 /* An error that nobody looked at is often why there is no order. */
-static void add_failures(struct judge *j, struct text *text) {
+static void add_failures_line(struct judge *j, struct text *text) {
     size_t used = text->used;
     text_add(text, "  ");
     add_unlooked(j, text);
@@ -492,7 +492,7 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     text_add(&text, "%s at %s\n", call_words(words, call),
              place(j, call->at.site, where));
     add_buffer(j, &text, &fresh->of);
-    add_failures(j, &text);
+    add_failures_line(j, &text);
     text_add(
         &text,
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
@@ -766,7 +766,7 @@ static void report_race(struct judge *j, const struct allocation *a,
              use_words(words, other), place(j, other->at.site, there),
              other->makes ? "makes on its stream" : does(other_writes));
     add_buffer(j, &text, a);
-    add_failures(j, &text);
+    add_failures_line(j, &text);
     if (use->legacy)
         text_add(&text, "  Hint: call cudaStreamSynchronize first; the default"
                         " stream does not wait for a non-blocking one.\n");
@@ -1043,7 +1043,7 @@ static void report_host(struct judge *j, const char *verb, struct judge_at at,
     text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
     add_queued(j, &text, use);
     text_add(&text, "\n");
-    add_failures(j, &text);
+    add_failures_line(j, &text);
     text_add(&text, in_stream ? "  Hint: cudaEventRecord on the one stream,"
                                 " cudaStreamWaitEvent on the other.\n"
                               : "  Hint: call cudaStreamSynchronize first: until then"
@@ -1156,7 +1156,7 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
                  (unsigned long long)(a->end - a->start), place(j, a->made.site, made));
         add_queued(j, &text, use);
         text_add(&text, ", which %s it\n", does(its_write));
-        add_failures(j, &text);
+        add_failures_line(j, &text);
         text_add(&text,
                  "  Hint: call cudaStreamSynchronize first: until then nothing is known"
                  " of the operation.\n");

@@ -204,19 +204,43 @@ static void add_part(struct judge *j, struct text *text, int p,
     for (int r = 0; comm && r < comm->nranks; r++)
         if (comm->of[r].world == p)
             member = &comm->of[r];
-    uint64_t ops = member && member->left ? member->end.ops : 0;
+    uint64_t ops = 0, captured = 0, captured_site = 0;
+    if (member && member->left) {
+        ops = member->end.ops;
+        captured = member->end.captured;
+        captured_site = member->end.captured_site;
+    }
     for (int c = 0; c < process->head->ncomms; c++)
-        if (process->comms[c].id == about->comm)
+        if (process->comms[c].id == about->comm) {
             ops = process->comms[c].ops;
+            captured = process->comms[c].captured;
+            captured_site = process->comms[c].captured_site;
+        }
     if (comm && !member)
         text_add(text, ", no rank of the communicator");
     else
         text_add(text, ", after %llu operation%s on the communicator",
                  (unsigned long long)ops, ops == 1 ? "" : "s");
+    if (captured)
+        text_add(text, " and %llu captured into a graph that was not launched, at %s",
+                 (unsigned long long)captured, place(j, captured_site, where));
     if (member && member->left && member->how == JUDGE_ABORTED)
         text_add(text, ", which it aborted at %s", place(j, member->end.site, where));
     if (member && member->left && member->how == JUDGE_REVOKED)
         text_add(text, ", which it revoked at %s", place(j, member->end.site, where));
+}
+
+/* What failed first is often why the rest did; if it was not said already. */
+static void add_first_failure(struct judge *j, struct text *text,
+                              const struct process *process) {
+    const struct state_head *head = process->head;
+    if (head->unlooked == 0 ||
+        (process->failure[0] && head->unlooked_site == head->failed_site))
+        return;
+    text_add(text, "; ");
+    add_failures(j, text, head->unlooked,
+                 (struct judge_at){head->unlooked_call, head->unlooked_site},
+                 process->unlooked);
 }
 
 static void add_line(struct judge *j, struct text *text, int p,
@@ -265,6 +289,7 @@ static void add_line(struct judge *j, struct text *text, int p,
     if (process->failure[0])
         text_add(text, "; got an error at %s: %s",
                  place(j, process->head->failed_site, where), process->failure);
+    add_first_failure(j, text, process);
     text_add(text, "\n");
 }
 

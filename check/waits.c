@@ -379,13 +379,16 @@ static void add_comms(struct judge *j, struct described *d) {
         if (comm->facts.gone)
             continue;
         ROOM(d->comms, (size_t)d->head.ncomms, &d->comms_size);
-        d->comms[d->head.ncomms++] = (struct state_comm){.id = comm->facts.id,
-                                                         .ops = comm->ops,
-                                                         .collectives = comm->collectives,
-                                                         .upto = comm->upto,
-                                                         .rank = comm->facts.rank,
-                                                         .nranks = comm->facts.nranks,
-                                                         .number = comm->facts.number};
+        d->comms[d->head.ncomms++] =
+            (struct state_comm){.id = comm->facts.id,
+                                .ops = comm->ops,
+                                .collectives = comm->collectives,
+                                .upto = comm->upto,
+                                .captured = comm->captured,
+                                .captured_site = comm->captured_site,
+                                .rank = comm->facts.rank,
+                                .nranks = comm->facts.nranks,
+                                .number = comm->facts.number};
         for (size_t k = 0; k < comm->pairs.size; k++) {
             const struct pair_count *count = comm->pairs.at[k].value;
             if (!count)
@@ -565,14 +568,19 @@ static void tell(struct judge *j) {
     add_ops(j, &d);
     add_comms(j, &d);
     add_waits(j, &d);
-    head->failure_bytes = calls->failure ? (int32_t)strlen(calls->failure) + 1 : 0;
+    struct judge_at first;
+    const char *failure = calls->failure ? calls->failure : "", *unlooked;
+    head->unlooked = failed_unlooked(j, &first, &unlooked);
+    head->unlooked_site = first.site;
+    name_call(head->unlooked_call, first.call);
+    head->words_bytes = (int32_t)(strlen(failure) + strlen(unlooked) + 2);
     if (head->nints % 2)
         add_int(&d, 0); // keeps what follows aligned
     size_t bytes =
         sizeof *head + (size_t)head->nwaits * sizeof *d.waits +
         (size_t)head->nitems * sizeof *d.items + (size_t)head->nops * sizeof *d.ops +
         (size_t)head->ncomms * sizeof *d.comms + (size_t)head->npairs * sizeof *d.pairs +
-        (size_t)head->nints * sizeof *d.ints + (size_t)head->failure_bytes;
+        (size_t)head->nints * sizeof *d.ints + (size_t)head->words_bytes;
     char *data = must_alloc(bytes), *at = data;
     append(&at, head, sizeof *head);
     append(&at, d.waits, (size_t)head->nwaits * sizeof *d.waits);
@@ -581,7 +589,8 @@ static void tell(struct judge *j) {
     append(&at, d.comms, (size_t)head->ncomms * sizeof *d.comms);
     append(&at, d.pairs, (size_t)head->npairs * sizeof *d.pairs);
     append(&at, d.ints, (size_t)head->nints * sizeof *d.ints);
-    append(&at, calls->failure, (size_t)head->failure_bytes);
+    append(&at, failure, strlen(failure) + 1);
+    append(&at, unlooked, strlen(unlooked) + 1);
     free(d.waits);
     free(d.items);
     free(d.ops);

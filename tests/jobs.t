@@ -136,30 +136,41 @@ submit() {
         bash "$settings" sbatch --parsable "$@" 2>"$site/refused-$case")
 }
 
-field() { # field CASE NAME: of scontrol's description of the job
-    scontrol show job "${id[$1]}" | grep -oE "(^| )$2=[^ ]*" | head -n 1 | cut -d = -f 2-
+declare -A described # what scontrol says of the jobs that are over, by their numbers
+
+field() { # field CASE NAME: of scontrol's description of the job; a folder may have spaces in it
+    local line=${described[${id[$1]}]:-$(scontrol show job --oneliner "${id[$1]}")}
+    [[ $line =~ (^| )$2=(.*) ]] || return 1
+    line=${BASH_REMATCH[2]}
+    [[ ! $line =~ ' '[A-Za-z/:]+= ]] || line=${line%%"${BASH_REMATCH[0]}"*}
+    echo "$line"
 }
 
 output_of() {
-    scontrol show job "${id[$1]}" | sed -n 's/^ *StdOut=//p'
+    field "$1" StdOut
 }
 
 # finish: until no job is queued, running or completing. A job that hangs is cancelled.
 finish() {
-    while [ -n "$(squeue -h -o %i)" ]; do
+    local line queue job state time
+    while queue=$(squeue -h -o '%i %t %M') && [ -n "$queue" ]; do
         if [ $SECONDS -ge $end ]; then
             squeue | sed 's/^/# gave up waiting for /'
             scancel --state=PENDING --user=teacher,student
             scancel --state=RUNNING --user=teacher,student
             return 1
         fi
-        squeue -h -t R -o '%i %M' | awk -F '[ :]' '$2 > 1 { print $1 }' |
-            while read -r job; do
+        while read -r job state time; do
+            if [ "$state" = R ] && [[ $time =~ ^([0-9]+): ]] && ((BASH_REMATCH[1] > 1)); then
                 echo "# job $job hangs, it is cancelled"
                 scancel "$job"
-            done
-        sleep 0.1
+            fi
+        done <<<"$queue"
+        sleep 0.3
     done
+    while read -r line; do
+        [[ ! $line =~ ^JobId=([0-9]+) ]] || described[${BASH_REMATCH[1]}]=$line
+    done < <(scontrol show job --oneliner)
 }
 
 # ended CASE STATE EXIT_CODE: how a job ended, and that it left only its output behind.
@@ -169,7 +180,7 @@ ended() {
     state="$(field "$1" JobState) $(field "$1" ExitCode)"
     [ "$state" = "$2 $3" ]
     ok $? "$1: $2, exit code $3" <(echo "$state") "$output" "$site/refused-$1"
-    folder=$(scontrol show job "${id[$1]}" | sed -n 's/^ *WorkDir=//p')
+    folder=$(field "$1" WorkDir)
     [ -z "$(find "$folder" -mindepth 1 ! -name '*-[0-9]*.out' ! -path "$folder/.*")" ]
     ok $? "$1: leaves only its output" <(find "$folder")
 }

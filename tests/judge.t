@@ -25,26 +25,21 @@ point() {
     fi
 }
 
-# The judge in objects of its own, with these flags, and the programs that play to it.
-build() { # FOLDER FLAG… -- SOURCE…
-    local folder=$work/$1 flags=()
-    mkdir "$folder"
-    shift
-    while [ "$1" != -- ]; do
-        flags+=("$1")
-        shift
-    done
-    shift
-    (cd "$folder" && "${CC:-gcc}" "${warnings[@]}" "${flags[@]}" -c "$top"/check/*.c)
+# The programs that play to the judge: to the one that is in the CPU build, and to one of their own
+# that is compiled with all care.
+mkdir "$work/fast" "$work/careful"
+fast() {
     local source
-    for source; do
-        "${CC:-gcc}" "${warnings[@]}" "${flags[@]}" "$source" "$folder"/*.o -lpthread \
-            -o "$folder/${source%.c}"
+    make -s -C "$top" BACKEND=cpu cpu-flags >/dev/null
+    for source in play random ranks; do
+        "${CC:-gcc}" "${warnings[@]}" -O2 "$source.c" "$top"/build/cpu/check/*.o -lpthread \
+            -o "$work/fast/$source"
     done
 }
-
-build careful -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -- play.c &
-build fast -O2 -- play.c random.c ranks.c
+fast &
+careful=("${warnings[@]}" -O1 -g '-fsanitize=address,undefined' -fno-sanitize-recover=undefined)
+(cd "$work/careful" && "${CC:-gcc}" "${careful[@]}" -c "$top"/check/*.c)
+"${CC:-gcc}" "${careful[@]}" play.c "$work"/careful/*.o -lpthread -o "$work/careful/play"
 wait $!
 
 for file in "${events[@]}"; do

@@ -41,9 +41,9 @@ sums() {
     expect 0 "OK: 2 ranks, all 32 elements as expected"
 }
 
-@test "64 ranks" {
+@test "24 ranks" {
     on_gpus && skip "more ranks than GPUs"
-    sums 64 300
+    sums 24 300
 }
 
 @test "--time: two times and their ratio, no tables" {
