@@ -4,11 +4,12 @@
  *
  * Pinned and managed memory is open to the host, and a queued operation may use it at the
  * same time. Over the stand-in, whose pages these are, the front closes them meanwhile;
- * the host that comes too early is stopped by the processor. Who works on other bytes of
- * a closed page is right: it is let through, one instruction, and the page is closed
- * again. A system call would fail there, so what the system or MPI is given stays open as
- * long as they have it. Device memory cannot be reached by the host at all, here and on
- * GPUs.
+ * the host that comes too early is stopped by the processor. It closes only pages of
+ * which the operation uses all that the allocation has there: whoever is stopped, an
+ * instruction, a signal handler, a lock or a system call, is at bytes that are in use.
+ * What the system or MPI is given stays open as long as they have it, so that they are
+ * told of, and not failed. Device memory cannot be reached by the host at all, here and
+ * on GPUs.
  */
 #define _GNU_SOURCE
 #include "../base.h"
@@ -16,7 +17,6 @@
 #include "signals.h"
 #include "tasks.h"
 
-#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -39,7 +38,6 @@ struct watched {
     char *from, *to; // all pages that are closed lie between these; equal: none
     bool known, never, changed; // known: they were looked at
     bool writes;                // pages are closed that an operation writes
-    unsigned passed;            // accesses let through
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
@@ -123,7 +121,7 @@ static size_t nheld, held_room;
 struct closing {
     const struct judge_memory *memory;
     struct watched *watched;
-    bool writing, parts;
+    bool writing;
     char *from, *to; // closed last
 };
 
@@ -139,16 +137,6 @@ static void close_pages(char *from, char *to, int protection, size_t first) {
         mprotect(from, (size_t)(to - from), protection);
 }
 
-/* Of other bytes on the same pages an access is let through, as long as they are few.
- * Then, or where the processor cannot do single steps, only pages are closed of which
- * the operation uses all that the allocation has there. */
-#if defined(__x86_64__)
-#define STEPS true
-#else
-#define STEPS false
-#endif
-enum { MOST_PASSED = 256 };
-
 static void close_part(void *self, const void *start, size_t bytes, bool write) {
     struct closing *closing = self;
     const char *begin = start, *end = begin + bytes, *first = closing->memory->start;
@@ -156,8 +144,8 @@ static void close_part(void *self, const void *start, size_t bytes, bool write) 
     if (write != closing->writing)
         return;
     // The first and the last page of the allocation belong to it alone.
-    char *from = closing->parts || begin <= first ? page_of(begin) : page_behind(begin);
-    char *to = closing->parts || end >= last ? page_behind(end) : page_of(end);
+    char *from = begin <= first ? page_of(begin) : page_behind(begin);
+    char *to = end >= last ? page_behind(end) : page_of(end);
     if (from >= to || (closing->from <= from && to <= closing->to))
         return;
     close_pages(from, to, write ? PROT_NONE : PROT_READ, 0);
@@ -188,10 +176,6 @@ void guard_gone(struct judge *j, const void *start) {
     *w = watched[--nwatched];
 }
 
-static bool parts_of(const struct watched *w) {
-    return STEPS && w->passed < MOST_PASSED;
-}
-
 /* What has come is closed too; unless pages are closed for who writes there, which who
  * reads there must not open. */
 static void close_fresh(struct judge *j) {
@@ -206,10 +190,8 @@ static void close_fresh(struct judge *j) {
             w->changed = true;
             continue;
         }
-        struct closing closing = {.memory = &memory,
-                                  .watched = w,
-                                  .writing = range->write,
-                                  .parts = parts_of(w)};
+        struct closing closing = {
+            .memory = &memory, .watched = w, .writing = range->write};
         const char *last = (const char *)memory.start + memory.bytes;
         size_t room = (size_t)(last - (const char *)range->start);
         close_part(&closing, range->start, range->bytes < room ? range->bytes : room,
@@ -234,7 +216,7 @@ static void apply(struct judge *j) {
             continue;
         }
         open_all(w);
-        struct closing closing = {.memory = &memory, .watched = w, .parts = parts_of(w)};
+        struct closing closing = {.memory = &memory, .watched = w};
         for (int writing = 0; writing < 2 && !w->never; writing++) {
             closing.writing = writing;
             closing.from = closing.to = NULL;
@@ -351,87 +333,6 @@ static bool was_write(void *context, bool *known, void **fault) {
 #endif
 }
 
-/* --- One instruction, on bytes that no operation uses */
-
-#if STEPS
-enum { MOST_PAGES = 4, TRAP = 0x100 }; // TRAP: a flag of the processor
-static __thread struct {
-    char *page[MOST_PAGES]; // open for one instruction
-    int n;
-} step;
-
-struct page {
-    char *at;
-    int protection;
-};
-
-static void protect_more(void *self, const void *start, size_t bytes, bool write) {
-    struct page *page = self;
-    const char *begin = start;
-    if (begin < page->at + sysconf(_SC_PAGESIZE) && page->at < begin + bytes)
-        page->protection &= write ? PROT_NONE : PROT_READ;
-}
-
-static void close_again(struct judge *j, char *at) {
-    struct judge_memory memory;
-    struct watched *w =
-        judge_memory_find(j, at, &memory) ? find_watched(memory.start) : NULL;
-    struct page page = {at, PROT_READ | PROT_WRITE};
-    if (!w || w->from == w->to)
-        return;
-    judge_memory_in_use(j, memory.start, protect_more, &page);
-    close_pages(at, at + sysconf(_SC_PAGESIZE), page.protection, 0);
-}
-
-static void on_step(int number, siginfo_t *info, void *context) {
-    ucontext_t *state = context;
-    if (step.n == 0) { // a trap of the program's own
-        signals_pass_on(number, info, context);
-        return;
-    }
-    state->uc_mcontext.gregs[REG_EFL] &= ~TRAP;
-    struct judge *j = front_in();
-    while (step.n > 0)
-        close_again(j, step.page[--step.n]);
-    front_leave();
-}
-
-static bool one_instruction(struct watched *w, char *address, void *context) {
-    ucontext_t *state = context;
-    if (step.n == MOST_PAGES || ++w->passed >= MOST_PASSED)
-        return false;
-    step.page[step.n] = page_of(address);
-    mprotect(step.page[step.n++], (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE);
-    state->uc_mcontext.gregs[REG_EFL] |= TRAP;
-    return true;
-}
-#else
-static bool one_instruction(struct watched *w, char *address, void *context) {
-    (void)w;
-    (void)address;
-    (void)context;
-    return false;
-}
-#endif
-
-/* strlen and its kin read whole vectors, in which their string begins or ends. What a
- * library reads is the host's doing only if nothing else lies there, or if it begins
- * where the operation's bytes begin. */
-static __thread const char *passed_last; // that a library read
-
-static bool may_read_over(struct judge *j, const char *address, bool write, void *fault,
-                          bool early) {
-    if (write || front_site((char *)fault + 1) >> PROGRAM == 0)
-        return false;
-    const char *first = address - (uintptr_t)address % 64;
-    bool near = passed_last && address > passed_last - 256 && address < passed_last + 256;
-    if (!early)
-        passed_last = address;
-    return near || (judge_host_is_early(j, address - 1, false) &&
-                    !(judge_host_is_early(j, first, false) &&
-                      judge_host_is_early(j, first + 63, false)));
-}
-
 static void on_fault(int number, siginfo_t *info, void *context) {
     bool known;
     void *fault;
@@ -448,15 +349,11 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                             ? find_watched(memory.start)
                             : NULL;
     bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
-    if (w && may_read_over(j, info->si_addr, write, fault, early))
-        early = false;
     if (early)
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
-    // Checks that only warn, or other bytes of the page: let it through.
-    if (w && (early || !one_instruction(w, info->si_addr, context))) {
+    if (w) // checks that only warn
         open_all(w);
-    }
     front_leave();
     front_in_signal = false;
     if (!w)
@@ -468,10 +365,6 @@ void guard_install(void) {
     backtrace(warm, 2); // loads what a signal handler should not have to load
     signals_take(SIGSEGV, on_fault);
     signals_take(SIGBUS, on_fault);
-#if STEPS
-    if (standin_host_blocks)
-        signals_take(SIGTRAP, on_step);
-#endif
 }
 
 /* --- System calls -------------------------------------------------------------- */
@@ -547,45 +440,41 @@ static int itself(int file) {
 
 /* What is written is looked at before; of what is read, as much as came. The judge
  * itself reads and writes while this thread is inside it. */
-#define SYSTEM(...) CALLS_SYSTEM(hears(NUMBER_OF(file)), __VA_ARGS__)
-/* None of these is a word from another process. */
-#define FILLS(...) CALLS_SYSTEM((void)0, __VA_ARGS__)
-#define CALLS_SYSTEM(heard, type, name, parameters, arguments, buffer, bytes, writes, \
-                     failed, used)                                                    \
-    FIND_BELOW(name, type(*) parameters)                                              \
-    __attribute__((visibility("default"))) type name parameters {                     \
-        if (!below_##name)                                                            \
-            find_##name();                                                            \
-        if (front_passes() || front_is_inside())                                      \
-            return below_##name arguments;                                            \
-        bool shared = guard_may_be_shared(buffer, bytes);                             \
-        struct judge_at at = {#name, 0};                                              \
-        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));    \
-        int before = errno;                                                           \
-        if (shared) {                                                                 \
-            at.site = front_site(__builtin_return_address(0));                        \
-            if (!(writes))                                                            \
-                look_at(buffer, bytes, false, at);                                    \
-            hold(buffer, bytes, true);                                                \
-            guard_host_call(&at);                                                     \
-        }                                                                             \
-        if (!(writes) && own)                                                         \
-            speaks();                                                                 \
-        errno = 0;                                                                    \
-        type result = below_##name arguments;                                         \
-        if (shared) {                                                                 \
-            guard_host_call(NULL);                                                    \
-            hold(buffer, bytes, false);                                               \
-        }                                                                             \
-        bool fault = errno == EFAULT && (failed);                                     \
-        if (fault)                                                                    \
-            at.site = front_site(__builtin_return_address(0));                        \
-        if (fault || (shared && (writes)))                                            \
-            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);            \
-        if ((writes) && own)                                                          \
-            heard;                                                                    \
-        errno = errno ? errno : before;                                               \
-        return result;                                                                \
+#define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
+    FIND_BELOW(name, type(*) parameters)                                               \
+    __attribute__((visibility("default"))) type name parameters {                      \
+        if (!below_##name)                                                             \
+            find_##name();                                                             \
+        if (front_passes() || front_is_inside())                                       \
+            return below_##name arguments;                                             \
+        bool shared = guard_may_be_shared(buffer, bytes);                              \
+        struct judge_at at = {#name, 0};                                               \
+        bool own = channels_matter() && tasks_is_own(__builtin_return_address(0));     \
+        int before = errno;                                                            \
+        if (shared) {                                                                  \
+            at.site = front_site(__builtin_return_address(0));                         \
+            if (!(writes))                                                             \
+                look_at(buffer, bytes, false, at);                                     \
+            hold(buffer, bytes, true);                                                 \
+            guard_host_call(&at);                                                      \
+        }                                                                              \
+        if (!(writes) && own)                                                          \
+            speaks();                                                                  \
+        errno = 0;                                                                     \
+        type result = below_##name arguments;                                          \
+        if (shared) {                                                                  \
+            guard_host_call(NULL);                                                     \
+            hold(buffer, bytes, false);                                                \
+        }                                                                              \
+        bool fault = errno == EFAULT && (failed);                                      \
+        if (fault)                                                                     \
+            at.site = front_site(__builtin_return_address(0));                         \
+        if (fault || (shared && (writes)))                                             \
+            look_at(buffer, fault ? (size_t)(bytes) : (used), writes, at);             \
+        if ((writes) && own)                                                           \
+            hears(NUMBER_OF(file));                                                    \
+        errno = errno ? errno : before;                                                \
+        return result;                                                                 \
     }
 
 SYSTEM(ssize_t, read, (int file, void *to, size_t n), (file, to, n), to, n, true,
@@ -620,43 +509,6 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
        (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
-FILLS(ssize_t, getrandom, (void *to, size_t n, unsigned flags), (to, n, flags), to, n,
-      true, result < 0, moved(result))
-FILLS(int, getentropy, (void *to, size_t n), (to, n), to, n, true, result < 0,
-      result < 0 ? 0 : n)
-FILLS(int, gethostname, (char *to, size_t n), (to, n), to, n, true, result < 0,
-      result < 0 ? 0 : strlen(to) + 1)
-FILLS(char *, getcwd, (char *to, size_t n), (to, n), to, to ? n : 0, true, !result,
-      result ? strlen(result) + 1 : 0)
-
-/* The C library has these buffers until aio_return says how it went. */
-static void asynchronous(const struct aiocb *of, bool begins, bool writes,
-                         struct judge_at at) {
-    const void *buffer = (const void *)of->aio_buf;
-    if (front_passes() || front_is_inside() ||
-        !guard_may_be_shared(buffer, of->aio_nbytes))
-        return;
-    if (begins)
-        look_at(buffer, of->aio_nbytes, writes, at);
-    hold(buffer, of->aio_nbytes, begins);
-}
-
-#define ASYNCHRONOUS(name, type, result_type, begins, writes)                            \
-    FIND_BELOW(name, result_type (*)(type *))                                            \
-    __attribute__((visibility("default"))) result_type name(type *of) {                  \
-        if (!below_##name)                                                               \
-            find_##name();                                                               \
-        struct judge_at at = {#name, front_site(__builtin_return_address(0))};           \
-        asynchronous((const struct aiocb *)of, begins, writes, at); /* the same as 64 */ \
-        return below_##name(of);                                                         \
-    }
-ASYNCHRONOUS(aio_read, struct aiocb, int, true, true)
-ASYNCHRONOUS(aio_read64, struct aiocb64, int, true, true)
-ASYNCHRONOUS(aio_write, struct aiocb, int, true, false)
-ASYNCHRONOUS(aio_write64, struct aiocb64, int, true, false)
-ASYNCHRONOUS(aio_return, struct aiocb, ssize_t, false, false)
-ASYNCHRONOUS(aio_return64, struct aiocb64, ssize_t, false, false)
-
 /* Several buffers. */
 static bool any_shared(const struct iovec *parts, int n) {
     bool any = false;

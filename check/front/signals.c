@@ -29,7 +29,7 @@ static struct taken {
     void (*handler)(int, siginfo_t *, void *); // ours
     struct sigaction kept[KEPT];
     atomic_uint last; // the program's is kept[last % KEPT]
-} taken[3];           // guarded by `lock`
+} taken[2];           // guarded by `lock`
 static atomic_int ntaken;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -86,11 +86,11 @@ static sigset_t fewer(const sigset_t *set) {
 }
 
 /* As it would be without us. A fault comes again where the instruction is done again; a
- * signal that was sent, and a trap, do not. */
+ * signal that was sent does not. */
 static void default_ends(int number, bool sent) {
     const struct sigaction none = {.sa_handler = SIG_DFL};
     below_sigaction(number, &none, NULL);
-    if (sent || number == SIGTRAP)
+    if (sent)
         raise(number);
 }
 

@@ -1,15 +1,22 @@
-// One page of pinned memory: while its first half is uploaded, files, sockets, messages
-// and the host itself use the second. Nobody touches what the copy uses.
+// One page of pinned memory: while its first half is uploaded, files, sockets, messages,
+// locks, a signal handler and the host itself use the second. Nobody touches what the
+// copy uses.
 #include "../check.h"
 
 #include <aio.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 
 enum { HALF = 1000 };
 
@@ -48,6 +55,77 @@ static void use_system(char *half) {
     EXPECT(getentropy(half, 256), 0);
     EXPECT(gethostname(half, HALF), 0);
     EXPECT(getcwd(half, HALF) == half, 1);
+    EXPECT(stat(half, (struct stat *)(void *)(half + 600)), 0);
+    EXPECT(getrusage(RUSAGE_SELF, (struct rusage *)(void *)half), 0);
+    *(struct timespec *)(void *)half = (struct timespec){0, 1000};
+    EXPECT(nanosleep((struct timespec *)(void *)half, NULL), 0);
+    int *ends = (int *)(void *)half;
+    EXPECT(pipe(ends), 0);
+    struct pollfd *watch = (struct pollfd *)(void *)(half + 16);
+    *watch = (struct pollfd){ends[1], POLLOUT, 0};
+    EXPECT(poll(watch, 1, 1000), 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* What threads wait with may lie there as well; the system looks at it. */
+struct shared {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    sem_t asked;
+    int answered;
+};
+
+static void *answers(void *argument) {
+    struct shared *shared = argument;
+    sem_wait(&shared->asked);
+    pthread_mutex_lock(&shared->lock);
+    shared->answered = 1;
+    pthread_cond_signal(&shared->changed);
+    pthread_mutex_unlock(&shared->lock);
+    return NULL;
+}
+
+static void use_locks(char *half) {
+    struct shared *shared = (struct shared *)(void *)half;
+    pthread_t thread;
+    MUST(pthread_mutex_init(&shared->lock, NULL));
+    MUST(pthread_cond_init(&shared->changed, NULL));
+    MUST(sem_init(&shared->asked, 0, 0));
+    shared->answered = 0;
+    MUST(pthread_create(&thread, NULL, answers, shared));
+    pthread_mutex_lock(&shared->lock);
+    sem_post(&shared->asked);
+    while (!shared->answered)
+        pthread_cond_wait(&shared->changed, &shared->lock);
+    pthread_mutex_unlock(&shared->lock);
+    MUST(pthread_join(thread, NULL));
+}
+
+/* A handler counts there, while nothing else may come to this thread. */
+static volatile sig_atomic_t *ticks;
+static void tick(int number) {
+    (void)number;
+    ++*ticks;
+}
+
+static void use_signals(char *half) {
+    struct sigaction counts = {.sa_handler = tick, .sa_flags = SA_RESTART}, before;
+    sigset_t blocked, alarm;
+    ticks = (volatile sig_atomic_t *)(void *)half;
+    *ticks = 0;
+    sigfillset(&counts.sa_mask);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    MUST(pthread_sigmask(SIG_UNBLOCK, &alarm, &blocked));
+    MUST(sigaction(SIGALRM, &counts, &before));
+    struct itimerval every = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    MUST(setitimer(ITIMER_REAL, &every, NULL));
+    while (*ticks < 20)
+        memset(half + 16, *ticks, HALF - 16);
+    MUST(setitimer(ITIMER_REAL, &never, NULL));
+    MUST(sigaction(SIGALRM, &before, NULL));
+    MUST(pthread_sigmask(SIG_SETMASK, &blocked, NULL));
 }
 
 static void use_sockets(char *half) {
@@ -120,6 +198,8 @@ int main(void) {
         use_system(half + HALF);
         use_sockets(half + HALF);
         use_mpi(half + HALF);
+        use_locks(half + HALF);
+        use_signals(half + HALF);
         use_itself(half + HALF);
         half[3 * HALF]++;
         MUST(cudaStreamSynchronize(stream));
