@@ -207,9 +207,12 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
     if (this_one)
         told_undo(j, told);
     look_at_memory(j);
-    failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
+}
+
+void judge_dropped(struct judge *j, const char *text, struct judge_at at) {
+    failed(j, text, at);
 }
 
 void judge_not_told(struct judge *j) {

@@ -291,9 +291,11 @@ bool judge_call(struct judge *j, const struct judge_call *call);
 
 /* The call that this thread has just told of (judge_call, judge_joins, judge_group_ends)
  * returned an error: it has not happened. `text`: what the library says. Also for calls
- * of CUDA (`cuda`): a last line at the end of the job names those that nobody looked at.
- */
+ * of CUDA (`cuda`). */
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at);
+/* And the program does not look at what the call returned. Unless it asks later, a last
+ * line at the end of the job names it. */
+void judge_dropped(struct judge *j, const char *text, struct judge_at at);
 /* The thread makes a call that is not told, since the library will refuse it: that it
  * fails takes back nothing that was told before from the same line. */
 void judge_not_told(struct judge *j);

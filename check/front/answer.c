@@ -4,6 +4,8 @@
  */
 #include "answer.h"
 
+#include <string.h>
+
 __thread bool runs_host_function;
 
 void host_function_calls(struct judge_at at) {
@@ -11,10 +13,19 @@ void host_function_calls(struct judge_at at) {
     front_out();
 }
 
-/* Answers to a question, and what a program tries in order to see whether it works. */
-static bool expected(cudaError_t error) {
+void front_failed(bool cuda, const char *text, struct judge_at at) {
+    struct judge *j = front_in();
+    judge_failed(j, cuda, text, at);
+    if (front_drops(at.site))
+        judge_dropped(j, text, at);
+    front_out();
+}
+
+/* Answers to a question, and what a program tries in order to see whether it works. Who
+ * asks how much time has passed wants a number. */
+static bool expected(cudaError_t error, struct judge_at at) {
     switch (error) {
-    case cudaErrorNotReady:
+    case cudaErrorNotReady: return strcmp(at.call, "cudaEventElapsedTime") != 0;
     case cudaErrorNotSupported:
     case cudaErrorPeerAccessAlreadyEnabled:
     case cudaErrorPeerAccessNotEnabled:
@@ -26,11 +37,8 @@ static bool expected(cudaError_t error) {
 }
 
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
-    if (expected(error))
-        return error;
-    const char *text = CALL(BELOW(cudaGetErrorString), error);
-    judge_failed(front_in(), true, text, at);
-    front_out();
+    if (!expected(error, at))
+        front_failed(true, CALL(BELOW(cudaGetErrorString), error), at);
     return error;
 }
 

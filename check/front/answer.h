@@ -25,7 +25,9 @@ static inline void check_host_function(struct judge_at at) {
         host_function_calls(at);
 }
 
-/* What the program is answered; the judge hears of an error. */
+/* The judge hears of a call that failed, and whether the program drops the error. */
+void front_failed(bool cuda, const char *text, struct judge_at at);
+/* What the program is answered. */
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
 static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
     return error == cudaSuccess ? error : cuda_failed(error, at);

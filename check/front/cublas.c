@@ -24,8 +24,7 @@ static cublasStatus_t status(cublasStatus_t result, struct judge_at at) {
     if (result == CUBLAS_STATUS_SUCCESS)
         return result;
     const char *text = CALL(BELOW(cublasGetStatusString), result);
-    judge_failed(front_in(), true, text, at);
-    front_out();
+    front_failed(true, text, at);
     return result;
 }
 

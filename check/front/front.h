@@ -9,6 +9,7 @@
  * From the ground up, each file calls only those above it in this list:
  *
  *   place.c       the line of a call
+ *   glance.c      whether the program looks at what the call returns
  *   enter.c       the way in and out: whose call it is, the judge, what lies below
  *   tasks.c       the program's threads that wait for one another
  *   channels.c    word from one process to another beside MPI and NCCL
@@ -170,12 +171,18 @@ bool front_has_helper(void); // the judges talk, on all ranks
 
 /* --- place.c --- */
 uint64_t front_site(void *return_address);
-bool front_theirs(void *return_address); // a library's below
+const void *front_address(uint64_t site); // in this process; NULL: not known
+bool front_theirs(void *return_address);  // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* Many lines at once, of sites in ascending order; "" where none is known. */
 void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
 /* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
 bool front_is_own(uint64_t site);
+
+/* --- glance.c --- */
+/* The program overwrites what the call returned, and has not looked. False where that is
+ * not certain. */
+bool front_drops(uint64_t site);
 
 /* --- channels.c --- */
 extern bool channels_shared;            // memory, with other processes (cudaIpc…)

@@ -145,8 +145,7 @@ static ncclResult_t answer_nccl(ncclResult_t result, struct judge_at at) {
     if (!failed(result))
         return result;
     in_words(result, text, sizeof text);
-    judge_failed(front_in(), false, text, at);
-    front_out();
+    front_failed(false, text, at);
     return result;
 }
 

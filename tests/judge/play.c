@@ -844,12 +844,14 @@ static void ev_fails(const struct event *e) {
     char text[200];
     join_words(e, 2, text, sizeof text);
     judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, ranks[e->rank].last);
+    judge_dropped(e->judge, text, ranks[e->rank].last);
 }
 static void ev_failed(const struct event *e) {
     char text[200];
     join_words(e, 3, text, sizeof text);
-    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text,
-                 here(e, kept(word(e, 2))));
+    const struct judge_at at = here(e, kept(word(e, 2)));
+    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, at);
+    judge_dropped(e->judge, text, at);
 }
 static void ev_looked(const struct event *e) {
     judge_looked(e->judge);

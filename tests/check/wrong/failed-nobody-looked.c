@@ -1,0 +1,58 @@
+// Calls fail, and the program goes on as if they had not. What comes of it is right here;
+// on another day it will not be.
+//
+// exit: 0
+// expect: NCCL CHECK: failed: the program ends well, though calls failed
+// expect: 8 calls failed and nobody looked, the first: cudaSetDevice at @first: invalid
+//     device ordinal
+#include "../check.h"
+
+static void device(int number) {
+    cudaSetDevice(number);
+}
+
+int main(void) {
+    start();
+    int *buf = device_ints(4, rank), right;
+    float ms = 0;
+    cudaEvent_t before, after;
+    MUST(cudaGetDevice(&right));
+    MUST(cudaEventCreate(&before));
+    MUST(cudaEventCreate(&after));
+    int wrong = nranks + 4711;
+#ifdef FIXED
+    wrong = right;
+#endif
+    for (int i = 0; i < 2; i++)
+        cudaSetDevice(wrong); // @first
+    device(wrong);
+    double times = 0;
+    cudaSetDevice(wrong);
+    times += nranks * 0.5;
+    cudaSetDevice(wrong);
+    EXPECT(times > 0, 1);
+    if (cudaSetDevice(right) == cudaSuccess)
+        cudaSetDevice(wrong);
+    MUST(cudaEventRecord(before, stream));
+    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
+    MUST(cudaEventRecord(after, stream));
+#ifdef FIXED
+    MUST(cudaEventSynchronize(after));
+    cudaEventElapsedTime(&ms, before, after);
+#else
+    cudaEvent_t never;
+    MUST(cudaEventCreate(&never));
+    cudaEventElapsedTime(&ms, before, never);
+    MUST(cudaEventDestroy(never));
+    MUST(cudaStreamSynchronize(stream));
+#endif
+    ncclReduce(buf, buf, 4, ncclInt32, ncclSum, wrong == right ? 0 : nranks, comm,
+               stream);
+    MUST(cudaStreamSynchronize(stream));
+    printf("%g ms\n", (double)ms);
+    MUST(cudaEventDestroy(before));
+    MUST(cudaEventDestroy(after));
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
