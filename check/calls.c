@@ -519,19 +519,7 @@ void calls_joins(struct judge *j, const struct judge_join *join) {
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
-    if (join->rank >= 0 && join->rank < join->nranks) {
-        send_notice(j, &notice, NULL, 0);
-        return;
-    }
-    struct text text = {0};
-    char where[JUDGE_PLACE];
-    text_add(&text,
-             "setup: rank %d is outside the communicator\n"
-             "  rank %d on %s: %s(rank %d of %d ranks) at %s\n"
-             "  Hint: the ranks are numbered from 0 to %d.\n",
-             join->rank, j->rank, j->host, notice.call, join->rank, join->nranks,
-             place(j, join->at.site, where), join->nranks - 1);
-    report(j, &text, true, mixed(join->at.site, 3));
+    send_notice(j, &notice, NULL, 0);
 }
 
 void calls_join_failed(struct judge *j) {

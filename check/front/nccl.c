@@ -280,7 +280,7 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
         (struct comm){
             .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
     struct judge *j = front_in();
-    if (out && nranks > 0)
+    if (out && rank >= 0 && rank < nranks)
         judge_joins(j, &join);
     else // NCCL will refuse it
         judge_not_told(j);

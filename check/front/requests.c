@@ -273,7 +273,8 @@ int MPI_Comm_free(MPI_Comm *comm) {
                     r->peer = JUDGE_ANY;
         front_leave();
     }
-    return CALL(PMPI_Comm_free, comm);
+    // Not CALL: what belongs to the communicator (attributes) the program releases here.
+    return PMPI_Comm_free(comm);
 }
 
 /* --- Persistent ones (MPI 4.1, 3.9) ----------------------------------------------- */

@@ -190,12 +190,40 @@ static void share_names(void) {
     snprintf(front_host, sizeof front_host, "%.*s", JUDGE_HOST - 1, name);
 }
 
+/* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
+static struct judge_at kept_at;
+static int exit_status = -1; // of the process: not yet
+
+static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    if (kept_at.call || exit_status >= 0) // the end of the process takes care
+        return MPI_SUCCESS;
+    front_depth++;
+    front_mpi_ends((struct judge_at){"PMPI_Finalize", 0});
+    front_depth--;
+    return MPI_SUCCESS;
+}
+
+/* Another library that stands in front of MPI may call PMPI_Finalize. That deletes the
+ * attributes of MPI_COMM_SELF before anything else, the newest first (MPI 4.0, 11.2.4).
+ */
+static void hear_of_the_end(void) {
+    int key;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, self_goes, &key, NULL);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    PMPI_Comm_free_keyval(&key); // when it is used no more
+}
+
 void front_mpi_started(void) {
     if (front_job.gave_up)
         timeline_on = 0; // the others hear nothing of this rank
     if (front_job.mpi_up || front_job.gave_up)
         return;
     front_job.mpi_up = true;
+    hear_of_the_end();
     tasks_of_libraries();
     struct hello hello = say_hello();
     if (!hello.all) {
@@ -272,25 +300,22 @@ static void finish(bool finalize, struct judge_at at) {
 
 /* Before MPI_Finalize is called below. */
 void front_mpi_ends(struct judge_at at) {
-    if (front_job.mpi_up && front_checks && !front_job.ending)
+    if (!front_job.mpi_up)
+        return;
+    if (front_checks && !front_job.ending)
         finish(true, at);
-    else if (front_job.mpi_up && front_job.gave_up && !front_job.ending)
+    else if (front_job.gave_up && !front_job.ending)
         talk_meets();
-    if (front_job.mpi_up && timeline_on && !front_job.ending)
+    if (timeline_on && !front_job.ending)
         timeline_gather();
     talk_closes();
-    front_job.mpi_ended = front_job.mpi_up;
+    front_job.mpi_ended = true;
     front_job.mpi_up = false;
 }
-
-/* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
-static struct judge_at kept_at;
 
 void front_mpi_kept(struct judge_at at) {
     kept_at = at;
 }
-
-static int exit_status = -1;
 
 static void write_timeline(int status) {
     if (!timeline_on || front_job.ending)

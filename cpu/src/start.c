@@ -51,11 +51,39 @@ static void settle_clock(MPI_Comm host) {
     travel_open();
 }
 
+static void close_all(void) {
+    LOCKED;
+    if (over)
+        return;
+    travel_close();
+    wire_close();
+    over = true;
+}
+
+static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    close_all();
+    return MPI_SUCCESS;
+}
+
+/* Who calls PMPI_Finalize comes by here, too: first of all it deletes the attributes of
+ * MPI_COMM_SELF, the newest first (MPI 4.0, 11.2.4). */
+static void hear_of_the_end(void) {
+    int key;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, self_goes, &key, NULL);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    PMPI_Comm_free_keyval(&key); // when it is used no more
+}
+
 /* MPI is there: the library takes its part of it. */
 static void settle(void) {
     int level, ranks;
     MPI_Comm host;
     settled = true;
+    hear_of_the_end();
     PMPI_Query_thread(&level);
     helper_allow(level == MPI_THREAD_MULTIPLE);
     fail_everywhere = abort_job;
@@ -110,19 +138,55 @@ int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
 
-static int end_mpi(void) {
-    LOCKED;
-    travel_close();
-    wire_close();
-    over = true;
-    return PMPI_Finalize();
+/* --- The end: attributes of MPI_COMM_SELF ------------------------------------------ */
+
+/* What the program has set, in this order. MPI_Finalize calls their functions before
+ * anything else (MPI 4.0, 11.2.4), here also where MPI itself does not end yet. */
+static struct {
+    int *keys;
+    size_t n, size;
+} of_self;
+
+int MPI_Comm_set_attr(MPI_Comm comm, int key, void *value) {
+    if (comm == MPI_COMM_SELF) {
+        LOCKED;
+        if (of_self.n == of_self.size) {
+            of_self.size = of_self.size ? 2 * of_self.size : 8;
+            of_self.keys = must_grow(of_self.keys, of_self.size * sizeof *of_self.keys);
+        }
+        of_self.keys[of_self.n++] = key;
+    }
+    return PMPI_Comm_set_attr(comm, key, value);
 }
 
-/* The real NCCL goes on without MPI. Here MPI carries it: its end waits for the last
- * communicator's, or for that of the process. */
+static void delete_attributes(void) {
+    MPI_Errhandler before;
+    PMPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); // it may be gone
+    while (of_self.n > 0) {
+        int key = of_self.keys[--of_self.n], there = 0;
+        void *value;
+        if (PMPI_Comm_get_attr(MPI_COMM_SELF, key, &value, &there) == MPI_SUCCESS &&
+            there)
+            PMPI_Comm_delete_attr(MPI_COMM_SELF, key);
+    }
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, before);
+    PMPI_Errhandler_free(&before);
+    free(of_self.keys);
+    of_self.keys = NULL;
+    of_self.size = 0;
+}
+
+/* The real NCCL goes on without MPI. Here MPI carries it: its end waits for that of the
+ * process. */
 int MPI_Finalize(void) {
+    bool kept = standin_keeps_mpi();
+    delete_attributes();
     finalized = true;
-    return standin_keeps_mpi() ? MPI_SUCCESS : end_mpi();
+    if (kept)
+        return MPI_SUCCESS;
+    close_all();
+    return PMPI_Finalize();
 }
 
 int MPI_Finalized(int *flag) {
@@ -204,8 +268,10 @@ static void at_exit(int status, void *unused) {
 }
 
 __attribute__((destructor)) static void end(void) {
-    if ((ours || finalized) && settled && !over && exit_status == 0)
-        end_mpi();
+    if ((ours || finalized) && settled && !over && exit_status == 0) {
+        close_all();
+        PMPI_Finalize();
+    }
 }
 
 /* Before the constructors of the program, which may make a communicator (the front's are
