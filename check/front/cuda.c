@@ -121,7 +121,7 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kind
                            bool waits, struct judge_at at) {
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (!known(j, pointer, kinds, &memory)) {
+    if (!known(j, pointer, kinds, &memory) || nccl_memory_is(pointer)) {
         front_out();
         return answer(CALL(below, pointer), at);
     }

@@ -68,6 +68,22 @@ void table_remove(struct table *table, const void *key) {
     }
 }
 
+/* --- Memory --------------------------------------------------------------------- */
+
+static struct table of_nccl;
+
+void nccl_memory_made(const void *pointer) {
+    table_put(&of_nccl, pointer, &of_nccl);
+}
+
+bool nccl_memory_is(const void *pointer) {
+    return table_get(&of_nccl, pointer) != NULL;
+}
+
+void nccl_memory_gone(const void *pointer) {
+    table_remove(&of_nccl, pointer);
+}
+
 /* --- Streams -------------------------------------------------------------------- */
 
 struct stream {

@@ -56,6 +56,13 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
+/* --- Memory --------------------------------------------------------------------- */
+
+/* Of ncclMemAlloc, which only ncclMemFree takes back. */
+void nccl_memory_made(const void *pointer);
+bool nccl_memory_is(const void *pointer);
+void nccl_memory_gone(const void *pointer);
+
 /* --- Ranges --------------------------------------------------------------------- */
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with

@@ -27,7 +27,8 @@ struct redop { // made by ncclRedOpCreatePreMulSum
 
 struct comm {
     enum { COMING, THERE, GONE } state;
-    int number; // the judge's; not while it is coming
+    bool ending; // finalized, and not done yet as far as the program has asked
+    int number;  // the judge's; not while it is coming
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
     struct redop *redops;
@@ -459,15 +460,41 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
     return comm && waits;
 }
 
+/* With a communicator that does not block, ncclCommFinalize only begins: the program asks
+ * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
+static void set_ending(ncclComm_t handle, bool ending) {
+    front_in();
+    if (known(handle))
+        known(handle)->ending = ending;
+    front_out();
+}
+
+static bool is_ending(ncclComm_t handle) {
+    front_in();
+    bool ending = known(handle) && known(handle)->ending;
+    front_out();
+    return ending;
+}
+
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommFinalize), comm));
+    if (result == ncclInProgress)
+        set_ending(comm, true);
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     ENTER_COMM(ncclCommDestroy, comm);
+    if (is_ending(comm)) { // it may be refused, and is there then
+        ncclResult_t early = CALL(PNCCL(ncclCommDestroy), comm);
+        if (early == ncclSuccess) {
+            tell_end(comm, JUDGE_DESTROYED, false, at);
+            set_ending(comm, false);
+        }
+        return answer_nccl(early, at);
+    }
     bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommDestroy), comm));
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
@@ -496,6 +523,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return answer_nccl(result, at);
+    if (*error != ncclInProgress)
+        set_ending(comm, false);
     struct judge *j = front_in();
     const struct comm *asked = known(comm);
     if (asked && asked->state == COMING)
@@ -529,6 +558,7 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
         return answer_nccl(result, at);
     int device = current_device();
     judge_memory_made(front_in(), *pointer, bytes, JUDGE_DEVICE, device, -1, at);
+    nccl_memory_made(*pointer);
     front_out();
     return result;
 }
@@ -537,9 +567,11 @@ ncclResult_t ncclMemFree(void *pointer) {
     ENTER_NCCL(ncclMemFree, pointer);
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer &&
-        memory.kind == JUDGE_DEVICE)
+    if (nccl_memory_is(pointer) && judge_memory_find(j, pointer, &memory) &&
+        memory.start == pointer) {
         judge_memory_freed(j, pointer, -1, at);
+        nccl_memory_gone(pointer);
+    }
     front_out();
     return answer_nccl(CALL(PNCCL(ncclMemFree), pointer), at);
 }

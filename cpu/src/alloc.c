@@ -42,7 +42,7 @@ static cudaError_t release(void *pointer, bool pinned) {
     if (!pointer)
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
-    if (!memory || memory->user != pointer || memory->opened ||
+    if (!memory || memory->user != pointer || memory->opened || memory->of_nccl ||
         (memory->kind == MEMORY_PINNED) != pinned)
         return cudaErrorInvalidValue;
     if (capture_forbids())

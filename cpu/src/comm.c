@@ -14,6 +14,7 @@ struct ncclComm *comm_create(int device, bool blocking) {
     comm->blocking = blocking;
     comm->holds = 1;
     comm->own = stream_create(device, false);
+    comm->own->internal = true;
     comm->newest = comm->leaving = stream_end(comm->own);
     comm->next = all;
     all = comm;

@@ -25,8 +25,10 @@ struct ncclComm {
     char why[256];      // and why
     bool blocking;      // its calls return when they are over
     bool finalized, destroyed, aborted;
-    bool *left;                   // which ranks have finalized, destroyed or aborted it
-    int holds;                    // who may still look at it
+    bool asked; // whether it is over: since it was finalized, ncclCommGetAsyncError said
+                // so
+    bool *left; // which ranks have finalized, destroyed or aborted it
+    int holds;  // who may still look at it
     struct stream *own;           // for what the program gives no stream
     struct mark newest;           // of its operations: they follow one another
     struct mark leaving;          // where it tells the others that it has left

@@ -428,7 +428,7 @@ cudaError_t cudaDeviceReset(void) {
     device_wait(current_device);
     for (int s = 0; s < nstreams; s++)
         if (streams[s] && streams[s]->device == current_device && !streams[s]->legacy &&
-            !streams[s]->destroyed)
+            !streams[s]->internal && !streams[s]->destroyed)
             stream_retire(streams[s]);
     memory_reset_device(current_device);
     device_mend(current_device);

@@ -82,8 +82,10 @@ static void find_lanes(struct CUgraphExec_st *exec) {
         }
         if (lane < 0) {
             lane = exec->nlanes++;
-            if (lane > 0)
+            if (lane > 0) {
                 exec->streams[lane] = stream_create(node->device, false);
+                exec->streams[lane]->internal = true;
+            }
         }
         exec->lanes[i] = lane;
         last[lane] = i;

@@ -17,6 +17,7 @@ struct memory {
     bool freed;      // by the program; goes with the last pin
     int arena;       // that it is part of; -1: none
     bool closed;     // to other processes: cudaMallocAsync, ncclMemAlloc
+    bool of_nccl;    // ncclMemAlloc
     bool moved;      // into a file of its own, for other processes to open
     int file;        // which; -1: none, or none any more
     unsigned opened; // how often, if it is another process's; 0: it is our own

@@ -639,7 +639,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     ncclResult_t result = check_handle(__func__, comm);
     if (result != ncclSuccess)
         return result;
-    if (comm->state == JOINING)
+    // As on two H200, where it is a matter of time whether anybody has asked.
+    if (comm->state == JOINING || (comm->finalized && !comm->blocking && !comm->asked))
         return nccl_error(ncclInvalidArgument, "%s: comm is not ready", __func__);
     if (!comm->finalized)
         finalize(comm);
@@ -685,6 +686,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
     *error = comm->error != ncclSuccess ? comm->error
              : over                     ? ncclSuccess
                                         : ncclInProgress;
+    comm->asked = comm->finalized && *error != ncclInProgress;
     return ncclSuccess;
 }
 
@@ -726,15 +728,24 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     if (error != cudaSuccess)
         return nccl_error(ncclUnhandledCudaError, "ncclMemAlloc: %s",
                           cudaGetErrorString(error));
-    memory_find(*pointer)->closed = true;
+    struct memory *memory = memory_find(*pointer);
+    memory->closed = memory->of_nccl = true;
     return ncclSuccess;
 }
 
+/* As on two H200 (NCCL 2.28): what is not its own it leaves, and cudaFree likewise. */
 ncclResult_t ncclMemFree(void *pointer) {
     NCCL_CALL;
-    if (cudaFree(pointer) == cudaSuccess)
-        return ncclSuccess;
-    return nccl_error(ncclInvalidArgument, "ncclMemFree: not an address of ncclMemAlloc");
+    struct memory *memory = memory_find(pointer);
+    if (pointer && (!memory || memory->user != pointer || !memory->of_nccl))
+        return nccl_error(ncclUnhandledCudaError, "ncclMemFree: Cuda failure 1 '%s'",
+                          cudaGetErrorString(cudaErrorInvalidValue));
+    if (memory)
+        memory->of_nccl = false;
+    cudaError_t error = cudaFree(pointer);
+    return error == cudaSuccess ? ncclSuccess
+                                : nccl_error(ncclUnhandledCudaError, "ncclMemFree: %s",
+                                             cudaGetErrorString(error));
 }
 
 struct registration {

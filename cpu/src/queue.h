@@ -49,6 +49,7 @@ struct stream {
     int slot;
     int device;
     bool blocking, legacy, destroyed;
+    bool internal;           // of a communicator or a graph: cudaDeviceReset leaves it
     unsigned thread;         // whose cudaStreamPerThread it is; 0: nobody's
     struct op *first, *last; // not done yet
     uint64_t queued;         // sequence number of the newest

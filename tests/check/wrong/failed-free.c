@@ -1,0 +1,27 @@
+// What ncclMemAlloc made goes to cudaFree, and the other way round. On two H200 both are
+// refused (cudaErrorInvalidValue, ncclUnhandledCudaError), and the memory stays.
+//
+// exit: 0
+// expect: NCCL CHECK: failed: the program ends well, though calls failed
+// expect: 2 calls failed and nobody looked, the first: cudaFree at @first: invalid
+// expect: NCCL CHECK: left behind: the program ends and has not released
+// expect: 2 device buffers (made at
+#include "../check.h"
+
+int main(void) {
+    start();
+    void *ours = device_ints(4, rank), *theirs;
+    MUST(ncclMemAlloc(&theirs, 16));
+    MUST(ncclAllReduce(ours, theirs, 4, ncclInt32, ncclSum, comm, stream));
+    MUST(cudaStreamSynchronize(stream));
+    EXPECT_INTS(theirs, 4, sum_of_ranks());
+#ifdef FIXED
+    MUST(cudaFree(ours));
+    MUST(ncclMemFree(theirs));
+#else
+    cudaFree(theirs); // @first
+    ncclMemFree(ours);
+#endif
+    finish();
+    return 0;
+}
