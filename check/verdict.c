@@ -178,7 +178,11 @@ static void add_cause(struct judge *j, struct text *text, int p,
     } else if (cause->function) {
         const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
         text_add(text, " for a function of %s", cause->function->call);
-        if (inner)
+        if (cause->function->fact.site)
+            text_add(text, " at %s", fact_site(j, where, &cause->function->fact));
+        if (inner && inner->kind == WAIT_WOKEN)
+            text_add(text, ", which sleeps until another thread wakes it");
+        else if (inner)
             text_add(text, ", which waits in %s at %s", inner->call,
                      place(j, inner->site, where));
     } else if (wait->kind == WAIT_LEAVE) {
@@ -389,6 +393,17 @@ static bool leaving(struct judge *j, int p) {
     return wait && wait->kind == WAIT_LEAVE;
 }
 
+/* A function on a stream waits for a thread of its process, which waits for the stream.
+ */
+static bool waits_for_itself(struct judge *j, int p) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    const struct state_wait *inner =
+        wait && cause.function ? stuck_wait_of(&j->stuck->of[p], cause.function->thread)
+                               : NULL;
+    return inner && inner->kind == WAIT_WOKEN;
+}
+
 /* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
  * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
  * one has given its communicators up, and the other has a call left. */
@@ -431,6 +446,9 @@ static void add_title(struct judge *j, struct text *text, int first,
             "missing: %s, operation %llu on communicator %d, waits for ranks that never"
             " come\n",
             fact_words(words, about), (unsigned long long)about->index, about->number);
+    else if (waits_for_itself(j, first))
+        text_add(text, "deadlock: a function on a stream waits for the host, which waits "
+                       "for the stream\n");
     else if (wait->kind == WAIT_WOKEN)
         text_add(text, "missing: a thread sleeps, and nobody is left to wake it\n");
     else
@@ -438,12 +456,12 @@ static void add_title(struct judge *j, struct text *text, int first,
 }
 
 static void add_hint(struct judge *j, struct text *text, const struct fact *about) {
-    bool leave = false, aborted = false;
+    bool leave = false, aborted = false, itself = false;
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
         aborted |= comm->of[r].left && comm->of[r].how == JUDGE_ABORTED;
     for (int q = 0; q < j->stuck->n; q++)
-        leave |= !about && leaving(j, q);
+        leave |= !about && leaving(j, q), itself |= !about && waits_for_itself(j, q);
     const char *hint =
         "all ranks of an MPI communicator make the same collective calls, in the"
         " same order.";
@@ -462,6 +480,10 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
             "all ranks of a communicator make the same calls, in the same order over all"
             " communicators.\n"
             "        The real NCCL hangs here.";
+    else if (itself)
+        hint = "a function on a stream does not wait for what waits for the stream: for "
+               "a lock, say, that\n"
+               "        the host holds in cudaStreamSynchronize. The program hangs here.";
     else if (leave)
         hint = "ncclCommDestroy waits for all ranks of the same node: all call it, and "
                "several\n"
