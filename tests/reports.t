@@ -132,7 +132,7 @@ for fixed in '' -DFIXED; do
         if [ -n "$fixed" ]; then
             is "$code: $(cat stderr)" '0: ' "$np ranks: a function on a stream that is woken"
         else
-            is "$code: $(grep -c '^NCCL CHECK: missing: ' stderr), $(grep -c "waits in cudaStreamSynchronize at \
+            is "$code: $(grep -c '^NCCL CHECK: deadlock: a function on a stream' stderr), $(grep -c "waits in cudaStreamSynchronize at \
 sleeping.c:$(grep -n '// here' sleeping.c | cut -d: -f1) for a function of cudaLaunchHostFunc" stderr)" \
                 "1: 1, $np" "$np ranks: a function on a stream sleeps for ever"
         fi
