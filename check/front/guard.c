@@ -438,6 +438,10 @@ static int itself(int file) {
 }
 #define NUMBER_OF(file) _Generic((file), int : itself, default : fileno)(file)
 
+/* Threads of MPI read and write their own memory. They must not wait for the judge, who
+ * may be waiting for them (MPI_Abort). */
+#define a_library_calls() front_theirs(__builtin_return_address(0))
+
 /* What is written is looked at before; of what is read, as much as came. The judge
  * itself reads and writes while this thread is inside it. */
 #define SYSTEM(type, name, parameters, arguments, buffer, bytes, writes, failed, used) \
@@ -445,7 +449,7 @@ static int itself(int file) {
     __attribute__((visibility("default"))) type name parameters {                      \
         if (!below_##name)                                                             \
             find_##name();                                                             \
-        if (front_passes() || front_is_inside())                                       \
+        if (front_passes() || front_is_inside() || a_library_calls())                  \
             return below_##name arguments;                                             \
         bool shared = guard_may_be_shared(buffer, bytes);                              \
         struct judge_at at = {#name, 0};                                               \
@@ -536,7 +540,8 @@ static void hold_all(const struct iovec *parts, int n, bool begins) {
     __attribute__((visibility("default"))) ssize_t name parameters {             \
         if (!below_##name)                                                       \
             find_##name();                                                       \
-        if (front_passes() || front_is_inside() || !any_shared(parts, n))        \
+        if (front_passes() || front_is_inside() || a_library_calls() ||          \
+            !any_shared(parts, n))                                               \
             return below_##name arguments;                                       \
         struct judge_at at = {#name, front_site(__builtin_return_address(0))};   \
         if (!(writes))                                                           \

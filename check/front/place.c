@@ -37,8 +37,9 @@ struct search {
 
 static bool is_library(const char *path) {
     static const char *const names[] = {
-        "libnccl",  "libcudart.so", "libcuda.so", "libmpi", "libopen-", "libpmi",
-        "libprrte", "libucm",       "libucp",     "libucs", "libuct" // UCX, below MPI
+        "libnccl",  "libcudart.so", "libcuda.so", "libmpi",    "libopen-", "libpmi",
+        "libprrte", "libevent",     "mca_",       "pmix_mca_", // what MPI is made of
+        "libucm",   "libucp",       "libucs",     "libuct"     // UCX, below MPI
     };
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
