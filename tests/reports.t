@@ -98,6 +98,31 @@ for np in 1 2 3; do
         "$np ranks: a count sent to oneself is not that which is received"
 done
 
+# A report ends the job through MPI_Abort. That waits for a thread of MPI's, which must not wait for
+# the thread that reports; else the process ends by itself some seconds later, and mpirun says so.
+cat >ends.c <<'C'
+#include "check.h"
+int main(void) {
+    start();
+    int *buf = NULL;
+    cudaMalloc((void **)&buf, rank == 1 ? (size_t)1 << 60 : 16); // here
+    ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream);
+    MUST(cudaStreamSynchronize(stream));
+    finish();
+    return 0;
+}
+C
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -O1 -g -I"$top/tests/check" ends.c $flags -o ends
+for np in 2 3; do
+    code=0
+    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./ends >stdout 2>stderr || code=$?
+    is "$code: $(grep -c '^NCCL CHECK: missing: ncclAllReduce' stderr), $(grep -c \
+        "2 calls failed and nobody looked, the first: cudaMalloc at ends.c:$(grep -n '// here' ends.c |
+            cut -d: -f1): out of memory" stderr), $(grep -c 'Primary job *terminated normally' stderr)" \
+        '1: 1, 1, 0' "$np ranks: the first call that failed is named, and MPI_Abort ends the job"
+done
+
 # A function on a stream sleeps, and what would wake it comes behind the wait for it.
 cat >sleeping.c <<'C'
 #include "check.h"
