@@ -20,10 +20,10 @@ PROVE := prove --timer --failures --comments
 # And each rank looks at the machine, by hwloc: at disks, PCI devices and displays as well, if it
 # is not told to leave that. So a program starts in less than half the time.
 PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 HWLOC_COMPONENTS=-linuxio HWLOC_PLUGINS_PATH=/nowhere $(PROVE)
-# A thousand small programs are linked: gold, where it is, takes half the time for each.
-ifneq ($(shell command -v ld.gold),)
-PROVE_CPU := OMPI_LDFLAGS='$(addprefix -L,$(shell mpicc --showme:libdirs 2>/dev/null)) -fuse-ld=gold' $(PROVE_CPU)
-endif
+# A thousand small programs are linked: gold, where it is, takes half the time for each. The shell
+# asks, since both may have been installed a moment before.
+PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/-L&/g') \
+    $$(! command -v ld.gold >/dev/null || echo -fuse-ld=gold)" $(PROVE_CPU)
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 APART := tests/versions.t
