@@ -5,6 +5,9 @@
  * two ranks' uses of the same memory in order, and what they say is not known. A program
  * that calls one of these functions is not accused of such a race from then on.
  *
+ * What these functions, and others that bring no word, are given may lie on a page of
+ * pinned memory beside what is in use (guard.c).
+ *
  * They only pass on what they are given, at most six integers and pointers. So one form
  * does for all, under their names; a program may have functions of these names itself.
  */
@@ -77,6 +80,15 @@ static bool locks(long command) {
            (command >= F_OFD_GETLK && command <= F_OFD_SETLKW);
 }
 
+/* What is given to the system may lie beside something that is in use. */
+static void give(long a, long b, long c, long d, long e, long f) {
+    if (!standin_host_blocks || front_passes())
+        return;
+    const long given[] = {a, b, c, d, e, f};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        guard_beside(given[i]);
+}
+
 #define CHANNEL(name, before, after)                                      \
     FIND_BELOW(name, function *)                                          \
     __attribute__((visibility("default"), weak)) long channel_##name(     \
@@ -91,6 +103,7 @@ static bool locks(long command) {
         }                                                                 \
         if ((before) && (own = the_program(__builtin_return_address(0)))) \
             channels_opened();                                            \
+        give(a, b, c, d, e, f);                                           \
         long result = below_##name(a, b, c, d, e, f);                     \
         if (!own && (after) && the_program(__builtin_return_address(0)))  \
             channels_opened();                                            \
@@ -107,4 +120,5 @@ static bool locks(long command) {
             result && is_pipe(fileno((FILE *)result)))
 #define LOCKS(name) CHANNEL(name, channels_shared &&locks(b), false)
 #define MAPS(name) CHANNEL(name, (d & MAP_SHARED) && (int)e >= 0, false)
+#define GIVES(name) CHANNEL(name, false, false)
 #include "channels.list"

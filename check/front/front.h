@@ -203,6 +203,8 @@ bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not 
 /* The system or MPI has these bytes now, and must not find them closed. */
 void guard_hold(struct judge *j, const void *buffer, size_t bytes);
 void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
+/* An argument of a call of the system: it may be an address. */
+void guard_beside(long argument);
 void guard_forked(void);
 /* A call of MPI or the system, that has the program's buffers now; NULL: none. */
 void guard_host_call(const struct judge_at *at);

@@ -4,12 +4,13 @@
  *
  * Pinned and managed memory is open to the host, and a queued operation may use it at the
  * same time. Over the stand-in, whose pages these are, the front closes them meanwhile;
- * the host that comes too early is stopped by the processor. It closes only pages of
- * which the operation uses all that the allocation has there: whoever is stopped, an
- * instruction, a signal handler, a lock or a system call, is at bytes that are in use.
- * What the system or MPI is given stays open as long as they have it, so that they are
- * told of, and not failed. Device memory cannot be reached by the host at all, here and
- * on GPUs.
+ * the host that comes too early is stopped by the processor. Who works on other bytes of
+ * a closed page is right. So from then on only those of the allocation's pages are closed
+ * of which an operation uses all: whoever is stopped there, an instruction or a system
+ * call, is at bytes that are in use. A system call would fail before it can be known; who
+ * is about to make one is asked what it gives (channels.c). What the system or MPI reads
+ * and writes stays open as long as they have it. Device memory cannot be reached by the
+ * host at all, here and on GPUs.
  */
 #define _GNU_SOURCE
 #include "../base.h"
@@ -17,6 +18,7 @@
 #include "signals.h"
 #include "tasks.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -38,6 +40,7 @@ struct watched {
     char *from, *to; // all pages that are closed lie between these; equal: none
     bool known, never, changed; // known: they were looked at
     bool writes;                // pages are closed that an operation writes
+    bool beside;                // the host works beside what is in use
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
@@ -144,8 +147,9 @@ static void close_part(void *self, const void *start, size_t bytes, bool write) 
     if (write != closing->writing)
         return;
     // The first and the last page of the allocation belong to it alone.
-    char *from = begin <= first ? page_of(begin) : page_behind(begin);
-    char *to = end >= last ? page_behind(end) : page_of(end);
+    bool parts = !closing->watched->beside;
+    char *from = parts || begin <= first ? page_of(begin) : page_behind(begin);
+    char *to = parts || end >= last ? page_behind(end) : page_of(end);
     if (from >= to || (closing->from <= from && to <= closing->to))
         return;
     close_pages(from, to, write ? PROT_NONE : PROT_READ, 0);
@@ -333,6 +337,32 @@ static bool was_write(void *context, bool *known, void **fault) {
 #endif
 }
 
+/* strlen and its kin read whole vectors, in which their string begins or ends. What a
+ * library reads is the host's doing only if nothing else lies there, or if it begins
+ * where the operation's bytes begin. */
+static __thread const char *passed_last; // that a library read
+
+static bool may_read_over(struct judge *j, const char *address, bool write, void *fault,
+                          bool early) {
+    if (write || front_site((char *)fault + 1) >> PROGRAM == 0)
+        return false;
+    const char *first = address - (uintptr_t)address % 64;
+    bool near = passed_last && address > passed_last - 256 && address < passed_last + 256;
+    if (!early)
+        passed_last = address;
+    return near || (judge_host_is_early(j, address - 1, false) &&
+                    !(judge_host_is_early(j, first, false) &&
+                      judge_host_is_early(j, first + 63, false)));
+}
+
+/* Pages of which an operation uses a part are open from now on. */
+static void works_beside(struct judge *j, struct watched *w) {
+    if (w->beside)
+        return;
+    w->beside = w->changed = true;
+    apply(j);
+}
+
 static void on_fault(int number, siginfo_t *info, void *context) {
     bool known;
     void *fault;
@@ -349,10 +379,14 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                             ? find_watched(memory.start)
                             : NULL;
     bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
+    if (w && may_read_over(j, info->si_addr, write, fault, early))
+        early = false;
     if (early)
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
-    if (w) // checks that only warn
+    if (w && !early && !w->beside)
+        works_beside(j, w);
+    else if (w) // checks that only warn
         open_all(w);
     front_leave();
     front_in_signal = false;
@@ -403,6 +437,21 @@ bool guard_may_be_shared(const void *buffer, size_t bytes) {
     uintptr_t from = (uintptr_t)buffer;
     return bytes > 0 && from < atomic_load_explicit(&highest, memory_order_relaxed) &&
            from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
+}
+
+void guard_beside(long argument) {
+    const void *address = (const void *)argument;
+    struct judge_memory memory;
+    if (!guard_may_be_shared(address, 1) || front_is_inside())
+        return;
+    int error = errno;
+    struct judge *j = front_in();
+    struct watched *w =
+        judge_memory_find(j, address, &memory) ? find_watched(memory.start) : NULL;
+    if (w)
+        works_beside(j, w);
+    front_out();
+    errno = error;
 }
 
 static size_t moved(ssize_t result) {
@@ -513,6 +562,21 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
        (size_t)(n > 0 ? n : 0), true, !result, result ? strlen(result) + 1 : 0)
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
+/* A thread of the C library's own works on these buffers later. */
+#define LATER(name, type)                                       \
+    FIND_BELOW(name, int (*)(type *))                           \
+    __attribute__((visibility("default"))) int name(type *of) { \
+        if (!below_##name)                                      \
+            find_##name();                                      \
+        if (standin_host_blocks && !front_passes())             \
+            guard_beside((long)of->aio_buf);                    \
+        return below_##name(of);                                \
+    }
+LATER(aio_read, struct aiocb)
+LATER(aio_read64, struct aiocb64)
+LATER(aio_write, struct aiocb)
+LATER(aio_write64, struct aiocb64)
+
 /* Several buffers. */
 static bool any_shared(const struct iovec *parts, int n) {
     bool any = false;
@@ -568,6 +632,10 @@ VECTOR(pwritev, (int file, const struct iovec *from, int n, off_t at_),
        (file, from, n, at_), from, n, false)
 VECTOR(pwritev64, (int file, const struct iovec *from, int n, off64_t at_),
        (file, from, n, at_), from, n, false)
+VECTOR(preadv2, (int file, const struct iovec *to, int n, off_t at_, int flags),
+       (file, to, n, at_, flags), to, n, true)
+VECTOR(pwritev2, (int file, const struct iovec *from, int n, off_t at_, int flags),
+       (file, from, n, at_, flags), from, n, false)
 VECTOR(recvmsg, (int file, struct msghdr *to, int flags), (file, to, flags), to->msg_iov,
        (int)to->msg_iovlen, true)
 VECTOR(sendmsg, (int file, const struct msghdr *from, int flags), (file, from, flags),

@@ -155,6 +155,12 @@ PUBLIC int sigaction(int number, const struct sigaction *restrict action,
         return set(t, action, old);
     channels_handler(number, action ? action->sa_handler : SIG_DFL,
                      __builtin_return_address(0));
+    struct sigaction rest;
+    if (action && standin_host_blocks) {
+        rest = *action;
+        rest.sa_mask = fewer(&action->sa_mask);
+        action = &rest;
+    }
     return below_sigaction(number, action, old);
 }
 
