@@ -232,7 +232,8 @@ static void waits_elsewhere(void) {
         MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD);
         standin_host_blocks(0);
     }
-    expect(seconds() - before < 0.7, "40 rounds took %g s", seconds() - before);
+    /* With the other's patience each takes 50 ms. */
+    expect(seconds() - before < 1.5, "40 rounds took %g s", seconds() - before);
     CUDA(cudaStreamSynchronize(one));
     point("the program says that it waits in MPI");
 

@@ -40,7 +40,7 @@ int main(void) {
     default: return 4;
     }
     EXPECT(passes_on(-2), cudaErrorInvalidDevice);
-    kept = cudaStreamSynchronize((cudaStream_t)8);
+    kept = cudaMemcpy(buf, buf, 4, (enum cudaMemcpyKind)99);
     EXPECT(kept != cudaSuccess, 1);
     count(cudaSetDevice(4711));
     count((int)ncclReduce(buf, buf, 4, ncclInt32, (ncclRedOp_t)77, 0, comm, stream));
