@@ -80,9 +80,10 @@ static bool locks(long command) {
            (command >= F_OFD_GETLK && command <= F_OFD_SETLKW);
 }
 
-/* What is given to the system may lie beside something that is in use. */
-static void give(long a, long b, long c, long d, long e, long f) {
-    if (!standin_host_blocks || front_passes())
+/* What the program gives to the system may lie beside something that is in use. Libraries
+ * must not wait for the judge here, who may be waiting for them. */
+static void give(void *return_address, long a, long b, long c, long d, long e, long f) {
+    if (!standin_host_blocks || front_passes() || !tasks_is_own(return_address))
         return;
     const long given[] = {a, b, c, d, e, f};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
@@ -103,7 +104,7 @@ static void give(long a, long b, long c, long d, long e, long f) {
         }                                                                 \
         if ((before) && (own = the_program(__builtin_return_address(0)))) \
             channels_opened();                                            \
-        give(a, b, c, d, e, f);                                           \
+        give(__builtin_return_address(0), a, b, c, d, e, f);              \
         long result = below_##name(a, b, c, d, e, f);                     \
         if (!own && (after) && the_program(__builtin_return_address(0)))  \
             channels_opened();                                            \

@@ -563,14 +563,14 @@ SYSTEM(char *, fgets, (char *restrict to, int n, FILE *restrict file), (to, n, f
 SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file), from,
        strlen(from), false, result < 0, strlen(from))
 /* A thread of the C library's own works on these buffers later. */
-#define LATER(name, type)                                       \
-    FIND_BELOW(name, int (*)(type *))                           \
-    __attribute__((visibility("default"))) int name(type *of) { \
-        if (!below_##name)                                      \
-            find_##name();                                      \
-        if (standin_host_blocks && !front_passes())             \
-            guard_beside((long)of->aio_buf);                    \
-        return below_##name(of);                                \
+#define LATER(name, type)                                                 \
+    FIND_BELOW(name, int (*)(type *))                                     \
+    __attribute__((visibility("default"))) int name(type *of) {           \
+        if (!below_##name)                                                \
+            find_##name();                                                \
+        if (standin_host_blocks && !front_passes() && !a_library_calls()) \
+            guard_beside((long)of->aio_buf);                              \
+        return below_##name(of);                                          \
     }
 LATER(aio_read, struct aiocb)
 LATER(aio_read64, struct aiocb64)

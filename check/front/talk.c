@@ -91,6 +91,7 @@ void talk_says(void *self, const char *text, bool end) {
         timeline_dies(helper_runs && !front_in_signal);
     talk_pause(0.1); // the launcher passes on what was printed before it hears of the end
     pthread_t thread;
+    front_depth++; // the thread is none of the program's
     if (front_job.mpi_up && !front_in_signal &&
         pthread_create(&thread, NULL, end_in_any_case, NULL) == 0)
         PMPI_Abort(MPI_COMM_WORLD, 1);
