@@ -80,14 +80,16 @@ static bool locks(long command) {
            (command >= F_OFD_GETLK && command <= F_OFD_SETLKW);
 }
 
+void (*channels_given)(long argument);
+
 /* What the program gives to the system may lie beside something that is in use. Libraries
  * must not wait for the judge here, who may be waiting for them. */
 static void give(void *return_address, long a, long b, long c, long d, long e, long f) {
-    if (!standin_host_blocks || front_passes() || !tasks_is_own(return_address))
+    if (!channels_given || front_passes() || !tasks_is_own(return_address))
         return;
     const long given[] = {a, b, c, d, e, f};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        guard_beside(given[i]);
+        channels_given(given[i]);
 }
 
 #define CHANNEL(name, before, after)                                      \

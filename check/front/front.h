@@ -189,6 +189,8 @@ extern bool channels_shared;            // memory, with other processes (cudaIpc
 void channels_sharing(struct judge *j); // from now on
 void channels_opened(void);             // one that nobody sees into
 bool channels_matter(void);             // memory is shared, and no such one is open
+/* Is told the arguments of a call of the system: they may be addresses. NULL: nobody. */
+extern void (*channels_given)(long argument);
 /* The program lets a function of its own answer a signal. */
 void channels_handler(int number, void (*handler)(int), void *return_address);
 
@@ -203,8 +205,6 @@ bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not 
 /* The system or MPI has these bytes now, and must not find them closed. */
 void guard_hold(struct judge *j, const void *buffer, size_t bytes);
 void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
-/* An argument of a call of the system: it may be an address. */
-void guard_beside(long argument);
 void guard_forked(void);
 /* A call of MPI or the system, that has the program's buffers now; NULL: none. */
 void guard_host_call(const struct judge_at *at);

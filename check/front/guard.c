@@ -394,11 +394,29 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         signals_pass_on(number, info, context);
 }
 
+/* An argument of a call of the system: it may be an address. */
+static void given(long argument) {
+    const void *address = (const void *)argument;
+    struct judge_memory memory;
+    if (!guard_may_be_shared(address, 1) || front_is_inside())
+        return;
+    int error = errno;
+    struct judge *j = front_in();
+    struct watched *w =
+        judge_memory_find(j, address, &memory) ? find_watched(memory.start) : NULL;
+    if (w)
+        works_beside(j, w);
+    front_out();
+    errno = error;
+}
+
 void guard_install(void) {
     void *warm[2];
     backtrace(warm, 2); // loads what a signal handler should not have to load
     signals_take(SIGSEGV, on_fault);
     signals_take(SIGBUS, on_fault);
+    if (standin_host_blocks)
+        channels_given = given;
 }
 
 /* --- System calls -------------------------------------------------------------- */
@@ -437,21 +455,6 @@ bool guard_may_be_shared(const void *buffer, size_t bytes) {
     uintptr_t from = (uintptr_t)buffer;
     return bytes > 0 && from < atomic_load_explicit(&highest, memory_order_relaxed) &&
            from + bytes > atomic_load_explicit(&lowest, memory_order_relaxed);
-}
-
-void guard_beside(long argument) {
-    const void *address = (const void *)argument;
-    struct judge_memory memory;
-    if (!guard_may_be_shared(address, 1) || front_is_inside())
-        return;
-    int error = errno;
-    struct judge *j = front_in();
-    struct watched *w =
-        judge_memory_find(j, address, &memory) ? find_watched(memory.start) : NULL;
-    if (w)
-        works_beside(j, w);
-    front_out();
-    errno = error;
 }
 
 static size_t moved(ssize_t result) {
@@ -569,7 +572,7 @@ SYSTEM(int, fputs, (const char *restrict from, FILE *restrict file), (from, file
         if (!below_##name)                                                \
             find_##name();                                                \
         if (standin_host_blocks && !front_passes() && !a_library_calls()) \
-            guard_beside((long)of->aio_buf);                              \
+            given((long)of->aio_buf);                                     \
         return below_##name(of);                                          \
     }
 LATER(aio_read, struct aiocb)
