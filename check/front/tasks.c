@@ -287,6 +287,8 @@ bool tasks_idle(int number, double now) {
     return idle;
 }
 
+FIND_BELOW(sigaction, int (*)(int, const struct sigaction *, struct sigaction *))
+
 /* A function of the program's that a signal starts may wake a thread, too. UCX, below
  * MPI, has one of its own, for its debug mode (UCX_DEBUG_SIGNO). */
 static bool handles_signals(void) {
@@ -294,8 +296,8 @@ static bool handles_signals(void) {
                                   SIGALRM, SIGTERM, SIGIO};
     struct sigaction action;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-            action.sa_handler != SIG_IGN &&
+        if (below_sigaction(signals[i], NULL, &action) == 0 &&
+            action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
             !front_theirs((void *)(uintptr_t)action.sa_handler))
             return true;
     return false;
