@@ -219,6 +219,8 @@ bool group_is_open(void);           // of NCCL's calls, in this thread
 extern void standin_host_blocks(int begins) __attribute__((weak));
 /* MPI_Finalize there leaves MPI as it is, while a communicator of NCCL needs it. */
 extern bool standin_keeps_mpi(void) __attribute__((weak));
+/* MPI ends now, whoever has called for it. */
+extern void standin_mpi_ends(void) __attribute__((weak));
 /* The stand-in may have a modelled clock: MPI's calls bring the times of ranks together.
  * See cpu/src/travel.h. */
 extern void standin_mpi_meets(MPI_Comm comm, int way, int root) __attribute__((weak));

@@ -101,9 +101,7 @@ static enum seen second_page(struct instruction *i, int *left) {
         return of(i, false, false, false, true);
     if (opcode == 0x2c || opcode == 0x2d)
         return i->address ? LOOKED : i->reg == RAX ? DROPPED : NOTHING;
-    if (opcode >= 0x40 && opcode <= 0x4f) // move if
-        return of(i, true, true, false, false);
-    if (opcode == 0xaf)
+    if ((opcode >= 0x40 && opcode <= 0x4f) || opcode == 0xaf) // move if; a product
         return of(i, true, true, false, false);
     if (opcode >= 0x90 && opcode <= 0x9f) { // set a byte if
         i->reg = NONE;
@@ -154,23 +152,15 @@ static enum seen look(struct instruction *i, int *left) {
             return i->reg == RAX ? DROPPED : NOTHING;
         return of(i, true, true, false, false);
     }
+    bool rax = (opcode & 7) == RAX && !i->base_high; // of opcodes that have the register
+    switch (opcode & 0xf8) {
+    case 0x50: return rax ? LOOKED : NOTHING;  // push
+    case 0x58: return rax ? DROPPED : NOTHING; // pop
+    case 0xb8:                                 // a number
+        i->at += i->wide ? 8 : immediate;
+        return rax && !i->word ? DROPPED : NOTHING;
+    }
     switch (opcode) {
-    case 0x50: return i->base_high ? NOTHING : LOOKED;
-    case 0x51:
-    case 0x52:
-    case 0x53:
-    case 0x54:
-    case 0x55:
-    case 0x56:
-    case 0x57: return NOTHING; // push
-    case 0x58: return i->base_high ? NOTHING : DROPPED;
-    case 0x59:
-    case 0x5a:
-    case 0x5b:
-    case 0x5c:
-    case 0x5d:
-    case 0x5e:
-    case 0x5f: return NOTHING; // pop
     case 0x63:
     case 0x8b: operands(i); return of(i, false, true, !i->word, false);
     case 0x68: i->at += 4; return NOTHING;
@@ -213,16 +203,6 @@ static enum seen look(struct instruction *i, int *left) {
     case 0x89: operands(i); return of(i, true, false, false, !i->word);
     case 0x8d: operands(i); return of(i, false, false, !i->word, false);
     case 0x90: return i->base_high ? LOOKED : NOTHING;
-    case 0xb8:
-        i->at += i->wide ? 8 : immediate;
-        return i->base_high || i->word ? NOTHING : DROPPED;
-    case 0xb9:
-    case 0xba:
-    case 0xbb:
-    case 0xbc:
-    case 0xbd:
-    case 0xbe:
-    case 0xbf: i->at += i->wide ? 8 : immediate; return NOTHING;
     case 0xc6:
         operands(i);
         i->at++;

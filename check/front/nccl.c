@@ -453,8 +453,10 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
         judge_comm_ends(j, comm->number, how, at);
         if (waits)
             judge_wait_leave(j, comm->number, at);
-        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED)
+        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED) {
             comm->state = GONE;
+            comm->ending = false;
+        }
     }
     front_out();
     return comm && waits;
@@ -462,13 +464,6 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
 
 /* With a communicator that does not block, ncclCommFinalize only begins: the program asks
  * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
-static void set_ending(ncclComm_t handle, bool ending) {
-    front_in();
-    if (known(handle))
-        known(handle)->ending = ending;
-    front_out();
-}
-
 static bool is_ending(ncclComm_t handle) {
     front_in();
     bool ending = known(handle) && known(handle)->ending;
@@ -480,8 +475,12 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommFinalize), comm));
-    if (result == ncclInProgress)
-        set_ending(comm, true);
+    if (result == ncclInProgress) {
+        front_in();
+        if (known(comm))
+            known(comm)->ending = true;
+        front_out();
+    }
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
@@ -489,10 +488,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     ENTER_COMM(ncclCommDestroy, comm);
     if (is_ending(comm)) { // it may be refused, and is there then
         ncclResult_t early = CALL(PNCCL(ncclCommDestroy), comm);
-        if (early == ncclSuccess) {
+        if (early == ncclSuccess)
             tell_end(comm, JUDGE_DESTROYED, false, at);
-            set_ending(comm, false);
-        }
         return answer_nccl(early, at);
     }
     bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
@@ -523,10 +520,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return answer_nccl(result, at);
-    if (*error != ncclInProgress)
-        set_ending(comm, false);
     struct judge *j = front_in();
-    const struct comm *asked = known(comm);
+    struct comm *asked = known(comm);
+    if (asked && *error != ncclInProgress)
+        asked->ending = false;
     if (asked && asked->state == COMING)
         like = *asked;
     else if (asked)

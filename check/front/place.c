@@ -89,30 +89,11 @@ bool front_theirs(void *return_address) {
     return find(return_address)->theirs;
 }
 
-struct base {
-    uint64_t number;
-    const char *address; // of the file's first byte
-};
-
-static int base_of(struct dl_phdr_info *info, size_t size, void *data) {
-    struct base *base = data;
-    (void)size;
-    if (base->number-- > 0)
-        return 0;
-    base->address = (const char *)info->dlpi_addr;
-    return 1;
-}
-
-const void *front_address(uint64_t site) {
-    struct base base = {site >> FILE_SHIFT, NULL};
-    return site && dl_iterate_phdr(base_of, &base) ? base.address + (site & OFFSET_MASK)
-                                                   : NULL;
-}
-
 /* --- From a number to a line --------------------------------------------------- */
 
 struct name {
     uint64_t number;
+    const char *address; // of the file's first byte; NULL: there is no such file
     char path[4096];
 };
 
@@ -121,8 +102,15 @@ static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size;
     if (name->number-- > 0)
         return 0;
+    name->address = (const char *)info->dlpi_addr;
     snprintf(name->path, sizeof name->path, "%s", info->dlpi_name);
     return 1;
+}
+
+const void *front_address(uint64_t site) {
+    struct name name = {.number = site >> FILE_SHIFT};
+    return site && dl_iterate_phdr(name_file, &name) ? name.address + (site & OFFSET_MASK)
+                                                     : NULL;
 }
 
 extern char **environ;

@@ -20,6 +20,8 @@ void standin_host_blocks(int begins);
 /* Whether MPI_Finalize leaves MPI as it is, because a communicator of NCCL still needs
  * it. */
 bool standin_keeps_mpi(void);
+/* MPI is about to end: what this library has of it is given back. */
+void standin_mpi_ends(void);
 /* Processes are about to meet: starts MPI, if a launcher has started them and the program
  * leaves MPI out. */
 void standin_needs_mpi(void);

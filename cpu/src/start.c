@@ -51,7 +51,7 @@ static void settle_clock(MPI_Comm host) {
     travel_open();
 }
 
-static void close_all(void) {
+void standin_mpi_ends(void) {
     LOCKED;
     if (over)
         return;
@@ -60,30 +60,11 @@ static void close_all(void) {
     over = true;
 }
 
-static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm;
-    (void)key;
-    (void)value;
-    (void)extra;
-    close_all();
-    return MPI_SUCCESS;
-}
-
-/* Who calls PMPI_Finalize comes by here, too: first of all it deletes the attributes of
- * MPI_COMM_SELF, the newest first (MPI 4.0, 11.2.4). */
-static void hear_of_the_end(void) {
-    int key;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, self_goes, &key, NULL);
-    PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-    PMPI_Comm_free_keyval(&key); // when it is used no more
-}
-
 /* MPI is there: the library takes its part of it. */
 static void settle(void) {
     int level, ranks;
     MPI_Comm host;
     settled = true;
-    hear_of_the_end();
     PMPI_Query_thread(&level);
     helper_allow(level == MPI_THREAD_MULTIPLE);
     fail_everywhere = abort_job;
@@ -185,7 +166,7 @@ int MPI_Finalize(void) {
     finalized = true;
     if (kept)
         return MPI_SUCCESS;
-    close_all();
+    standin_mpi_ends();
     return PMPI_Finalize();
 }
 
@@ -269,7 +250,7 @@ static void at_exit(int status, void *unused) {
 
 __attribute__((destructor)) static void end(void) {
     if ((ours || finalized) && settled && !over && exit_status == 0) {
-        close_all();
+        standin_mpi_ends();
         PMPI_Finalize();
     }
 }
