@@ -70,6 +70,8 @@ GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
 TEST_PACKAGES := $(GPU_TEST_PACKAGES) g++ git binutils clang-format cppcheck shellcheck \
     gnuplot-nox clang mpich libmpich-dev
+# The tests' builds take no warning, and style.t need not build once more to say so.
+test: export WARNINGS := -Wall -Wextra -Werror
 test:
 ifeq ($(BACKEND),cuda)
 	@common/install.sh $(GPU_TEST_PACKAGES)
@@ -79,7 +81,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
-	$(PROVE_CPU) -j3 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j2 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:

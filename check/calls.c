@@ -392,8 +392,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
 }
 
 /* What nobody has heard of yet is as if it had never been. */
-static void unsay(struct judge *j, const struct comm *comm, const struct fact *fact) {
-    struct calls *calls = j->calls;
+static void unsay(struct judge *j, int keeper, const struct fact *fact) {
+    struct calls *calls = calls_of(j);
     bool found = false;
     size_t n = 0;
     for (size_t i = 0; i < calls->nlog; i++) {
@@ -407,11 +407,19 @@ static void unsay(struct judge *j, const struct comm *comm, const struct fact *f
         calls->log_to[n++] = calls->log_to[i];
     }
     calls->nlog = n;
-    if (found || (comm->facts.nranks == 1 && !pairs(fact->kind)))
+    if (found || (fact->nranks == 1 && !pairs(fact->kind)))
         return;
     struct fact back = *fact;
     back.what = FACT_BACK;
-    pass_on(j, comm->keeper, &back);
+    pass_on(j, keeper, &back);
+}
+
+void calls_pass_on(struct judge *j, const struct fact *fact) {
+    pass_on(j, keeper_of(j, fact->comm), fact);
+}
+
+void calls_take_back(struct judge *j, const struct fact *fact) {
+    unsay(j, keeper_of(j, fact->comm), fact);
 }
 
 void calls_taken_back(struct judge *j, int number) {
@@ -439,7 +447,7 @@ void calls_taken_back(struct judge *j, int number) {
         call.number ? unseen_find(&j->calls->unseen, call.number) : NULL;
     if (op)
         unseen_forget(&j->calls->unseen, op);
-    unsay(j, comm, &call.fact);
+    unsay(j, comm->keeper, &call.fact);
 }
 
 static void saw(void *self, const struct unseen_op *op) {

@@ -122,12 +122,25 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return a->count == b->count && a->type == b->type;
     if (a->kind != b->kind)
         return false;
+    if (a->kind == JUDGE_MPI)
+        return strncmp(a->name, b->name, sizeof a->name) == 0 && a->count == b->count &&
+               a->root == b->root &&
+               (a->redop == b->redop || a->redop < 0 || b->redop < 0);
     return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
             a->root == b->root);
 }
 
+static const char *difference_of_mpi(const struct fact *a, const struct fact *b) {
+    return strncmp(a->name, b->name, sizeof a->name) != 0 ? "make different calls"
+           : a->root != b->root                           ? "give different roots"
+           : a->count != b->count ? "give different numbers of bytes"
+                                  : "give different reductions";
+}
+
 static const char *difference(const struct fact *a, const struct fact *b) {
+    if (a->kind == JUDGE_MPI)
+        return difference_of_mpi(a, b);
     bool pair = pairs(a->kind) && pairs(b->kind);
     return !pair && a->kind != b->kind ? "call different operations"
            : a->type != b->type        ? "give different data types"
@@ -185,8 +198,11 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
     if (!other)
         return; // what differed was taken back
     const char *what = difference(first, other);
-    text_add(&text, "mismatch: the ranks %s at operation %llu on communicator %d\n", what,
-             (unsigned long long)first->index, first->number);
+    bool mpi = first->kind == JUDGE_MPI;
+    char comm[JUDGE_PLACE];
+    text_add(&text, "mismatch: the ranks %s at %s %llu on %s\n", what,
+             mpi ? "collective call" : "operation", (unsigned long long)first->index,
+             fact_comm(comm, first));
     bool by_rank = together(kept->world, kept->nranks);
     int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
     bool *told = must_alloc((size_t)c->nfacts * sizeof *told);
@@ -213,14 +229,21 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         add_ranks(&text, ranks, absent);
         text_add(&text, " of the communicator: not there yet\n");
     }
-    add_size(&text, first->number, kept->nranks, kept->world, kept->device);
-    if (first->kind == other->kind && first->captured != other->captured &&
-        agree(first, &(struct fact){.kind = other->kind,
-                                    .count = other->count,
-                                    .type = other->type,
-                                    .redop = other->redop,
-                                    .root = other->root,
-                                    .captured = first->captured}))
+    if (!mpi || first->number != MPI_WORLD)
+        add_size(&text, first->number, kept->nranks, kept->world, kept->device);
+    if (mpi)
+        text_add(&text,
+                 "  Hint: every rank of a communicator of MPI makes the same collective"
+                 " calls in the same order,\n"
+                 "        with the same root, reduction and amount of data. MPI hangs"
+                 " here, or goes on with wrong data.\n");
+    else if (first->kind == other->kind && first->captured != other->captured &&
+             agree(first, &(struct fact){.kind = other->kind,
+                                         .count = other->count,
+                                         .type = other->type,
+                                         .redop = other->redop,
+                                         .root = other->root,
+                                         .captured = first->captured}))
         text_add(&text, "%s", graph_hint);
     else
         text_add(&text,

@@ -17,10 +17,16 @@ struct fact {
     uint64_t count, site;
     int32_t what, rank, nranks, world, device, number;
     int32_t kind, type, redop, root, captured, ordered;
-    // FACT_ORDER: the operations of another communicator that were under way then.
-    uint64_t other, other_first, other_last, other_site;
-    int32_t other_number, pad;
+    union {
+        struct { // FACT_ORDER: the operations of another communicator under way then
+            uint64_t other, other_first, other_last, other_site;
+            int32_t other_number, pad;
+        };
+        char name[40]; // JUDGE_MPI: the function's
+    };
 };
+/* `number`, where the communicator is one of MPI's. */
+enum { MPI_WORLD = 0, MPI_OTHER = -1 };
 
 /* To a keeper: this, and then the facts. */
 struct batch {
@@ -50,6 +56,8 @@ struct notice {
 
 bool pairs(int kind); // sends and receives
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
+/* "communicator 1", "MPI_COMM_WORLD" */
+const char *fact_comm(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
 /* How many ranks a communicator has, and who they are where the numbers differ; by rank,
  * -1: not known. */
@@ -169,6 +177,9 @@ struct calls {
 };
 
 struct calls *calls_of(struct judge *j);
+/* To the communicator's keeper: what was called, or that it was not. */
+void calls_pass_on(struct judge *j, const struct fact *fact);
+void calls_take_back(struct judge *j, const struct fact *fact);
 void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);

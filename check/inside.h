@@ -15,6 +15,7 @@
  *   calls.c    the communicators and calls of this process
  *   unseen.c   the operations that the host does not know to be done
  *   compare.c  what the ranks of a communicator must agree on, compared by one of them
+ *   mpi.c      what a program does with MPI, beside waiting
  *   stuck.c    on rank 0: who will never go on
  *   verdict.c  on rank 0: that, in words
  *   marks.c    on rank 0: who can go on
@@ -78,6 +79,8 @@ struct judge {
     struct post *post;
     struct failures *failures;
     struct shared *shared;
+    size_t requests_left; // of MPI, that were never completed: the first
+    struct judge_at request_left;
 };
 
 /* The time. One moment for all that is told in one go: clocks are dear where calls are
@@ -101,6 +104,7 @@ const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
  * warn. What was said before of the same places (`key`, 0: always new) is not said again.
  */
 void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key);
+void report_and_go_on(struct judge *j, struct text *text, uint64_t key); // always
 
 struct reports *reports_new(void);
 void reports_free(struct reports *reports);
@@ -183,10 +187,13 @@ struct shared_part {
     uint64_t from, to, bytes, made; // from, to: in it
     bool write, own;                // own: of memory that this process made
     bool kernels;                   // may have made it wait for others
+    double opened;                  // by this process; what it made: 0
 };
 void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
                  const struct clock *clock);
 void shared_taken_back(struct judge *j, const struct use *use);
+/* The owner frees all of it, another closes it. */
+void shared_gone(struct judge *j, const struct shared_part *part, struct judge_at at);
 void shared_meets(struct judge *j, uint64_t meeting);
 void shared_receive_meetings(struct judge *j, const void *data, size_t bytes);
 void shared_speaks(struct judge *j); // it says something to others
@@ -243,6 +250,7 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
+bool uses_knew(struct judge *j, const void *address); // now or before
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);
 bool uses_early(struct judge *j, const void *at, bool write);
@@ -334,6 +342,8 @@ void waits_asks(struct judge *j);
 void waits_end(struct judge *j, struct clock *what);
 /* A host function: queued (its number is the judge's), begun by the thread that is in,
  * ended. */
+/* Whether another thread of this process waits in MPI, and where. */
+bool waits_in_mpi(const struct judge *j, struct judge_at *where);
 void waits_function_queued(struct judge *j, int function, struct position at);
 void waits_function_begins(struct judge *j, int function);
 void waits_function_ends(struct judge *j, int function);

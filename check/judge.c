@@ -14,8 +14,8 @@ struct lock {
 };
 
 struct group { // that a thread has opened
-    int depth;
-    struct judge_at at;
+    int depth, starts;
+    struct judge_at at, newest; // where it was started, and was so once more
     struct judge_call *calls;
     size_t ncalls, size;
 };
@@ -330,6 +330,10 @@ bool judge_host_faults(struct judge *j, const void *address, bool write, bool wr
     return uses_faults(j, address, write, write_known, site);
 }
 
+bool judge_host_may_fault(struct judge *j, const void *address) {
+    return uses_knew(j, address);
+}
+
 bool judge_host_is_early(struct judge *j, const void *address, bool write) {
     return uses_early(j, address, write);
 }
@@ -576,6 +580,24 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at) {
     calls_comm_used_after(j, comm, at);
 }
 
+void judge_two_threads(struct judge *j, int number, struct judge_at other,
+                       struct judge_at at) {
+    const struct comm_facts *comm = calls_comm(j, number);
+    char here[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: two threads call NCCL on one communicator at the same time\n"
+             "  rank %d on %s: %s at %s\n"
+             "  meanwhile in another thread: %s at %s\n"
+             "  communicator %d: rank %d of %d ranks\n"
+             "  Hint: a communicator for each thread, or a lock around what each of them"
+             " does with it.\n"
+             "        The real NCCL may hang here, crash, or add up wrong numbers.\n",
+             j->rank, j->host, at.call, place(j, at.site, here), other.call,
+             place(j, other.site, there), comm->number, comm->rank, comm->nranks);
+    report(j, &text, true, mixed(at.site, 23));
+}
+
 /* Puts calls behind what their streams hold, or into the graphs that these are captured
  * into. */
 static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
@@ -606,6 +628,8 @@ void judge_group_starts(struct judge *j, struct judge_at at) {
         j->thread->group = must_alloc(sizeof *j->thread->group);
     if (j->thread->group->depth++ == 0)
         j->thread->group->at = at;
+    j->thread->group->newest = at;
+    j->thread->group->starts++;
 }
 
 void judge_group_ends(struct judge *j, struct judge_at at) {
@@ -656,6 +680,12 @@ static void check_group_open(struct judge *j, int stream, const char *name, bool
              j->rank, j->host, place(j, group->at.site, where), at_known ? "in" : "at",
              name);
     text_add(&text, at_known ? " at %s\n" : "\n", place(j, at.site, here));
+    if (group->starts > 1)
+        text_add(&text,
+                 "  since then %d more ncclGroupStart, the newest at %s, and only %d"
+                 " ncclGroupEnd\n",
+                 group->starts - 1, place(j, group->newest.site, where),
+                 group->starts - group->depth);
     if (first)
         text_add(&text, "  %zu call%s wait%s in it, the first: %s at %s\n", n,
                  n == 1 ? "" : "s", n == 1 ? "s" : "", call_words(words, first),
@@ -818,6 +848,7 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
             site = comm->made.site;
         }
     add_left(j, &text, "communicator", n, site);
+    add_left(j, &text, "MPI request", j->requests_left, j->request_left.site);
     hand_out(&text, out, bytes);
 }
 

@@ -56,7 +56,9 @@ struct judge_outside {
      * May be NULL: nobody knows. */
     bool (*asleep)(void *self, int thread);
     bool (*others_awake)(void *self);
-    // Whether these may call MPI: the program asked for that.
+    /* Whether these may be about to send what others wait for: the program asked that
+     * they may call MPI, or one of them reads from outside of the job, and may pass on
+     * what comes. */
     bool (*others_may_call)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);
@@ -152,6 +154,9 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
  * warning only. */
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
                        uint64_t site);
+/* Whether the judge has a word for a touch of this address: it is memory that it knows,
+ * or that was freed. */
+bool judge_host_may_fault(struct judge *j, const void *address);
 /* Whether an unseen operation uses this byte, so that the host comes too early. */
 bool judge_host_is_early(struct judge *j, const void *address, bool write);
 /* MPI has these bytes until the number that is returned is given back (a request is
@@ -232,7 +237,8 @@ enum judge_kind {
     JUDGE_SPLIT,    // ncclCommSplit, ncclCommShrink: a call that all ranks make
     JUDGE_REGISTER, // ncclCommWindowRegister: likewise
     JUDGE_SEND,
-    JUDGE_RECV
+    JUDGE_RECV,
+    JUDGE_MPI // not NCCL's: see judge_mpi_collective
 };
 
 /* ncclCommInitRank and its kin, before it is called: the unique id as a number that is
@@ -283,6 +289,11 @@ enum { JUDGE_PRE_MUL_SUM = 1000 };
 extern const char *const judge_type_names[], *const judge_redop_names[],
                                                  *const judge_kind_names[];
 
+/* A thread calls NCCL on a communicator while another is in such a call, which began at
+ * `other`. "It is not allowed to issue NCCL operations to a single communicator in
+ * parallel with multiple threads" (NCCL User Guide, "Thread Safety"). */
+void judge_two_threads(struct judge *j, int comm, struct judge_at other,
+                       struct judge_at at);
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
@@ -301,6 +312,39 @@ void judge_dropped(struct judge *j, const char *text, struct judge_at at);
 void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
+
+/* --- Collective calls of MPI ------------------------------------------------------ */
+
+/* "A collective operation is executed by having all MPI processes in the group call the
+ * communication routine, with matching arguments" (MPI 4.1, 6.1), in the same order
+ * (6.14, "Correctness"). MPI_Finalize is one of them (11.2). */
+struct judge_mpi_collective {
+    uint64_t comm; // the same number for all its ranks, and for no other communicator
+    uint64_t seq;  // which of its collective calls, from 1
+    int rank, nranks;
+    bool world;     // it is MPI_COMM_WORLD
+    int root;       // -1: none
+    int reduction;  // index into the names below; -1: none, or one of the program's own
+    uint64_t bytes; // that all ranks must give alike; JUDGE_NOT_ALIKE: they need not
+    struct judge_at at;
+};
+#define JUDGE_NOT_ALIKE UINT64_MAX
+extern const char *const judge_mpi_op_names[]; // NULL: the end
+/* Before the call. */
+void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *call);
+/* It returned an error: it has not happened. */
+void judge_mpi_collective_failed(struct judge *j,
+                                 const struct judge_mpi_collective *call);
+/* A thread is about to call MPI that did not start it (`one`: only that one may), or that
+ * may not do so while another one is in MPI. `level`: what the program was told, by name.
+ */
+void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge_at at);
+/* A request of MPI that the call has made was never completed. To be told at the end. */
+void judge_mpi_request_left(struct judge *j, struct judge_at at);
+/* A send that `made` began is completed, and its buffer was changed meanwhile. */
+void judge_mpi_sent_changed(struct judge *j, struct judge_at made);
+/* This process has freed the communicator. */
+void judge_mpi_comm_gone(struct judge *j, uint64_t comm, int rank, int nranks);
 
 /* --- Waits --------------------------------------------------------------------- */
 

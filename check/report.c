@@ -65,8 +65,7 @@ static void empty(struct text *text) {
     *text = (struct text){0};
 }
 
-void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key) {
-    bool end = j->options.mode == JUDGE_ON || !may_go_on;
+static void say(struct judge *j, struct text *text, bool end, uint64_t key) {
     bool again = key && map_get(&j->reports->said, key);
     if (key)
         map_put(&j->reports->said, key, j);
@@ -75,4 +74,12 @@ void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key) {
         j->outside.say(j->outside.self, text->at, end);
     }
     empty(text);
+}
+
+void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key) {
+    say(j, text, j->options.mode == JUDGE_ON || !may_go_on, key);
+}
+
+void report_and_go_on(struct judge *j, struct text *text, uint64_t key) {
+    say(j, text, false, key);
 }

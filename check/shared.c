@@ -12,6 +12,11 @@
  * of them a write, neither of which may be before the other, are a race. The clock is the
  * machine's, and one machine's is all that such memory is open to.
  *
+ * An owner gives such memory back when the others have closed it: "Calling cudaFree on an
+ * exported memory region before calling cudaIpcCloseMemHandle in the importing context
+ * will result in undefined behavior" (CUDA Runtime API, cudaIpcOpenMemHandle). So each of
+ * their uses, and their closing it, may be before that.
+ *
  * Rank 0 is told of the uses, and compares.
  */
 #include "inside.h"
@@ -28,8 +33,10 @@ struct shared_use { // as rank 0 is told of it
     uint64_t memory, number, from, to, site, made, bytes;
     double heard, done; // heard: INFINITY: not known; done: at the earliest
     double apart;       // when it was last heard in no meeting
+    double at, opened;  // when it is freed or closed; when this process opened it
     uint64_t meeting;   // in which it was heard; 0: in none
     int32_t write, final, own, taken_back;
+    int32_t gone, pad; // the owner frees it, another closes it
     char call[NAME];
 };
 
@@ -46,10 +53,11 @@ struct begun { // a collective call of all processes, by this one
 struct pending { // of this process
     struct shared_use told;
     double queued;
-    int slot;
+    int slot; // NONE: the host itself did it, and knows that it is done
     uint64_t seq;
     bool sent;
 };
+enum { NONE = -1 };
 
 struct heard_use { // of another, on rank 0
     struct shared_use told;
@@ -145,6 +153,7 @@ void shared_uses(struct judge *j, const struct shared_part *part, const struct u
                                    .bytes = part->bytes,
                                    .heard = heard,
                                    .apart = shared->apart,
+                                   .opened = part->opened,
                                    .meeting = meeting,
                                    .write = part->write,
                                    .own = part->own},
@@ -161,6 +170,34 @@ void shared_taken_back(struct judge *j, const struct use *use) {
         if (p->slot == use->slot && p->seq == use->seq)
             p->told.taken_back = p->told.final = true;
     }
+}
+
+void shared_gone(struct judge *j, const struct shared_part *part, struct judge_at at) {
+    struct shared *shared = shared_of(j);
+    if (j->nranks == 1 || shared->unseen)
+        return;
+    ROOM(shared->pending, shared->npending, &shared->pending_size);
+    struct pending *p = &shared->pending[shared->npending++];
+    *p = (struct pending){.told = {.memory = part->memory,
+                                   .number = ++shared->number,
+                                   .to = part->bytes,
+                                   .site = at.site,
+                                   .made = part->made,
+                                   .bytes = part->bytes,
+                                   .heard = shared->heard,
+                                   .apart = shared->apart,
+                                   .at = now(j),
+                                   .opened = part->opened,
+                                   .meeting = shared->met,
+                                   .own = part->own,
+                                   .gone = true},
+                          .queued = now(j),
+                          .slot = NONE};
+    snprintf(p->told.call, sizeof p->told.call, "%s", at.call);
+}
+
+static bool is_done(const struct pending *p, const struct clock *clock) {
+    return p->slot == NONE || clock_covers(clock, p->slot, p->seq);
 }
 
 static void end(struct judge *j, struct pending *p) {
@@ -184,7 +221,7 @@ void shared_passes(struct judge *j, const struct clock *clock) {
     struct shared *shared = j->shared;
     for (size_t i = 0; shared && i < shared->npending; i++) {
         struct pending *p = &shared->pending[i];
-        if (!p->told.final && clock_covers(clock, p->slot, p->seq))
+        if (!p->told.final && is_done(p, clock))
             end(j, p);
     }
 }
@@ -193,7 +230,7 @@ void shared_speaks(struct judge *j) {
     struct shared *shared = j->shared;
     for (size_t i = 0; shared && i < shared->npending; i++) {
         struct pending *p = &shared->pending[i];
-        if (!p->told.final && clock_covers(&j->known, p->slot, p->seq))
+        if (!p->told.final && is_done(p, &j->known))
             end(j, p);
     }
 }
@@ -297,11 +334,50 @@ static void say(struct judge *j, const struct heard_use *a, const struct heard_u
                  a->told.site < b->told.site ? b->told.site : a->told.site));
 }
 
+static void say_gone(struct judge *j, const struct heard_use *owner,
+                     const struct heard_use *other) {
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: %s frees what another rank has open, and nothing between them puts"
+             " that in order\n"
+             "  rank %d on %s: %s at %s\n",
+             owner->told.call, owner->world, owner->host, owner->told.call,
+             place(j, owner->told.site, where));
+    if (other->told.gone)
+        text_add(&text, "  rank %d on %s: %s at %s closes it\n", other->world,
+                 other->host, other->told.call, place(j, other->told.site, where));
+    else
+        add_use(j, &text, other);
+    text_add(&text,
+             "  the buffer: %llu bytes of rank %d's device memory, made at %s\n"
+             "  Hint: the others close it first (cudaIpcCloseMemHandle), and tell the"
+             " owner, by a message\n"
+             "        or MPI_Barrier; the owner hears that before it frees.\n",
+             (unsigned long long)owner->told.bytes, owner->world,
+             place(j, owner->told.made, where));
+    report(j, &text, true, mixed(owner->told.site, other->told.site));
+}
+
+/* The one frees, the other uses or closes: not memory that came to be there later. */
+static bool gone_too_early(const struct judge *j, const struct shared_use *owner,
+                           const struct shared_use *other) {
+    return owner->own && owner->gone && other->opened < owner->at &&
+           !may_be_before(j, other, owner);
+}
+
 static void compare(struct judge *j, const struct memory *memory,
                     const struct heard_use *a) {
     for (size_t i = 0; i < memory->n; i++) {
         const struct heard_use *b = &memory->at[i];
-        if (b->world == a->world || !(a->told.write || b->told.write) ||
+        if (b->world == a->world)
+            continue;
+        bool early = gone_too_early(j, &a->told, &b->told);
+        if (early || gone_too_early(j, &b->told, &a->told)) {
+            say_gone(j, early ? a : b, early ? b : a);
+            return;
+        }
+        if (a->told.gone || b->told.gone || !(a->told.write || b->told.write) ||
             b->told.to <= a->told.from || a->told.to <= b->told.from ||
             may_be_before(j, &a->told, &b->told) || may_be_before(j, &b->told, &a->told))
             continue;

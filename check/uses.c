@@ -22,6 +22,7 @@ struct allocation {
     bool of_graph;
     bool open;       // something that the judge does not see may write it
     uint64_t shared; // its number in all processes that use it; 0: only this one does
+    double opened;   // another's, by this process
     struct span {
         uint64_t from, to;
     } * written; // sorted; ever
@@ -32,6 +33,7 @@ struct allocation {
 /* What a call of NCCL left in an allocation of a buffer that nothing had written. */
 struct fresh {
     uint64_t from, to;
+    uint64_t written; // so many bytes were, at its beginning
     struct judge_call call;
     struct allocation of; // no more of it than add_buffer takes
 };
@@ -184,9 +186,21 @@ void uses_open(struct judge *j, const void *at) {
 
 void uses_shared(struct judge *j, const void *at, uint64_t id) {
     struct allocation *a = find(j->uses, address(at));
-    if (a)
+    if (a) {
         a->shared = id;
+        a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
+    }
     shared_begins(j);
+}
+
+static struct shared_part shared_part(const struct judge *j, const struct allocation *a) {
+    return (struct shared_part){.memory = a->shared,
+                                .to = a->end - a->start,
+                                .bytes = a->end - a->start,
+                                .made = a->made.site,
+                                .own = a->kind != JUDGE_PEER,
+                                .opened = a->opened,
+                                .kernels = j->uses->kernels};
 }
 
 void uses_kernel(struct judge *j) {
@@ -311,11 +325,11 @@ static bool counts_one_rank(enum judge_kind kind) {
 /* What made it too long? Only what the numbers say. */
 static void add_range_hint(struct text *text, const struct judge_call *call,
                            const struct comm_facts *comm, size_t bytes, size_t from,
-                           size_t size) {
+                           size_t size, const char *made) {
     size_t blocks = blocks_of(call, bytes), block = bytes / blocks, room = size - from;
     size_t ranks = comm && counts_one_rank(call->kind) ? (size_t)comm->nranks : 1;
     bool elements = call && call->type_bytes > 1 && bytes == room * call->type_bytes;
-    if (from > 0 && bytes <= size)
+    if (from > 0 && bytes <= size && !elements)
         text_add(text,
                  "  Hint: the buffer is long enough from its start, not from byte %zu: is"
                  " only a part of it\n"
@@ -348,13 +362,12 @@ static void add_range_hint(struct text *text, const struct judge_call *call,
         text_add(text,
                  "  Hint: there is room for %zu ranks, and communicator %d has %zu.\n",
                  room / block, comm ? comm->number : 0, blocks);
-    else if (!call && from == 0 &&
-             (bytes == 2 * size || bytes == 4 * size || bytes == 8 * size))
+    else if (!call && from == 0 && (bytes == 4 * size || bytes == 8 * size))
         text_add(text,
-                 "  Hint: cudaMalloc counts bytes: the buffer has one byte where %zu are"
+                 "  Hint: %s counts bytes: the buffer has one byte where %zu are"
                  " used. Was it given\n"
                  "        a number of elements?\n",
-                 bytes / size);
+                 made, bytes / size);
     else
         text_add(text, "  Hint: %zu bytes are there, %zu are missing.\n", room,
                  bytes - room);
@@ -394,7 +407,7 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
                      comm->nranks, comm->nranks == 1 ? "" : "s");
     }
     add_range_hint(&text, call, comm, bytes, (size_t)(start - a->start),
-                   (size_t)(a->end - a->start));
+                   (size_t)(a->end - a->start), a->made.call);
     report(j, &text, true, mixed(at.site, 2));
     return true;
 }
@@ -486,13 +499,25 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     const struct judge_call *call = &fresh->call;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    text_add(&text, "memory: sendbuff of %s is device memory that nothing has written\n",
-             call->at.call);
+    text_add(&text,
+             "memory: sendbuff of %s is device memory that nothing has written%s\n",
+             call->at.call, fresh->written ? ", but for its beginning" : "");
     add_here(j, &text);
     text_add(&text, "%s at %s\n", call_words(words, call),
              place(j, call->at.site, where));
     add_buffer(j, &text, &fresh->of);
     add_failures_line(j, &text);
+    if (fresh->written) {
+        text_add(
+            &text,
+            "  Hint: %llu bytes were written, and %llu elements are sent, of %zu"
+            " bytes each: cudaMemcpy and\n"
+            "        cudaMemset count bytes. Were they given a number of elements?\n",
+            (unsigned long long)fresh->written, (unsigned long long)fresh->written,
+            call->type_bytes);
+        report_and_go_on(j, &text, mixed(call->at.site, 9));
+        return false;
+    }
     text_add(
         &text,
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
@@ -693,6 +718,22 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     return true;
 }
 
+/* As many bytes were written, at the beginning, as the call has elements, and the buffer
+ * is as long as the call says: a number of elements where one of bytes belongs. Of any
+ * other part that nobody wrote, it may be mere room. 0: not so. */
+static uint64_t counted_in_bytes(const struct allocation *a,
+                                 const struct judge_call *call) {
+    bool alike = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
+                 call->kind == JUDGE_BROADCAST;
+    return alike && call->type_bytes > 1 && a->kind == JUDGE_DEVICE && !a->open &&
+                   !a->of_graph && a->nwritten == 1 && a->written[0].from == a->start &&
+                   a->written[0].to == a->start + call->count &&
+                   address(call->sendbuff) == a->start &&
+                   a->end - a->start == call_bytes(call)
+               ? call->count
+               : 0;
+}
+
 /* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
  * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
  * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
@@ -704,14 +745,17 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
              out = call_recv_bytes(j, call), to = address(call->recvbuff);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
     struct allocation *b = out ? find(j->uses, to) : NULL;
-    if (!a || !b || b->kind != JUDGE_DEVICE ||
-        !never_written(a, a->start, a->end)) // part of a buffer may be mere room
+    if (!a || !b || b->kind != JUDGE_DEVICE)
         return;
+    uint64_t written = counted_in_bytes(a, call);
+    if (!written && !never_written(a, a->start, a->end))
+        return; // part of a buffer may be mere room
     if (!b->fresh)
         b->fresh = must_alloc(sizeof *b->fresh);
     *b->fresh = (struct fresh){
-        to,
+        to + written,
         to + out,
+        written,
         *call,
         {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
 }
@@ -892,17 +936,13 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (other)
         report_race(j, a, use, range->write, other, its_write);
     check_lent(j, a, from, to, range->write, use, clock);
-    if (a->shared)
-        shared_uses(j,
-                    &(struct shared_part){.memory = a->shared,
-                                          .from = from - a->start,
-                                          .to = to - a->start,
-                                          .bytes = a->end - a->start,
-                                          .made = a->made.site,
-                                          .write = range->write,
-                                          .own = a->kind != JUDGE_PEER,
-                                          .kernels = j->uses->kernels},
-                    use, clock);
+    if (a->shared) {
+        struct shared_part part = shared_part(j, a);
+        part.from = from - a->start;
+        part.to = to - a->start;
+        part.write = range->write;
+        shared_uses(j, &part, use, clock);
+    }
     if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
         !(use->is_call && use->at.site == a->fresh->call.at.site)) {
         free(a->fresh);
@@ -1068,6 +1108,10 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     const struct lent *lent = lent_part(uses, a->start, a->end, true);
     if (lent && slot < 0 && !starts(a->made.call, "cudaHostRegister"))
         report_lent(j, a, at.call, "frees", at, lent);
+    if (a->shared && slot < 0) {
+        struct shared_part part = shared_part(j, a);
+        shared_gone(j, &part, at);
+    }
     // What the host registered is the host's again, not gone.
     if (!starts(a->made.call, "cudaHostRegister"))
         uses->freed[uses->nfreed++ % REMEMBERED] =
@@ -1115,6 +1159,10 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
         }
     }
     return wrong;
+}
+
+bool uses_knew(struct judge *j, const void *at) {
+    return find(j->uses, address(at)) || find_freed(j->uses, address(at));
 }
 
 bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,

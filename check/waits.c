@@ -155,6 +155,15 @@ void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
     wait->peer = peer;
 }
 
+bool waits_in_mpi(const struct judge *j, struct judge_at *where) {
+    for (const struct thread *t = j->threads; t; t = t->next)
+        if (t != j->thread && t->wait && t->wait->kind == WAIT_MPI && !t->wait->poll) {
+            *where = t->wait->at;
+            return true;
+        }
+    return false;
+}
+
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
     if (wait)

@@ -118,9 +118,10 @@ settings=$site/leonardo-settings
 echo 'export SBATCH_ACCOUNT=tra26_nccl' >$settings
 
 # submit CASE [VARIABLE=VALUE…] ARGUMENTS OF SBATCH…: from a folder of the case's own, with
-# the CPU build unless a variable says otherwise. All build the same few files: ccache knows. What
-# it cannot know, since it is compiled and linked in one, is compiled in a hurry.
-quick=(BACKEND=cpu OMPI_CC='ccache gcc' CFLAGS='-O0 -g')
+# the CPU build unless a variable says otherwise. All build the same few files: ccache knows, asked
+# without mpicc, which takes longer than the answer. What it cannot know, since it is compiled and
+# linked in one, is compiled in a hurry.
+quick=(BACKEND=cpu MPICC="$site/mpicc" CFLAGS='-O0 -g')
 user=teacher
 submit() {
     local case=$1 folder variables=("${quick[@]}")
@@ -260,6 +261,11 @@ strangers() {
 }
 
 install -d -m 777 $site/ccache
+cat >$site/mpicc <<END
+#!/bin/sh
+exec ccache gcc $(mpicc --showme:compile) "\$@" $(mpicc --showme:link)
+END
+chmod +x $site/mpicc
 copy course
 read_only course
 course_before=$(cd $site/course && find . -printf '%p %m %s %T@\n' | sort | cksum)
@@ -288,17 +294,17 @@ for case in twice again; do
         $site/probe/jobs/allreduce.slurm
 done
 submit all-wrong $site/wrong/jobs/all.slurm
-# Each lesson on one node with mpirun, and every other one on two, with mpirun and srun in turn; a few
+# Each lesson on one node with mpirun, and every third one on two, with mpirun and srun in turn; a few
 # with both on both, since what starts them is the same for all.
 runs=() # PROGRAM LAUNCH NODES
-turns=(mpirun '' srun '') turns_taken=0
+turns=(mpirun '' '' srun '' '') turns_taken=0
 for lesson in "${lessons[@]}"; do
     program=$(basename "$top/$lesson"/*.c .c)
     case $program in
     hello | allreduce | grid)
         runs+=("$program mpirun 1" "$program mpirun 2" "$program srun 1" "$program srun 2") ;;
     *)
-        turn=${turns[turns_taken++ % 4]}
+        turn=${turns[turns_taken++ % 6]}
         runs+=("$program mpirun 1" ${turn:+"$program $turn 2"}) ;;
     esac
 done
@@ -327,13 +333,13 @@ submit checked CHECK=yes LAUNCH=srun "$jobs/allreduce.slurm"
 submit two-gpus --nodes=2 --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
 submit wrong-mpirun LAUNCH=mpirun $site/wrong/jobs/allreduce.slurm
 submit wrong-srun LAUNCH=srun $site/wrong/jobs/allreduce.slurm
-user=student submit student "$jobs/broadcast.slurm"
+user=student submit student MPICC=mpicc OMPI_CC='ccache gcc' "$jobs/broadcast.slurm"
 submit "a folder" "$jobs/allreduce.slurm"
 submit usage "$jobs/allreduce.slurm" -n 0
 submit no-gpu BACKEND=cuda --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
 submit no-gpu-cpu --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
 modulepath=/nowhere submit no-module "$jobs/allreduce.slurm"
-submit no-compiler OMPI_CC=no-such-compiler "$jobs/allreduce.slurm"
+submit no-compiler MPICC=mpicc OMPI_CC=no-such-compiler "$jobs/allreduce.slurm"
 submit no-mpicc MPICC=no-such-mpicc "$jobs/allreduce.slurm"
 submit no-build $site/broken/jobs/allreduce.slurm
 submit no-cuda BACKEND=cuda "$jobs/allreduce.slurm"
@@ -446,7 +452,7 @@ ok $? "the account is taken from -A" $site/refused
 # By hand, in an salloc session.
 mkdir $site/home/teacher/by-hand && chown teacher: $site/home/teacher/by-hand
 # shellcheck disable=SC2016
-as teacher $site/home/teacher/by-hand env BACKEND=cpu timeout 60 salloc -A tra26_nccl \
+as teacher $site/home/teacher/by-hand env "${quick[@]}" timeout 60 salloc -A tra26_nccl \
     -p boost_usr_prod -q boost_qos_dbg -N 2 --ntasks-per-node=4 --cpus-per-task=8 \
     --gres=gpu:4 -t 5 bash -c 'source "$1/leonardo.sh" && load_modules &&
         build 02-nccl-allreduce && launch allreduce -n 8 && LAUNCH=srun launch allreduce' \
@@ -477,7 +483,7 @@ END
 chmod +x $site/slow-compiler
 for case in cancel-mpirun cancel-srun cancel-build; do
     case $case in
-    cancel-build) submit $case OMPI_CC=$site/slow-compiler "$jobs/allreduce.slurm" ;;
+    cancel-build) submit $case MPICC=mpicc OMPI_CC=$site/slow-compiler "$jobs/allreduce.slurm" ;;
     *) submit $case LAUNCH=${case#cancel-} PROBE_SLEEP=100 --nodes=2 \
         $site/probe/jobs/allreduce.slurm ;;
     esac

@@ -11,8 +11,8 @@
 #     tests/one-line-less.t [-v] [TEXT...]   only lesson.c:LINE that contain a TEXT; -v shows
 #                                            what each variant prints
 #
-# Runs with 3 ranks, and every ninth variant with 2 as well. RANKS="4" chooses others, JOBS=1
-# runs one at a time.
+# Every third variant runs with 3 ranks, the others with 2. RANKS="4" chooses others, JOBS=1 runs one
+# at a time.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -215,7 +215,7 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     for my $found (@found) {
         push @variants, {%$found, id => scalar @variants, path => $path, source => $source,
             program => $program, expected => \%expected,
-            ranks => @ranks ? \@ranks : @variants % 9 == 0 ? [2, 3] : [3]};
+            ranks => @ranks ? \@ranks : [@variants % 3 == 0 ? 3 : 2]};
     }
 }
 

@@ -107,6 +107,10 @@ static int thread_number(void) {
     return this_thread;
 }
 
+int front_thread(void) {
+    return thread_number();
+}
+
 struct judge *front_in(void) {
     return front_in_as(thread_number());
 }

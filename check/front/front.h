@@ -22,6 +22,7 @@
  *   neighbours.c  what the processes of one machine share
  *   talk.c        what the ranks' judges tell one another, and the user
  *   mpi_front.c   what an MPI call is given
+ *   collectives.c MPI's collective calls, which all ranks make alike
  *   start.c       how the job starts and ends
  *
  *   mpi.c         MPI's functions (most of them made of mpi.list)
@@ -123,6 +124,7 @@ static inline bool front_passes(void) {
  * there. */
 struct judge *front_in(void);
 struct judge *front_in_as(int thread); // 0: the helper
+int front_thread(void);                // this one's number
 void front_out(void);
 void front_leave(void);               // the same, and leaves pages as they are
 bool front_is_inside(void);           // this thread

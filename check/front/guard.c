@@ -381,7 +381,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
     if (w && may_read_over(j, info->si_addr, write, fault, early))
         early = false;
-    if (early)
+    if (early && judge_host_may_fault(j, info->si_addr)) // to look for the line is dear
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
     if (w && !early && !w->beside)

@@ -47,6 +47,23 @@ function clock(name, parameters, way, requests, n) {
     }
 }
 
+# What all ranks of the communicator must give alike: how many bytes.
+function alike(name, parameters) {
+    if (name ~ /neighbor|[vw]$/)
+        return "JUDGE_NOT_ALIKE"
+    if (name ~ /^i?gather$/)
+        return "IS_ROOT(root) ? mpi_bytes(recvcount, recvtype) : mpi_bytes(sendcount, sendtype)"
+    if (name ~ /^i?scatter$/)
+        return "IS_ROOT(root) ? mpi_bytes(sendcount, sendtype) : mpi_bytes(recvcount, recvtype)"
+    if (parameters ~ /int count, MPI_Datatype type/)
+        return "mpi_bytes(count, type)"
+    if (parameters ~ /int recvcount, MPI_Datatype recvtype/)
+        return "mpi_bytes(recvcount, recvtype)"
+    if (parameters ~ /int recvcount, MPI_Datatype type/)
+        return "mpi_bytes(recvcount, type)"
+    return "JUDGE_NOT_ALIKE"
+}
+
 function tell(what) {
     if (what ~ /&time/ && !told++)
         print "    MPI_Request time = MPI_REQUEST_NULL;"
@@ -76,7 +93,7 @@ BEGIN {
     print "int " name "(" parameters ") {"
     print "    if (front_depth > 0)"
     print "        return P" name "(" arguments ");"
-    print "    AT_HERE;"
+    print "    MPI_HERE;"
     if (name ~ /^MPI_Win_(create|allocate)/)
         print "    mpi_window();"
     n = split(buffers, buffer, ";")
@@ -99,6 +116,12 @@ BEGIN {
         print "    }"
     split(wait, word, " ")
     clock(trim($1), parameters)
+    collective = wait ~ /^(all|later all) /
+    if (collective)
+        print "    mpi_collective(&at, " word[word[1] == "all" ? 2 : 3] \
+            ", " (parameters ~ /int root,/ ? "root" : "-1") \
+            ", " (parameters ~ /MPI_Op op,/ ? "mpi_reduction(op)" : "-1") \
+            ", " alike(tolower(substr(name, 5, 1)) substr(name, 6), parameters) ");"
     if (word[1] == "all")
         print "    mpi_waits_all(&at, &" word[2] ");"
     else if (word[1] == "one")
@@ -114,6 +137,12 @@ BEGIN {
     print "    int result = P" name "(" arguments ");"
     tell(behind)
     print "    front_depth--;"
+    if (collective)
+        print "    mpi_collective_was(result);"
+    if (collective && parameters ~ /MPI_Comm \*newcomm/) {
+        print "    if (result == MPI_SUCCESS)"
+        print "        mpi_communicator(*newcomm);"
+    }
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
     else if (word[1] == "later" && word[2] == "any")
@@ -126,6 +155,10 @@ BEGIN {
         print "    mpi_gives_back();"
     else
         print "    mpi_waited();"
+    if (name ~ /^MPI_I[a-z]*send$/) {
+        print "    if (result == MPI_SUCCESS)"
+        print "        mpi_sends(*request, buf, count, type);"
+    }
     print "    return result;"
     print "}"
 }

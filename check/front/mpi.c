@@ -5,7 +5,10 @@
  * PMPI_…. MPI Standard, "Tool Support", "Profiling Interface".
  */
 #include "mpi_front.h"
+#include "talk.h"
 #include "timeline.h"
+
+#include <string.h>
 
 /* --- Waiting ------------------------------------------------------------------- */
 
@@ -113,6 +116,37 @@ void mpi_asked(const struct judge_at *at, int there) {
     front_out();
 }
 
+/* --- Threads ------------------------------------------------------------------- */
+
+/* Which thread started MPI, and what the program was told that it may do. */
+static int main_thread, level = MPI_THREAD_SINGLE;
+
+/* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
+ * "MPI_THREAD_SERIALIZED: […] MPI calls are not made concurrently" (MPI 4.1, 11.6.2). */
+void mpi_enters(const struct judge_at *at) {
+    if (!front_checks || level == MPI_THREAD_MULTIPLE || !front_job.mpi_up)
+        return;
+    bool one = level < MPI_THREAD_SERIALIZED;
+    if (one && front_thread() == main_thread)
+        return;
+    judge_mpi_thread(front_in(), one,
+                     level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
+                     : level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
+                                                    : "MPI_THREAD_SERIALIZED",
+                     *at);
+    front_out();
+}
+
+/* --- Functions of the same names ------------------------------------------------ */
+
+/* (requests.c itself could not tell: the compiler would answer for it.) */
+bool mpi_completing_is_ours(void) {
+    const struct mpi_completing called = {MPI_Wait,     MPI_Waitall,  MPI_Waitany,
+                                          MPI_Waitsome, MPI_Test,     MPI_Testall,
+                                          MPI_Testany,  MPI_Testsome, MPI_Request_free};
+    return memcmp(&called, &mpi_completing, sizeof called) == 0;
+}
+
 /* --- Start and end ------------------------------------------------------------- */
 
 /* Below is the stand-in, which has these functions too, or MPI itself. */
@@ -123,15 +157,18 @@ void mpi_asked(const struct judge_at *at, int there) {
 #endif
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-    int level;
     if (front_depth > 0)
         return BELOW_MPI(MPI_Init_thread)(argc, argv, required, provided);
     front_mpi_asked(required);
-    // The judges' helper needs MPI at the same time as the program.
+    // The judges' helper needs MPI at the same time as the program. That is not the
+    // program's: it is given what it asked for.
     int result = CALL(BELOW_MPI(MPI_Init_thread), argc, argv,
                       front_checks ? MPI_THREAD_MULTIPLE : required, &level);
+    if (front_checks && level > required)
+        level = required;
     if (provided)
         *provided = level;
+    main_thread = front_thread();
     front_depth++;
     if (result == MPI_SUCCESS)
         front_mpi_started();
@@ -140,21 +177,31 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 }
 
 int MPI_Init(int *argc, char ***argv) {
-    int level;
     if (front_depth > 0)
         return BELOW_MPI(MPI_Init)(argc, argv);
-    return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, &level);
+    return MPI_Init_thread(argc, argv, MPI_THREAD_SINGLE, NULL);
+}
+
+int MPI_Query_thread(int *provided) {
+    int result = PMPI_Query_thread(provided);
+    if (result == MPI_SUCCESS && front_depth == 0 && main_thread)
+        *provided = level;
+    return result;
 }
 
 /* By hand, since the stand-in may pretend several hosts. */
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out) {
     if (front_depth > 0)
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
-    AT_HERE;
+    MPI_HERE;
+    mpi_collective(&at, comm, -1, -1, JUDGE_NOT_ALIKE);
     mpi_waits_all(&at, &comm);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
+    mpi_collective_was(result);
+    if (result == MPI_SUCCESS)
+        mpi_communicator(*out);
     if (standin_mpi_made && result == MPI_SUCCESS)
         standin_mpi_made(*out);
     mpi_waited();

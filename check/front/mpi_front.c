@@ -2,6 +2,7 @@
  * mpi_front.c: what an MPI call is given: which buffers it has and until when, and which
  * ranks of the world its communicators mean.
  */
+#define _GNU_SOURCE
 #include "mpi_front.h"
 
 #include "../base.h"
@@ -9,6 +10,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 /* --- The buffers of the call that this thread makes ---------------------------- */
 
@@ -150,6 +153,46 @@ void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
     look_ws(at, buffer, counts, displs, types, comm, true);
+}
+
+/* Read as the system would: the memory may be gone by now. */
+static bool hash_of(const struct mpi_sent *sent, uint64_t *hash) {
+    char bytes[4096];
+    *hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t done = 0; done < sent->bytes;) {
+        size_t n = sent->bytes - done < sizeof bytes ? sent->bytes - done : sizeof bytes;
+        struct iovec from = {(char *)(uintptr_t)sent->start + done, n}, to = {bytes, n};
+        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
+            return false;
+        for (size_t i = 0; i < n; i++)
+            *hash = (*hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+        done += n;
+    }
+    return true;
+}
+
+/* (On GPUs the bytes may be the device's.) */
+void mpi_keep_sent(struct mpi_sent *sent, const void *buffer, int count,
+                   MPI_Datatype type) {
+    enum { FIRST = 16384 };
+    struct span span = span_of(buffer, 0, count, type);
+    struct judge_memory memory;
+    *sent = (struct mpi_sent){0};
+    if (!standin_host_blocks || span.used != span.all || span.used == 0)
+        return;
+    bool found = judge_memory_find(front_in(), span.start, &memory);
+    front_out();
+    if (found && memory.kind != JUDGE_PINNED && memory.kind != JUDGE_MANAGED)
+        return;
+    sent->start = span.start;
+    sent->bytes = span.used < FIRST ? span.used : FIRST;
+    if (!hash_of(sent, &sent->hash))
+        sent->bytes = 0;
+}
+
+bool mpi_sent_changed(const struct mpi_sent *sent) {
+    uint64_t hash;
+    return sent->bytes > 0 && hash_of(sent, &hash) && hash != sent->hash;
 }
 
 /* Others will read and write it, at any time and unseen. */

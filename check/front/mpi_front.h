@@ -22,6 +22,17 @@ void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, const MPI_Datatype *types, MPI_Comm comm);
 void mpi_win(const struct judge_at *at, const void *buffer);
+/* What a call that goes on sends, so that it can be seen whether the program changes it
+ * meanwhile: its first bytes. */
+struct mpi_sent {
+    const void *start;
+    size_t bytes;  // 0: not known
+    uint64_t hash; // of them
+};
+void mpi_keep_sent(struct mpi_sent *sent, const void *buffer, int count,
+                   MPI_Datatype type);
+bool mpi_sent_changed(const struct mpi_sent *sent);
+
 /* A persistent request is made for them. */
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
 
@@ -63,7 +74,28 @@ int mpi_peer(int rank);
 /* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
 int mpi_world_ranks(void *self, const void *whom, int *out, int most);
 
+/* --- collectives.c --- */
+
+/* MPI has started. */
+void collectives_begin(void);
+/* Before a collective call on `comm`, and behind it. `root`, `reduction` (a number that
+ * mpi_reduction gives): -1 where it has none. `bytes`: that all ranks give alike, or
+ * JUDGE_NOT_ALIKE. */
+void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int reduction,
+                    uint64_t bytes);
+void mpi_collective_was(int result);
+/* The call succeeded, and made a communicator. */
+void mpi_communicator(MPI_Comm made);
+uint64_t mpi_bytes(long long count, MPI_Datatype type);
+int mpi_reduction(MPI_Op op);
+
 /* --- mpi.c --- */
+
+/* The first line of a function of MPI, where it is the program that calls it. */
+void mpi_enters(const struct judge_at *at);
+#define MPI_HERE \
+    AT_HERE;     \
+    mpi_enters(&at)
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
  * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
@@ -87,5 +119,23 @@ void mpi_asked(const struct judge_at *at, int there);
 /* A request is made, and has the buffers of the call. */
 void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
                bool persistent);
+/* It sends these. */
+void mpi_sends(MPI_Request request, const void *buffer, int count, MPI_Datatype type);
+/* The functions that complete a request: those of requests.c, and whether the program's
+ * calls come to these. */
+extern const struct mpi_completing {
+    __typeof__(&MPI_Wait) wait;
+    __typeof__(&MPI_Waitall) waitall;
+    __typeof__(&MPI_Waitany) waitany;
+    __typeof__(&MPI_Waitsome) waitsome;
+    __typeof__(&MPI_Test) test;
+    __typeof__(&MPI_Testall) testall;
+    __typeof__(&MPI_Testany) testany;
+    __typeof__(&MPI_Testsome) testsome;
+    __typeof__(&MPI_Request_free) request_free;
+} mpi_completing;
+bool mpi_completing_is_ours(void);
+/* MPI ends: tells of those that were never completed. */
+void mpi_requests_left(void);
 
 #endif

@@ -787,6 +787,45 @@ static void note_call(const struct judge_call *call, const struct comm *comm,
         timeline_group_begins(call->at);
 }
 
+/* Who is in a call on which communicator, from the first moment on: before the judge's
+ * lock, for which a second thread would wait until the first has left. Of communicators
+ * that share a place only one is looked at. */
+enum { PLACES = 64 };
+static struct call_place {
+    int thread; // 0: nobody's
+    ncclComm_t comm;
+    struct judge_at at;
+} in_call[PLACES];
+static __thread struct call_place *mine;
+
+static void enters(ncclComm_t handle, struct judge_at at) {
+    struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
+    int nobody = 0, thread = front_thread();
+    if (__atomic_compare_exchange_n(&place->thread, &nobody, thread, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        mine = place;
+        place->at = at;
+        __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
+        return;
+    }
+    if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)
+        return;
+    const struct judge_at other = place->at;
+    struct judge *j = front_in();
+    const struct comm *comm = known(handle);
+    if (comm && comm->state == THERE)
+        judge_two_threads(j, comm->number, other, at);
+    front_out();
+}
+
+static void leaves(void) {
+    if (!mine)
+        return;
+    __atomic_store_n(&mine->comm, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&mine->thread, 0, __ATOMIC_RELEASE);
+    mine = NULL;
+}
+
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
 static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *recvbuff,
                            size_t count, ncclDataType_t type, const ncclRedOp_t *op,
@@ -872,13 +911,16 @@ static ncclResult_t refuse(struct judge_at at) {
         ENTER_NCCL(name, __VA_ARGS__);                                              \
         if (!sees_cuda(true))                                                       \
             return PNCCL(name)(__VA_ARGS__);                                        \
+        enters(comm, at);                                                           \
         enum told told = tell_call(kind, sendbuff, recvbuff, count, type, op, root, \
                                    comm, stream, at);                               \
-        if (told == USED_AFTER)                                                     \
-            return ncclInvalidArgument;                                             \
+        ncclResult_t result = ncclInvalidArgument;                                  \
         if (told == TOLD_WRONG)                                                     \
-            return refuse(at);                                                      \
-        return call_made(told, CALL(PNCCL(name), __VA_ARGS__), at);                 \
+            result = refuse(at);                                                    \
+        else if (told != USED_AFTER)                                                \
+            result = call_made(told, CALL(PNCCL(name), __VA_ARGS__), at);           \
+        leaves();                                                                   \
+        return result;                                                              \
     }
 
 COLLECTIVE(ncclBroadcast, JUDGE_BROADCAST, send, recv, NULL, root,

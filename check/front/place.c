@@ -70,8 +70,10 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
 /* Looking through the files takes longer than a call may cost: what was found is kept. */
 static const struct found *find(void *return_address) {
     enum { KEPT = 1024 };
-    static __thread struct found kept[KEPT];
-    struct found *found = &kept[((uintptr_t)return_address >> 2) % KEPT];
+    static __thread struct found *kept, alone; // (a thread's stack may be small)
+    if (!kept)
+        kept = calloc(KEPT, sizeof *kept);
+    struct found *found = kept ? &kept[((uintptr_t)return_address >> 2) % KEPT] : &alone;
     if (found->address != return_address) {
         struct search search = {.address = (uintptr_t)return_address, .found = found};
         *found = (struct found){.address = return_address};

@@ -15,11 +15,13 @@
 /* --- Requests --------------------------------------------------------------------- */
 
 struct request {
+    struct judge_at at;
     MPI_Comm comm;
     int peer; // of it; or JUDGE_…
     bool persistent, active;
     struct mpi_buffer *buffers;
     int nbuffers;
+    struct mpi_sent sent;
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
 static struct table requests; // guarded by the judge's lock
@@ -54,7 +56,8 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
         return;
     }
     struct request *r = front_alloc(sizeof *r);
-    *r = (struct request){.comm = comm, .peer = peer, .persistent = persistent};
+    *r =
+        (struct request){.at = *at, .comm = comm, .peer = peer, .persistent = persistent};
     r->buffers = mpi_hands_over(&r->nbuffers);
     struct judge *j = front_in();
     r->next = table_get(&requests, key_of(handle));
@@ -67,6 +70,18 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
     front_out();
 }
 
+void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype type) {
+    if (handle == MPI_REQUEST_NULL || !front_checks)
+        return;
+    struct mpi_sent sent;
+    mpi_keep_sent(&sent, buffer, count, type);
+    front_in();
+    struct request *r = table_get(&requests, key_of(handle));
+    if (r)
+        r->sent = sent;
+    front_leave();
+}
+
 /* Which of several with one handle is completed nobody can tell: all are. */
 static void closes(struct judge *j, MPI_Request handle, bool freed) {
     struct request *r = table_get(&requests, key_of(handle)), *next;
@@ -76,6 +91,8 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
         take_back(j, r);
         return;
     }
+    if (!freed && !r->next && mpi_sent_changed(&r->sent))
+        judge_mpi_sent_changed(j, r->at);
     table_remove(&requests, key_of(handle));
     for (; r; r = next) {
         next = r->next;
@@ -90,6 +107,36 @@ static void completed(MPI_Request handle) {
         return;
     closes(front_in(), handle, false);
     front_out();
+}
+
+/* A program, or a library that stands before this one, may have functions of MPI itself,
+ * which call PMPI's: what they complete is not seen here. These are ours. */
+#define OWN(name) \
+    static __typeof__(MPI_##name) own_##name __attribute__((alias("MPI_" #name)));
+OWN(Wait)
+OWN(Waitall)
+OWN(Waitany)
+OWN(Waitsome)
+OWN(Test)
+OWN(Testall)
+OWN(Testany)
+OWN(Testsome)
+OWN(Request_free)
+const struct mpi_completing mpi_completing = {
+    own_Wait,    own_Waitall, own_Waitany,  own_Waitsome,    own_Test,
+    own_Testall, own_Testany, own_Testsome, own_Request_free};
+
+/* Before MPI_Finalize a process "must locally complete all MPI operations that it
+ * initiated" (MPI 4.1, 11.2.2). */
+void mpi_requests_left(void) {
+    if (!mpi_completing_is_ours())
+        return;
+    struct judge *j = front_in();
+    for (size_t i = 0; i < requests.size; i++)
+        for (struct request *r = requests.at[i].value; r; r = r->next)
+            if (!r->persistent || r->active)
+                judge_mpi_request_left(j, r->at);
+    front_leave();
 }
 
 /* --- Waiting for them ------------------------------------------------------------- */
@@ -118,7 +165,7 @@ static void waits_for(const struct judge_at *at, int n, const MPI_Request *handl
 int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     if (front_depth > 0)
         return PMPI_Wait(request, status);
-    AT_HERE;
+    MPI_HERE;
     MPI_Request handle = *request;
     waits_for(&at, 1, &handle);
     int result = CALL(PMPI_Wait, request, status);
@@ -148,7 +195,7 @@ static void forget(struct before *before) {
 int MPI_Waitall(int count, MPI_Request requests_[], MPI_Status statuses[]) {
     if (front_depth > 0)
         return PMPI_Waitall(count, requests_, statuses);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     waits_for(&at, count, keep(&before, count, requests_));
     int result = CALL(PMPI_Waitall, count, requests_, statuses);
@@ -162,7 +209,7 @@ int MPI_Waitall(int count, MPI_Request requests_[], MPI_Status statuses[]) {
 int MPI_Waitany(int count, MPI_Request requests_[], int *index, MPI_Status *status) {
     if (front_depth > 0)
         return PMPI_Waitany(count, requests_, index, status);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     waits_for(&at, count, keep(&before, count, requests_));
     int result = CALL(PMPI_Waitany, count, requests_, index, status);
@@ -177,7 +224,7 @@ int MPI_Waitsome(int count, MPI_Request requests_[], int *done, int indices[],
                  MPI_Status statuses[]) {
     if (front_depth > 0)
         return PMPI_Waitsome(count, requests_, done, indices, statuses);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     waits_for(&at, count, keep(&before, count, requests_));
     int result = CALL(PMPI_Waitsome, count, requests_, done, indices, statuses);
@@ -191,7 +238,7 @@ int MPI_Waitsome(int count, MPI_Request requests_[], int *done, int indices[],
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     if (front_depth > 0)
         return PMPI_Test(request, flag, status);
-    AT_HERE;
+    MPI_HERE;
     MPI_Request handle = *request;
     int result = CALL(PMPI_Test, request, flag, status);
     if (result != MPI_SUCCESS || *flag)
@@ -203,7 +250,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
     if (front_depth > 0)
         return PMPI_Request_get_status(request, flag, status);
-    AT_HERE;
+    MPI_HERE;
     int result = CALL(PMPI_Request_get_status, request, flag, status);
     if (result == MPI_SUCCESS && *flag)
         completed(request);
@@ -214,7 +261,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
 int MPI_Testall(int count, MPI_Request requests_[], int *flag, MPI_Status statuses[]) {
     if (front_depth > 0)
         return PMPI_Testall(count, requests_, flag, statuses);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     keep(&before, count, requests_);
     int result = CALL(PMPI_Testall, count, requests_, flag, statuses);
@@ -229,7 +276,7 @@ int MPI_Testany(int count, MPI_Request requests_[], int *index, int *flag,
                 MPI_Status *status) {
     if (front_depth > 0)
         return PMPI_Testany(count, requests_, index, flag, status);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     keep(&before, count, requests_);
     int result = CALL(PMPI_Testany, count, requests_, index, flag, status);
@@ -244,7 +291,7 @@ int MPI_Testsome(int count, MPI_Request requests_[], int *done, int indices[],
                  MPI_Status statuses[]) {
     if (front_depth > 0)
         return PMPI_Testsome(count, requests_, done, indices, statuses);
-    AT_HERE;
+    MPI_HERE;
     struct before before;
     keep(&before, count, requests_);
     int result = CALL(PMPI_Testsome, count, requests_, done, indices, statuses);
@@ -284,7 +331,7 @@ int MPI_Comm_free(MPI_Comm *comm) {
                    int tag, MPI_Comm comm, MPI_Request *request) {                     \
         if (front_depth > 0)                                                           \
             return PMPI_##name(buffer, count, type, peer, tag, comm, request);         \
-        AT_HERE;                                                                       \
+        MPI_HERE;                                                                      \
         int result = CALL(PMPI_##name, buffer, count, type, peer, tag, comm, request); \
         if (peer != MPI_PROC_NULL)                                                     \
             mpi_will_have(buffer, count, type, write);                                 \
@@ -315,7 +362,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
 int MPI_Start(MPI_Request *request) {
     if (front_depth > 0 || !front_on)
         return PMPI_Start(request);
-    AT_HERE;
+    MPI_HERE;
     mpi_speaks();
     starts(&at, *request);
     return CALL(PMPI_Start, request);
@@ -324,7 +371,7 @@ int MPI_Start(MPI_Request *request) {
 int MPI_Startall(int count, MPI_Request requests_[]) {
     if (front_depth > 0 || !front_on)
         return PMPI_Startall(count, requests_);
-    AT_HERE;
+    MPI_HERE;
     mpi_speaks();
     for (int i = 0; i < count; i++)
         starts(&at, requests_[i]);

@@ -48,10 +48,11 @@ void front_mpi_asked(int level) {
     mpi_level_asked = level;
 }
 
-/* MPI standard, MPI_Init_thread: below this level only the main thread may. */
+/* MPI standard, MPI_Init_thread: below this level only the main thread may call MPI; CUDA
+ * and NCCL any thread may. */
 static bool others_may_call(void *self) {
     (void)self;
-    return mpi_level_asked >= MPI_THREAD_SERIALIZED;
+    return mpi_level_asked >= MPI_THREAD_SERIALIZED || tasks_others_read();
 }
 
 /* What a process that was forked off does is none of the job's, and the helper is not
@@ -248,6 +249,7 @@ void front_mpi_started(void) {
         return;
     }
     talk_opens();
+    collectives_begin();
     judge_world(front_in_as(0), front_job.rank, front_job.nranks, front_host);
     front_leave();
     if (front_job.nranks > 1)
@@ -290,6 +292,10 @@ void front_communicates(bool all_here) {
 /* --- The end ------------------------------------------------------------------- */
 
 static void finish(bool finalize, struct judge_at at) {
+    if (finalize && front_job.mpi_up) {
+        mpi_collective(&at, MPI_COMM_WORLD, -1, -1, JUDGE_NOT_ALIKE);
+        mpi_requests_left();
+    }
     judge_finishes(front_in(), finalize, at);
     front_leave();
     talk_helper_looks();

@@ -194,6 +194,16 @@ static bool read_file(int tid, const char *name, char *out, size_t size) {
     return n > 0;
 }
 
+/* The number of the system's call that the thread is in; negative: in none. */
+static long call_of(int tid) {
+    char text[256];
+    long number = -1;
+    if (!read_file(tid, "syscall", text, sizeof text) ||
+        sscanf(text, "%ld", &number) != 1)
+        return -1;
+    return number;
+}
+
 static bool in_futex(int tid) {
     char text[256];
     long number = -1;
@@ -312,4 +322,24 @@ bool tasks_others_awake(double now) {
         awake |= !t->theirs && t->number == 0 && !sleeps(t, now);
     pthread_mutex_unlock(&lock);
     return awake;
+}
+
+bool tasks_others_read(void) {
+    static const long calls[] = {SYS_read,    SYS_readv,   SYS_pread64, SYS_recvfrom,
+                                 SYS_recvmsg, SYS_accept4, SYS_msgrcv,
+#ifdef SYS_accept
+                                 SYS_accept
+#endif
+    };
+    bool reads = false;
+    if (!standin_host_blocks)
+        return false;
+    pthread_mutex_lock(&lock);
+    for (struct known *t = all; t; t = t->next) {
+        long call = t->theirs || t->number ? -1 : call_of(t->tid);
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+            reads |= call == calls[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return reads;
 }

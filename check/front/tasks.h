@@ -17,5 +17,8 @@ bool tasks_asleep(int number, double now);
 bool tasks_idle(int number, double now);
 /* A thread that has told nothing may wake it. */
 bool tasks_others_awake(double now);
+/* Whether such a thread of the program is in a call of the system that brings it word
+ * from elsewhere (read, recv, accept). */
+bool tasks_others_read(void);
 
 #endif

@@ -857,6 +857,49 @@ static void ev_looked(const struct event *e) {
     judge_looked(e->judge);
 }
 
+/* --- Events: MPI ------------------------------------------------------------------ */
+
+/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [op K] [fails] */
+static void ev_mpi(const struct event *e) {
+    const char *comm = behind(e, "on");
+    uint64_t id = 1;
+    for (const char *c = comm ? comm : ""; *c; c++)
+        id = 31 * id + (unsigned char)*c;
+    const struct judge_mpi_collective call = {
+        .comm = id,
+        .seq = (uint64_t)number(e, word(e, 2)),
+        .rank = (int)number_behind(e, "rank", e->rank),
+        .nranks = (int)number_behind(e, "of", n),
+        .world = !comm,
+        .root = (int)number_behind(e, "root", -1),
+        .reduction = (int)number_behind(e, "op", -1),
+        .bytes =
+            behind(e, "bytes") ? (uint64_t)number_behind(e, "bytes", 0) : JUDGE_NOT_ALIKE,
+        .at = here(e, kept(word(e, 1)))};
+    if (has(e, "fails"))
+        judge_mpi_collective_failed(e->judge, &call);
+    else
+        judge_mpi_collective(e->judge, &call);
+    if (has(e, "gone"))
+        judge_mpi_comm_gone(e->judge, id, call.rank, call.nranks);
+}
+/* mpi-thread one|several LEVEL CALL */
+static void ev_mpi_thread(const struct event *e) {
+    judge_mpi_thread(e->judge, strcmp(word(e, 1), "one") == 0, word(e, 2),
+                     here(e, kept(word(e, 3))));
+}
+static void ev_request_left(const struct event *e) {
+    judge_mpi_request_left(e->judge, here(e, kept(word(e, 1))));
+}
+static void ev_sent_changed(const struct event *e) {
+    judge_mpi_sent_changed(e->judge, here(e, kept(word(e, 1))));
+}
+/* two-threads COMM CALL: the other is in the event before */
+static void ev_two_threads(const struct event *e) {
+    const struct judge_at other = ranks[e->rank].last;
+    judge_two_threads(e->judge, comm_of(e, word(e, 1)), other, here(e, kept(word(e, 2))));
+}
+
 /* --- Events: waits ---------------------------------------------------------------- */
 
 /* Begins a wait: wait stream S | event E | device [D] | launch | leave C | mpi
@@ -985,6 +1028,11 @@ static const struct {
     {"hears", ev_hears},
     {"speaks", ev_speaks},
     {"meets", ev_meets},
+    {"mpi", ev_mpi},
+    {"mpi-thread", ev_mpi_thread},
+    {"request-left", ev_request_left},
+    {"sent-changed", ev_sent_changed},
+    {"two-threads", ev_two_threads},
     {"lends", ev_lends},
     {"back", ev_back},
     {"early", ev_early},
