@@ -466,6 +466,13 @@ bool calls_seen(struct judge *j) {
     return u->n - u->nseen < before;
 }
 
+void calls_complete(struct judge *j, int comm, struct clock *done) {
+    const struct unseen *u = &calls_of(j)->unseen;
+    for (size_t i = 0; i < u->n; i++)
+        if (!u->at[i]->seen && u->at[i]->comm == comm)
+            clock_reach(done, u->at[i]->slot, u->at[i]->seq);
+}
+
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]) {
     const struct unseen *u = &calls_of(j)->unseen;

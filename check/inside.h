@@ -169,6 +169,8 @@ void calls_captured(struct judge *j, int comm, struct judge_at at); // and not i
 void calls_launched(struct judge *j, int comm); // a graph that has calls of it
 void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports
+/* `done` reaches all calls of `comm` that the host does not know to be done. */
+void calls_complete(struct judge *j, int comm, struct clock *done);
 /* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the
  * first four. */
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],

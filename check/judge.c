@@ -563,6 +563,13 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     look_at_memory(j);
 }
 
+void judge_comm_complete(struct judge *j, int comm) {
+    struct clock done = {0};
+    calls_complete(j, comm, &done);
+    learns(j, &done);
+    clock_free(&done);
+}
+
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
     char where[JUDGE_PLACE], there[JUDGE_PLACE];
     struct text text = {0};

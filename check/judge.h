@@ -265,6 +265,9 @@ enum judge_end { JUDGE_FINALIZED, JUDGE_DESTROYED, JUDGE_ABORTED, JUDGE_REVOKED 
 /* Before the call: what is still queued on it is wrong for destroy. (To finalize
  * completes it: NCCL User Guide, "Finalizing a communicator".) */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
+/* ncclCommFinalize is done: all that was queued on it is complete, and the host knows it
+ * (NCCL User Guide, ncclCommFinalize). */
+void judge_comm_complete(struct judge *j, int comm);
 /* A use of a communicator that was destroyed or aborted; the front keeps such handles
  * known. */
 void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);

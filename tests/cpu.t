@@ -135,6 +135,11 @@ if wanted meetings && [ -x meetings ] && [ -z "$sanitize" ]; then
     done
 fi
 
+# What the manual does not allow, and the checks name.
+if wanted ipc && [ -x ipc ]; then
+    run 'ipc freed, 3 ranks' env NCCL_CHECK=off "${mpirun[@]}" -np 3 ./ipc freed
+fi
+
 # A program that uses no MPI, but is started by mpirun.
 if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
@@ -199,7 +204,7 @@ if wanted forms && [ -z "$sanitize" ]; then
         sed -n 's/.* [TWi] \([^@]*\).*/\1/p' | sort -u >system
     is "$([ "$(wc -l <system)" -gt 1000 ] && others "$api" libnccl-cpu.a -g | tr ' ' '\n' |
         grep . | comm -23 - system)" '' 'the library that is linked has no other names'
-    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+" libnccl-cpu.so -D)" '' \
+    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+|mlockall" libnccl-cpu.so -D)" '' \
         'the stand-in as a shared library has no other names'
     is "$(others "$api" libnccl-check.so -D | tr ' ' '\n' | grep . | comm -23 - system)" '' \
         'what is loaded before it has no other names'

@@ -475,12 +475,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommFinalize), comm));
-    if (result == ncclInProgress) {
-        front_in();
-        if (known(comm))
-            known(comm)->ending = true;
-        front_out();
-    }
+    struct judge *j = front_in();
+    struct comm *ended = known(comm);
+    if (ended && result == ncclInProgress)
+        ended->ending = true;
+    else if (ended && result == ncclSuccess)
+        judge_comm_complete(j, ended->number);
+    front_out();
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
@@ -522,6 +523,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
         return answer_nccl(result, at);
     struct judge *j = front_in();
     struct comm *asked = known(comm);
+    if (asked && asked->ending && *error == ncclSuccess)
+        judge_comm_complete(j, asked->number);
     if (asked && *error != ncclInProgress)
         asked->ending = false;
     if (asked && asked->state == COMING)

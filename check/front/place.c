@@ -15,6 +15,8 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,13 +69,38 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-/* Looking through the files takes longer than a call may cost: what was found is kept. */
+/* Looking through the files takes longer than a call may cost: what was found is kept, by
+ * each thread for itself. It is not the thread's stack that has it, which may be small,
+ * nor malloc, which a signal may have interrupted. */
+enum { KEPT = 1024 };
+static __thread struct found *kept, alone;
+static pthread_key_t kept_key;
+
+static void give_back_kept(void *memory) {
+    syscall(SYS_munmap, memory, KEPT * sizeof *kept);
+    kept = NULL;
+}
+
+__attribute__((constructor(101))) static void begin_kept(void) {
+    pthread_key_create(&kept_key, give_back_kept);
+}
+
+static struct found *place_for(void *return_address) {
+    if (!kept) {
+        // (mmap itself comes through the front, as a call of the program's.)
+        void *memory =
+            (void *)syscall(SYS_mmap, NULL, KEPT * sizeof *kept, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return &alone;
+        kept = memory;
+        pthread_setspecific(kept_key, kept);
+    }
+    return &kept[((uintptr_t)return_address >> 2) % KEPT];
+}
+
 static const struct found *find(void *return_address) {
-    enum { KEPT = 1024 };
-    static __thread struct found *kept, alone; // (a thread's stack may be small)
-    if (!kept)
-        kept = calloc(KEPT, sizeof *kept);
-    struct found *found = kept ? &kept[((uintptr_t)return_address >> 2) % KEPT] : &alone;
+    struct found *found = place_for(return_address);
     if (found->address != return_address) {
         struct search search = {.address = (uintptr_t)return_address, .found = found};
         *found = (struct found){.address = return_address};
@@ -230,11 +257,11 @@ bool front_is_own(uint64_t site) {
 }
 
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
-    enum { KEPT = 64 };
+    enum { WORDS = 64 };
     static struct {
         uint64_t site;
         char place[JUDGE_PLACE];
-    } kept[KEPT];
+    } words[WORDS];
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     (void)self;
     if (site == 0) {
@@ -242,11 +269,11 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
         return;
     }
     pthread_mutex_lock(&lock);
-    if (kept[site % KEPT].site != site) {
-        look_up(site, kept[site % KEPT].place);
-        kept[site % KEPT].site = site;
+    if (words[site % WORDS].site != site) {
+        look_up(site, words[site % WORDS].place);
+        words[site % WORDS].site = site;
     }
-    memcpy(out, kept[site % KEPT].place, JUDGE_PLACE);
+    memcpy(out, words[site % WORDS].place, JUDGE_PLACE);
     pthread_mutex_unlock(&lock);
 }
 

@@ -56,7 +56,19 @@ static void enter(struct known *thread) {
     pthread_mutex_unlock(&lock);
 }
 
+/* On GPUs the libraries have many threads of their own, made by other ways: there only
+ * those are counted that the program has made and that have told nothing. */
+static atomic_int silent;
+static __thread bool is_silent;
+
+static void no_longer_silent(void) {
+    if (is_silent)
+        atomic_fetch_sub(&silent, 1);
+    is_silent = false;
+}
+
 static void leave(void *thread) {
+    no_longer_silent();
     pthread_mutex_lock(&lock);
     struct known **at = &all;
     while (*at && *at != thread)
@@ -68,24 +80,12 @@ static void leave(void *thread) {
     free(thread);
 }
 
-/* On GPUs the libraries have many threads of their own, made by other ways: there only
- * those are counted that the program has made and that have told nothing. */
-static atomic_int silent;
-static __thread bool is_silent;
-
-static void no_longer_silent(void *unused) {
-    (void)unused;
-    if (is_silent)
-        atomic_fetch_sub(&silent, 1);
-    is_silent = false;
-}
-
 /* It tells the judge of something for the first time. */
 static void told(int number) {
     if (me)
         me->number = number;
     if (number)
-        no_longer_silent(NULL);
+        no_longer_silent();
 }
 
 void tasks_begin(void) {
@@ -110,10 +110,9 @@ static void *run(void *data) {
     struct start start = *(struct start *)data;
     void *result;
     free(data);
-    if (start.known)
-        enter(start.known);
-    is_silent = !start.known;
-    pthread_cleanup_push(start.known ? leave : no_longer_silent, start.known);
+    enter(start.known);
+    is_silent = !standin_host_blocks;
+    pthread_cleanup_push(leave, start.known);
     result = start.function(start.argument);
     pthread_cleanup_pop(1);
     return result;
@@ -129,19 +128,18 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         find_pthread_create();
     bool theirs = front_depth > 0 || front_theirs(__builtin_return_address(0));
     struct start *start = malloc(sizeof *start);
-    struct known *known = standin_host_blocks ? calloc(1, sizeof *known) : NULL;
-    if (!start || (standin_host_blocks ? !known : theirs)) {
+    struct known *known = calloc(1, sizeof *known);
+    if (!start || !known || (theirs && !standin_host_blocks)) {
         free(start);
         free(known);
         return below_pthread_create(thread, attributes, function, argument);
     }
-    if (known)
-        known->theirs = theirs;
-    else
+    known->theirs = theirs;
+    if (!standin_host_blocks)
         atomic_fetch_add(&silent, 1);
     *start = (struct start){function, argument, known};
     int error = below_pthread_create(thread, attributes, run, start);
-    if (error && !known)
+    if (error && !standin_host_blocks)
         atomic_fetch_sub(&silent, 1);
     if (error) {
         free(start);
@@ -332,8 +330,6 @@ bool tasks_others_read(void) {
 #endif
     };
     bool reads = false;
-    if (!standin_host_blocks)
-        return false;
     pthread_mutex_lock(&lock);
     for (struct known *t = all; t; t = t->next) {
         long call = t->theirs || t->number ? -1 : call_of(t->tid);

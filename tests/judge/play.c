@@ -805,6 +805,9 @@ static void ev_register(const struct event *e) {
 static void comm_ends(const struct event *e, enum judge_end how, const char *call) {
     judge_comm_ends(e->judge, comm_of(e, word(e, 1)), how, here(e, call));
 }
+static void ev_complete(const struct event *e) {
+    judge_comm_complete(e->judge, comm_of(e, word(e, 1)));
+}
 static void ev_destroy(const struct event *e) {
     comm_ends(e, JUDGE_DESTROYED, "ncclCommDestroy");
 }
@@ -1069,6 +1072,7 @@ static const struct {
     {"makes-id", ev_makes_id},
     {"splits", ev_splits},
     {"register", ev_register},
+    {"complete", ev_complete},
     {"destroy", ev_destroy},
     {"finalize", ev_finalize},
     {"abort", ev_abort},
