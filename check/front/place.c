@@ -75,6 +75,7 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
 enum { KEPT = 1024 };
 static __thread struct found *kept, alone;
 static pthread_key_t kept_key;
+static bool has_key;
 
 static void give_back_kept(void *memory) {
     syscall(SYS_munmap, memory, KEPT * sizeof *kept);
@@ -82,10 +83,12 @@ static void give_back_kept(void *memory) {
 }
 
 __attribute__((constructor(101))) static void begin_kept(void) {
-    pthread_key_create(&kept_key, give_back_kept);
+    has_key = pthread_key_create(&kept_key, give_back_kept) == 0;
 }
 
 static struct found *place_for(void *return_address) {
+    if (!kept && !has_key) // other libraries begin
+        return &alone;
     if (!kept) {
         // (mmap itself comes through the front, as a call of the program's.)
         void *memory =
