@@ -162,6 +162,8 @@ void front_mpi_asked(int level); // of threads, that the program asked for
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below
 void front_mpi_kept(struct judge_at at); // it will not be, until the process ends
+/* Called if it is set, when MPI_Finalize has been called, before the ranks meet. */
+extern void (*front_at_finalize)(void);
 
 /* --- talk.c --- */
 /* The checks cannot go on: says so once, and the program goes on without them. */

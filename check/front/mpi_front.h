@@ -114,16 +114,9 @@ void mpi_window(void);
 /* Behind a call that asks. */
 void mpi_asked(const struct judge_at *at, int there);
 
-/* --- requests.c --- */
-
-/* A request is made, and has the buffers of the call. */
-void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
-               bool persistent);
-/* It sends these. */
-void mpi_sends(MPI_Request request, const void *buffer, int count, MPI_Datatype type);
-/* The functions that complete a request: those of requests.c, and whether the program's
- * calls come to these. */
-extern const struct mpi_completing {
+/* The functions that complete a request, and whether the program's calls come to these:
+ * it may have its own. */
+struct mpi_completing {
     __typeof__(&MPI_Wait) wait;
     __typeof__(&MPI_Waitall) waitall;
     __typeof__(&MPI_Waitany) waitany;
@@ -133,9 +126,15 @@ extern const struct mpi_completing {
     __typeof__(&MPI_Testany) testany;
     __typeof__(&MPI_Testsome) testsome;
     __typeof__(&MPI_Request_free) request_free;
-} mpi_completing;
-bool mpi_completing_is_ours(void);
-/* MPI ends: tells of those that were never completed. */
-void mpi_requests_left(void);
+};
+bool mpi_calls_come_to(const struct mpi_completing *functions);
+
+/* --- requests.c --- */
+
+/* A request is made, and has the buffers of the call. */
+void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
+               bool persistent);
+/* It sends these. */
+void mpi_sends(MPI_Request request, const void *buffer, int count, MPI_Datatype type);
 
 #endif

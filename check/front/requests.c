@@ -122,14 +122,14 @@ OWN(Testall)
 OWN(Testany)
 OWN(Testsome)
 OWN(Request_free)
-const struct mpi_completing mpi_completing = {
+static const struct mpi_completing own_completing = {
     own_Wait,    own_Waitall, own_Waitany,  own_Waitsome,    own_Test,
     own_Testall, own_Testany, own_Testsome, own_Request_free};
 
 /* Before MPI_Finalize a process "must locally complete all MPI operations that it
  * initiated" (MPI 4.1, 11.2.2). */
-void mpi_requests_left(void) {
-    if (!mpi_completing_is_ours())
+static void requests_left(void) {
+    if (!mpi_calls_come_to(&own_completing))
         return;
     struct judge *j = front_in();
     for (size_t i = 0; i < requests.size; i++)
@@ -137,6 +137,10 @@ void mpi_requests_left(void) {
             if (!r->persistent || r->active)
                 judge_mpi_request_left(j, r->at);
     front_leave();
+}
+
+__attribute__((constructor(101))) static void begin(void) {
+    front_at_finalize = requests_left;
 }
 
 /* --- Waiting for them ------------------------------------------------------------- */

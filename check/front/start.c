@@ -291,10 +291,13 @@ void front_communicates(bool all_here) {
 
 /* --- The end ------------------------------------------------------------------- */
 
+void (*front_at_finalize)(void);
+
 static void finish(bool finalize, struct judge_at at) {
     if (finalize && front_job.mpi_up) {
         mpi_collective(&at, MPI_COMM_WORLD, -1, -1, JUDGE_NOT_ALIKE);
-        mpi_requests_left();
+        if (front_at_finalize)
+            front_at_finalize();
     }
     judge_finishes(front_in(), finalize, at);
     front_leave();
