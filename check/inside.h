@@ -342,10 +342,10 @@ void waits_asks(struct judge *j);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-/* A host function: queued (its number is the judge's), begun by the thread that is in,
- * ended. */
 /* Whether another thread of this process waits in MPI, and where. */
 bool waits_in_mpi(const struct judge *j, struct judge_at *where);
+/* A host function: queued (its number is the judge's), begun by the thread that is in,
+ * ended. */
 void waits_function_queued(struct judge *j, int function, struct position at);
 void waits_function_begins(struct judge *j, int function);
 void waits_function_ends(struct judge *j, int function);

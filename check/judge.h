@@ -332,7 +332,7 @@ struct judge_mpi_collective {
     struct judge_at at;
 };
 #define JUDGE_NOT_ALIKE UINT64_MAX
-extern const char *const judge_mpi_op_names[]; // NULL: the end
+extern const char *const judge_mpi_op_names[];
 /* Before the call. */
 void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *call);
 /* It returned an error: it has not happened. */

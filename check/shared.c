@@ -33,7 +33,7 @@ struct shared_use { // as rank 0 is told of it
     uint64_t memory, number, from, to, site, made, bytes;
     double heard, done; // heard: INFINITY: not known; done: at the earliest
     double apart;       // when it was last heard in no meeting
-    double at, opened;  // when it is freed or closed; when this process opened it
+    double at, opened;  // when it was queued, or done; when this process opened it
     uint64_t meeting;   // in which it was heard; 0: in none
     int32_t write, final, own, taken_back;
     int32_t gone, pad; // the owner frees it, another closes it
@@ -52,7 +52,6 @@ struct begun { // a collective call of all processes, by this one
 
 struct pending { // of this process
     struct shared_use told;
-    double queued;
     int slot; // NONE: the host itself did it, and knows that it is done
     uint64_t seq;
     bool sent;
@@ -123,6 +122,31 @@ void shared_begins(struct judge *j) {
         shared->heard = now(j);
 }
 
+/* One more, done by the host itself, now. */
+static struct pending *note(struct judge *j, const struct shared_part *part,
+                            struct judge_at at) {
+    struct shared *shared = shared_of(j);
+    ROOM(shared->pending, shared->npending, &shared->pending_size);
+    struct pending *p = &shared->pending[shared->npending++];
+    *p = (struct pending){.told = {.memory = part->memory,
+                                   .number = ++shared->number,
+                                   .from = part->from,
+                                   .to = part->to,
+                                   .site = at.site,
+                                   .made = part->made,
+                                   .bytes = part->bytes,
+                                   .heard = shared->heard,
+                                   .apart = shared->apart,
+                                   .at = now(j),
+                                   .opened = part->opened,
+                                   .meeting = shared->met,
+                                   .write = part->write,
+                                   .own = part->own},
+                          .slot = NONE};
+    snprintf(p->told.call, sizeof p->told.call, "%s", at.call ? at.call : "?");
+    return p;
+}
+
 void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
                  const struct clock *clock) {
     struct shared *shared = shared_of(j);
@@ -131,7 +155,6 @@ void shared_uses(struct judge *j, const struct shared_part *part, const struct u
     // What comes before it may wait for other processes itself.
     double heard =
         part->kernels || calls_before(j, use, clock) ? INFINITY : shared->heard;
-    uint64_t meeting = isinf(heard) ? 0 : shared->met;
     for (size_t i = shared->npending; i-- > 0 && i + LOOK_BACK > shared->npending;) {
         struct pending *p = &shared->pending[i];
         if (p->slot != use->slot || p->told.memory != part->memory ||
@@ -142,25 +165,11 @@ void shared_uses(struct judge *j, const struct shared_part *part, const struct u
         p->seq = use->seq; // one stands for all
         return;
     }
-    ROOM(shared->pending, shared->npending, &shared->pending_size);
-    struct pending *p = &shared->pending[shared->npending++];
-    *p = (struct pending){.told = {.memory = part->memory,
-                                   .number = ++shared->number,
-                                   .from = part->from,
-                                   .to = part->to,
-                                   .site = use->at.site,
-                                   .made = part->made,
-                                   .bytes = part->bytes,
-                                   .heard = heard,
-                                   .apart = shared->apart,
-                                   .opened = part->opened,
-                                   .meeting = meeting,
-                                   .write = part->write,
-                                   .own = part->own},
-                          .queued = now(j),
-                          .slot = use->slot,
-                          .seq = use->seq};
-    snprintf(p->told.call, sizeof p->told.call, "%s", use->at.call ? use->at.call : "?");
+    struct pending *p = note(j, part, use->at);
+    p->told.heard = heard;
+    p->told.meeting = isinf(heard) ? 0 : shared->met;
+    p->slot = use->slot;
+    p->seq = use->seq;
 }
 
 void shared_taken_back(struct judge *j, const struct use *use) {
@@ -173,27 +182,8 @@ void shared_taken_back(struct judge *j, const struct use *use) {
 }
 
 void shared_gone(struct judge *j, const struct shared_part *part, struct judge_at at) {
-    struct shared *shared = shared_of(j);
-    if (j->nranks == 1 || shared->unseen)
-        return;
-    ROOM(shared->pending, shared->npending, &shared->pending_size);
-    struct pending *p = &shared->pending[shared->npending++];
-    *p = (struct pending){.told = {.memory = part->memory,
-                                   .number = ++shared->number,
-                                   .to = part->bytes,
-                                   .site = at.site,
-                                   .made = part->made,
-                                   .bytes = part->bytes,
-                                   .heard = shared->heard,
-                                   .apart = shared->apart,
-                                   .at = now(j),
-                                   .opened = part->opened,
-                                   .meeting = shared->met,
-                                   .own = part->own,
-                                   .gone = true},
-                          .queued = now(j),
-                          .slot = NONE};
-    snprintf(p->told.call, sizeof p->told.call, "%s", at.call);
+    if (j->nranks > 1 && !shared_of(j)->unseen)
+        note(j, part, at)->told.gone = true;
 }
 
 static bool is_done(const struct pending *p, const struct clock *clock) {
@@ -264,7 +254,7 @@ bool shared_tell(struct judge *j, bool all) {
     memcpy(data, &batch, sizeof batch);
     for (size_t i = 0; i < shared->npending; i++) {
         struct pending *p = &shared->pending[i];
-        bool old = all || now(j) - p->queued > BEFORE_TELLING;
+        bool old = all || now(j) - p->told.at > BEFORE_TELLING;
         if (p->told.final ? p->sent || !p->told.taken_back : !p->sent && old) {
             if (!p->told.final)
                 p->told.done = now(j);
@@ -306,9 +296,16 @@ static void add_use(struct judge *j, struct text *text, const struct heard_use *
              (unsigned long long)use->told.to - 1);
 }
 
+static void add_memory(struct judge *j, struct text *text,
+                       const struct heard_use *owner) {
+    char where[JUDGE_PLACE];
+    text_add(text, "  the buffer: %llu bytes of rank %d's device memory, made at %s\n",
+             (unsigned long long)owner->told.bytes, owner->world,
+             place(j, owner->told.made, where));
+}
+
 static void say(struct judge *j, const struct heard_use *a, const struct heard_use *b) {
     const struct heard_use *owner = a->told.own ? a : b->told.own ? b : NULL;
-    char where[JUDGE_PLACE];
     struct text text = {0};
     if (b->told.write && !a->told.write) {
         const struct heard_use *first = a;
@@ -321,10 +318,7 @@ static void say(struct judge *j, const struct heard_use *a, const struct heard_u
     add_use(j, &text, a);
     add_use(j, &text, b);
     if (owner)
-        text_add(&text,
-                 "  the buffer: %llu bytes of rank %d's device memory, made at %s\n",
-                 (unsigned long long)owner->told.bytes, owner->world,
-                 place(j, owner->told.made, where));
+        add_memory(j, &text, owner);
     text_add(&text,
              "  Hint: the one waits for its own operation (cudaStreamSynchronize), then"
              " tells the other, by a message\n"
@@ -349,13 +343,11 @@ static void say_gone(struct judge *j, const struct heard_use *owner,
                  other->host, other->told.call, place(j, other->told.site, where));
     else
         add_use(j, &text, other);
+    add_memory(j, &text, owner);
     text_add(&text,
-             "  the buffer: %llu bytes of rank %d's device memory, made at %s\n"
              "  Hint: the others close it first (cudaIpcCloseMemHandle), and tell the"
              " owner, by a message\n"
-             "        or MPI_Barrier; the owner hears that before it frees.\n",
-             (unsigned long long)owner->told.bytes, owner->world,
-             place(j, owner->told.made, where));
+             "        or MPI_Barrier; the owner hears that before it frees.\n");
     report(j, &text, true, mixed(owner->told.site, other->told.site));
 }
 

@@ -17,8 +17,8 @@ const char *const judge_redop_names[] = {"ncclSum", "ncclProd", "ncclMax", "nccl
                                          "ncclAvg"};
 
 const char *const judge_mpi_op_names[] = {
-    "MPI_SUM",  "MPI_PROD", "MPI_MAX",  "MPI_MIN",    "MPI_LAND",   "MPI_LOR", "MPI_LXOR",
-    "MPI_BAND", "MPI_BOR",  "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC", NULL};
+    "MPI_SUM",  "MPI_PROD", "MPI_MAX", "MPI_MIN",  "MPI_LAND",   "MPI_LOR",
+    "MPI_LXOR", "MPI_BAND", "MPI_BOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC"};
 
 bool pairs(int kind) {
     return kind == JUDGE_SEND || kind == JUDGE_RECV;

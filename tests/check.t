@@ -21,7 +21,7 @@
 #                          a line with nothing else
 # Each runs once, on 2 ranks or on as many as it needs; every third also on 3, 4 or 8. RANKS="2 3"
 # runs all on these. Every run has 60 seconds. JOBS=1 runs one at a time. FORM=library runs them
-# under nccl-check, over the stand-in without checks. OPTIMIZE=-O2 compiles with that instead of -O1.
+# under nccl-check, over the stand-in without checks.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -36,7 +36,6 @@ my $asked   = delete $ENV{RANKS};
 my @ranks   = split ' ', $asked // '2 3 4 8';
 my $jobs    = delete $ENV{JOBS} // 3;
 my $library = (delete $ENV{FORM} // '') eq 'library';
-my $optimize = delete $ENV{OPTIMIZE} // '-O1';
 
 my %tags_of_header;
 
@@ -154,7 +153,7 @@ my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 symlink "$Bin/check/$_", "$dir/$_" or die "$_: $!\n" for qw(right wrong check.h);
 if (`$mpicc --version` !~ /clang/) {
     my $compile = join ' ', grep { !m{^'?/|^-[lLW]} } split ' ', $flags;
-    system "$mpicc $optimize $compile -x c-header -c '$dir/check.h' -o '$dir/check.h.gch'";
+    system "$mpicc -O2 $compile -x c-header -c '$dir/check.h' -o '$dir/check.h.gch'";
 }
 
 # Compiles and runs one program and writes its TAP lines, without numbers, to a file.
@@ -166,7 +165,7 @@ sub check_program {
         my $binary = "$dir/$program->{name}-$variant";
         my $define = $variant eq 'fixed' ? '-DFIXED' : '';
         my $source = "$dir/" . ($program->{wrong} ? 'wrong' : 'right') . "/$program->{file}";
-        my $said = `$mpicc $optimize $define '$source' $flags -o '$binary' 2>&1`;
+        my $said = `$mpicc -O2 $define '$source' $flags -o '$binary' 2>&1`;
         $built{$variant} = $? == 0 ? $binary : undef;
         print $out map { "#   $_\n" } grep { defined } (split /\n/, $said)[0 .. 9] if $? != 0;
     }

@@ -70,7 +70,7 @@ with() {
             1..*) echo "# $name, $form: ${line#1..} points" ;;
             *) echo "# ${line#\# }" ;;
             esac
-        done < <(MPIRUN=${mpirun[*]} FORM=$form RANKS=$n OPTIMIZE=-O2 "$course/tests/check.t" \
+        done < <(MPIRUN=${mpirun[*]} FORM=$form RANKS=$n "$course/tests/check.t" \
             "${programs[@]}" </dev/null 2>/dev/null || true)
     done
 }

@@ -118,12 +118,12 @@ void mpi_asked(const struct judge_at *at, int there) {
 
 /* --- Threads ------------------------------------------------------------------- */
 
-/* Which thread started MPI, and what the program was told that it may do. */
-static int main_thread, level = MPI_THREAD_SINGLE;
+static int main_thread; // which started MPI
 
 /* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
  * "MPI_THREAD_SERIALIZED: […] MPI calls are not made concurrently" (MPI 4.1, 11.6.2). */
 void mpi_enters(const struct judge_at *at) {
+    const int level = front_mpi_level;
     if (!front_checks || level == MPI_THREAD_MULTIPLE || !front_job.mpi_up)
         return;
     bool one = level < MPI_THREAD_SERIALIZED;
@@ -140,11 +140,10 @@ void mpi_enters(const struct judge_at *at) {
 /* --- Functions of the same names ------------------------------------------------ */
 
 /* (Where they are defined the compiler would answer for it.) */
-bool mpi_calls_come_to(const struct mpi_completing *functions) {
-    const struct mpi_completing called = {MPI_Wait,     MPI_Waitall,  MPI_Waitany,
-                                          MPI_Waitsome, MPI_Test,     MPI_Testall,
-                                          MPI_Testany,  MPI_Testsome, MPI_Request_free};
-    return memcmp(&called, functions, sizeof called) == 0;
+#define CALLED(name) (mpi_function) MPI_##name,
+bool mpi_calls_come_to(const mpi_function *functions) {
+    const mpi_function called[] = {MPI_COMPLETING(CALLED)};
+    return memcmp(called, functions, sizeof called) == 0;
 }
 
 /* --- Start and end ------------------------------------------------------------- */
@@ -159,15 +158,14 @@ bool mpi_calls_come_to(const struct mpi_completing *functions) {
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     if (front_depth > 0)
         return BELOW_MPI(MPI_Init_thread)(argc, argv, required, provided);
-    front_mpi_asked(required);
     // The judges' helper needs MPI at the same time as the program. That is not the
     // program's: it is given what it asked for.
     int result = CALL(BELOW_MPI(MPI_Init_thread), argc, argv,
-                      front_checks ? MPI_THREAD_MULTIPLE : required, &level);
-    if (front_checks && level > required)
-        level = required;
+                      front_checks ? MPI_THREAD_MULTIPLE : required, &front_mpi_level);
+    if (front_checks && front_mpi_level > required)
+        front_mpi_level = required;
     if (provided)
-        *provided = level;
+        *provided = front_mpi_level;
     main_thread = front_thread();
     front_depth++;
     if (result == MPI_SUCCESS)
@@ -185,7 +183,7 @@ int MPI_Init(int *argc, char ***argv) {
 int MPI_Query_thread(int *provided) {
     int result = PMPI_Query_thread(provided);
     if (result == MPI_SUCCESS && front_depth == 0 && main_thread)
-        *provided = level;
+        *provided = front_mpi_level;
     return result;
 }
 

@@ -155,18 +155,19 @@ void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
     look_ws(at, buffer, counts, displs, types, comm, true);
 }
 
-/* Read as the system would: the memory may be gone by now. */
+/* Read as the system would: the memory may be gone by now. Another number in any word
+ * gives another hash. */
 static bool hash_of(const struct mpi_sent *sent, uint64_t *hash) {
-    char bytes[4096];
-    *hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t done = 0; done < sent->bytes;) {
-        size_t n = sent->bytes - done < sizeof bytes ? sent->bytes - done : sizeof bytes;
-        struct iovec from = {(char *)(uintptr_t)sent->start + done, n}, to = {bytes, n};
+    uint64_t words[512];
+    *hash = 0;
+    for (size_t done = 0; done < sent->bytes; done += sizeof words) {
+        size_t left = sent->bytes - done, n = left < sizeof words ? left : sizeof words;
+        struct iovec from = {(char *)(uintptr_t)sent->start + done, n}, to = {words, n};
+        words[(n - 1) / sizeof *words] = 0; // of which a part may stay
         if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
             return false;
-        for (size_t i = 0; i < n; i++)
-            *hash = (*hash ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
-        done += n;
+        for (size_t i = 0; i <= (n - 1) / sizeof *words; i++)
+            *hash = (*hash ^ words[i]) * UINT64_C(0x100000001b3);
     }
     return true;
 }

@@ -116,18 +116,11 @@ void mpi_asked(const struct judge_at *at, int there);
 
 /* The functions that complete a request, and whether the program's calls come to these:
  * it may have its own. */
-struct mpi_completing {
-    __typeof__(&MPI_Wait) wait;
-    __typeof__(&MPI_Waitall) waitall;
-    __typeof__(&MPI_Waitany) waitany;
-    __typeof__(&MPI_Waitsome) waitsome;
-    __typeof__(&MPI_Test) test;
-    __typeof__(&MPI_Testall) testall;
-    __typeof__(&MPI_Testany) testany;
-    __typeof__(&MPI_Testsome) testsome;
-    __typeof__(&MPI_Request_free) request_free;
-};
-bool mpi_calls_come_to(const struct mpi_completing *functions);
+#define MPI_COMPLETING(each)                                                       \
+    each(Wait) each(Waitall) each(Waitany) each(Waitsome) each(Test) each(Testall) \
+        each(Testany) each(Testsome) each(Request_free)
+typedef void (*mpi_function)(void);
+bool mpi_calls_come_to(const mpi_function *functions);
 
 /* --- requests.c --- */
 

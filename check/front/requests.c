@@ -113,23 +113,14 @@ static void completed(MPI_Request handle) {
  * which call PMPI's: what they complete is not seen here. These are ours. */
 #define OWN(name) \
     static __typeof__(MPI_##name) own_##name __attribute__((alias("MPI_" #name)));
-OWN(Wait)
-OWN(Waitall)
-OWN(Waitany)
-OWN(Waitsome)
-OWN(Test)
-OWN(Testall)
-OWN(Testany)
-OWN(Testsome)
-OWN(Request_free)
-static const struct mpi_completing own_completing = {
-    own_Wait,    own_Waitall, own_Waitany,  own_Waitsome,    own_Test,
-    own_Testall, own_Testany, own_Testsome, own_Request_free};
+#define OWN_NAME(name) (mpi_function) own_##name,
+MPI_COMPLETING(OWN)
+static const mpi_function own_completing[] = {MPI_COMPLETING(OWN_NAME)};
 
 /* Before MPI_Finalize a process "must locally complete all MPI operations that it
  * initiated" (MPI 4.1, 11.2.2). */
 static void requests_left(void) {
-    if (!mpi_calls_come_to(&own_completing))
+    if (!mpi_calls_come_to(own_completing))
         return;
     struct judge *j = front_in();
     for (size_t i = 0; i < requests.size; i++)

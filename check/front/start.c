@@ -42,17 +42,13 @@ static bool others_awake(void *self) {
     return tasks_others_awake(clock_time(self));
 }
 
-static int mpi_level_asked = MPI_THREAD_SINGLE;
-
-void front_mpi_asked(int level) {
-    mpi_level_asked = level;
-}
+int front_mpi_level = MPI_THREAD_SINGLE;
 
 /* MPI standard, MPI_Init_thread: below this level only the main thread may call MPI; CUDA
  * and NCCL any thread may. */
 static bool others_may_call(void *self) {
     (void)self;
-    return mpi_level_asked >= MPI_THREAD_SERIALIZED || tasks_others_read();
+    return front_mpi_level >= MPI_THREAD_SERIALIZED || tasks_others_read();
 }
 
 /* What a process that was forked off does is none of the job's, and the helper is not

@@ -192,24 +192,23 @@ static bool read_file(int tid, const char *name, char *out, size_t size) {
     return n > 0;
 }
 
-/* The number of the system's call that the thread is in; negative: in none. */
-static long call_of(int tid) {
+/* The system's call that the thread is in, and its first arguments. False: in none. */
+struct call {
+    long number;
+    unsigned long argument[4];
+};
+static bool call_of(int tid, struct call *call) {
     char text[256];
-    long number = -1;
-    if (!read_file(tid, "syscall", text, sizeof text) ||
-        sscanf(text, "%ld", &number) != 1)
-        return -1;
-    return number;
+    unsigned long *a = call->argument;
+    return read_file(tid, "syscall", text, sizeof text) &&
+           sscanf(text, "%ld 0x%lx 0x%lx 0x%lx 0x%lx", &call->number, &a[0], &a[1], &a[2],
+                  &a[3]) == 5;
 }
 
 static bool in_futex(int tid) {
-    char text[256];
-    long number = -1;
-    unsigned long address, op, value, until;
-    return read_file(tid, "syscall", text, sizeof text) &&
-           sscanf(text, "%ld 0x%lx 0x%lx 0x%lx 0x%lx", &number, &address, &op, &value,
-                  &until) == 5 &&
-           number == SYS_futex && (op & FUTEX_PRIVATE_FLAG) && until == 0;
+    struct call call;
+    return call_of(tid, &call) && call.number == SYS_futex &&
+           (call.argument[1] & FUTEX_PRIVATE_FLAG) && call.argument[3] == 0;
 }
 
 static unsigned long switches_of(int tid) {
@@ -332,9 +331,11 @@ bool tasks_others_read(void) {
     bool reads = false;
     pthread_mutex_lock(&lock);
     for (struct known *t = all; t; t = t->next) {
-        long call = t->theirs || t->number ? -1 : call_of(t->tid);
+        struct call call;
+        if (t->theirs || t->number || !call_of(t->tid, &call))
+            continue;
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-            reads |= call == calls[i];
+            reads |= call.number == calls[i];
     }
     pthread_mutex_unlock(&lock);
     return reads;
