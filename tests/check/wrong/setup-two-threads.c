@@ -9,42 +9,48 @@
 
 #include <pthread.h>
 
+#ifdef FIXED
+enum { ROUNDS = 3, CALLS = 20 };
+#else
+enum { ROUNDS = 50, CALLS = 3000 }; // a thread's turn on a processor ends in one of them
+#endif
+
+static pthread_barrier_t together;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int turn;
+
+static void wait_for_turn(int me) {
+    pthread_mutex_lock(&lock);
+    while (turn != me)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void pass_turn(int me) {
+    pthread_mutex_lock(&lock);
+    turn = 1 - me;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
 
 static void *work(void *number) {
     int me = *(int *)number;
     start_device();
     cudaStream_t mine = new_stream();
     int *buf = device_ints(4, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_wait(&together);
 #ifdef FIXED
-    const int times = 100;
-#else
-    const int times = 100000;
+        wait_for_turn(me);
 #endif
-    for (int i = 0; i < times; i++) {
-#ifdef FIXED
-        pthread_mutex_lock(&lock);
-        while (turn != me)
-            pthread_cond_wait(&changed, &lock);
-#endif
-        MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, mine)); // @call
-#ifdef FIXED
-        turn = 1 - me;
-        pthread_cond_signal(&changed);
-        pthread_mutex_unlock(&lock);
-#endif
-        if (i % 5000 == 4999)
-            MUST(cudaStreamSynchronize(mine));
+        for (int i = 0; i < CALLS; i++)
+            MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, mine)); // @call
+        pass_turn(me);
+        MUST(cudaStreamSynchronize(mine));
     }
-    MUST(cudaStreamSynchronize(mine));
     MUST(cudaFree(buf));
     MUST(cudaStreamDestroy(mine));
-    (void)lock;
-    (void)changed;
-    (void)turn;
-    (void)me;
     return NULL;
 }
 
@@ -52,10 +58,12 @@ int main(void) {
     pthread_t threads[2];
     int numbers[2] = {0, 1};
     start_with_threads();
+    pthread_barrier_init(&together, NULL, 2);
     for (int i = 0; i < 2; i++)
         pthread_create(&threads[i], NULL, work, &numbers[i]);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
+    (void)wait_for_turn;
     finish();
     return 0;
 }
