@@ -183,16 +183,20 @@ PUBLIC int sigaction(int number, const struct sigaction *restrict action,
 SIGNAL(signal, SA_RESTART)
 SIGNAL(__sysv_signal, SA_RESETHAND | SA_NODEFER)
 
-#define MASKS(name)                                                \
-    PUBLIC int name(int how, const sigset_t *set, sigset_t *old) { \
-        sigset_t rest;                                             \
-        if (!below_##name)                                         \
-            find_##name();                                         \
-        if (set && how != SIG_UNBLOCK && standin_host_blocks) {    \
-            rest = fewer(set);                                     \
-            set = &rest;                                           \
-        }                                                          \
-        return below_##name(how, set, old);                        \
+/* Both sets are copied here: they may lie beside what is in use, where the system would
+ * fail and a load or a store does not. */
+#define MASKS(name)                                                                \
+    PUBLIC int name(int how, const sigset_t *set, sigset_t *old) {                 \
+        sigset_t given, before;                                                    \
+        if (!below_##name)                                                         \
+            find_##name();                                                         \
+        if (set)                                                                   \
+            given = how != SIG_UNBLOCK && standin_host_blocks ? fewer(set) : *set; \
+        sigemptyset(&before);                                                      \
+        int error = below_##name(how, set ? &given : NULL, &before);               \
+        if (old && !error)                                                         \
+            *old = before;                                                         \
+        return error;                                                              \
     }
 MASKS(pthread_sigmask)
 MASKS(sigprocmask)
