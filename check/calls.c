@@ -356,6 +356,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                         .redop = call->redop,
                         .root = call->root,
                         .captured = at.captured};
+    fact.send_offset = call->send_offset;
+    fact.recv_offset = call->recv_offset;
     if (pair)
         fact.seq = ++pair_count(comm, call->root, call->kind == JUDGE_SEND)->n;
     else

@@ -115,6 +115,11 @@ static void hold(struct judge *j) {
 
 /* --- Words ------------------------------------------------------------------------- */
 
+static bool offsets_agree(const struct fact *a, const struct fact *b) {
+    return (!a->send_offset || !b->send_offset || a->send_offset == b->send_offset) &&
+           (!a->recv_offset || !b->recv_offset || a->recv_offset == b->recv_offset);
+}
+
 static bool agree(const struct fact *a, const struct fact *b) {
     if (a->captured != b->captured)
         return false;
@@ -128,7 +133,7 @@ static bool agree(const struct fact *a, const struct fact *b) {
                (a->redop == b->redop || a->redop < 0 || b->redop < 0);
     return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
-            a->root == b->root);
+            a->root == b->root && offsets_agree(a, b));
 }
 
 static const char *difference_of_mpi(const struct fact *a, const struct fact *b) {
@@ -137,6 +142,8 @@ static const char *difference_of_mpi(const struct fact *a, const struct fact *b)
            : a->count != b->count ? "give different numbers of bytes"
                                   : "give different reductions";
 }
+
+static const char different_offsets[] = "give different offsets of symmetric windows";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     if (a->kind == JUDGE_MPI)
@@ -148,6 +155,7 @@ static const char *difference(const struct fact *a, const struct fact *b) {
            : pair                      ? "are not both captured into a graph"
            : a->redop != b->redop      ? "give different reductions"
            : a->root != b->root        ? "give different roots"
+           : !offsets_agree(a, b)      ? different_offsets
                                        : "do not all capture the call into a graph";
 }
 
@@ -160,6 +168,18 @@ static bool together(const int *world, int nranks) {
     return false;
 }
 
+static void add_offset(struct text *text, const char *name, uint64_t offset) {
+    if (offset)
+        text_add(text, ", %s%llu bytes into its window", name,
+                 (unsigned long long)offset - 1);
+}
+
+static void add_offsets(struct text *text, const struct fact *f) {
+    bool same = f->send_offset == f->recv_offset;
+    add_offset(text, same ? "" : "sendbuff ", f->send_offset);
+    add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
+}
+
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
                      bool by_rank) {
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
@@ -168,8 +188,11 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
                  host_of(j, f->world));
     else
         text_add(text, "  rank %d on %s: ", f->world, host_of(j, f->world));
-    text_add(text, "%s at %s%s\n", fact_words(words, f), fact_site(j, where, f),
+    text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
              f->captured ? ", in a graph" : "");
+    if (f->kind != JUDGE_MPI)
+        add_offsets(text, f);
+    text_add(text, "\n");
 }
 
 static void add_same(struct text *text, const int *ranks, int n, int as) {
@@ -245,6 +268,11 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
                                          .root = other->root,
                                          .captured = first->captured}))
         text_add(&text, "%s", graph_hint);
+    else if (what == different_offsets)
+        text_add(&text, "  Hint: NCCL_WIN_COLL_SYMMETRIC promises that the buffers of all"
+                        " ranks lie at the same offset\n"
+                        "        of their windows; what NCCL reads and writes otherwise"
+                        " is not defined.\n");
     else
         text_add(&text,
                  "  Hint: every rank of a communicator makes the same calls in the same"

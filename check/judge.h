@@ -283,6 +283,9 @@ struct judge_call {
     size_t count, type_bytes;
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
+    // Where they lie in a symmetric window, which must be the same place on all ranks; + 1.
+    // 0: in none, or a buffer that need not.
+    size_t send_offset, recv_offset;
     // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
     // either.
     bool send_nowhere, recv_nowhere;

@@ -10,6 +10,7 @@
  */
 #include "answer.h"
 #include "timeline.h"
+#include "windows.h"
 
 #pragma GCC visibility push(default)
 #include <nccl.h>
@@ -456,6 +457,7 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
         if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED) {
             comm->state = GONE;
             comm->ending = false;
+            windows_gone(handle, NULL);
         }
     }
     front_out();
@@ -595,11 +597,21 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     bool waits = tell_together(comm, JUDGE_REGISTER, 0, NULL, at) && group.depth == 0;
     ncclResult_t result =
         CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
+    // In a group, or where nobody waits for it, the handle is not there yet.
+    if (result == ncclSuccess && group.depth == 0 && *window &&
+        (flags & NCCL_WIN_COLL_SYMMETRIC)) {
+        front_in();
+        windows_made(comm, *window, buffer, bytes);
+        front_out();
+    }
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
+    front_in();
+    windows_gone(comm, window);
+    front_out();
     return answer_nccl(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
 }
 #endif
@@ -874,6 +886,7 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
                root >= NO_ROOT && root < comm->nranks &&
                (!op || find_redop(comm, *op, &call))) {
         call.comm = comm->number;
+        windows_place(handle, comm->rank, &call);
         told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
         note = *comm;
         if (group.depth == 0)
