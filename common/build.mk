@@ -76,8 +76,8 @@ sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-p
 # would hide who made it, and addr2line knows the files of older debug information better.
 cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
 # The lines of the library itself nobody asks for: without them programs link, and reports come, in less
-# time. make LIBRARY_DEBUG=-g has them, and so has SANITIZE=1.
-LIBRARY_DEBUG ?= $(if $(SANITIZE),-g,-g0)
+# time. SANITIZE=1 has them, and make LIBRARY_DEBUG=-g the variables, too.
+LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
 library_compile := $(cpu_compile) $(LIBRARY_DEBUG)
 cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 

@@ -25,9 +25,10 @@ point() {
     fi
 }
 
-# The programs that play to the judge: to the one that is in the CPU build, and to one of their own
-# that is compiled with all care.
+# The programs that play to the judge: to the one that is in the CPU build, and to the one of its
+# form with sanitizers.
 mkdir "$work/fast" "$work/careful"
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 fast() {
     local source
     make -s -C "$top" BACKEND=cpu cpu-flags >/dev/null
@@ -37,9 +38,9 @@ fast() {
     done
 }
 fast &
-careful=("${warnings[@]}" -O1 -g '-fsanitize=address,undefined' -fno-sanitize-recover=undefined)
-(cd "$work/careful" && "${CC:-gcc}" "${careful[@]}" -c "$top"/check/*.c)
-"${CC:-gcc}" "${careful[@]}" play.c "$work"/careful/*.o -lpthread -o "$work/careful/play"
+make -s -C "$top" BACKEND=cpu SANITIZE=1 cpu-flags >/dev/null
+"${CC:-gcc}" "${warnings[@]}" -O1 -g '-fsanitize=address,undefined' -fno-sanitize-recover=undefined \
+    play.c "$top"/build/cpu-sanitize/check/*.o -lpthread -o "$work/careful/play"
 wait $!
 
 for file in "${events[@]}"; do
