@@ -358,6 +358,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                         .captured = at.captured};
     fact.send_offset = call->send_offset;
     fact.recv_offset = call->recv_offset;
+    fact.send_registered = (uint8_t)call->send_registered;
+    fact.recv_registered = (uint8_t)call->recv_registered;
     if (pair)
         fact.seq = ++pair_count(comm, call->root, call->kind == JUDGE_SEND)->n;
     else

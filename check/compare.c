@@ -120,6 +120,15 @@ static bool offsets_agree(const struct fact *a, const struct fact *b) {
            (!a->recv_offset || !b->recv_offset || a->recv_offset == b->recv_offset);
 }
 
+static bool alike(uint8_t a, uint8_t b) {
+    return a == JUDGE_REGISTERED_UNKNOWN || b == JUDGE_REGISTERED_UNKNOWN || a == b;
+}
+
+static bool registered_agree(const struct fact *a, const struct fact *b) {
+    return alike(a->send_registered, b->send_registered) &&
+           alike(a->recv_registered, b->recv_registered);
+}
+
 static bool agree(const struct fact *a, const struct fact *b) {
     if (a->captured != b->captured)
         return false;
@@ -133,7 +142,7 @@ static bool agree(const struct fact *a, const struct fact *b) {
                (a->redop == b->redop || a->redop < 0 || b->redop < 0);
     return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
-            a->root == b->root && offsets_agree(a, b));
+            a->root == b->root && registered_agree(a, b) && offsets_agree(a, b));
 }
 
 static const char *difference_of_mpi(const struct fact *a, const struct fact *b) {
@@ -143,6 +152,7 @@ static const char *difference_of_mpi(const struct fact *a, const struct fact *b)
                                   : "give different reductions";
 }
 
+static const char partly_registered[] = "do not all give registered buffers";
 static const char different_offsets[] = "give different offsets of symmetric windows";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
@@ -155,6 +165,7 @@ static const char *difference(const struct fact *a, const struct fact *b) {
            : pair                      ? "are not both captured into a graph"
            : a->redop != b->redop      ? "give different reductions"
            : a->root != b->root        ? "give different roots"
+           : !registered_agree(a, b)   ? partly_registered
            : !offsets_agree(a, b)      ? different_offsets
                                        : "do not all capture the call into a graph";
 }
@@ -174,10 +185,19 @@ static void add_offset(struct text *text, const char *name, uint64_t offset) {
                  (unsigned long long)offset - 1);
 }
 
-static void add_offsets(struct text *text, const struct fact *f) {
+static void add_registered(struct text *text, const struct fact *f) {
+    bool send = f->send_registered == JUDGE_REGISTERED,
+         recv = f->recv_registered == JUDGE_REGISTERED;
     bool same = f->send_offset == f->recv_offset;
-    add_offset(text, same ? "" : "sendbuff ", f->send_offset);
-    add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
+    if (f->send_offset || f->recv_offset) {
+        add_offset(text, same ? "" : "sendbuff ", f->send_offset);
+        add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
+    } else if (send || recv) {
+        text_add(text, ", %s",
+                 send && recv ? "registered"
+                 : send       ? "sendbuff registered"
+                              : "recvbuff registered");
+    }
 }
 
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
@@ -191,7 +211,7 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
     text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
              f->captured ? ", in a graph" : "");
     if (f->kind != JUDGE_MPI)
-        add_offsets(text, f);
+        add_registered(text, f);
     text_add(text, "\n");
 }
 
@@ -268,6 +288,11 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
                                          .root = other->root,
                                          .captured = first->captured}))
         text_add(&text, "%s", graph_hint);
+    else if (what == partly_registered)
+        text_add(&text,
+                 "  Hint: if one rank's buffer is registered (ncclCommRegister), those of"
+                 " all ranks must be. What NCCL\n"
+                 "        does otherwise is not defined.\n");
     else if (what == different_offsets)
         text_add(&text, "  Hint: NCCL_WIN_COLL_SYMMETRIC promises that the buffers of all"
                         " ranks lie at the same offset\n"

@@ -22,8 +22,9 @@ struct fact {
             uint64_t other, other_first, other_last, other_site;
             int32_t other_number, pad;
         };
-        struct {       // of NCCL: as in judge_call
+        struct { // of NCCL: as in judge_call
             uint64_t send_offset, recv_offset;
+            uint8_t send_registered, recv_registered; // enum judge_registered
         };
         char name[40]; // JUDGE_MPI: the function's
     };

@@ -16,6 +16,7 @@ struct lock {
 struct group { // that a thread has opened
     int depth, starts;
     struct judge_at at, newest; // where it was started, and was so once more
+    struct judge_at makes;      // the first communicator that it makes; call NULL: none
     struct judge_call *calls;
     size_t ncalls, size;
 };
@@ -273,6 +274,51 @@ static void check_groups(struct judge *j, const void *start, struct judge_at at)
     report(j, &text, true, mixed(at.site, call->at.site));
 }
 
+/* What a call of this thread's open group is to write, when it is queued. */
+static void check_early(struct judge *j, const struct judge_range *ranges, int n,
+                        struct judge_at at) {
+    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct judge_call *call = NULL;
+    struct judge_range of_call[3];
+    for (size_t i = 0; group && i < group->ncalls && !call; i++)
+        for (int k = uses_of_call(j, &group->calls[i], of_call); k-- > 0;)
+            for (int r = 0; r < n; r++)
+                if (of_call[k].write && !ranges[r].write && ranges[r].bytes &&
+                    (const char *)of_call[k].start <
+                        (const char *)ranges[r].start + ranges[r].bytes &&
+                    (const char *)ranges[r].start <
+                        (const char *)of_call[k].start + of_call[k].bytes)
+                    call = &group->calls[i];
+    if (!call)
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "race: %s reads, inside a group, what the group is to write\n"
+             "  rank %d on %s: %s at %s\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where));
+    text_add(&text, "  in the group: %s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd: what reads"
+                    " their results comes behind it.\n");
+    report(j, &text, true, mixed(at.site, call->at.site));
+}
+
+void judge_registered_freed(struct judge *j, struct judge_at registered,
+                            struct judge_at at) {
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: %s frees a registered buffer\n"
+             "  rank %d on %s: %s at %s\n"
+             "  registered by %s at %s\n"
+             "  Hint: take the registration back first (ncclCommDeregister): NCCL may go"
+             " on using what lies there then.\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where),
+             registered.call, place(j, registered.site, there));
+    report(j, &text, true, mixed(at.site, registered.site));
+}
+
 void judge_memory_freed(struct judge *j, const void *start, int number,
                         struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
@@ -375,6 +421,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     if (!stream)
         return false;
     bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at);
+    check_early(j, ranges, n, at);
     if (kernel)
         uses_kernel(j);
     if (stream->capture) {
@@ -506,6 +553,8 @@ void judge_joins(struct judge *j, const struct judge_join *join) {
     struct told *told = tells(j, join->at);
     if (told)
         told->join = true;
+    if (j->thread && j->thread->group && !j->thread->group->makes.call)
+        j->thread->group->makes = join->at;
     calls_joins(j, join);
 }
 
@@ -639,11 +688,34 @@ void judge_group_starts(struct judge *j, struct judge_at at) {
     j->thread->group->starts++;
 }
 
+/* NCCL User Guide, "Group Calls": "calls to ncclCommInitRank() cannot be merged with
+ * others". */
+static void check_merged(struct judge *j, const struct group *group) {
+    const struct judge_call *call = NULL;
+    for (size_t i = 0; i < group->ncalls && !call; i++)
+        if (group->calls[i].stream >= 0)
+            call = &group->calls[i];
+    if (!group->makes.call || !call)
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: one group makes a communicator and calls another\n"
+             "  rank %d on %s: %s at %s\n",
+             j->rank, j->host, group->makes.call, place(j, group->makes.site, where));
+    text_add(&text, "  in the same group: %s at %s\n", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(&text, "  Hint: calls that make communicators may share a group, but with no"
+                    " other calls: end it before.\n");
+    report(j, &text, true, mixed(group->makes.site, call->at.site));
+}
+
 void judge_group_ends(struct judge *j, struct judge_at at) {
     struct group *group = j->thread ? j->thread->group : NULL;
     if (!group || --group->depth > 0)
         return;
     struct told *told = tells(j, at);
+    check_merged(j, group);
     if (group->ncalls)
         issue(j, group->calls, group->ncalls, true, told);
     group_clear(group);

@@ -123,6 +123,10 @@ struct judge_memory {
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int stream,
                        struct judge_at at);
+/* Before it is freed: memory that is registered with a communicator. "Always deregister
+ * before freeing memory" (NVIDIA/nccl, docs/examples/04_user_buffer_registration). */
+void judge_registered_freed(struct judge *j, struct judge_at registered,
+                            struct judge_at at);
 /* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in
  * `stream` (cudaFreeAsync). */
 void judge_memory_freed(struct judge *j, const void *start, int stream,
@@ -274,6 +278,11 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
 /* A use of one that is not there yet (blocking = 0), which the call at `made` began. */
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
+enum judge_registered {
+    JUDGE_REGISTERED_UNKNOWN,
+    JUDGE_REGISTERED,
+    JUDGE_NOT_REGISTERED
+};
 struct judge_call {
     int comm, stream; // stream: -1 for JUDGE_SPLIT and JUDGE_REGISTER
     enum judge_kind kind;
@@ -283,8 +292,10 @@ struct judge_call {
     size_t count, type_bytes;
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
-    // Where they lie in a symmetric window, which must be the same place on all ranks; + 1.
-    // 0: in none, or a buffer that need not.
+    // Whether they are registered, which all ranks' must be or none. Where they lie in a
+    // symmetric window, which must be the same place on all ranks; + 1. 0: in none, or a
+    // buffer that need not.
+    enum judge_registered send_registered, recv_registered;
     size_t send_offset, recv_offset;
     // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
     // either.

@@ -7,6 +7,7 @@
  * uses may be wrong, and the call may block. What is made is told when it is there.
  */
 #include "answer.h"
+#include "registered.h"
 #include "timeline.h"
 
 #include <stdlib.h>
@@ -86,6 +87,7 @@ static bool known(struct judge *j, const void *pointer, int kinds,
 
 static void forget(struct judge *j, const void *pointer, int stream, struct judge_at at) {
     guard_gone(j, pointer);
+    registered_freed(j, pointer, at);
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
     table_remove(&allocations, pointer);

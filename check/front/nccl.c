@@ -9,8 +9,8 @@
  * "Group Calls", "Fault Tolerance".
  */
 #include "answer.h"
+#include "registered.h"
 #include "timeline.h"
-#include "windows.h"
 
 #pragma GCC visibility push(default)
 #include <nccl.h>
@@ -28,14 +28,18 @@ struct redop { // made by ncclRedOpCreatePreMulSum
 
 struct comm {
     enum { COMING, THERE, GONE } state;
-    bool ending; // finalized, and not done yet as far as the program has asked
-    int number;  // the judge's; not while it is coming
+    bool ending;    // finalized, and not done yet as far as the program has asked
+    int number;     // the judge's; not while it is coming
+    unsigned asked; // how often the program had heard that one is ready, when it came
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
     struct redop *redops;
     struct judge_at at;
 };
 static struct table comms;
+/* How often the program was told by ncclCommGetAsyncError that a communicator is ready.
+ */
+static unsigned heard_ready;
 
 /* A communicator that a call of this thread makes: where it will be written to, and what
  * is known. */
@@ -117,13 +121,19 @@ static bool look_again(ncclComm_t handle) {
 }
 
 /* The communicator, which is about to be used; the judge is entered. One that is still on
- * the way is not ready to be. */
+ * the way is not ready to be, and one that has come meanwhile was ready by luck, if the
+ * program has asked for none since then. */
 static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
                                    struct judge_at at) {
-    bool coming = look_again(handle);
+    front_in();
+    const struct comm *before = known(handle);
+    bool was_coming = before && before->state == COMING;
+    front_out();
+    look_again(handle);
     struct judge *j = front_in();
     *comm = known(handle);
-    if (coming && *comm && (*comm)->state == COMING)
+    if (was_coming && *comm &&
+        ((*comm)->state == COMING || (*comm)->asked == heard_ready))
         judge_comm_used_before(j, (*comm)->at, at);
     return j;
 }
@@ -245,7 +255,9 @@ static void makes_end(ncclResult_t result) {
             continue;
         }
         made.like.state = COMING;
-        announce(front_in(), *made.out, &made.like);
+        struct judge *j = front_in();
+        made.like.asked = heard_ready;
+        announce(j, *made.out, &made.like);
         front_out();
     }
 }
@@ -457,7 +469,7 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
         if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED) {
             comm->state = GONE;
             comm->ending = false;
-            windows_gone(handle, NULL);
+            registered_gone(handle, NULL);
         }
     }
     front_out();
@@ -524,6 +536,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     if (result != ncclSuccess || !error)
         return answer_nccl(result, at);
     struct judge *j = front_in();
+    heard_ready += *error == ncclSuccess;
     struct comm *asked = known(comm);
     if (asked && asked->ending && *error == ncclSuccess)
         judge_comm_complete(j, asked->number);
@@ -571,6 +584,7 @@ ncclResult_t ncclMemFree(void *pointer) {
     struct judge *j = front_in();
     if (nccl_memory_is(pointer) && judge_memory_find(j, pointer, &memory) &&
         memory.start == pointer) {
+        registered_freed(j, pointer, at);
         judge_memory_freed(j, pointer, -1, at);
         nccl_memory_gone(pointer);
     }
@@ -578,14 +592,41 @@ ncclResult_t ncclMemFree(void *pointer) {
     return answer_nccl(CALL(PNCCL(ncclMemFree), pointer), at);
 }
 
+/* In a group, or where nobody waits for it, the handle is not there yet. */
+static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
+                              size_t bytes, bool symmetric, ncclResult_t result,
+                              struct judge_at at) {
+    void *made = NULL;
+    if (failed(result))
+        return;
+    if (result == ncclSuccess && group.depth == 0 && handle)
+        memcpy(&made, handle, sizeof made);
+    front_in();
+    if (made)
+        registered_add(comm, made, buffer, bytes, symmetric, at);
+    else
+        registered_unknown(comm);
+    front_out();
+}
+
+static void registration_ends(ncclComm_t comm, const void *handle) {
+    front_in();
+    if (handle)
+        registered_gone(comm, handle);
+    front_out();
+}
+
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
                               void **handle) {
     ENTER_COMM(ncclCommRegister, comm, buffer, bytes, handle);
-    return answer_nccl(CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle), at);
+    ncclResult_t result = CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle);
+    registration_made(comm, handle, buffer, bytes, false, result, at);
+    return answer_nccl(result, at);
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
     ENTER_COMM(ncclCommDeregister, comm, handle);
+    registration_ends(comm, handle);
     return answer_nccl(CALL(PNCCL(ncclCommDeregister), comm, handle), at);
 }
 #endif
@@ -597,21 +638,14 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     bool waits = tell_together(comm, JUDGE_REGISTER, 0, NULL, at) && group.depth == 0;
     ncclResult_t result =
         CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
-    // In a group, or where nobody waits for it, the handle is not there yet.
-    if (result == ncclSuccess && group.depth == 0 && *window &&
-        (flags & NCCL_WIN_COLL_SYMMETRIC)) {
-        front_in();
-        windows_made(comm, *window, buffer, bytes);
-        front_out();
-    }
+    registration_made(comm, window, buffer, bytes, flags & NCCL_WIN_COLL_SYMMETRIC,
+                      result, at);
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
-    front_in();
-    windows_gone(comm, window);
-    front_out();
+    registration_ends(comm, window);
     return answer_nccl(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
 }
 #endif
@@ -886,7 +920,7 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
                root >= NO_ROOT && root < comm->nranks &&
                (!op || find_redop(comm, *op, &call))) {
         call.comm = comm->number;
-        windows_place(handle, comm->rank, &call);
+        registered_place(handle, comm->rank, &call);
         told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
         note = *comm;
         if (group.depth == 0)
