@@ -526,7 +526,7 @@ void calls_launched(struct judge *j, int number) {
 
 /* --- Joining and leaving ------------------------------------------------------------ */
 
-void calls_joins(struct judge *j, const struct judge_join *join) {
+struct notice calls_notice(const struct judge_join *join) {
     struct notice notice = {.what = NOTICE_JOINS,
                             .id = join->id,
                             .rank = join->rank,
@@ -536,6 +536,11 @@ void calls_joins(struct judge *j, const struct judge_join *join) {
     name_call(notice.call, join->at.call);
     memcpy(notice.bus_id, join->bus_id, sizeof notice.bus_id);
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
+    return notice;
+}
+
+void calls_joins(struct judge *j, const struct judge_join *join) {
+    struct notice notice = calls_notice(join);
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     send_notice(j, &notice, NULL, 0);

@@ -188,6 +188,7 @@ void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
+struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
 struct left_pair { // behind the notice of a rank that leaves: what it sent and received
     int32_t peer, send;
     uint64_t n;

@@ -877,6 +877,11 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
     waits_asks(j);
 }
 
+void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
+    shared_hears(j);
+    waits_begin_poll_join(j, join, at);
+}
+
 /* --- Ends ------------------------------------------------------------------------- */
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {

@@ -393,6 +393,8 @@ void judge_poll_stream(struct judge *j, int stream, bool done, struct judge_at a
 void judge_poll_event(struct judge *j, int event, bool done, struct judge_at at);
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at);
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
+/* The same of a communicator that is still being made, by this join: not yet. */
+void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at);
 
 /* --- Ends ---------------------------------------------------------------------- */
 

@@ -262,7 +262,7 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
     bool early = s->quiet < j->options.timeout;
     switch ((enum wait_kind)wait->kind) {
     case WAIT_ORDER: return (wait->poll && early) || ops_end(process, wait);
-    case WAIT_LAUNCH: return launch_can(j, process, wait);
+    case WAIT_LAUNCH: return (wait->poll && early) || launch_can(j, process, wait);
     case WAIT_LEAVE: {
         const struct member_comm *comm = members_comm(j, wait->comm);
         for (int r = 0; comm && r < comm->nranks; r++)

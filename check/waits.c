@@ -170,6 +170,16 @@ void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
+void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
+                           struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_LAUNCH, true, at);
+    if (!wait)
+        return;
+    wait->nlaunches = 1;
+    ROOM(wait->launches, 0, &wait->launches_size);
+    wait->launches[0] = (struct recent_call){.join = true, .notice = calls_notice(join)};
+}
+
 void waits_asks(struct judge *j) {
     if (!j->thread)
         return;

@@ -528,6 +528,21 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
 
 /* --- Asking them ---------------------------------------------------------------- */
 
+/* Whether a communicator is there that is still on the way. A split's ranks are not
+ * known before. */
+static void asks_for(struct judge *j, const struct comm *coming, ncclResult_t state,
+                     struct judge_at at) {
+    const struct judge_join join = {.id = coming->id,
+                                    .rank = coming->rank,
+                                    .nranks = coming->nranks,
+                                    .device = coming->device,
+                                    .at = coming->at};
+    if (state == ncclInProgress && coming->rank >= 0)
+        judge_poll_join(j, &join, at);
+    else if (state != ncclInProgress)
+        judge_wait_end(j, state == ncclSuccess);
+}
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclComm_t comm = handle;
     ENTER_COMM(ncclCommGetAsyncError, comm, error);
@@ -542,9 +557,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
         judge_comm_complete(j, asked->number);
     if (asked && *error != ncclInProgress)
         asked->ending = false;
-    if (asked && asked->state == COMING)
+    if (asked && asked->state == COMING) {
         like = *asked;
-    else if (asked)
+        asks_for(j, &like, *error, at);
+    } else if (asked)
         judge_poll_comm(j, asked->number, *error != ncclInProgress, at);
     front_out();
     if (like.state == COMING && *error == ncclSuccess)
