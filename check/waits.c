@@ -509,6 +509,14 @@ static bool only_asks(struct judge *j, const struct thread *thread) {
            j->outside.idle(j->outside.self, thread->number);
 }
 
+/* Until somebody wakes it; or until it sees something that has changed, which a function
+ * on a stream may do that is queued. */
+static bool sleeps(struct judge *j, const struct thread *thread) {
+    return (j->outside.asleep && j->outside.asleep(j->outside.self, thread->number)) ||
+           (functions_queued(j) && j->outside.naps &&
+            j->outside.naps(j->outside.self, thread->number, j->options.timeout));
+}
+
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
     bool awake = j->outside.others_awake && j->outside.others_awake(j->outside.self);
@@ -516,8 +524,7 @@ static void add_waits(struct judge *j, struct described *d) {
         const struct thread_wait *wait = waiting(j, thread);
         if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
             continue;
-        if (!wait && !awake && j->outside.asleep &&
-            j->outside.asleep(j->outside.self, thread->number)) {
+        if (!wait && !awake && sleeps(j, thread)) {
             struct state_wait *record = add_wait(d, WAIT_WOKEN, thread->told->at);
             record->thread = thread->number;
             record->one_of = map_get(&waits->running, key_of(thread)) != NULL;
@@ -633,8 +640,8 @@ static bool any_sleeps(struct judge *j) {
     waits->looked = now(j);
     waits->sleeps = false;
     for (const struct thread *thread = j->threads; thread; thread = thread->next)
-        waits->sleeps |= !thread->wait && !map_get(&waits->idle, key_of(thread)) &&
-                         j->outside.asleep(j->outside.self, thread->number);
+        waits->sleeps |=
+            !thread->wait && !map_get(&waits->idle, key_of(thread)) && sleeps(j, thread);
     return waits->sleeps;
 }
 

@@ -82,9 +82,10 @@ void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype t
     front_leave();
 }
 
-/* Which of several with one handle is completed nobody can tell: all are. */
+/* Which of several with one handle is completed nobody can tell: one of them is, and what
+ * all of them have may be used. */
 static void closes(struct judge *j, MPI_Request handle, bool freed) {
-    struct request *r = table_get(&requests, key_of(handle)), *next;
+    struct request *r = table_get(&requests, key_of(handle));
     if (!r)
         return;
     if (r->persistent && !freed) {
@@ -93,13 +94,16 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
     }
     if (!freed && !r->next && mpi_sent_changed(&r->sent))
         judge_mpi_sent_changed(j, r->at);
-    table_remove(&requests, key_of(handle));
-    for (; r; r = next) {
-        next = r->next;
-        take_back(j, r);
-        free(r->buffers);
-        free(r);
+    for (struct request *one = r; one; one = one->next) {
+        take_back(j, one);
+        one->sent.bytes = 0; // it may be changed from now on
     }
+    if (r->next)
+        table_put(&requests, key_of(handle), r->next);
+    else
+        table_remove(&requests, key_of(handle));
+    free(r->buffers);
+    free(r);
 }
 
 static void completed(MPI_Request handle) {

@@ -38,6 +38,10 @@ static bool idle(void *self, int thread) {
     return tasks_idle(thread, clock_time(self));
 }
 
+static bool naps(void *self, int thread, double seconds) {
+    return tasks_naps(thread, clock_time(self), seconds);
+}
+
 static bool others_awake(void *self) {
     return tasks_others_awake(clock_time(self));
 }
@@ -104,6 +108,7 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .others_awake = others_awake,
                                           .others_may_call = others_may_call,
                                           .idle = idle,
+                                          .naps = naps,
                                           .worked = front_worked};
     tasks_begin();
     pthread_atfork(NULL, NULL, forked);

@@ -39,6 +39,8 @@ struct known {
     double since;
     double worked, counted; // a second ago
     bool idle;
+    double napping, napped; // since then (0: it does not); looked at last
+    unsigned long naps;
     struct known *next;
 };
 static struct known first, *all = &first;
@@ -276,22 +278,56 @@ bool tasks_asleep(int number, double now) {
     return asleep;
 }
 
+/* Of the processor's time in the last second, a quarter at most. */
+static bool is_idle(struct known *t, double now) {
+    if (now - t->counted >= 1) {
+        double worked = front_worked(NULL, (uint64_t)t->self);
+        t->idle = t->counted > 0 && worked - t->worked < (now - t->counted) / 4;
+        t->worked = worked;
+        t->counted = now;
+    }
+    return t->idle;
+}
+
 bool tasks_idle(int number, double now) {
     bool idle = false;
     pthread_mutex_lock(&lock);
-    for (struct known *t = all; t && standin_host_blocks; t = t->next) {
-        if (t->number != number || number == 0)
-            continue;
-        if (now - t->counted >= 1) {
-            double worked = front_worked(NULL, (uint64_t)t->self);
-            t->idle = t->counted > 0 && worked - t->worked < (now - t->counted) / 4;
-            t->worked = worked;
-            t->counted = now;
-        }
-        idle = t->idle;
-    }
+    for (struct known *t = all; t && standin_host_blocks; t = t->next)
+        if (t->number == number && number)
+            idle = is_idle(t, now);
     pthread_mutex_unlock(&lock);
     return idle;
+}
+
+/* Each time that somebody looks, it is in the system's call that sleeps for a while, or
+ * has hardly worked since; and it has gone to sleep anew. One long sleep is none. */
+static void look_for_naps(struct known *t, double now) {
+    static const double BETWEEN = 0.2; // seconds
+    struct call call;
+    bool idle = is_idle(t, now);
+    if (now - t->napped < BETWEEN)
+        return;
+    unsigned long naps = switches_of(t->tid);
+    bool in_one = call_of(t->tid, &call) &&
+                  (call.number == SYS_clock_nanosleep || call.number == SYS_nanosleep);
+    if (naps == t->naps || (t->depth && *t->depth > 0) || !(in_one || idle))
+        t->napping = 0;
+    else if (t->napping == 0 && in_one)
+        t->napping = now;
+    t->naps = naps;
+    t->napped = now;
+}
+
+bool tasks_naps(int number, double now, double seconds) {
+    bool naps = false;
+    pthread_mutex_lock(&lock);
+    for (struct known *t = all; t && standin_host_blocks; t = t->next)
+        if (t->number == number && number) {
+            look_for_naps(t, now);
+            naps = t->napping > 0 && now - t->napping >= seconds;
+        }
+    pthread_mutex_unlock(&lock);
+    return naps;
 }
 
 FIND_BELOW(sigaction, int (*)(int, const struct sigaction *, struct sigaction *))
