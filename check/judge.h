@@ -359,6 +359,12 @@ void judge_mpi_collective_failed(struct judge *j,
  * may not do so while another one is in MPI. `level`: what the program was told, by name.
  */
 void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge_at at);
+/* The call, which is told of before it is made, reads and writes the same bytes, and is
+ * none that has one buffer for both. */
+void judge_mpi_overlap(struct judge *j, struct judge_at at);
+/* At `at` a request that `made` made is not completed, and its buffer lies in a part of
+ * the thread's stack that nobody has any more. */
+void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at);
 /* A request of MPI that the call has made was never completed. To be told at the end. */
 void judge_mpi_request_left(struct judge *j, struct judge_at at);
 /* A send that `made` began is completed, and its buffer was changed meanwhile. */

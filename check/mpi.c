@@ -6,6 +6,7 @@
 #include "facts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* --- Collective calls ------------------------------------------------------------- */
 
@@ -78,6 +79,40 @@ void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge
         say_thread(j, "a thread that did not start MPI", NULL, level, at);
     else if (waits_in_mpi(j, &other))
         say_thread(j, "a second thread", &other, level, at);
+}
+
+/* --- Buffers ---------------------------------------------------------------------- */
+
+void judge_mpi_overlap(struct judge *j, struct judge_at at) {
+    static const char both[] = "MPI_Sendrecv";
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: what %s sends and what it receives overlap\n"
+             "  rank %d on %s: %s at %s\n"
+             "  Hint: %s\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where),
+             strcmp(at.call, both) == 0
+                 ? "MPI_Sendrecv_replace has one buffer for both; here MPI may send what"
+                   " has just arrived."
+                 : "MPI_IN_PLACE in the place of sendbuf says that the data lies in"
+                   " recvbuf already. Without\n"
+                   "        it MPI may fail, or read what it has just written.");
+    report_and_go_on(j, &text, mixed(at.site, 26));
+}
+
+void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at) {
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: the buffer of %s is a variable of a function that has returned\n"
+             "  rank %d on %s: %s at %s\n"
+             "  then comes %s at %s\n"
+             "  Hint: a buffer belongs to MPI until its request is completed: it has to"
+             " live as long.\n",
+             made.call, j->rank, j->host, made.call, place(j, made.site, where), at.call,
+             place(j, at.site, there));
+    report(j, &text, true, mixed(made.site, 27));
 }
 
 /* --- Requests --------------------------------------------------------------------- */

@@ -30,11 +30,13 @@ struct allocation {
     struct fresh *fresh; // NULL: nothing
 };
 
-/* What a call of NCCL left in an allocation of a buffer that nothing had written. */
+/* What a call of NCCL left in an allocation of a buffer that nothing had written; or a
+ * further call, of what the first had left. */
 struct fresh {
     uint64_t from, to;
     uint64_t written; // so many bytes were, at its beginning
     struct judge_call call;
+    uint64_t newest;      // the site of the call that left it here
     struct allocation of; // no more of it than add_buffer takes
 };
 
@@ -748,16 +750,26 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
     if (!a || !b || b->kind != JUDGE_DEVICE)
         return;
     uint64_t written = counted_in_bytes(a, call);
-    if (!written && !never_written(a, a->start, a->end))
+    const struct fresh *before = a->fresh;
+    struct fresh fresh;
+    if (written || never_written(a, a->start, a->end))
+        fresh = (struct fresh){
+            .from = to + written,
+            .to = to + out,
+            .written = written,
+            .call = *call,
+            .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
+    else if (before && before->from <= start && start + bytes <= before->to) {
+        fresh = *before; // what came of fresh memory is sent on
+        fresh.from = to;
+        fresh.to = to + out;
+    } else {
         return; // part of a buffer may be mere room
+    }
+    fresh.newest = call->at.site;
     if (!b->fresh)
         b->fresh = must_alloc(sizeof *b->fresh);
-    *b->fresh = (struct fresh){
-        to + written,
-        to + out,
-        written,
-        *call,
-        {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
+    *b->fresh = fresh;
 }
 
 bool uses_check_call(struct judge *j, const struct judge_call *call,
@@ -944,7 +956,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         shared_uses(j, &part, use, clock);
     }
     if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
-        !(use->is_call && use->at.site == a->fresh->call.at.site)) {
+        !(use->is_call && use->at.site == a->fresh->newest)) {
         free(a->fresh);
         a->fresh = NULL;
     }

@@ -62,7 +62,7 @@ sub library_flags {
         exit 1;
     }
     return "-g -I'$top/cpu/include' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
-        . ' -pthread -fno-optimize-sibling-calls'
+        . ' -lm -pthread -fno-optimize-sibling-calls'
         . (`$mpicc --version` =~ /clang/ ? '' : ' -fno-crossjumping');
 }
 

@@ -89,11 +89,47 @@ static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
     return span;
 }
 
+/* What the call that this thread is in reads and writes, where it has no holes. */
+enum { MOST_PARTS = 16 };
+static __thread struct {
+    struct span at[MOST_PARTS];
+    bool write[MOST_PARTS];
+    int n;
+} parts;
+
+void mpi_begins(const char *frame, const struct judge_at *at) {
+    parts.n = 0;
+    mpi_stack_is(frame, at);
+}
+
+const void *mpi_one_buffer(void) {
+    return parts.n > 0 ? parts.at[0].start : NULL;
+}
+
+/* "Unless specified otherwise, an argument of type OUT or type INOUT cannot be aliased
+ * with any other argument" (MPI 4.1, 2.3). MPI_Sendrecv_replace has one for both. */
+static void check_parts(struct span span, bool write, const struct judge_at *at) {
+    static const char REPLACES[] = "MPI_Sendrecv_replace";
+    bool overlap = false;
+    if (span.used != span.all || parts.n == MOST_PARTS || strcmp(at->call, REPLACES) == 0)
+        return;
+    for (int i = 0; i < parts.n; i++)
+        overlap |= parts.write[i] != write && parts.at[i].start < span.start + span.all &&
+                   span.start < parts.at[i].start + parts.at[i].all;
+    parts.at[parts.n] = span;
+    parts.write[parts.n++] = write;
+    if (!overlap)
+        return;
+    judge_mpi_overlap(front_in(), *at);
+    front_out();
+}
+
 static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
                  long long count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, skip, count, type);
     if (span.used == 0)
         return;
+    check_parts(span, write, at);
     // Whether this MPI takes device memory is known only of the stand-in's: it never
     // does.
     judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);

@@ -93,8 +93,13 @@ int mpi_reduction(MPI_Op op);
 
 /* The first line of a function of MPI, where it is the program that calls it. */
 void mpi_enters(const struct judge_at *at);
-#define MPI_HERE \
-    AT_HERE;     \
+/* What it reads and writes comes. `frame`: its own, on the stack. */
+void mpi_begins(const char *frame, const struct judge_at *at);
+void mpi_stack_is(const char *frame, const struct judge_at *at);
+const void *mpi_one_buffer(void); // that has come since then; NULL: none
+#define MPI_HERE                                 \
+    AT_HERE;                                     \
+    mpi_begins(__builtin_frame_address(0), &at); \
     mpi_enters(&at)
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
@@ -125,8 +130,10 @@ bool mpi_calls_come_to(const mpi_function *functions);
 /* --- requests.c --- */
 
 /* A request is made, and has the buffers of the call. */
-void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
-               bool persistent);
+void mpi_opens_at(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
+                  bool persistent, const char *frame);
+#define mpi_opens(at, request, comm, peer, persistent) \
+    mpi_opens_at(at, request, comm, peer, persistent, __builtin_frame_address(0))
 /* It sends these. */
 void mpi_sends(MPI_Request request, const void *buffer, int count, MPI_Datatype type);
 

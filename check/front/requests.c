@@ -6,9 +6,11 @@
  * send buffer. The sender should not modify any part of the send buffer" until it is
  * completed; of a receive's, "no part should be accessed" (MPI 4.1, 3.7.2).
  */
+#define _GNU_SOURCE
 #include "handles.h"
 #include "mpi_front.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ struct request {
     struct mpi_buffer *buffers;
     int nbuffers;
     struct mpi_sent sent;
+    uint64_t number;      // no other has it
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
 static struct table requests; // guarded by the judge's lock
@@ -49,8 +52,69 @@ static void take_back(struct judge *j, struct request *r) {
     r->active = false;
 }
 
-void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
-               bool persistent) {
+/* --- Buffers on the stack ----------------------------------------------------------- */
+
+/* Requests of this thread whose buffers are variables of functions that have not returned
+ * when they were made. A few: what else there is, nothing is said of. */
+enum { PENDING = 8 };
+static __thread struct {
+    MPI_Request handle;
+    uint64_t number;
+    const char *buffer;
+} pending[PENDING];
+static __thread int npending;
+static uint64_t newest;
+
+/* `frame`: of the function of MPI; what lies behind it belongs to functions that have
+ * called one another, as far as the stack goes. */
+static void lies_on_stack(MPI_Request handle, uint64_t number, const char *frame) {
+    static __thread char *top;
+    const char *buffer = mpi_one_buffer();
+    pthread_attr_t attributes;
+    void *end;
+    size_t bytes;
+    if (!buffer || buffer < frame || npending == PENDING || !front_checks)
+        return;
+    if (!top && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &end, &bytes);
+        pthread_attr_destroy(&attributes);
+        top = (char *)end + bytes;
+    }
+    if (!top || buffer >= top)
+        return;
+    pending[npending].handle = handle;
+    pending[npending].number = number;
+    pending[npending++].buffer = buffer;
+}
+
+void mpi_stack_is(const char *frame, const struct judge_at *at) {
+    for (int i = 0; i < npending; i++) {
+        if (pending[i].buffer >= frame)
+            continue;
+        struct judge *j = front_in();
+        const struct request *r = table_get(&requests, key_of(pending[i].handle));
+        if (r && !r->next && r->number == pending[i].number)
+            judge_mpi_dead_buffer(j, r->at, *at);
+        front_out();
+        pending[i--] = pending[--npending];
+    }
+}
+
+/* Those that are completed. */
+static void forget_pending(void) {
+    for (int i = 0; i < npending; i++) {
+        const struct request *r = table_get(&requests, key_of(pending[i].handle));
+        while (r && r->number != pending[i].number)
+            r = r->next;
+        if (!r)
+            pending[i--] = pending[--npending];
+    }
+}
+
+/* --- Made, and completed ------------------------------------------------------------ */
+
+void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
+                  bool persistent, const char *frame) {
     if (handle == MPI_REQUEST_NULL || !front_on) {
         mpi_gives_back();
         return;
@@ -67,6 +131,8 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
             guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
     else
         lend(j, r, *at);
+    r->number = ++newest;
+    lies_on_stack(handle, r->number, frame);
     front_out();
 }
 
@@ -104,6 +170,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
         table_remove(&requests, key_of(handle));
     free(r->buffers);
     free(r);
+    forget_pending();
 }
 
 static void completed(MPI_Request handle) {

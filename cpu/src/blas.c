@@ -3,6 +3,8 @@
  */
 #include "blas.h"
 
+#include "arithmetic.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,7 @@ static void prepare(int64_t m, int64_t n, float beta, float *c, int64_t ldc) {
 
 void blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct blas_matrix a,
                struct blas_matrix b, float beta, float *c, int64_t ldc) {
+    AS_ON_A_GPU;
     static float packed_a[A_BLOCK * DEPTH], packed_b[B_BLOCK * DEPTH];
     float sums[ROWS * COLUMNS];
     prepare(m, n, beta, c, ldc);
@@ -113,6 +116,7 @@ void blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct blas_matrix 
 
 void blas_axpy(int64_t n, float alpha, const float *x, int64_t incx, float *y,
                int64_t incy) {
+    AS_ON_A_GPU;
     if (incx == 1 && incy == 1) {
         for (int64_t i = 0; i < n; i++)
             y[i] += alpha * x[i];
@@ -125,6 +129,7 @@ void blas_axpy(int64_t n, float alpha, const float *x, int64_t incx, float *y,
 }
 
 void blas_scal(int64_t n, float alpha, float *x, int64_t incx) {
+    AS_ON_A_GPU;
     for (int64_t i = 0; i < n; i++)
         x[i * incx] *= alpha;
 }
@@ -137,6 +142,7 @@ void blas_copy(int64_t n, const float *x, int64_t incx, float *y, int64_t incy) 
 }
 
 float blas_nrm2(int64_t n, const float *x, int64_t incx) {
+    AS_ON_A_GPU;
     // A double holds the square of any float: nothing overflows, nothing is lost early.
     double sum = 0;
     for (int64_t i = 0; i < n; i++)

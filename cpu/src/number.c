@@ -7,6 +7,8 @@
  */
 #include "number.h"
 
+#include "arithmetic.h"
+
 #include <math.h>
 
 size_t type_size(int type) {
@@ -88,6 +90,7 @@ static unsigned narrow(float value, struct format f) {
 /* What one rank brings: widened, and multiplied where the reduction wants it. */
 void to_carry(void *out, const void *in, size_t n, int type, int redop,
               const void *scalar) {
+    AS_ON_A_GPU;
     if (carry_type(type) != type) {
         struct format f = format_of(type);
         float *to = out;
@@ -119,6 +122,7 @@ void to_carry(void *out, const void *in, size_t n, int type, int redop,
 
 /* The result: divided for an average, and narrowed. */
 void from_carry(void *out, const void *in, size_t n, int type, int redop, int nranks) {
+    AS_ON_A_GPU;
     if (carry_type(type) != type) {
         struct format f = format_of(type);
         const float *from = in;
@@ -149,6 +153,7 @@ void from_carry(void *out, const void *in, size_t n, int type, int redop, int nr
 }
 
 void reduce_into(void *total, const void *more, size_t n, int carry, int redop) {
+    AS_ON_A_GPU;
     switch (carry) {
 #define REDUCE(id, ctype)                         \
     case id: {                                    \

@@ -89,8 +89,8 @@ struct rank {
     struct named *names;
     int nnames;
     uint64_t next_address;
-    unsigned asleep, idle; // threads
-    double starved;        // since then its threads have had no processor; 0: they have
+    unsigned asleep, idle, naps; // threads
+    double starved; // since then its threads have had no processor; 0: they have
     bool others_awake, others_may_call;
     struct judge_at last; // the event that `fails` means
     bool ended;
@@ -175,6 +175,10 @@ static bool tell_may_call(void *self) {
     return ((struct rank *)self)->others_may_call;
 }
 
+static bool tell_naps(void *self, int thread, double seconds) {
+    (void)seconds;
+    return ((struct rank *)self)->naps >> thread & 1;
+}
 static bool tell_idle(void *self, int thread) {
     return ((struct rank *)self)->idle >> thread & 1;
 }
@@ -204,6 +208,7 @@ static void start(int nranks, const struct judge_options *options) {
                                               .others_awake = tell_awake,
                                               .others_may_call = tell_may_call,
                                               .idle = tell_idle,
+                                              .naps = tell_naps,
                                               .worked = tell_worked};
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
@@ -459,6 +464,11 @@ static void ev_peer(const struct event *e) {
 static void ev_host(const struct event *e) {
     take_address(e, name_new(e, HOST));
 }
+/* The registration is in the event before. */
+static void ev_registered_freed(const struct event *e) {
+    const struct judge_at registered = ranks[e->rank].last;
+    judge_registered_freed(e->judge, registered, here(e, "ncclMemFree"));
+}
 static void ev_free(const struct event *e) {
     const char *on = behind(e, "on"), *call = behind(e, "in");
     judge_memory_freed(e->judge, address(e, word(e, 1)), on ? stream_of(e, on) : -1,
@@ -529,6 +539,10 @@ static void ev_starved(const struct event *e) {
 }
 static void ev_idles(const struct event *e) {
     ranks[e->rank].idle |= 1u << e->thread;
+}
+
+static void ev_naps(const struct event *e) {
+    ranks[e->rank].naps |= 1u << e->thread;
 }
 
 static void ev_touches(const struct event *e) {
@@ -745,6 +759,11 @@ static void add_details(const struct event *e, int from, struct judge_call *call
             call->root = (int)number(e, word(e, ++i));
         else if (strcmp(w, "scalar") == 0)
             call->scalar = address(e, word(e, ++i));
+        else if (strcmp(w, "registered") == 0 || strcmp(w, "unregistered") == 0)
+            call->send_registered = call->recv_registered =
+                w[0] == 'r' ? JUDGE_REGISTERED : JUDGE_NOT_REGISTERED;
+        else if (strcmp(w, "window") == 0)
+            call->send_offset = call->recv_offset = (size_t)number(e, word(e, ++i)) + 1;
         else if (strcmp(w, "fresh") == 0)
             continue;
         else
@@ -897,6 +916,15 @@ static void ev_request_left(const struct event *e) {
 static void ev_sent_changed(const struct event *e) {
     judge_mpi_sent_changed(e->judge, here(e, kept(word(e, 1))));
 }
+/* dead-buffer MADE CALL */
+static void ev_dead_buffer(const struct event *e) {
+    struct judge_at made = ranks[e->rank].last;
+    made.call = kept(word(e, 1));
+    judge_mpi_dead_buffer(e->judge, made, here(e, kept(word(e, 2))));
+}
+static void ev_overlap(const struct event *e) {
+    judge_mpi_overlap(e->judge, here(e, kept(word(e, 1))));
+}
 /* two-threads COMM CALL: the other is in the event before */
 static void ev_two_threads(const struct event *e) {
     const struct judge_at other = ranks[e->rank].last;
@@ -967,6 +995,15 @@ static void ev_sync(const struct event *e) {
     judge_wait_end(e->judge, true);
 }
 /* query stream S | event E | mpi | comm C, and then done, or not */
+static void polls_join(const struct event *e) {
+    const struct named *comm = named(e, word(e, 2), COMM);
+    const struct judge_join join = {.id = comm->id,
+                                    .rank = comm->rank,
+                                    .nranks = comm->nranks,
+                                    .device = comm->device,
+                                    .at = here(e, "ncclCommInitRankConfig")};
+    judge_poll_join(e->judge, &join, here(e, "ncclCommGetAsyncError"));
+}
 static void ev_query(const struct event *e) {
     const char *what = word(e, 1);
     bool done = has(e, "done");
@@ -980,9 +1017,13 @@ static void ev_query(const struct event *e) {
                          here(e, "cudaEventQuery"));
     else if (strcmp(what, "mpi") == 0)
         judge_poll_mpi(e->judge, done, here(e, "MPI_Test"));
-    else
+    else if (strcmp(what, "comm") == 0)
         judge_poll_comm(e->judge, comm_of(e, word(e, 2)), done,
                         here(e, "ncclCommGetAsyncError"));
+    else if (done)
+        judge_wait_end(e->judge, true);
+    else
+        polls_join(e);
 }
 static void ev_finish(const struct event *e) {
     ranks[e->rank].ended = true;
@@ -1025,6 +1066,7 @@ static const struct {
     {"peer", ev_peer},
     {"host", ev_host},
     {"free", ev_free},
+    {"registered-freed", ev_registered_freed},
     {"open", ev_open},
     {"uses", ev_uses},
     {"shares", ev_shares},
@@ -1035,6 +1077,8 @@ static const struct {
     {"mpi-thread", ev_mpi_thread},
     {"request-left", ev_request_left},
     {"sent-changed", ev_sent_changed},
+    {"dead-buffer", ev_dead_buffer},
+    {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
     {"lends", ev_lends},
     {"back", ev_back},
@@ -1042,6 +1086,7 @@ static const struct {
     {"sleeps", ev_sleeps},
     {"wakes", ev_wakes},
     {"idles", ev_idles},
+    {"naps", ev_naps},
     {"starved", ev_starved},
     {"others-awake", ev_others_awake},
     {"touches", ev_touches},
