@@ -699,6 +699,7 @@ cudaError_t cudaDeviceReset(void) {
     streams_reset(j, device);
     events_reset(j, device);
     graphs_reset(j);
+    comms_reset(j, device, at);
     front_out();
     return error;
 }

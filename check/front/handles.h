@@ -56,6 +56,11 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
+/* --- Communicators -------------------------------------------------------------- */
+
+/* cudaDeviceReset: those on the device are gone. */
+void comms_reset(struct judge *j, int device, struct judge_at at);
+
 /* --- Memory --------------------------------------------------------------------- */
 
 /* Of ncclMemAlloc, which only ncclMemFree takes back. */

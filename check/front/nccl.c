@@ -10,6 +10,7 @@
  */
 #include "answer.h"
 #include "registered.h"
+#include "tasks.h"
 #include "timeline.h"
 
 #pragma GCC visibility push(default)
@@ -17,6 +18,7 @@
 #pragma GCC visibility pop
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* --- Communicators -------------------------------------------------------------- */
 
@@ -476,6 +478,20 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
     return comm && waits;
 }
 
+/* What NCCL had on the device is gone: "it is the caller's responsibility to ensure that
+ * the resources are not accessed or passed in subsequent API calls" (CUDA Runtime API,
+ * cudaDeviceReset). */
+void comms_reset(struct judge *j, int device, struct judge_at at) {
+    for (size_t i = 0; i < comms.size; i++) {
+        struct comm *comm = comms.at[i].value;
+        if (!comm || comm->state != THERE || comm->device != device)
+            continue;
+        judge_comm_ends(j, comm->number, JUDGE_DESTROYED, at);
+        comm->state = GONE;
+        registered_gone(comms.at[i].key, NULL);
+    }
+}
+
 /* With a communicator that does not block, ncclCommFinalize only begins: the program asks
  * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
 static bool is_ending(ncclComm_t handle) {
@@ -860,8 +876,20 @@ static struct call_place {
     int thread; // 0: nobody's
     ncclComm_t comm;
     struct judge_at at;
+    int waits; // so far
 } in_call[PLACES];
 static __thread struct call_place *mine;
+
+/* A call is over so soon that one of another thread seldom meets it. So the first calls
+ * wait a moment, where there are other threads. */
+static void lets_others_come(struct call_place *place) {
+    enum { FIRST = 16, MOMENT = 1000000 }; // calls, nanoseconds
+    if (!standin_host_blocks || !front_checks || place->waits >= FIRST ||
+        !tasks_several())
+        return;
+    place->waits++;
+    nanosleep(&(struct timespec){0, MOMENT}, NULL);
+}
 
 static void enters(ncclComm_t handle, struct judge_at at) {
     struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
@@ -871,6 +899,7 @@ static void enters(ncclComm_t handle, struct judge_at at) {
         mine = place;
         place->at = at;
         __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
+        lets_others_come(place);
         return;
     }
     if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)

@@ -62,6 +62,7 @@ static void enter(struct known *thread) {
  * those are counted that the program has made and that have told nothing. */
 static atomic_int silent;
 static __thread bool is_silent;
+static atomic_int alive; // of the program's, beside the first; they may be about to begin
 
 static void no_longer_silent(void) {
     if (is_silent)
@@ -71,6 +72,8 @@ static void no_longer_silent(void) {
 
 static void leave(void *thread) {
     no_longer_silent();
+    if (!((struct known *)thread)->theirs)
+        atomic_fetch_sub(&alive, 1);
     pthread_mutex_lock(&lock);
     struct known **at = &all;
     while (*at && *at != thread)
@@ -137,17 +140,25 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         return below_pthread_create(thread, attributes, function, argument);
     }
     known->theirs = theirs;
+    if (!theirs)
+        atomic_fetch_add(&alive, 1);
     if (!standin_host_blocks)
         atomic_fetch_add(&silent, 1);
     *start = (struct start){function, argument, known};
     int error = below_pthread_create(thread, attributes, run, start);
     if (error && !standin_host_blocks)
         atomic_fetch_sub(&silent, 1);
+    if (error && !theirs)
+        atomic_fetch_sub(&alive, 1);
     if (error) {
         free(start);
         free(known);
     }
     return error;
+}
+
+bool tasks_several(void) {
+    return atomic_load(&alive) > 0;
 }
 
 /* --- Waiting for one to end ------------------------------------------------------- */

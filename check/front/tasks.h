@@ -15,6 +15,8 @@ void tasks_of_libraries(void);
 bool tasks_asleep(int number, double now);
 /* It has used the processor for a quarter of the last second at most. */
 bool tasks_idle(int number, double now);
+/* The program has other threads than this one. */
+bool tasks_several(void);
 /* It has slept for so many seconds, again and again. */
 bool tasks_naps(int number, double now, double seconds);
 /* A thread that has told nothing may wake it. */
