@@ -304,6 +304,26 @@ static void check_early(struct judge *j, const struct judge_range *ranges, int n
     report(j, &text, true, mixed(at.site, call->at.site));
 }
 
+void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
+                          struct judge_at at) {
+    struct judge_memory memory;
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    if (!uses_find(j, start, &memory))
+        return;
+    text_add(
+        &text,
+        "memory: the host has written behind the end of a buffer\n"
+        "  rank %d on %s: found by %s at %s\n"
+        "  the buffer: %zu bytes made by %s at %s; written was byte %zu\n"
+        "  Hint: byte %zu is the last. Does a loop make a step too many, or is a size"
+        " counted in something else?\n",
+        j->rank, j->host, at.call, place(j, at.site, where), memory.bytes,
+        memory.made.call, place(j, memory.made.site, there), memory.bytes + behind - 1,
+        memory.bytes - 1);
+    report(j, &text, true, mixed(memory.made.site, 28));
+}
+
 void judge_registered_freed(struct judge *j, struct judge_at registered,
                             struct judge_at at) {
     char where[JUDGE_PLACE], there[JUDGE_PLACE];

@@ -126,6 +126,10 @@ struct judge_memory {
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int stream,
                        struct judge_at at);
+/* Before it is freed: the host has written the byte so far behind its end (1: the next).
+ * "Allocates size bytes of host memory" (CUDA Runtime API, cudaMallocHost). */
+void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
+                          struct judge_at at);
 /* Before it is freed: memory that is registered with a communicator. "Always deregister
  * before freeing memory" (NVIDIA/nccl, docs/examples/04_user_buffer_registration). */
 void judge_registered_freed(struct judge *j, struct judge_at registered,

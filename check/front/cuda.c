@@ -122,11 +122,14 @@ cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) 
 static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
                            bool waits, struct judge_at at) {
     struct judge_memory memory;
+    size_t behind = standin_written_behind ? standin_written_behind(pointer) : 0;
     struct judge *j = front_in();
     if (!known(j, pointer, kinds, &memory) || nccl_memory_is(pointer)) {
         front_out();
         return answer(CALL(below, pointer), at);
     }
+    if (behind)
+        judge_memory_overrun(j, pointer, behind, at);
     forget(j, pointer, -1, at);
     bool told = !group_is_open(); // it does not wait for what a group still holds back
     if (told)

@@ -248,5 +248,8 @@ extern const char *standin_clock(double *time) __attribute__((weak));
 extern void standin_unpaid(int begins) __attribute__((weak));
 /* How large another process's memory is, which is open at this address. */
 extern size_t standin_opened_bytes(const void *pointer) __attribute__((weak));
+/* Which byte behind the end of memory that the host may write has been written, counted
+ * from 1; 0: none. */
+extern size_t standin_written_behind(const void *pointer) __attribute__((weak));
 
 #endif

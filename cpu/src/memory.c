@@ -163,6 +163,11 @@ __attribute__((visibility("default"))) int mlockall(int flags) {
 static size_t *device_bytes;
 static int ndevices;
 
+static size_t in_pages(size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
 static void count(const struct memory *memory, bool comes) {
     if (memory->kind == MEMORY_PINNED || memory->opened)
         return; // another's are counted there
@@ -171,15 +176,25 @@ static void count(const struct memory *memory, bool comes) {
             must_grow(device_bytes, (size_t)(ndevices + 1) * sizeof *device_bytes);
         device_bytes[ndevices++] = 0;
     }
-    device_bytes[memory->device] += comes ? memory->mapped : -memory->mapped;
+    size_t bytes = in_pages(memory->bytes);
+    device_bytes[memory->device] += comes ? bytes : -bytes;
+}
+
+/* Behind what the host may write lie some bytes that nobody is to write. */
+enum { BEHIND = 64, UNTOUCHED = 0xa5 };
+
+size_t standin_written_behind(const void *pointer) {
+    LOCKED;
+    const struct memory *memory = memory_find(pointer);
+    if (!memory || memory->kind == MEMORY_DEVICE)
+        return 0;
+    for (size_t i = memory->bytes; i < memory->mapped; i++)
+        if ((unsigned char)memory->shadow[i] != UNTOUCHED)
+            return i - memory->bytes + 1;
+    return 0;
 }
 
 /* --- Coming and going ------------------------------------------------------------- */
-
-static size_t in_pages(size_t bytes) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return (bytes + page - 1) / page * page;
-}
 
 static struct memory *enter(struct memory new) {
     if (used == capacity) {
@@ -196,8 +211,8 @@ static struct memory *enter(struct memory new) {
 }
 
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
-    size_t mapped = in_pages(bytes);
     bool host_too = kind != MEMORY_DEVICE;
+    size_t mapped = in_pages(host_too ? bytes + BEHIND : bytes);
     struct mapping place;
     int arena = -1;
     if (mapped < bytes ||
@@ -221,6 +236,8 @@ struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     count(memory, true);
     if (kind == MEMORY_DEVICE)
         memset(memory->shadow, 0xff, bytes);
+    else
+        memset(memory->shadow + bytes, UNTOUCHED, mapped - bytes);
     return memory;
 }
 

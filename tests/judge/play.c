@@ -464,6 +464,11 @@ static void ev_peer(const struct event *e) {
 static void ev_host(const struct event *e) {
     take_address(e, name_new(e, HOST));
 }
+/* overrun A BYTE */
+static void ev_overrun(const struct event *e) {
+    judge_memory_overrun(e->judge, address(e, word(e, 1)), (size_t)number(e, word(e, 2)),
+                         here(e, "cudaFreeHost"));
+}
 /* The registration is in the event before. */
 static void ev_registered_freed(const struct event *e) {
     const struct judge_at registered = ranks[e->rank].last;
@@ -1067,6 +1072,7 @@ static const struct {
     {"host", ev_host},
     {"free", ev_free},
     {"registered-freed", ev_registered_freed},
+    {"overrun", ev_overrun},
     {"open", ev_open},
     {"uses", ev_uses},
     {"shares", ev_shares},
