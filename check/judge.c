@@ -498,6 +498,22 @@ void judge_host_function_calls(struct judge *j, struct judge_at at) {
     report(j, &text, true, mixed(at.site, 20));
 }
 
+void judge_host_function_crashes(struct judge *j, uint64_t site) {
+    const struct judge_at *function = function_runs(j);
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    if (!function)
+        return;
+    text_add(&text,
+             "memory: a function of cudaLaunchHostFunc uses an address where nothing is\n"
+             "  rank %d on %s: at %s\n"
+             "  the function: queued with %s at %s\n"
+             "  Hint: what its argument points to has to live until it has run.\n",
+             j->rank, j->host, place(j, site, where), function->call,
+             place(j, function->site, there));
+    report_and_go_on(j, &text, mixed(site, 24));
+}
+
 int judge_event_made(struct judge *j, int device, struct judge_at at) {
     (void)device;
     return order_event_made(j->order, at);

@@ -216,6 +216,9 @@ void judge_host_function_ends(struct judge *j, int function);
 /* A host function calls CUDA, which the manual forbids. */
 void judge_host_function_calls(struct judge *j, struct judge_at at);
 
+/* One has faulted, at an address that is nobody's: the program ends by that. */
+void judge_host_function_crashes(struct judge *j, uint64_t site);
+
 int judge_event_made(struct judge *j, int device, struct judge_at at);
 void judge_event_gone(struct judge *j, int event);
 void judge_record(struct judge *j, int event, int stream, struct judge_at at);

@@ -1085,6 +1085,11 @@ static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                           its_write);
 }
 
+static const char between_streams[] = "  Hint: cudaEventRecord on the one stream,"
+                                      " cudaStreamWaitEvent on the other.\n",
+                  until_then[] = "  Hint: call cudaStreamSynchronize first: until then"
+                                 " nothing is known of the operation.\n";
+
 static void report_host(struct judge *j, const char *verb, struct judge_at at,
                         const struct use *use, bool in_stream) {
     char where[JUDGE_PLACE];
@@ -1096,10 +1101,7 @@ static void report_host(struct judge *j, const char *verb, struct judge_at at,
     add_queued(j, &text, use);
     text_add(&text, "\n");
     add_failures_line(j, &text);
-    text_add(&text, in_stream ? "  Hint: cudaEventRecord on the one stream,"
-                                " cudaStreamWaitEvent on the other.\n"
-                              : "  Hint: call cudaStreamSynchronize first: until then"
-                                " nothing is known of the operation.\n");
+    text_add(&text, "%s", in_stream ? between_streams : until_then);
     report(j, &text, true, pair_of(at.site, use->at.site));
 }
 
@@ -1207,8 +1209,9 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
                                            write || !write_known, &its_write);
         if (!use)
             return false; // a neighbour on the same page
-        text_add(&text,
-                 "race: the host %s %s memory that a queued operation still uses\n", verb,
+        bool in_stream = function_runs(j) != NULL;
+        text_add(&text, "race: %s %s %s memory that a queued operation still uses\n",
+                 in_stream ? "a function of cudaLaunchHostFunc" : "the host", verb,
                  kind_name(a->kind));
         add_here(j, &text);
         text_add(&text, "at %s, byte %llu of %llu bytes made at %s\n",
@@ -1217,9 +1220,7 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
         add_queued(j, &text, use);
         text_add(&text, ", which %s it\n", does(its_write));
         add_failures_line(j, &text);
-        text_add(&text,
-                 "  Hint: call cudaStreamSynchronize first: until then nothing is known"
-                 " of the operation.\n");
+        text_add(&text, "%s", in_stream ? between_streams : until_then);
         report(j, &text, true, pair_of(site, use->at.site));
         return j->options.mode == JUDGE_ON;
     }

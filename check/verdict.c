@@ -3,6 +3,7 @@
  */
 #include "stuck.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,7 +323,23 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
  * that are created in another order. */
 struct joins {
     bool differ, known, brought;
+    // Each id is to have as many ranks as the job, and its first so many are there, no
+    // others; 0: not so.
+    int counted;
 };
+
+/* How many ranks have come with an id, if they are its first ones. */
+static int first_of(struct judge *j, uint64_t id) {
+    int n = 0, highest = -1;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!verdict_wait(j, p, &cause) || !cause.join || cause.join->id != id)
+            continue;
+        n++;
+        highest = cause.join->rank > highest ? cause.join->rank : highest;
+    }
+    return highest == n - 1 ? n : 0;
+}
 
 static struct joins look_at_joins(struct judge *j) {
     struct joins found = {.known = true};
@@ -334,10 +351,11 @@ static struct joins look_at_joins(struct judge *j) {
             continue;
         uint64_t id = cause.join->id;
         found.differ |= any && id != first;
-        if (!any)
-            first = id;
-        any = true;
         int maker = members_id_maker(j, id);
+        int counted = cause.join->nranks == j->nranks ? first_of(j, id) : 0;
+        found.counted = !any || counted == found.counted ? counted : 0;
+        first = any ? first : id;
+        any = true;
         found.known &= maker >= 0;
         found.brought |= maker >= 0 && maker != p;
     }
@@ -351,7 +369,15 @@ static void report_join(struct judge *j) {
         *title = "setup: ncclCommInitRank waits for ranks that never come\n",
         *hint = "  Hint: each of the nranks ranks calls ncclCommInitRank once. The real"
                 " NCCL hangs here.\n";
-    if (joins.differ && joins.known && joins.brought) {
+    char counted[256];
+    if (joins.differ && joins.brought && joins.counted > 1) {
+        snprintf(counted, sizeof counted,
+                 "  Hint: with each unique id come ranks 0 to %d, and nobody else: is"
+                 " nranks that of another\n"
+                 "        communicator, %d here? The real NCCL hangs here.\n",
+                 joins.counted - 1, joins.counted);
+        hint = counted;
+    } else if (joins.differ && joins.known && joins.brought) {
         title = "setup: the ranks create communicators in another order\n";
         hint = "  Hint: each waits in ncclCommInitRank until all ranks of that "
                "communicator are"

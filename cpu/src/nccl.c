@@ -861,8 +861,10 @@ static ncclResult_t check_op(struct call *call, const char *name, ncclRedOp_t op
     struct ncclComm *comm = call->comm;
     int i = (int)op - ncclNumOps;
     if ((int)op < 0 || (i >= 0 && (i >= comm->nredops || !comm->redops[i].live)))
-        return nccl_error(ncclInvalidArgument, "%s: op %d is no reduction", name,
-                          (int)op);
+        return nccl_error(ncclInvalidArgument,
+                          i < 0 ? "%s: op %d is no reduction"
+                                : "%s: op %d is none that was made for this communicator",
+                          name, (int)op);
     call->facts.redop = op;
     if (i < 0)
         return ncclSuccess;
