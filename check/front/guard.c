@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "../base.h"
+#include "answer.h"
 #include "front.h"
 #include "signals.h"
 #include "tasks.h"
@@ -384,7 +385,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     if (early && judge_host_may_fault(j, info->si_addr)) // to look for the line is dear
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
-    if (!w && info->si_code > 0 && !judge_memory_find(j, info->si_addr, &memory))
+    if (!w && runs_host_function && info->si_code > 0 &&
+        !judge_memory_find(j, info->si_addr, &memory))
         judge_host_function_crashes(j, program_frame(fault));
     if (w && !early && !w->beside)
         works_beside(j, w);
