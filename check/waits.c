@@ -509,11 +509,20 @@ static bool only_asks(struct judge *j, const struct thread *thread) {
            j->outside.idle(j->outside.self, thread->number);
 }
 
+static bool any_function(const struct waits *waits) {
+    for (size_t i = 0; i < waits->functions.size; i++) {
+        const struct function *f = waits->functions.at[i].value;
+        if (f && f->first < f->end)
+            return true;
+    }
+    return false;
+}
+
 /* Until somebody wakes it; or until it sees something that has changed, which a function
  * on a stream may do that is queued. */
 static bool sleeps(struct judge *j, const struct thread *thread) {
     return (j->outside.asleep && j->outside.asleep(j->outside.self, thread->number)) ||
-           (functions_queued(j) && j->outside.naps &&
+           (any_function(j->waits) && j->outside.naps &&
             j->outside.naps(j->outside.self, thread->number, j->options.timeout));
 }
 

@@ -95,7 +95,8 @@ int mpi_reduction(MPI_Op op);
 void mpi_enters(const struct judge_at *at);
 /* What it reads and writes comes. `frame`: its own, on the stack. */
 void mpi_begins(const char *frame, const struct judge_at *at);
-void mpi_stack_is(const char *frame, const struct judge_at *at);
+/* What requests.c has to say of that; NULL: nothing. */
+extern void (*mpi_stack_is)(const char *frame, const struct judge_at *at);
 const void *mpi_one_buffer(void); // that has come since then; NULL: none
 #define MPI_HERE                                 \
     AT_HERE;                                     \

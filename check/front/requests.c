@@ -87,7 +87,7 @@ static void lies_on_stack(MPI_Request handle, uint64_t number, const char *frame
     pending[npending++].buffer = buffer;
 }
 
-void mpi_stack_is(const char *frame, const struct judge_at *at) {
+static void stack_is(const char *frame, const struct judge_at *at) {
     for (int i = 0; i < npending; i++) {
         if (pending[i].buffer >= frame)
             continue;
@@ -203,6 +203,7 @@ static void requests_left(void) {
 
 __attribute__((constructor(101))) static void begin(void) {
     front_at_finalize = requests_left;
+    mpi_stack_is = stack_is;
 }
 
 /* --- Waiting for them ------------------------------------------------------------- */
