@@ -125,8 +125,10 @@ static bool look_again(ncclComm_t handle) {
 /* The communicator, which is about to be used; the judge is entered. One that is still on
  * the way is not ready to be, and one that has come meanwhile was ready by luck, if the
  * program has asked for none since then. */
+static void have_come(bool asked);
 static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
                                    struct judge_at at) {
+    have_come(false);
     front_in();
     const struct comm *before = known(handle);
     bool was_coming = before && before->state == COMING;
@@ -244,14 +246,57 @@ static void making(ncclComm_t *out, ncclComm_t parent, struct comm like) {
     group.makes = made;
 }
 
+/* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
+ * ready, and the handle is NULL until then. */
+static struct made *later;
+
+static void comes_later(const struct made *made) {
+    struct made *mine = front_alloc(sizeof *mine);
+    front_in();
+    *mine = *made;
+    mine->like.asked = heard_ready;
+    mine->next = later;
+    later = mine;
+    front_out();
+}
+
+/* Those that have come. `asked`: the program was told so. */
+static void have_come(bool asked) {
+    while (later) {
+        front_in();
+        struct made **at = &later;
+        while (*at && !*(*at)->out)
+            at = &(*at)->next;
+        struct made *one = *at;
+        if (one)
+            *at = one->next;
+        front_out();
+        if (!one)
+            return;
+        one->like.state = COMING;
+        if (asked)
+            comm_is_there(*one->out, one->like);
+        if (!asked) {
+            announce(front_in(), *one->out, &one->like);
+            front_out();
+        }
+        free(one);
+    }
+}
+
 /* What the calls made that are told of since the group began, or by this one alone. */
 static void makes_end(ncclResult_t result) {
     while (group.makes) {
         struct made made = *group.makes;
         free(group.makes);
         group.makes = made.next;
-        if (failed(result) || !made.out || !*made.out)
+        if (failed(result) || !made.out)
             continue;
+        if (!*made.out) {
+            if (made.parent)
+                comes_later(&made);
+            continue;
+        }
         if (result == ncclSuccess) {
             comm_is_there(*made.out, made.like);
             continue;
@@ -452,6 +497,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
 /* `gone`: the handle is none any more. */
 static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
                      struct judge_at at) {
+    have_come(false);
     look_again(handle);
     struct judge *j = front_in();
     struct comm *comm = known(handle);
@@ -566,6 +612,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return answer_nccl(result, at);
+    have_come(*error == ncclSuccess);
     struct judge *j = front_in();
     heard_ready += *error == ncclSuccess;
     struct comm *asked = known(comm);
@@ -934,6 +981,7 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
                               .recvbuff = recvbuff,
                               .at = at};
     int device = 0;
+    have_come(false);
     if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
         front_in(); // the default stream is that of the communicator's device
         device = known(handle) ? known(handle)->device : 0;

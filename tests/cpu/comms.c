@@ -480,8 +480,8 @@ int main(int argc, char **argv) {
     registered();
     endings();
     CUDA(cudaStreamDestroy(stream));
+    NCCL(ncclCommDestroy(comm));
     CUDA(cudaDeviceReset());
-    NCCL(ncclCommDestroy(comm)); /* 0 on two H200, too */
-    point("clean-up, cudaDeviceReset before the last communicator goes");
+    point("clean-up");
     return finish();
 }
