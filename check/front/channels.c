@@ -29,6 +29,9 @@
 
 typedef long function(long, ...);
 
+/* A sanitizer calls some of these functions before it is there itself. */
+#define EARLY __attribute__((no_sanitize("address", "undefined")))
+
 bool channels_shared;
 static atomic_bool opened, told;
 
@@ -84,7 +87,8 @@ void (*channels_given)(long argument);
 
 /* What the program gives to the system may lie beside something that is in use. Libraries
  * must not wait for the judge here, who may be waiting for them. */
-static void give(void *return_address, long a, long b, long c, long d, long e, long f) {
+static EARLY void give(void *return_address, long a, long b, long c, long d, long e,
+                       long f) {
     if (!channels_given || front_passes() || !tasks_is_own(return_address))
         return;
     const long given[] = {a, b, c, d, e, f};
@@ -92,25 +96,25 @@ static void give(void *return_address, long a, long b, long c, long d, long e, l
         channels_given(given[i]);
 }
 
-#define CHANNEL(name, before, after)                                      \
-    FIND_BELOW(name, function *)                                          \
-    __attribute__((visibility("default"), weak)) long channel_##name(     \
-        long a, long b, long c, long d, long e, long f) __asm__(#name);   \
-    long channel_##name(long a, long b, long c, long d, long e, long f) { \
-        bool own = false;                                                 \
-        if (!below_##name)                                                \
-            find_##name();                                                \
-        if (!below_##name) {                                              \
-            errno = ENOSYS;                                               \
-            return -1;                                                    \
-        }                                                                 \
-        if ((before) && (own = the_program(__builtin_return_address(0)))) \
-            channels_opened();                                            \
-        give(__builtin_return_address(0), a, b, c, d, e, f);              \
-        long result = below_##name(a, b, c, d, e, f);                     \
-        if (!own && (after) && the_program(__builtin_return_address(0)))  \
-            channels_opened();                                            \
-        return result;                                                    \
+#define CHANNEL(name, before, after)                                        \
+    FIND_BELOW(name, function *)                                            \
+    __attribute__((visibility("default"), weak)) EARLY long channel_##name( \
+        long a, long b, long c, long d, long e, long f) __asm__(#name);     \
+    long channel_##name(long a, long b, long c, long d, long e, long f) {   \
+        bool own = false;                                                   \
+        if (!below_##name)                                                  \
+            find_##name();                                                  \
+        if (!below_##name) {                                                \
+            errno = ENOSYS;                                                 \
+            return -1;                                                      \
+        }                                                                   \
+        if ((before) && (own = the_program(__builtin_return_address(0))))   \
+            channels_opened();                                              \
+        give(__builtin_return_address(0), a, b, c, d, e, f);                \
+        long result = below_##name(a, b, c, d, e, f);                       \
+        if (!own && (after) && the_program(__builtin_return_address(0)))    \
+            channels_opened();                                              \
+        return result;                                                      \
     }
 
 #define WRITES(flags) (channels_shared || ((flags)&O_ACCMODE) != O_RDONLY)

@@ -122,10 +122,57 @@ static bool look_again(ncclComm_t handle) {
     return state == ncclInProgress;
 }
 
+/* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
+ * ready, and the handle is NULL until then. */
+static struct made *later;
+
+static void comes_later(const struct made *made) {
+    struct made *mine = front_alloc(sizeof *mine);
+    front_in();
+    *mine = *made;
+    mine->like.state = COMING;
+    mine->like.asked = heard_ready;
+    mine->next = later;
+    later = mine;
+    front_out();
+}
+
+/* Those that have come. `asked`: the program was told so. */
+static void have_come(bool asked) {
+    while (later) {
+        struct judge *j = front_in();
+        struct made **at = &later, *one;
+        while (*at && !*(*at)->out)
+            at = &(*at)->next;
+        if ((one = *at)) {
+            *at = one->next;
+            announce(j, *one->out, &one->like);
+        }
+        front_out();
+        if (!one)
+            return;
+        if (asked)
+            comm_is_there(*one->out, one->like);
+        free(one);
+    }
+}
+
+/* Their parent is given up. */
+static void come_no_more(ncclComm_t parent) {
+    for (struct made **at = &later; *at;) {
+        struct made *one = *at;
+        if (one->parent == parent) {
+            *at = one->next;
+            free(one);
+        } else {
+            at = &one->next;
+        }
+    }
+}
+
 /* The communicator, which is about to be used; the judge is entered. One that is still on
  * the way is not ready to be, and one that has come meanwhile was ready by luck, if the
  * program has asked for none since then. */
-static void have_come(bool asked);
 static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
                                    struct judge_at at) {
     have_come(false);
@@ -244,44 +291,6 @@ static void making(ncclComm_t *out, ncclComm_t parent, struct comm like) {
     struct made *made = front_alloc(sizeof *made);
     *made = (struct made){group.makes, out, parent, like};
     group.makes = made;
-}
-
-/* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
- * ready, and the handle is NULL until then. */
-static struct made *later;
-
-static void comes_later(const struct made *made) {
-    struct made *mine = front_alloc(sizeof *mine);
-    front_in();
-    *mine = *made;
-    mine->like.asked = heard_ready;
-    mine->next = later;
-    later = mine;
-    front_out();
-}
-
-/* Those that have come. `asked`: the program was told so. */
-static void have_come(bool asked) {
-    while (later) {
-        front_in();
-        struct made **at = &later;
-        while (*at && !*(*at)->out)
-            at = &(*at)->next;
-        struct made *one = *at;
-        if (one)
-            *at = one->next;
-        front_out();
-        if (!one)
-            return;
-        one->like.state = COMING;
-        if (asked)
-            comm_is_there(*one->out, one->like);
-        if (!asked) {
-            announce(front_in(), *one->out, &one->like);
-            front_out();
-        }
-        free(one);
-    }
 }
 
 /* What the calls made that are told of since the group began, or by this one alone. */
@@ -518,6 +527,7 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
             comm->state = GONE;
             comm->ending = false;
             registered_gone(handle, NULL);
+            come_no_more(handle);
         }
     }
     front_out();

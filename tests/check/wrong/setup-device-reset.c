@@ -1,5 +1,5 @@
-// The device is reset first, and the communicator destroyed behind it: what NCCL had there
-// is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
+// The device is reset first, and the communicator destroyed behind it: what NCCL had
+// there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
 //
 // expect: NCCL CHECK: setup: ncclCommDestroy uses a communicator after it was destroyed
 // expect: rank @any on @host: ncclCommDestroy at @destroy
