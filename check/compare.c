@@ -140,7 +140,9 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return strncmp(a->name, b->name, sizeof a->name) == 0 && a->count == b->count &&
                a->root == b->root &&
                (a->redop == b->redop || a->redop < 0 || b->redop < 0);
-    return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
+    if (a->kind == JUDGE_REGISTER)
+        return a->count == b->count;
+    return a->kind == JUDGE_SPLIT ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
             a->root == b->root && registered_agree(a, b) && offsets_agree(a, b));
 }
@@ -160,6 +162,7 @@ static const char *difference(const struct fact *a, const struct fact *b) {
         return difference_of_mpi(a, b);
     bool pair = pairs(a->kind) && pairs(b->kind);
     return !pair && a->kind != b->kind ? "call different operations"
+           : a->kind == JUDGE_REGISTER ? "give different sizes"
            : a->type != b->type        ? "give different data types"
            : a->count != b->count      ? "give different counts"
            : pair                      ? "are not both captured into a graph"

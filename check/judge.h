@@ -248,8 +248,11 @@ enum judge_kind {
     JUDGE_ALL_TO_ALL,
     JUDGE_GATHER,
     JUDGE_SCATTER,
-    JUDGE_SPLIT,    // ncclCommSplit, ncclCommShrink: a call that all ranks make
-    JUDGE_REGISTER, // ncclCommWindowRegister: likewise
+    JUDGE_SPLIT, // ncclCommSplit, ncclCommShrink: a call that all ranks make
+    // ncclCommWindowRegister: likewise. "Buffer size must be equal among ranks by
+    // default" (NCCL User Guide, nccl4py, "Memory Registration Methods",
+    // register_window).
+    JUDGE_REGISTER,
     JUDGE_SEND,
     JUDGE_RECV,
     JUDGE_MPI // not NCCL's: see judge_mpi_collective
@@ -296,10 +299,10 @@ enum judge_registered {
 struct judge_call {
     int comm, stream; // stream: -1 for JUDGE_SPLIT and JUDGE_REGISTER
     enum judge_kind kind;
-    int type;  // index into the names below
-    int redop; // likewise; JUDGE_PRE_MUL_SUM for one of the program's own
-    int root;  // or peer; -1: none
-    size_t count, type_bytes;
+    int type;                 // index into the names below
+    int redop;                // likewise; JUDGE_PRE_MUL_SUM for one of the program's own
+    int root;                 // or peer; -1: none
+    size_t count, type_bytes; // JUDGE_REGISTER: count is the size in bytes
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
     // Whether they are registered, which all ranks' must be or none. Where they lie in a

@@ -80,8 +80,8 @@ const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
         snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
                  redop_name(f->redop), f->root);
         break;
-    case JUDGE_SPLIT:
-    case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s", name); break;
+    case JUDGE_SPLIT: snprintf(out, JUDGE_PLACE, "%s", name); break;
+    case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count); break;
     case JUDGE_SEND:
     case JUDGE_RECV:
         snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s rank %d)", name, count, type,

@@ -440,13 +440,17 @@ ncclResult_t ncclGetVersion(int *version) {
 /* A call that all ranks of a communicator make, on no stream. False: it is none that is
  * known. `id`: of what it makes, the same on all ranks. */
 static bool tell_together(ncclComm_t handle, enum judge_kind kind, int color,
-                          uint64_t *id, struct judge_at at) {
+                          uint64_t *id, size_t bytes, struct judge_at at) {
     struct comm *comm;
     struct judge *j = front_in_comm(handle, &comm, at);
     bool there = comm && comm->state == THERE;
     if (there) {
-        struct judge_call call = {
-            .comm = comm->number, .stream = -1, .kind = kind, .root = -1, .at = at};
+        struct judge_call call = {.comm = comm->number,
+                                  .stream = -1,
+                                  .kind = kind,
+                                  .root = -1,
+                                  .count = bytes,
+                                  .at = at};
         if (id) {
             *id = judge_split_id(j, comm->number, color);
             for (const struct made *made = group.makes; made; made = made->next)
@@ -469,7 +473,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
                            ncclConfig_t *config) {
     ENTER_COMM(ncclCommSplit, comm, color, key, out, config);
     uint64_t id;
-    if (!tell_together(comm, JUDGE_SPLIT, color, &id, at))
+    if (!tell_together(comm, JUDGE_SPLIT, color, &id, 0, at))
         return answer_nccl(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
     making(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
            (struct comm){.id = id, .rank = -1, .at = at});
@@ -724,7 +728,8 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
                                     ncclWindow_t *window, int flags) {
     ENTER_COMM(ncclCommWindowRegister, comm, buffer, bytes, window, flags);
-    bool waits = tell_together(comm, JUDGE_REGISTER, 0, NULL, at) && group.depth == 0;
+    bool waits =
+        tell_together(comm, JUDGE_REGISTER, 0, NULL, bytes, at) && group.depth == 0;
     ncclResult_t result =
         CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
     registration_made(comm, window, buffer, bytes, flags & NCCL_WIN_COLL_SYMMETRIC,

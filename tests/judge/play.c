@@ -803,11 +803,12 @@ static void collective(const struct event *e, enum judge_kind kind) {
     judge_call(e->judge, &call);
 }
 
-static void of_all(const struct event *e, int comm, enum judge_kind kind) {
+static void of_all(const struct event *e, int comm, enum judge_kind kind, size_t bytes) {
     struct judge_call call = {.comm = comm,
                               .stream = -1,
                               .kind = kind,
                               .root = -1,
+                              .count = bytes,
                               .at = here(e, judge_kind_names[kind])};
     judge_call(e->judge, &call);
 }
@@ -819,11 +820,12 @@ static void ev_splits(const struct event *e) {
     comm->rank = (int)number_behind(e, "rank", e->rank);
     comm->nranks = (int)number_behind(e, "of", n);
     comm->device = named(e, word(e, 2), COMM)->device;
-    of_all(e, old, JUDGE_SPLIT);
+    of_all(e, old, JUDGE_SPLIT, 0);
     comm->id = judge_split_id(e->judge, old, color);
 }
 static void ev_register(const struct event *e) {
-    of_all(e, comm_of(e, word(e, 1)), JUDGE_REGISTER);
+    size_t bytes = e->nwords > 2 ? (size_t)number(e, word(e, 2)) : 0;
+    of_all(e, comm_of(e, word(e, 1)), JUDGE_REGISTER, bytes);
 }
 
 static void comm_ends(const struct event *e, enum judge_end how, const char *call) {
