@@ -632,16 +632,17 @@ void calls_comm_used_after(struct judge *j, int number, struct judge_at at) {
     struct text text = {0};
     char here[JUDGE_PLACE], made[JUDGE_PLACE], ended[JUDGE_PLACE];
     const char *how = comm->how == JUDGE_ABORTED ? "aborted" : "destroyed";
+    bool reset = strcmp(comm->facts.ended.call, "cudaDeviceReset") == 0;
     text_add(&text,
              "setup: %s uses a communicator after it was %s\n"
              "  rank %d on %s: %s at %s\n"
-             "  communicator %d, made by %s at %s, was %s at %s\n"
+             "  communicator %d, made by %s at %s, was %s%s at %s\n"
              "  Hint: the real NCCL reads memory that is free: a crash, or"
              " ncclInvalidArgument.\n",
              at.call, how, j->rank, j->host, at.call, place(j, at.site, here),
              comm->facts.number, comm->facts.made.call,
              place(j, comm->facts.made.site, made), how,
-             place(j, comm->facts.ended.site, ended));
+             reset ? " by cudaDeviceReset" : "", place(j, comm->facts.ended.site, ended));
     report(j, &text, true, mixed(at.site, comm->facts.ended.site));
 }
 

@@ -297,8 +297,10 @@ static void check_early(struct judge *j, const struct judge_range *ranges, int n
              "race: %s reads, inside a group, what the group is to write\n"
              "  rank %d on %s: %s at %s\n",
              at.call, j->rank, j->host, at.call, place(j, at.site, where));
-    text_add(&text, "  in the group: %s at %s\n", call_words(words, call),
+    text_add(&text, "  in the group: %s at %s", call_words(words, call),
              place(j, call->at.site, where));
+    text_add(&text, "; it was started at %s, and is open\n",
+             place(j, group->at.site, where));
     text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd: what reads"
                     " their results comes behind it.\n");
     report(j, &text, true, mixed(at.site, call->at.site));
@@ -332,10 +334,13 @@ void judge_registered_freed(struct judge *j, struct judge_at registered,
              "memory: %s frees a registered buffer\n"
              "  rank %d on %s: %s at %s\n"
              "  registered by %s at %s\n"
-             "  Hint: take the registration back first (ncclCommDeregister): NCCL may go"
-             " on using what lies there then.\n",
+             "  Hint: take the registration back first (%s): NCCL may go on using what"
+             " lies there then.\n",
              at.call, j->rank, j->host, at.call, place(j, at.site, where),
-             registered.call, place(j, registered.site, there));
+             registered.call, place(j, registered.site, there),
+             strcmp(registered.call, "ncclCommWindowRegister") == 0
+                 ? "ncclCommWindowDeregister"
+                 : "ncclCommDeregister");
     report(j, &text, true, mixed(at.site, registered.site));
 }
 

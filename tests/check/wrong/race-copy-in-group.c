@@ -4,7 +4,8 @@
 // expect: NCCL CHECK: race: cudaMemcpyAsync reads, inside a group, what the group is to
 //     write
 // expect: rank @any on @host: cudaMemcpyAsync at @copy
-// expect: in the group: ncclRecv(count 100, ncclInt32, from rank @any) at @recv
+// expect: in the group: ncclRecv(count 100, ncclInt32, from rank @any) at @recv; it was
+//     started at @start, and is open
 // expect: Hint: the calls of a group are queued by ncclGroupEnd
 #include "../check.h"
 
@@ -15,7 +16,7 @@ int main(void) {
     int *mine = device_ints(COUNT, rank), *block = device_ints(COUNT, -1),
         *all = device_ints(COUNT, -1);
     int from = (rank + nranks - 1) % nranks;
-    MUST(ncclGroupStart());
+    MUST(ncclGroupStart()); // @start
     MUST(ncclSend(mine, COUNT, ncclInt32, (rank + 1) % nranks, comm, stream));
     MUST(ncclRecv(block, COUNT, ncclInt32, from, comm, stream)); // @recv
 #ifdef FIXED

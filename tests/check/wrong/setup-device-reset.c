@@ -3,7 +3,8 @@
 //
 // expect: NCCL CHECK: setup: ncclCommDestroy uses a communicator after it was destroyed
 // expect: rank @any on @host: ncclCommDestroy at @destroy
-// expect: communicator 1, made by ncclCommInitRank at ..., was destroyed at @reset
+// expect: communicator 1, made by ncclCommInitRank at ..., was destroyed by
+//     cudaDeviceReset at @reset
 #include "../check.h"
 
 int main(void) {
