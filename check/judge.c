@@ -243,20 +243,28 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     }
 }
 
+/* The first call of an open group that uses some of the range; `writes`: that writes it.
+ * NULL: none. */
+static const struct judge_call *in_group(struct judge *j, const struct group *group,
+                                         const void *start, size_t bytes, bool writes) {
+    struct judge_range ranges[3];
+    const char *from = start, *to = from + bytes;
+    for (size_t i = 0; group && i < group->ncalls; i++)
+        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)
+            if ((ranges[n].write || !writes) && (const char *)ranges[n].start < to &&
+                from < (const char *)ranges[n].start + ranges[n].bytes)
+                return &group->calls[i];
+    return NULL;
+}
+
 /* A call that waits in an open group for memory that is freed. */
 static void check_groups(struct judge *j, const void *start, struct judge_at at) {
     struct judge_memory memory;
-    struct judge_range ranges[3];
     const struct judge_call *call = NULL;
     if (!uses_find(j, start, &memory))
         return;
-    const char *from = memory.start, *to = from + memory.bytes;
-    for (const struct thread *t = j->threads; t; t = t->next)
-        for (size_t i = 0; t->group && i < t->group->ncalls && !call; i++)
-            for (int n = uses_of_call(j, &t->group->calls[i], ranges); n-- > 0;)
-                if ((const char *)ranges[n].start < to &&
-                    from < (const char *)ranges[n].start + ranges[n].bytes)
-                    call = &t->group->calls[i];
+    for (const struct thread *t = j->threads; t && !call; t = t->next)
+        call = in_group(j, t->group, memory.start, memory.bytes, false);
     if (!call)
         return;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
@@ -279,16 +287,9 @@ static void check_early(struct judge *j, const struct judge_range *ranges, int n
                         struct judge_at at) {
     const struct group *group = j->thread ? j->thread->group : NULL;
     const struct judge_call *call = NULL;
-    struct judge_range of_call[3];
-    for (size_t i = 0; group && i < group->ncalls && !call; i++)
-        for (int k = uses_of_call(j, &group->calls[i], of_call); k-- > 0;)
-            for (int r = 0; r < n; r++)
-                if (of_call[k].write && !ranges[r].write && ranges[r].bytes &&
-                    (const char *)of_call[k].start <
-                        (const char *)ranges[r].start + ranges[r].bytes &&
-                    (const char *)ranges[r].start <
-                        (const char *)of_call[k].start + of_call[k].bytes)
-                    call = &group->calls[i];
+    for (int r = 0; r < n && !call; r++)
+        if (!ranges[r].write && ranges[r].bytes)
+            call = in_group(j, group, ranges[r].start, ranges[r].bytes, true);
     if (!call)
         return;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];

@@ -376,17 +376,15 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     front_in_signal = host_call != NULL; // MPI may be what was interrupted
     struct judge *j = front_in();
-    struct watched *w = judge_memory_find(j, info->si_addr, &memory) && host_too(&memory)
-                            ? find_watched(memory.start)
-                            : NULL;
+    bool found = judge_memory_find(j, info->si_addr, &memory);
+    struct watched *w = found && host_too(&memory) ? find_watched(memory.start) : NULL;
     bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
     if (w && may_read_over(j, info->si_addr, write, fault, early))
         early = false;
     if (early && judge_host_may_fault(j, info->si_addr)) // to look for the line is dear
         judge_host_faults(j, info->si_addr, write, known,
                           host_call ? host_call->site : program_frame(fault));
-    if (!w && runs_host_function && info->si_code > 0 &&
-        !judge_memory_find(j, info->si_addr, &memory))
+    if (!found && runs_host_function && info->si_code > 0)
         judge_host_function_crashes(j, program_frame(fault));
     if (w && !early && !w->beside)
         works_beside(j, w);

@@ -104,8 +104,8 @@ static void comm_is_there(ncclComm_t handle, struct comm like) {
     front_out();
 }
 
-/* A communicator that does not block and was coming may be there by now. True: it is
- * still on the way. */
+/* A communicator that does not block and was coming may be there by now. True: it was
+ * on the way. */
 static bool look_again(ncclComm_t handle) {
     struct comm *comm, like;
     ncclResult_t state = ncclSuccess;
@@ -115,11 +115,10 @@ static bool look_again(ncclComm_t handle) {
     if (coming)
         like = *comm;
     front_out();
-    if (!coming || CALL(PNCCL(ncclCommGetAsyncError), handle, &state) != ncclSuccess)
-        return false;
-    if (state == ncclSuccess)
+    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
+        state == ncclSuccess)
         comm_is_there(handle, like);
-    return state == ncclInProgress;
+    return coming;
 }
 
 /* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
@@ -157,11 +156,14 @@ static void have_come(bool asked) {
     }
 }
 
-/* Their parent is given up. */
-static void come_no_more(ncclComm_t parent) {
+/* A communicator is given up, and what was coming from it. */
+static void is_gone(const void *handle, struct comm *comm) {
+    comm->state = GONE;
+    comm->ending = false;
+    registered_gone(handle, NULL);
     for (struct made **at = &later; *at;) {
         struct made *one = *at;
-        if (one->parent == parent) {
+        if (one->parent == handle) {
             *at = one->next;
             free(one);
         } else {
@@ -176,11 +178,7 @@ static void come_no_more(ncclComm_t parent) {
 static struct judge *front_in_comm(ncclComm_t handle, struct comm **comm,
                                    struct judge_at at) {
     have_come(false);
-    front_in();
-    const struct comm *before = known(handle);
-    bool was_coming = before && before->state == COMING;
-    front_out();
-    look_again(handle);
+    bool was_coming = look_again(handle);
     struct judge *j = front_in();
     *comm = known(handle);
     if (was_coming && *comm &&
@@ -527,12 +525,8 @@ static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
         judge_comm_ends(j, comm->number, how, at);
         if (waits)
             judge_wait_leave(j, comm->number, at);
-        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED) {
-            comm->state = GONE;
-            comm->ending = false;
-            registered_gone(handle, NULL);
-            come_no_more(handle);
-        }
+        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED)
+            is_gone(handle, comm);
     }
     front_out();
     return comm && waits;
@@ -547,8 +541,7 @@ void comms_reset(struct judge *j, int device, struct judge_at at) {
         if (!comm || comm->state != THERE || comm->device != device)
             continue;
         judge_comm_ends(j, comm->number, JUDGE_DESTROYED, at);
-        comm->state = GONE;
-        registered_gone(comms.at[i].key, NULL);
+        is_gone(comms.at[i].key, comm);
     }
 }
 
