@@ -83,7 +83,8 @@ END
 
     grep -qxF "| 09-pipelined-ring | OK | OK |" README.md
     grep -qE '^\| 1 MiB \| in 4 pieces \| [0-9.]+ ms \| [0-9.]+ ms, .* busbw \| [0-9.]+ \|$' README.md
-    grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs \+ n' README.md
+    # On a busy machine 64 KiB may cost no more than 8 B did, and the law says so.
+    grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs( \+ n|: these sizes show no)' README.md
     grep -qE '^\| 32 KiB \|( [0-9]+ to [0-9]+ \|){3}$' README.md
     grep -qE '^\| all_reduce \| 64 KiB \|( [0-9.]+ \|){4}$' README.md
     [ "$(grep -cE '^\| (1|4|16) KiB \|( [0-9.]+ \|){8}$' README.md)" -eq 3 ]
