@@ -218,6 +218,12 @@ function_runs(const struct judge *j); // in the thread that is in; NULL: none
 bool functions_queued(const struct judge *j);
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);
+/* Whether any that has not ended comes before it; one that waits for the host, `gates`.
+ */
+bool functions_before(const struct judge *j, const struct use *use, bool gates);
+/* Those before it that have begun wait for the host, and so will those that are queued at
+ * the same places. */
+void functions_are_gates(struct judge *j, const struct use *use);
 
 /* --- uses.c --- */
 struct uses *uses_new(void);
@@ -232,6 +238,10 @@ bool uses_find(struct judge *j, const void *address, struct judge_memory *out);
 void uses_open(struct judge *j, const void *address);
 void uses_shared(struct judge *j, const void *address, uint64_t id);
 void uses_kernel(struct judge *j); // one was launched: it may have written anything
+void uses_peer_access(struct judge *j, int device, int peer, bool on);
+/* Whether a kernel on `device` uses memory of another one that it may not. */
+bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
+                       int device, struct judge_at at);
 /* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
  */
 bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
@@ -252,6 +262,8 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
+bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool write,
+                          bool waits);
 bool uses_knew(struct judge *j, const void *address); // now or before
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);

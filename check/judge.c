@@ -372,6 +372,10 @@ void judge_memory_open(struct judge *j, const void *address) {
     uses_open(j, address);
 }
 
+void judge_peer_access(struct judge *j, int device, int peer, bool on) {
+    uses_peer_access(j, device, peer, on);
+}
+
 void judge_memory_shared(struct judge *j, const void *address, uint64_t id) {
     uses_shared(j, address, id);
 }
@@ -395,6 +399,11 @@ void judge_hears_unseen(struct judge *j) {
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
                      bool device_too, struct judge_at at) {
     return uses_host(j, start, bytes, write, device_too, at);
+}
+
+bool judge_host_behind_function(struct judge *j, const void *start, size_t bytes,
+                                bool write, bool waits) {
+    return uses_behind_function(j, start, bytes, write, waits);
 }
 
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
@@ -446,7 +455,8 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     struct told *told = tells(j, at);
     if (!stream)
         return false;
-    bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at);
+    bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at) ||
+                 uses_out_of_reach(j, ranges, n, stream->device, at);
     check_early(j, ranges, n, at);
     if (kernel)
         uses_kernel(j);

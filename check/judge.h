@@ -144,6 +144,10 @@ bool judge_memory_find(struct judge *j, const void *address, struct judge_memory
  * given away, an MPI window, a kernel's argument): never "nobody wrote it". */
 void judge_memory_open(struct judge *j, const void *address);
 
+/* Kernels on `device` may use memory that cudaMalloc made on `peer`, or no more
+ * (cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess). */
+void judge_peer_access(struct judge *j, int device, int peer, bool on);
+
 /* Several processes use this allocation (cudaIpcGetMemHandle, cudaIpcOpenMemHandle),
  * which has this number in all of them. */
 void judge_memory_shared(struct judge *j, const void *address, uint64_t id);
@@ -160,6 +164,13 @@ void judge_hears_unseen(struct judge *j);
  * with what is queued; device memory, unless `device_too`. True if it was wrong. */
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
                      bool device_too, struct judge_at at);
+/* Whether what the host is about to do with these bytes comes too early, unless a
+ * function of cudaLaunchHostFunc that has not ended, and that the queued operation comes
+ * after, waits for the host. The front asks again and again, while it holds the host;
+ * then (`waits`) it has seen enough: the function waits, and what comes after it has not
+ * begun. */
+bool judge_host_behind_function(struct judge *j, const void *start, size_t bytes,
+                                bool write, bool waits);
 /* The host has touched an address and was stopped (a page that was closed, or no page).
  * True if the judge had a reason to report, false: it is no business of the judge's, or a
  * warning only. */

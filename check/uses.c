@@ -62,6 +62,10 @@ struct uses {
     uint64_t serial;
     size_t forget_at; // so many parts in histories: look what can be forgotten
     bool kernels;     // one was launched
+    struct access {   // kernels of `device` may use memory of `peer`
+        int device, peer;
+    } * access;
+    size_t naccess, access_size;
     struct judge_at copies_nothing, nothing_made; // the first such copy, and its source
 };
 
@@ -80,6 +84,7 @@ void uses_free(struct uses *uses) {
     for (size_t i = 0; i < uses->n; i++)
         allocation_free(uses->table[i]);
     free(uses->lent);
+    free(uses->access);
     free(uses->table);
     free(uses);
 }
@@ -568,6 +573,61 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
         return wrong;
     copies_nothing(j, ranges, n, at);
     return copies_fresh(j, ranges, n);
+}
+
+/* --- Memory of another device --------------------------------------------------------
+ */
+
+static size_t access_of(const struct uses *uses, int device, int peer) {
+    size_t i = 0;
+    while (i < uses->naccess &&
+           (uses->access[i].device != device || uses->access[i].peer != peer))
+        i++;
+    return i;
+}
+
+void uses_peer_access(struct judge *j, int device, int peer, bool on) {
+    struct uses *uses = j->uses;
+    size_t i = access_of(uses, device, peer);
+    if (on && i == uses->naccess) {
+        ROOM(uses->access, uses->naccess, &uses->access_size);
+        uses->access[uses->naccess++] = (struct access){device, peer};
+    } else if (!on && i < uses->naccess) {
+        uses->access[i] = uses->access[--uses->naccess];
+    }
+}
+
+/* CUDA Runtime API, "Peer Device Memory Access". A copy needs no access. On GPUs others
+ * may have asked for it, unseen: NCCL does for its own use. Memory of ncclMemAlloc is
+ * everybody's, that of a pool as its owner says. */
+bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
+                       int device, struct judge_at at) {
+    for (int i = 0; i < n && !j->options.kernels && starts(at.call, "cublas"); i++) {
+        const struct allocation *a = find(j->uses, address(ranges[i].start));
+        if (!a || a->kind != JUDGE_DEVICE || a->device == device ||
+            strcmp(a->made.call, "cudaMalloc") != 0 ||
+            access_of(j->uses, device, a->device) < j->uses->naccess)
+            continue;
+        char where[JUDGE_PLACE], made[JUDGE_PLACE];
+        struct text text = {0};
+        text_add(&text,
+                 "memory: %s %s memory of a device that its own has no access to\n",
+                 at.call, ranges[i].write ? "writes" : "reads");
+        add_here(j, &text);
+        text_add(&text,
+                 "%s at %s, on a stream of device %d\n"
+                 "  the buffer: %llu bytes of memory of device %d made at %s\n"
+                 "  Hint: call cudaSetDevice before cudaMalloc and cublasCreate. If the"
+                 " other device is meant,\n"
+                 "        cudaDeviceEnablePeerAccess gives access to its memory, in one"
+                 " direction.\n",
+                 at.call, place(j, at.site, where), device,
+                 (unsigned long long)(a->end - a->start), a->device,
+                 place(j, a->made.site, made));
+        report(j, &text, true, mixed(at.site, 15));
+        return true;
+    }
+    return false;
 }
 
 /* --- A call's buffers ------------------------------------------------------------- */
@@ -1064,12 +1124,12 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
 
 /* --- The host --------------------------------------------------------------------- */
 
-/* Whether the function of the program that runs in this thread comes after that use,
- * which then has not begun. */
+/* Not if the function of the program that runs in this thread comes before that use, or
+ * one that waits for the host. */
 static bool may_have_begun(const struct use *use, void *self) {
     const struct judge *j = self;
     const struct function *f = j->thread ? j->thread->function : NULL;
-    return !f || !function_before(f, use);
+    return !(f && function_before(f, use)) && !functions_before(j, use, true);
 }
 
 static bool not_of_default_stream(const struct use *use, void *self) {
@@ -1173,6 +1233,26 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
         }
     }
     return wrong;
+}
+
+bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool write,
+                          bool waits) {
+    uint64_t from = address(start), to = from + bytes;
+    if (!functions_queued(j) || bytes == 0)
+        return false;
+    for (size_t i = position_of(j->uses, to - 1); i-- > 0;) {
+        const struct allocation *a = j->uses->table[i];
+        bool its_write;
+        if (a->end <= from)
+            break;
+        const struct use *use = unseen_use(j, a, from, to, write, &its_write);
+        if (!use || !functions_before(j, use, false))
+            continue;
+        if (!waits)
+            return true;
+        functions_are_gates(j, use);
+    }
+    return false;
 }
 
 bool uses_knew(struct judge *j, const void *at) {

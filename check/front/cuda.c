@@ -725,8 +725,6 @@ PASSED_ON(cudaDeviceGetPCIBusId, (char *id, int bytes, int device), id, bytes, d
 PASSED_ON(cudaDeviceGetByPCIBusId, (int *device, const char *id), device, id)
 PASSED_ON(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), least, greatest)
 PASSED_ON(cudaDeviceCanAccessPeer, (int *can, int device, int peer), can, device, peer)
-PASSED_ON(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), peer, flags)
-PASSED_ON(cudaDeviceDisablePeerAccess, (int peer), peer)
 PASSED_ON(cudaDeviceGetP2PAttribute,
           (int *value, enum cudaDeviceP2PAttr attribute, int from, int to), value,
           attribute, from, to)
@@ -738,6 +736,26 @@ PASSED_ON(cudaPointerGetAttributes,
 PASSED_ON(cudaGetDeviceProperties, (struct cudaDeviceProp * properties, int device),
           properties, device)
 #endif
+
+static cudaError_t peer_access(cudaError_t error, int peer, bool on, struct judge_at at) {
+    if (error == cudaSuccess) {
+        int device = current_device();
+        judge_peer_access(front_in(), device, peer, on);
+        front_out();
+    }
+    return answer(error, at);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+    ENTER(cudaDeviceEnablePeerAccess, peer, flags);
+    return peer_access(CALL(BELOW(cudaDeviceEnablePeerAccess), peer, flags), peer, true,
+                       at);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    ENTER(cudaDeviceDisablePeerAccess, peer);
+    return peer_access(CALL(BELOW(cudaDeviceDisablePeerAccess), peer), peer, false, at);
+}
 
 /* Without a device it fails, and that is the answer. */
 cudaError_t cudaGetDeviceCount(int *count) {

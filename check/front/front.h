@@ -207,6 +207,8 @@ void guard_gone(struct judge *j, const void *start); // is about to be given bac
 void guard_never(const void *address); // not the pages of this allocation (windows)
 bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not watched
 /* The system or MPI has these bytes now, and must not find them closed. */
+/* Before the judge is asked whether the host may use it. */
+void guard_at_gate(const void *start, size_t bytes, bool write);
 void guard_hold(struct judge *j, const void *buffer, size_t bytes);
 void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
 void guard_forked(void);

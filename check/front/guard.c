@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -364,6 +365,30 @@ static void works_beside(struct judge *j, struct watched *w) {
     apply(j);
 }
 
+/* What uses this memory may come behind a function of the program that waits for the
+ * host, as at a gate, and then has not begun. What a function waits for nobody tells. So
+ * the host is held for a second: a function that ends meanwhile did not wait for it. */
+static bool at_gate(const void *start, size_t bytes, bool write, bool waits) {
+    bool behind = judge_host_behind_function(front_in(), start, bytes, write, waits);
+    front_leave();
+    return behind;
+}
+
+void guard_at_gate(const void *start, size_t bytes, bool write) {
+    enum { ENOUGH = 1000 }; // ms
+    if (!standin_host_blocks || runs_host_function || !front_checks ||
+        !at_gate(start, bytes, write, false))
+        return;
+    int error = errno;
+    front_depth++; // nanosleep is not the program's
+    standin_host_blocks(1);
+    for (int ms = 1; at_gate(start, bytes, write, ms == ENOUGH); ms++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    standin_host_blocks(0);
+    front_depth--;
+    errno = error;
+}
+
 static void on_fault(int number, siginfo_t *info, void *context) {
     bool known;
     void *fault;
@@ -375,6 +400,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
         return;
     }
     front_in_signal = host_call != NULL; // MPI may be what was interrupted
+    if (!front_in_signal)
+        guard_at_gate(info->si_addr, 1, write || !known);
     struct judge *j = front_in();
     bool found = judge_memory_find(j, info->si_addr, &memory);
     struct watched *w = found && host_too(&memory) ? find_watched(memory.start) : NULL;
@@ -440,6 +467,7 @@ void guard_made(const void *start, size_t bytes) {
  * later, or never (/dev/null). */
 static void look_at(const void *buffer, size_t bytes, bool write, struct judge_at at) {
     int error = errno;
+    guard_at_gate(buffer, bytes, write);
     judge_host_uses(front_in(), buffer, bytes, write, false, at);
     front_out();
     errno = error;

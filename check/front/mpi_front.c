@@ -133,6 +133,7 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     if (span.used == 0)
         return;
     check_parts(span, write, at);
+    guard_at_gate(span.start, span.used, write);
     // Whether this MPI takes device memory is known only of the stand-in's: it never
     // does.
     judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);

@@ -465,6 +465,11 @@ static void ev_host(const struct event *e) {
     take_address(e, name_new(e, HOST));
 }
 /* overrun A BYTE */
+/* reaches D PEER [no-more] */
+static void ev_reaches(const struct event *e) {
+    judge_peer_access(e->judge, (int)number(e, word(e, 1)), (int)number(e, word(e, 2)),
+                      !has(e, "no-more"));
+}
 static void ev_overrun(const struct event *e) {
     judge_memory_overrun(e->judge, address(e, word(e, 1)), (size_t)number(e, word(e, 2)),
                          here(e, "cudaFreeHost"));
@@ -523,6 +528,16 @@ static void ev_early(const struct event *e) {
     bool early = judge_host_is_early(e->judge, address(e, word(e, 1)), !has(e, "read"));
     if (early == has(e, "not"))
         die(e->line, "judge_host_is_early: %s", early ? "it is" : "it is not");
+}
+
+/* at-gate read|write A BYTES [not|enough]: the host is held; the function it is held for
+ * waits */
+static void ev_at_gate(const struct event *e) {
+    bool held = judge_host_behind_function(
+        e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
+        strcmp(word(e, 1), "write") == 0, has(e, "enough"));
+    if (held == (has(e, "not") || has(e, "enough")))
+        die(e->line, "judge_host_behind_function: %s", held ? "it is" : "it is not");
 }
 
 /* sleeps, and wakes: this thread; others-awake [not|may-call]; watches: it asks now and
@@ -1075,6 +1090,7 @@ static const struct {
     {"free", ev_free},
     {"registered-freed", ev_registered_freed},
     {"overrun", ev_overrun},
+    {"reaches", ev_reaches},
     {"open", ev_open},
     {"uses", ev_uses},
     {"shares", ev_shares},
@@ -1091,6 +1107,7 @@ static const struct {
     {"lends", ev_lends},
     {"back", ev_back},
     {"early", ev_early},
+    {"at-gate", ev_at_gate},
     {"sleeps", ev_sleeps},
     {"wakes", ev_wakes},
     {"idles", ev_idles},
