@@ -571,6 +571,21 @@ static void release(struct comm *comm) {
     comm->nnewest = comm->newest_size = comm->nearlier = comm->earlier_size = 0;
 }
 
+/* Of so many collectives, or sends (receives) of one peer: how many have ended for all
+ * that the host knows. */
+static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send) {
+    const struct unseen *unseen = &j->calls->unseen;
+    for (size_t i = 0; i < unseen->n; i++) {
+        const struct unseen_op *op = unseen->at[i];
+        const struct fact *fact = &op->fact;
+        if (op->seen || op->comm != comm || pairs(fact->kind) != (peer >= 0) ||
+            (peer >= 0 && (fact->root != peer || (fact->kind == JUDGE_SEND) != send)))
+            continue;
+        n = fact->seq - 1 < n ? fact->seq - 1 : n;
+    }
+    return n;
+}
+
 void calls_comm_ends(struct judge *j, int number, enum judge_end how,
                      struct judge_at at) {
     struct comm *comm = comm_of(j, number);
@@ -587,6 +602,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
                             .captured = comm->captured,
                             .captured_site = comm->captured_site,
                             .collectives = comm->collectives,
+                            .known = known(j, number, comm->collectives, -1, false),
                             .site = at.site};
     name_call(notice.call, at.call);
     struct left_pair *left = NULL;
@@ -596,7 +612,9 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
         if (!count)
             continue;
         ROOM(left, n, &size);
-        left[n++] = (struct left_pair){count->peer, count->send, count->n};
+        left[n++] =
+            (struct left_pair){count->peer, count->send, count->n,
+                               known(j, number, count->n, count->peer, count->send)};
     }
     send_notice(j, &notice, left, n);
     free(left);

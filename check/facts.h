@@ -51,6 +51,7 @@ enum { CALL_NAME = 40 };
 struct notice {
     unsigned char message, pad[7];
     uint64_t id, site, ops, collectives;
+    uint64_t known; // of the collectives: those that the host knew to have ended
     uint64_t captured, captured_site; // at the end: as of a communicator below
     int32_t what, rank, nranks, device, how, number;
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
@@ -191,7 +192,7 @@ void calls_thread_gone(struct judge *j, int thread);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
 struct left_pair { // behind the notice of a rank that leaves: what it sent and received
     int32_t peer, send;
-    uint64_t n;
+    uint64_t n, known;
 };
 
 /* --- members.c --------------------------------------------------------------------- */
@@ -217,6 +218,7 @@ struct members {
     struct map hosts;            // of the world
     double hold;                 // until then something is being compared
     double changed;
+    unsigned aborts;
     struct conflict *conflicts; // of joins
     size_t nconflicts, conflicts_size;
 };

@@ -49,6 +49,17 @@ static int member_of(const struct fact *fact) {
     return !pairs(fact->kind) ? fact->rank : fact->kind == JUDGE_RECV;
 }
 
+/* Of a member that has left, after so many calls. What it aborted under way may have
+ * ended all the same, but then nobody waits for it long. */
+static enum status left_at(const struct stuck *s, const struct member *member,
+                           uint64_t seq, uint64_t calls, uint64_t known) {
+    if (calls < seq)
+        return NEVER;
+    if (member->how != JUDGE_ABORTED || known >= seq)
+        return BEGUN;
+    return s->silent ? NEVER : UNKNOWN;
+}
+
 /* What is known of a member's call that is not among the operations it has told of. */
 static enum status status_of(struct judge *j, const struct meeting *m, int i, int *who) {
     struct stuck *s = j->stuck;
@@ -62,10 +73,12 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     const struct member *member = &comm->of[rank];
     *who = member->world;
     if (member->left && m->from < 0)
-        return member->end.collectives >= m->seq ? BEGUN : NEVER;
-    for (size_t k = 0; member->left && k < member->npairs; k++)
-        if (member->pairs[k].peer == peer && member->pairs[k].send == (i == 0))
-            return member->pairs[k].n >= m->seq ? BEGUN : NEVER;
+        return left_at(s, member, m->seq, member->end.collectives, member->end.known);
+    for (size_t k = 0; member->left && k < member->npairs; k++) {
+        const struct left_pair *pair = &member->pairs[k];
+        if (pair->peer == peer && pair->send == (i == 0))
+            return left_at(s, member, m->seq, pair->n, pair->known);
+    }
     if (member->left)
         return NEVER;
     const struct process *process = &s->of[member->world];

@@ -256,6 +256,7 @@ static void hear(struct judge *j, int from, const struct notice *told,
         member->left = true;
         member->how = (enum judge_end)notice.how;
         member->end = notice;
+        members->aborts += notice.how == JUDGE_ABORTED;
         free(member->pairs);
         member->pairs = must_alloc(n * sizeof *left);
         member->npairs = n;

@@ -71,7 +71,7 @@ struct state_pair {
 };
 
 struct answer { // of rank 0
-    unsigned char message, more, pad[6];
+    unsigned char message, more, again, pad[5]; // again: what was sure is so no more
     uint64_t window; // where the window is to begin
     uint64_t size;
 };

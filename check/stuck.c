@@ -68,6 +68,7 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     memcpy(at, data, bytes);
     *process = (struct process){.data = at,
                                 .heard = old.heard + 1,
+                                .aborts = old.aborts,
                                 .suspect_heard = old.suspect_heard,
                                 .suspect_activity = old.suspect_activity,
                                 .suspect_worked = old.suspect_worked,
@@ -114,7 +115,10 @@ static void send_answer(struct judge *j, int p) {
         waits_beyond |= process->waits[w].beyond != 0;
     answer.more = process->head->more &&
                   (n == process->head->nops || process->beyond || waits_beyond);
-    if (n == 0 && !answer.more)
+    // A rank that has aborted may not have begun what seemed sure to end.
+    answer.again = process->aborts != members_of(j)->aborts;
+    process->aborts = members_of(j)->aborts;
+    if (n == 0 && !answer.more && !answer.again)
         return;
     post(j, p, &answer, sizeof answer);
 }

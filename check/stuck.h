@@ -17,6 +17,7 @@ struct process { // the newest description of one
     const int32_t *ints;
     const char *failure, *unlooked;
     unsigned heard, suspect_heard;
+    unsigned aborts; // that rank 0 had heard of when it answered last
     uint64_t suspect_activity;
     double suspect_worked;
     bool fresh; // not answered yet

@@ -678,7 +678,9 @@ void waits_receive(struct judge *j, int from, const void *data, size_t bytes) {
     if (from != 0 || bytes < sizeof answer)
         return;
     memcpy(&answer, data, sizeof answer);
-    if (answer.window > waits->window)
+    if (answer.again)
+        waits->window = 0;
+    else if (answer.window > waits->window)
         waits->window = answer.window;
     if (answer.more && answer.size >= waits->size)
         waits->size *= 2;
