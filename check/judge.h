@@ -62,8 +62,8 @@ struct judge_outside {
     bool (*others_may_call)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);
-    /* Whether it has slept for so many seconds, again and again, a moment each time: it
-     * looks at something of its own. May be NULL. */
+    /* Whether it has slept for so many seconds, again and again, a moment each time, or
+     * has done nothing at all but look: at something of its own. May be NULL. */
     bool (*naps)(void *self, int thread, double seconds);
     /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it
      * has none) has had. Negative, or NULL: nobody knows. */

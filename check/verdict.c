@@ -482,12 +482,17 @@ static void add_title(struct judge *j, struct text *text, int first,
 }
 
 static void add_hint(struct judge *j, struct text *text, const struct fact *about) {
-    bool leave = false, aborted = false, itself = false;
+    bool leave = false, aborted = false, itself = false, woken = false;
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
         aborted |= comm->of[r].left && comm->of[r].how == JUDGE_ABORTED;
-    for (int q = 0; q < j->stuck->n; q++)
-        leave |= !about && leaving(j, q), itself |= !about && waits_for_itself(j, q);
+    for (int q = 0; q < j->stuck->n && !about; q++) {
+        struct cause cause;
+        const struct state_wait *wait = verdict_wait(j, q, &cause);
+        leave |= leaving(j, q);
+        itself |= waits_for_itself(j, q);
+        woken |= wait && wait->kind == WAIT_WOKEN;
+    }
     const char *hint =
         "all ranks of an MPI communicator make the same collective calls, in the"
         " same order.";
@@ -510,6 +515,11 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
         hint = "a function on a stream does not wait for what waits for the stream: for "
                "a lock, say, that\n"
                "        the host holds in cudaStreamSynchronize. The program hangs here.";
+    else if (woken)
+        hint = "what wakes the thread, or sets what it looks at, comes behind work on a "
+               "stream that waits for\n"
+               "        the other ranks. They wait for this one: call what they wait for "
+               "first, or wait later.";
     else if (leave)
         hint = "ncclCommDestroy waits for all ranks of the same node: all call it, and "
                "several\n"

@@ -175,8 +175,9 @@ bool front_has_helper(void); // the judges talk, on all ranks
 
 /* --- place.c --- */
 uint64_t front_site(void *return_address);
-const void *front_address(uint64_t site); // in this process; NULL: not known
-bool front_theirs(void *return_address);  // a library's below
+const void *front_address(uint64_t site);  // in this process; NULL: not known
+bool front_site_in_program(uint64_t site); // and not in a library that it has loaded
+bool front_theirs(void *return_address);   // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* Many lines at once, of sites in ascending order; "" where none is known. */
 void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);

@@ -277,15 +277,13 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
-enum { PROGRAM = 48 }; // a site that has bits from there on is a library's
-
 /* The first frame at or above the one that was interrupted that is a line of the program:
  * not of a library, nor of a header (std::fill). */
 static uint64_t program_frame(void *fault) {
     void *frames[64];
     int n = backtrace(frames, 64), at = 2;
     uint64_t site = front_site((char *)fault + 1), first = site;
-    bool any = site >> PROGRAM == 0;
+    bool any = front_site_in_program(site);
     if (any && front_is_own(site))
         return site;
     for (int i = 0; i < n; i++)
@@ -293,7 +291,7 @@ static uint64_t program_frame(void *fault) {
             at = i + 1;
     for (int i = at; i < n; i++) {
         site = front_site(frames[i]);
-        if (site >> PROGRAM != 0)
+        if (!front_site_in_program(site))
             continue;
         if (front_is_own(site))
             return site;
@@ -346,7 +344,7 @@ static __thread const char *passed_last; // that a library read
 
 static bool may_read_over(struct judge *j, const char *address, bool write, void *fault,
                           bool early) {
-    if (write || front_site((char *)fault + 1) >> PROGRAM == 0)
+    if (write || front_site_in_program(front_site((char *)fault + 1)))
         return false;
     const char *first = address - (uintptr_t)address % 64;
     bool near = passed_last && address > passed_last - 256 && address < passed_last + 256;

@@ -116,6 +116,10 @@ uint64_t front_site(void *return_address) {
     return find(return_address)->site;
 }
 
+bool front_site_in_program(uint64_t site) {
+    return site >> FILE_SHIFT == 0;
+}
+
 /* Their threads call public functions, too: none of the program's doing. */
 bool front_theirs(void *return_address) {
     return find(return_address)->theirs;

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "tasks.h"
 #include "front.h"
+#include "spins.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -41,6 +42,9 @@ struct known {
     bool idle;
     double napping, napped; // since then (0: it does not); looked at last
     unsigned long naps;
+    double busy; // since then it has not gone to sleep
+    unsigned long slept;
+    struct spin spin;
     struct known *next;
 };
 static struct known first, *all = &first;
@@ -52,6 +56,7 @@ static void enter(struct known *thread) {
     thread->self = pthread_self();
     thread->depth = &front_depth;
     me = thread;
+    spins_thread(&thread->spin);
     pthread_mutex_lock(&lock);
     thread->next = all;
     all = thread;
@@ -72,6 +77,7 @@ static void no_longer_silent(void) {
 
 static void leave(void *thread) {
     no_longer_silent();
+    spins_thread(NULL);
     if (!((struct known *)thread)->theirs)
         atomic_fetch_sub(&alive, 1);
     pthread_mutex_lock(&lock);
@@ -98,6 +104,7 @@ void tasks_begin(void) {
     first.self = pthread_self();
     first.depth = &front_depth;
     me = &first;
+    spins_thread(&first.spin);
     front_new_thread = told;
 }
 
@@ -329,13 +336,31 @@ static void look_for_naps(struct known *t, double now) {
     t->napped = now;
 }
 
+/* Without a nap. A thread is looked at closely only if it has not slept for a while: then
+ * it is not about to wait for something that a signal would take it out of. */
+static bool spins(struct known *t, double now, double seconds) {
+    static const double AWAKE = 1.5; // seconds
+    char text[256];
+    unsigned long slept = switches_of(t->tid);
+    bool runs = read_file(t->tid, "syscall", text, sizeof text) &&
+                strncmp(text, "running", strlen("running")) == 0;
+    if (t->busy == 0 || slept != t->slept || !runs || (t->depth && *t->depth > 0)) {
+        t->busy = now;
+        t->slept = slept;
+        spins_not(&t->spin);
+    }
+    double rest = seconds > 2 * AWAKE ? seconds - AWAKE : AWAKE;
+    return now - t->busy >= AWAKE && spins_look(&t->spin, t->tid, t->self, now, rest);
+}
+
 bool tasks_naps(int number, double now, double seconds) {
     bool naps = false;
     pthread_mutex_lock(&lock);
     for (struct known *t = all; t && standin_host_blocks; t = t->next)
         if (t->number == number && number) {
             look_for_naps(t, now);
-            naps = t->napping > 0 && now - t->napping >= seconds;
+            naps =
+                (t->napping > 0 && now - t->napping >= seconds) || spins(t, now, seconds);
         }
     pthread_mutex_unlock(&lock);
     return naps;

@@ -17,7 +17,8 @@ bool tasks_asleep(int number, double now);
 bool tasks_idle(int number, double now);
 /* The program has other threads than this one. */
 bool tasks_several(void);
-/* It has slept for so many seconds, again and again. */
+/* It has slept for so many seconds, again and again; or has looked at the same thing all
+ * the time. */
 bool tasks_naps(int number, double now, double seconds);
 /* A thread that has told nothing may wake it. */
 bool tasks_others_awake(double now);
