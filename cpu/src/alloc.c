@@ -38,6 +38,14 @@ cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) 
     return allocate(pointer, bytes, MEMORY_MANAGED);
 }
 
+/* A graph that allocates it at each launch wants the same address again. */
+static void give_back(struct memory *memory) {
+    if (memory->graphs > 0)
+        memory->vacant = true;
+    else
+        memory_destroy(memory);
+}
+
 static cudaError_t release(void *pointer, bool pinned) {
     if (!pointer)
         return cudaSuccess;
@@ -55,7 +63,7 @@ static cudaError_t release(void *pointer, bool pinned) {
     memory = memory_find(pointer); // another thread may have been faster
     if (!memory)
         return cudaErrorInvalidValue;
-    memory_destroy(memory);
+    give_back(memory);
     return device_broken(device);
 }
 
@@ -69,6 +77,43 @@ cudaError_t cudaFreeHost(void *pointer) {
     return cuda_error(release(pointer, true));
 }
 
+struct memory_op {
+    struct op op;
+    void *pointer;
+};
+
+static void *pointer_of(const struct op *op) {
+    return ((const struct memory_op *)op)->pointer;
+}
+
+/* A captured allocation: the memory is there from the capture on, and new at each launch.
+ * CUDA Programming Guide, "Graph Memory Nodes". */
+static bool step_allocate(struct op *op) {
+    struct memory *memory = memory_find(pointer_of(op));
+    if (memory) {
+        memory->vacant = false;
+        memory_fresh(memory);
+    }
+    return op->done = true;
+}
+
+static void drop_allocation(struct op *op) {
+    struct memory *memory = memory_find(pointer_of(op));
+    if (memory && memory->graphs > 0 && --memory->graphs == 0 && memory->vacant)
+        memory_destroy(memory);
+}
+
+static struct op *another_allocation(const struct op *from) {
+    struct op *op = op_create(sizeof(struct memory_op), step_allocate);
+    struct memory *memory = memory_find(pointer_of(from));
+    op->copy = another_allocation;
+    op->drop = drop_allocation;
+    ((struct memory_op *)op)->pointer = pointer_of(from);
+    if (memory)
+        memory->graphs++;
+    return op;
+}
+
 /* The address is known at once. Whether it is used too early is the program's affair. */
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
     CUDA_CALL;
@@ -79,25 +124,23 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
     cudaError_t error = device_allocate(pointer, bytes, MEMORY_DEVICE);
     if (*pointer)
         memory_find(*pointer)->closed = true;
+    const struct memory_op of = {.pointer = *pointer};
+    if (*pointer && stream->capture)
+        op_enqueue(another_allocation(&of.op), stream);
     return cuda_error(error);
 }
 
-struct free_op {
-    struct op op;
-    void *pointer;
-};
-
 static bool step_free(struct op *op) {
-    struct memory *memory = memory_find(((struct free_op *)op)->pointer);
+    struct memory *memory = memory_find(pointer_of(op));
     if (memory)
-        memory_destroy(memory);
+        give_back(memory);
     return op->done = true;
 }
 
 static struct op *another_free(const struct op *from) {
-    struct op *op = op_create(sizeof(struct free_op), step_free);
+    struct op *op = op_create(sizeof(struct memory_op), step_free);
     op->copy = another_free;
-    ((struct free_op *)op)->pointer = ((const struct free_op *)from)->pointer;
+    ((struct memory_op *)op)->pointer = pointer_of(from);
     return op;
 }
 
@@ -112,7 +155,7 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
     if (!memory || memory->user != pointer || memory->opened ||
         memory->kind == MEMORY_PINNED)
         return cuda_error(cudaErrorInvalidValue);
-    struct free_op of = {.pointer = pointer};
+    const struct memory_op of = {.pointer = pointer};
     op_enqueue(another_free(&of.op), stream);
     return cudaSuccess;
 }

@@ -23,6 +23,7 @@ static size_t used, capacity;
 
 enum { SMALL = 1 << 20 };     // bytes, up to which an allocation is put into an arena
 enum { HUGE_PAGE = 4 << 20 }; // from here on large pages are asked for: two of them
+enum { FILLED = 64 << 20 };   // of fresh memory; the rest takes no time until it is used
 
 static size_t position_of(const char *address) {
     size_t low = 0, high = used;
@@ -210,6 +211,10 @@ static struct memory *enter(struct memory new) {
     return memory;
 }
 
+void memory_fresh(struct memory *memory) {
+    memset(memory->shadow, 0xff, memory->bytes < FILLED ? memory->bytes : FILLED);
+}
+
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     bool host_too = kind != MEMORY_DEVICE;
     size_t mapped = in_pages(host_too ? bytes + BEHIND : bytes);
@@ -235,7 +240,7 @@ struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
                                                   .file = -1});
     count(memory, true);
     if (kind == MEMORY_DEVICE)
-        memset(memory->shadow, 0xff, bytes);
+        memory_fresh(memory);
     else
         memset(memory->shadow + bytes, UNTOUCHED, mapped - bytes);
     return memory;

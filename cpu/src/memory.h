@@ -20,13 +20,17 @@ struct memory {
     bool of_nccl;    // ncclMemAlloc
     bool moved;      // into a file of its own, for other processes to open
     int file;        // which; -1: none, or none any more
+    unsigned graphs; // operations that allocate it at each launch; it stays as long
+    bool vacant;     // and none of it is used between two launches
     unsigned opened; // how often, if it is another process's; 0: it is our own
     uint64_t key;    // of what was opened: tells it from all else
 };
 
-/* NULL: no room. Fresh device memory is all ones: no number of any float type. */
+/* NULL: no room. The first 64 MiB of fresh device memory are all ones, no number of any
+ * float type. */
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device);
 void memory_destroy(struct memory *memory);
+void memory_fresh(struct memory *memory); // as if it had just been created
 
 struct memory *memory_find(const void *address); // NULL: not ours
 /* The allocation that all of the range lies in; NULL: there is none. */

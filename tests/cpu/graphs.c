@@ -122,6 +122,53 @@ static void branches(void) {
     point("a graph launched into another one");
 }
 
+/* A graph that allocates and frees, launched again: each time the memory is there, and
+ * new. CUDA Programming Guide, "Graph Memory Nodes". */
+static void allocates(void) {
+    int *a, *out = new_ints(2 * N), *host = malloc(BYTES);
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMallocAsync((void **)&a, BYTES, one));
+    CUDA(cudaMemcpyAsync(out + N, a, BYTES, cudaMemcpyDeviceToDevice, one));
+    CUDA(cudaMemsetAsync(a, 3, BYTES, one));
+    CUDA(cudaMemcpyAsync(out, a, BYTES, cudaMemcpyDeviceToDevice, one));
+    CUDA(cudaFreeAsync(a, one));
+    cudaGraphExec_t exec = end_capture(one);
+    for (int round = 0; round < 3; round++) {
+        CUDA(cudaMemsetAsync(out, 9, 2 * BYTES, one));
+        CUDA(cudaGraphLaunch(exec, one));
+        CUDA(cudaStreamSynchronize(one));
+        expect_ints(out, N, 0x03030303, "of memory that the graph has allocated");
+        CUDA(cudaMemcpy(host, out + N, BYTES, cudaMemcpyDeviceToHost));
+        expect(host[0] != 0x03030303 && host[N - 1] != 0x03030303,
+               "launch %d finds what the one before has left", round + 1);
+    }
+    size_t before, during, after, all;
+    CUDA(cudaMemGetInfo(&during, &all));
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaMemGetInfo(&after, &all));
+    expect(after > during, "the graph is gone, and its memory is not");
+
+    /* Freed outside of the graph: it is there until then. */
+    CUDA(cudaMemGetInfo(&before, &all));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMallocAsync((void **)&a, BYTES, one));
+    CUDA(cudaMemsetAsync(a, 4, BYTES, one));
+    exec = end_capture(one);
+    for (int round = 0; round < 2; round++) {
+        CUDA(cudaGraphLaunch(exec, one));
+        CUDA(cudaMemcpyAsync(out, a, BYTES, cudaMemcpyDeviceToDevice, one));
+        CUDA(cudaFreeAsync(a, one));
+        CUDA(cudaStreamSynchronize(one));
+        expect_ints(out, N, 0x04040404, "of memory that is freed behind the graph");
+    }
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaMemGetInfo(&after, &all));
+    expect(after == before, "%zu bytes are left over", before - after);
+    CUDA(cudaFree(out));
+    free(host);
+    point("a graph allocates memory, and is launched again");
+}
+
 /* Each of these spoils the capture: a graph is refused with this code at its end. */
 static void spoilt(cudaError_t code, cudaStream_t stream, const char *what) {
     cudaGraph_t graph = (cudaGraph_t)&graph;
@@ -266,6 +313,7 @@ int main(int argc, char **argv) {
     CUDA(cudaEventCreate(&join_event));
     launches_follow_one_another();
     branches();
+    allocates();
     refused();
     nccl_captured();
     CUDA(cudaEventDestroy(fork_event));
