@@ -3,8 +3,13 @@
  * CUDA Runtime API, "Memory Management", "Stream Management", "Event Management", "API
  * synchronization behavior".
  */
+#define _GNU_SOURCE
 #include "capture.h"
 #include "device.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 /* --- Copies ----------------------------------------------------------------------- */
 
@@ -14,9 +19,30 @@ struct copy_op { // or a set, of `value`, if there is no source
     const void *from;
     bool to_ours, from_ours; // they lay in allocations when the call was made
     void *staged;            // pageable host memory, as it was then
+    bool of_graph;           // pageable host memory is read at each launch
     size_t bytes;
     int value, device;
 };
+
+/* Pageable memory may be gone when a graph is launched that was to copy it: the system
+ * says so, where memmove would crash. */
+static void copy_from_host(const struct copy_op *copy) {
+    struct iovec to = {shadow(copy->to), copy->bytes},
+                 from = {(void *)(uintptr_t)copy->from, copy->bytes};
+    while (to.iov_len > 0) {
+        ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+        if (n <= 0 && errno == EFAULT) {
+            device_break(copy->device, cudaErrorIllegalAddress);
+            return;
+        }
+        if (n <= 0) { // not allowed here
+            memmove(to.iov_base, from.iov_base, to.iov_len);
+            return;
+        }
+        to = (struct iovec){(char *)to.iov_base + n, to.iov_len - (size_t)n};
+        from = (struct iovec){(char *)from.iov_base + n, to.iov_len};
+    }
+}
 
 static bool step_copy(struct op *op) {
     const struct copy_op *copy = (const struct copy_op *)op;
@@ -24,6 +50,8 @@ static bool step_copy(struct op *op) {
     if ((copy->to_ours && !memory_range(copy->to, copy->bytes)) ||
         (copy->from_ours && !memory_range(copy->from, copy->bytes)))
         device_break(copy->device, cudaErrorIllegalAddress);
+    else if (copy->of_graph)
+        copy_from_host(copy);
     else if (from)
         memmove(shadow(copy->to), shadow(from), copy->bytes);
     else
@@ -127,8 +155,10 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
     if (error != cudaSuccess)
         return error;
     struct op *op = copy_op(to, from, bytes, 0, stream);
-    // Pageable host memory is read before the call returns.
-    if (!source && bytes && (!on_host(target) || stream->capture)) {
+    // Pageable host memory is read before the call returns; in a graph, when that is
+    // launched, as an H200 does.
+    ((struct copy_op *)op)->of_graph = !source && bytes && stream->capture;
+    if (!source && bytes && !on_host(target) && !stream->capture) {
         ((struct copy_op *)op)->staged = must_grow(NULL, bytes);
         memcpy(((struct copy_op *)op)->staged, from, bytes);
     }

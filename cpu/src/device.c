@@ -5,6 +5,9 @@
 
 #include "capture.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <sys/sysinfo.h>
 
 static __thread cudaError_t last_error = cudaSuccess;
@@ -170,9 +173,28 @@ static int physical[MAX_DEVICES]; // the number a device has without CUDA_VISIBL
 
 /* CUDA Programming Guide, "CUDA Environment Variables": the list ends at the first entry
  * that names no device. */
+static bool forked;
+
+static void in_child(void) {
+    forked = true;
+}
+
+/* As on an H200, where that holds behind any call of CUDA. */
+bool device_forked(const char *call) {
+    static atomic_bool told;
+    if (forked && !atomic_exchange(&told, true))
+        fprintf(
+            stderr,
+            "CPU build: %s fails in a process that was forked off after the first call"
+            " of CUDA: begin with CUDA in one of the two alone, or exec a program\n",
+            call);
+    return forked;
+}
+
 static void find_devices(void) {
     if (ndevices >= 0)
         return;
+    pthread_atfork(NULL, NULL, in_child);
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *asked = getenv("CPU_DEVICES");
     if (visible) {
         ndevices = 0;
@@ -244,6 +266,10 @@ static size_t memory_of_one(void) {
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
+    if (forked && count) { // this alone goes on working
+        *count = ndevices;
+        return ndevices == 0 ? cudaErrorNoDevice : cudaSuccess;
+    }
     CUDA_CALL;
     if (!count)
         return cuda_error(cudaErrorInvalidValue);

@@ -18,10 +18,15 @@ void device_wait(int device);              // for all that is queued on it
 /* An allocation on the current device; NULL at *out for 0 bytes. */
 cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind);
 
+/* This process was forked off by one that had called CUDA: here CUDA cannot be used. */
+bool device_forked(const char *call);
+
 /* At the entry of a call of CUDA: takes the lock, refuses a host function's call. */
-#define CUDA_CALL                                 \
-    if (in_host_function())                       \
-        return cuda_error(cudaErrorNotPermitted); \
+#define CUDA_CALL                                        \
+    if (in_host_function())                              \
+        return cuda_error(cudaErrorNotPermitted);        \
+    if (device_forked(__func__))                         \
+        return cuda_error(cudaErrorInitializationError); \
     LOCKED
 
 #endif

@@ -6,6 +6,8 @@
 #define TAP_ALONE
 #include "ints.h"
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int devices;
 
@@ -594,6 +596,29 @@ static void reset(void) {
     point("cudaDeviceReset takes everything away, and the device works on");
 }
 
+/* As an H200 answers in a process that was forked off after the first call of CUDA. */
+static void forked(void) {
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        void *memory;
+        int n = 0;
+        bool as_on_gpus = cudaMalloc(&memory, 4) == cudaErrorInitializationError &&
+                          cudaSetDevice(0) == cudaErrorInitializationError &&
+                          cudaDeviceSynchronize() == cudaErrorInitializationError &&
+                          cudaGetLastError() == cudaErrorInitializationError &&
+                          cudaGetDeviceCount(&n) == cudaSuccess && n == devices;
+        ncclUniqueId id;
+        as_on_gpus &= ncclGetUniqueId(&id) == ncclUnhandledCudaError;
+        _exit(!as_on_gpus);
+    }
+    waitpid(child, &status, 0);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    CUDA(cudaDeviceSynchronize());
+    point("a forked process cannot use CUDA");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
@@ -608,6 +633,7 @@ int main(int argc, char **argv) {
     streams_and_events();
     captures();
     per_thread_streams();
+    forked();
     reset();
     return finish();
 }

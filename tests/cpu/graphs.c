@@ -122,6 +122,24 @@ static void branches(void) {
     point("a graph launched into another one");
 }
 
+/* An H200 does so, too. */
+static void reads_the_host(void) {
+    int *a = new_ints(N), *host = malloc(BYTES);
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMemcpyAsync(a, host, BYTES, cudaMemcpyHostToDevice, one));
+    cudaGraphExec_t exec = end_capture(one);
+    for (int round = 1; round < 4; round++) {
+        memset(host, round, BYTES);
+        CUDA(cudaGraphLaunch(exec, one));
+        CUDA(cudaStreamSynchronize(one));
+        expect_ints(a, N, 0x01010101 * round, "of the host's memory at the launch");
+    }
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaFree(a));
+    free(host);
+    point("a captured copy reads the host's memory at each launch");
+}
+
 /* A graph that allocates and frees, launched again: each time the memory is there, and
  * new. CUDA Programming Guide, "Graph Memory Nodes". */
 static void allocates(void) {
@@ -313,6 +331,7 @@ int main(int argc, char **argv) {
     CUDA(cudaEventCreate(&join_event));
     launches_follow_one_another();
     branches();
+    reads_the_host();
     allocates();
     refused();
     nccl_captured();

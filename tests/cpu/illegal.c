@@ -5,6 +5,7 @@
  */
 #define TAP_ALONE
 #include "ints.h"
+#include <sys/mman.h>
 
 enum { N = 3000 };
 #define BYTES (N * sizeof(int))
@@ -107,6 +108,20 @@ int main(int argc, char **argv) {
     NCCL(ncclAllReduce(host, a, N, ncclInt32, ncclSum, comm, stream));
     CUDA(cudaMemsetAsync(a, 1, BYTES, stream));
     broken("what is queued behind an illegal access");
+
+    a = new_ints(N);
+    int *gone = mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA(cudaMemcpyAsync(a, gone, BYTES, cudaMemcpyHostToDevice, stream));
+    CUDA(cudaStreamEndCapture(stream, &graph));
+    CUDA(cudaGraphInstantiate(&executable, graph, 0));
+    munmap(gone, BYTES);
+    CUDA(cudaGraphLaunch(executable, stream));
+    broken("a graph copies memory of the host that is gone");
+    CUDA(cudaGraphExecDestroy(executable));
+    CUDA(cudaGraphDestroy(graph));
 
     free(host);
     NCCL(ncclCommDestroy(comm));
