@@ -229,11 +229,11 @@ END
 }
 
 @test "as many elements as a program really sends" {
-    ranks 1 01-nccl-broadcast/broadcast -n 100000000
-    expect 0 "OK: 1 rank, all 100000000 elements as expected"
+    ranks 1 01-nccl-broadcast/broadcast -n 40000000
+    expect 0 "OK: 1 rank, all 40000000 elements as expected"
     skip_unless_ranks 2
-    ranks 2 02-nccl-allreduce/allreduce -n 30000000
-    expect 0 "OK: 2 ranks, all 60000000 elements as expected"
+    ranks 2 02-nccl-allreduce/allreduce -n 10000000
+    expect 0 "OK: 2 ranks, all 20000000 elements as expected"
 }
 
 @test "the program of common/cuda.md" {

@@ -35,6 +35,14 @@ static struct format format_of(int type) {
     }
 }
 
+/* 2 to the power of e, exactly; far beyond the exponents of all that is made of it. */
+static double power_of_2(int e) {
+    uint64_t bits = (uint64_t)(e + 1023) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static float widen(unsigned bits, struct format f) {
     int width = 1 + f.exponent + f.mantissa, bias = (1 << (f.exponent - 1)) - 1;
     int highest = (1 << f.exponent) - 1;
@@ -46,9 +54,9 @@ static float widen(unsigned bits, struct format f) {
     if (exponent == highest && mantissa == (1u << f.mantissa) - 1)
         return NAN;
     if (exponent == 0)
-        return sign * ldexpf((float)mantissa, 1 - bias - f.mantissa);
-    return sign *
-           ldexpf((float)(mantissa | 1u << f.mantissa), exponent - bias - f.mantissa);
+        return sign * (float)(mantissa * power_of_2(1 - bias - f.mantissa));
+    return sign * (float)((mantissa | 1u << f.mantissa) *
+                          power_of_2(exponent - bias - f.mantissa));
 }
 
 static unsigned narrow(float value, struct format f) {
@@ -71,7 +79,7 @@ static unsigned narrow(float value, struct format f) {
     exponent -= 1; // magnitude = 1.xxx * 2^exponent
     if (exponent < 1 - bias)
         exponent = 1 - bias; // subnormal: a fixed step
-    float steps = rintf(ldexpf(magnitude, f.mantissa - exponent)); // ties to even
+    double steps = rint(magnitude * power_of_2(f.mantissa - exponent)); // ties to even
     // Carries run into the exponent by themselves.
     unsigned pattern = ((unsigned)(exponent + bias - 1) << f.mantissa) + (unsigned)steps;
     return sign | (pattern > largest ? overflow : pattern);

@@ -86,7 +86,7 @@ static void make_floats(const struct type *t, ncclRedOp_t op) {
             number value = (number)(any >> 11) / (number)((uint64_t)1 << 53); /* 0 … 1 */
             if (op == ncclProd) {
                 /* near 1, so that eight of them stay in range; or powers of two */
-                value = exact ? ldexpl(1, (int)(any % 3) - 1) : 0.75L + value / 2;
+                value = exact ? power_of_2((int)(any % 3) - 1) : 0.75L + value / 2;
                 if (exact && r > 1) {
                     value = 1;
                 }

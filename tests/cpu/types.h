@@ -49,6 +49,17 @@ static inline void store_bits(const struct type *t, void *to, uint64_t bits) {
     memcpy(to, &bits, t->size);
 }
 
+/* 2 to the power of e: asked for a hundred million times, and so kept. */
+static inline number power_of_2(int e) {
+    enum { FAR = 1200 }; /* as far as the exponents of all types go */
+    static number kept[2 * FAR + 1];
+    if (e < -FAR || e > FAR)
+        return ldexpl(1, e);
+    if (kept[e + FAR] == 0)
+        kept[e + FAR] = ldexpl(1, e);
+    return kept[e + FAR];
+}
+
 /* The number that an element's bits mean; NaN where they mean none. */
 static inline number decode(const struct type *t, uint64_t bits) {
     int width = (int)t->size * 8;
@@ -72,10 +83,10 @@ static inline number decode(const struct type *t, uint64_t bits) {
                !t->infinity) {
         value = (number)NAN; /* e4m3: all ones, and nothing else */
     } else if (exponent == 0) {
-        value = ldexpl((number)fraction, 1 - t->bias - t->mantissa);
+        value = (number)fraction * power_of_2(1 - t->bias - t->mantissa);
     } else {
         number significand = (number)(fraction | (uint64_t)1 << t->mantissa);
-        value = ldexpl(significand, exponent - t->bias - t->mantissa);
+        value = significand * power_of_2(exponent - t->bias - t->mantissa);
     }
     return negative ? -value : value;
 }
@@ -102,7 +113,7 @@ static inline uint64_t encode(const struct type *t, number value) {
     }
     /* In units of the last place; rounding up to the next power of two carries by itself.
      */
-    uint64_t units = (uint64_t)rintl(ldexpl(value, t->mantissa - exponent));
+    uint64_t units = (uint64_t)rintl(value * power_of_2(t->mantissa - exponent));
     uint64_t lead = (uint64_t)1 << t->mantissa;
     if (units < lead) {
         return sign | units;
@@ -120,12 +131,12 @@ static inline void store(const struct type *t, void *array, size_t i, number val
 
 /* Half of the gap between 1 and the next number: the relative error of one rounding. */
 static inline number rounding(const struct type *t) {
-    return t->integer ? 0 : ldexpl(1, -t->mantissa - 1);
+    return t->integer ? 0 : power_of_2(-t->mantissa - 1);
 }
 
 /* The smallest number above 0: below it, roundings are absolute. */
 static inline number smallest(const struct type *t) {
-    return t->integer ? 0 : ldexpl(1, 1 - t->bias - t->mantissa);
+    return t->integer ? 0 : power_of_2(1 - t->bias - t->mantissa);
 }
 
 /* Numbers that look random and are the same on every rank and in every run. */
