@@ -196,9 +196,10 @@ void shared_uses(struct judge *j, const struct shared_part *part, const struct u
 void shared_taken_back(struct judge *j, const struct use *use);
 /* The owner frees all of it, another closes it. */
 void shared_gone(struct judge *j, const struct shared_part *part, struct judge_at at);
-void shared_meets(struct judge *j, uint64_t meeting);
-void shared_receive_meetings(struct judge *j, const void *data, size_t bytes);
-void shared_speaks(struct judge *j); // it says something to others
+void shared_meets(struct judge *j, uint64_t meeting, int root);
+void shared_receive_meetings(struct judge *j, int from, const void *data, size_t bytes);
+void shared_speaks(struct judge *j);
+bool shared_spoke_early(struct judge *j); // it says something to others
 /* A call of NCCL comes behind what the clock covers. */
 void shared_passes(struct judge *j, const struct clock *clock);
 bool shared_tell(struct judge *j, bool all); // true: there will be more

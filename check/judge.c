@@ -165,7 +165,7 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
     case MESSAGE_SHARED: shared_receive(j, from, data, bytes); break;
-    case MESSAGE_MEETINGS: shared_receive_meetings(j, data, bytes); break;
+    case MESSAGE_MEETINGS: shared_receive_meetings(j, from, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
@@ -384,8 +384,12 @@ void judge_speaks(struct judge *j) {
     shared_speaks(j);
 }
 
-void judge_meets(struct judge *j, uint64_t number) {
-    shared_meets(j, number);
+bool judge_spoke_early(struct judge *j) {
+    return shared_spoke_early(j);
+}
+
+void judge_meets(struct judge *j, uint64_t number, int root) {
+    shared_meets(j, number, root);
 }
 
 void judge_hears(struct judge *j) {
@@ -528,6 +532,21 @@ void judge_host_function_crashes(struct judge *j, uint64_t site) {
              j->rank, j->host, place(j, site, where), function->call,
              place(j, function->site, there));
     report_and_go_on(j, &text, mixed(site, 24));
+}
+
+void judge_function_argument_gone(struct judge *j, struct judge_at queued,
+                                  struct judge_at at) {
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: the argument of a function on a stream is a variable of a function"
+             " that has returned\n"
+             "  rank %d on %s: %s at %s\n"
+             "  then comes %s at %s, and the function on the stream has not begun\n"
+             "  Hint: what its argument points to has to live until it has run.\n",
+             j->rank, j->host, queued.call, place(j, queued.site, where), at.call,
+             place(j, at.site, there));
+    report(j, &text, true, mixed(queued.site, 29));
 }
 
 int judge_event_made(struct judge *j, int device, struct judge_at at) {

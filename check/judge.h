@@ -154,9 +154,14 @@ void judge_memory_shared(struct judge *j, const void *address, uint64_t id);
 /* This process is about to say something to another, or may have heard from one just
  * now, in a way that is no event here; or may do so at any time from now on. */
 void judge_speaks(struct judge *j);
+/* Whether it has spoken while it was still using such memory. What it says next may be
+ * heard at the same time: a short pause, and the clock tells which of the two was. The
+ * first few times. */
+bool judge_spoke_early(struct judge *j);
 /* Before judge_wait_mpi: it is the collective call of that number among those that all
- * processes make together, from 1. */
-void judge_meets(struct judge *j, uint64_t number);
+ * processes make together, from 1. `root`: the only one of whom the others hear in it, by
+ * its rank in the world (MPI_Bcast, MPI_Scatter); -1: they hear of all. */
+void judge_meets(struct judge *j, uint64_t number, int root);
 void judge_hears(struct judge *j);
 void judge_hears_unseen(struct judge *j);
 
@@ -226,6 +231,11 @@ void judge_host_function_begins(struct judge *j, int function);
 void judge_host_function_ends(struct judge *j, int function);
 /* A host function calls CUDA, which the manual forbids. */
 void judge_host_function_calls(struct judge *j, struct judge_at at);
+
+/* What one that was queued is to be given was a variable of a function that has returned
+ * before `at`. */
+void judge_function_argument_gone(struct judge *j, struct judge_at queued,
+                                  struct judge_at at);
 
 /* One has faulted, at an address that is nobody's: the program ends by that. */
 void judge_host_function_crashes(struct judge *j, uint64_t site);

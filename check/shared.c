@@ -33,6 +33,7 @@ struct shared_use { // as rank 0 is told of it
     uint64_t memory, number, from, to, site, made, bytes;
     double heard, done; // heard: INFINITY: not known; done: at the earliest
     double apart;       // when it was last heard in no meeting
+    double before;      // when it was last heard before the meeting
     double at, opened;  // when it was queued, or done; when this process opened it
     uint64_t meeting;   // in which it was heard; 0: in none
     int32_t write, final, own, taken_back;
@@ -48,6 +49,7 @@ struct shared_batch {
 struct begun { // a collective call of all processes, by this one
     uint64_t meeting;
     double at;
+    int64_t root; // of whom alone the others hear; -1: of all
 };
 
 struct pending { // of this process
@@ -67,6 +69,8 @@ struct heard_use { // of another, on rank 0
 struct meeting { // on rank 0
     int n;       // have begun it
     double last; // of them
+    double told; // the root has begun it; 0: there is none, or it has not
+    int root;
 };
 
 struct memory { // on rank 0
@@ -75,7 +79,7 @@ struct memory { // on rank 0
 };
 
 struct shared {
-    double heard, apart;
+    double heard, apart, before;
     uint64_t met;
     struct begun begun[RECENT]; // the newest, in turn
     uint64_t nbegun, told_begun;
@@ -83,6 +87,8 @@ struct shared {
     struct map meetings;     // struct meeting
     uint64_t oldest;         // of these
     bool unseen;             // hears in ways that are no events
+    bool early;              // has spoken while a use was not known to be done
+    int earlies;
     uint64_t number;
     struct pending *pending;
     size_t npending, pending_size;
@@ -97,16 +103,17 @@ static struct shared *shared_of(struct judge *j) {
 
 /* --- Here ------------------------------------------------------------------------- */
 
-void shared_meets(struct judge *j, uint64_t meeting) {
+void shared_meets(struct judge *j, uint64_t meeting, int root) {
     struct shared *shared = shared_of(j);
     shared_speaks(j); // no later than it has begun
-    shared->begun[shared->nbegun++ % RECENT] = (struct begun){meeting, now(j)};
+    shared->begun[shared->nbegun++ % RECENT] = (struct begun){meeting, now(j), root};
     if (j->thread)
         j->thread->meeting = meeting;
 }
 
 void shared_hears(struct judge *j) {
     struct shared *shared = shared_of(j);
+    shared->before = shared->heard;
     shared->heard = now(j);
     shared->met = j->thread ? j->thread->meeting : 0;
     if (!shared->met)
@@ -137,6 +144,7 @@ static struct pending *note(struct judge *j, const struct shared_part *part,
                                    .bytes = part->bytes,
                                    .heard = shared->heard,
                                    .apart = shared->apart,
+                                   .before = shared->before,
                                    .at = now(j),
                                    .opened = part->opened,
                                    .meeting = shared->met,
@@ -222,7 +230,20 @@ void shared_speaks(struct judge *j) {
         struct pending *p = &shared->pending[i];
         if (!p->told.final && is_done(p, &j->known))
             end(j, p);
+        else if (!p->told.final)
+            shared->early = true;
     }
+}
+
+bool shared_spoke_early(struct judge *j) {
+    enum { MOST = 16 };
+    struct shared *shared = j->shared;
+    bool early = shared && shared->early && shared->earlies < MOST;
+    if (shared)
+        shared->early = false;
+    if (early)
+        shared->earlies++;
+    return early;
 }
 
 static void tell_begun(struct judge *j) {
@@ -275,17 +296,23 @@ bool shared_tell(struct judge *j, bool all) {
 /* --- On rank 0 -------------------------------------------------------------------- */
 
 /* When the process had last heard of others before it called this. */
-static double heard_before(const struct judge *j, const struct shared_use *use) {
+static double heard_before(const struct judge *j, const struct heard_use *of) {
+    const struct shared_use *use = &of->told;
     const struct meeting *meeting =
         use->meeting ? map_get(&j->shared->meetings, use->meeting) : NULL;
-    bool known = meeting && meeting->n == j->nranks && meeting->last < use->heard;
-    return !known ? use->heard : meeting->last > use->apart ? meeting->last : use->apart;
+    if (!meeting || meeting->n < j->nranks)
+        return use->heard;
+    double last = meeting->last;
+    if (meeting->told > 0 && meeting->root != of->world)
+        last = meeting->told > use->before ? meeting->told : use->before;
+    last = last > use->apart ? last : use->apart;
+    return last < use->heard ? last : use->heard;
 }
 
 /* Whether a may come before b. */
-static bool may_be_before(const struct judge *j, const struct shared_use *a,
-                          const struct shared_use *b) {
-    return a->done <= heard_before(j, b);
+static bool may_be_before(const struct judge *j, const struct heard_use *a,
+                          const struct heard_use *b) {
+    return a->told.done <= heard_before(j, b);
 }
 
 static void add_use(struct judge *j, struct text *text, const struct heard_use *use) {
@@ -352,9 +379,9 @@ static void say_gone(struct judge *j, const struct heard_use *owner,
 }
 
 /* The one frees, the other uses or closes: not memory that came to be there later. */
-static bool gone_too_early(const struct judge *j, const struct shared_use *owner,
-                           const struct shared_use *other) {
-    return owner->own && owner->gone && other->opened < owner->at &&
+static bool gone_too_early(const struct judge *j, const struct heard_use *owner,
+                           const struct heard_use *other) {
+    return owner->told.own && owner->told.gone && other->told.opened < owner->told.at &&
            !may_be_before(j, other, owner);
 }
 
@@ -364,14 +391,14 @@ static void compare(struct judge *j, const struct memory *memory,
         const struct heard_use *b = &memory->at[i];
         if (b->world == a->world)
             continue;
-        bool early = gone_too_early(j, &a->told, &b->told);
-        if (early || gone_too_early(j, &b->told, &a->told)) {
+        bool early = gone_too_early(j, a, b);
+        if (early || gone_too_early(j, b, a)) {
             say_gone(j, early ? a : b, early ? b : a);
             return;
         }
         if (a->told.gone || b->told.gone || !(a->told.write || b->told.write) ||
             b->told.to <= a->told.from || a->told.to <= b->told.from ||
-            may_be_before(j, &a->told, &b->told) || may_be_before(j, &b->told, &a->told))
+            may_be_before(j, a, b) || may_be_before(j, b, a))
             continue;
         say(j, a, b);
         return;
@@ -418,7 +445,7 @@ static void look_again(struct judge *j, uint64_t meeting) {
     }
 }
 
-void shared_receive_meetings(struct judge *j, const void *data, size_t bytes) {
+void shared_receive_meetings(struct judge *j, int from, const void *data, size_t bytes) {
     struct shared *shared = shared_of(j);
     struct begun begun;
     const char *at = (const char *)data + 8, *end = (const char *)data + bytes;
@@ -435,6 +462,9 @@ void shared_receive_meetings(struct judge *j, const void *data, size_t bytes) {
         if (!meeting)
             continue;
         meeting->last = begun.at > meeting->last ? begun.at : meeting->last;
+        meeting->root = (int)begun.root;
+        if (begun.root == from)
+            meeting->told = begun.at;
         if (++meeting->n == j->nranks)
             look_again(j, begun.meeting);
     }

@@ -70,9 +70,9 @@ struct state_pair {
     int32_t rank, peer, send, pad;
 };
 
-struct answer { // of rank 0
+struct answer {                                 // of rank 0
     unsigned char message, more, again, pad[5]; // again: what was sure is so no more
-    uint64_t window; // where the window is to begin
+    uint64_t window;                            // where the window is to begin
     uint64_t size;
 };
 

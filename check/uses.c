@@ -35,6 +35,7 @@ struct allocation {
 struct fresh {
     uint64_t from, to;
     uint64_t written; // so many bytes were, at its beginning
+    bool scalar;      // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
     uint64_t newest;      // the site of the call that left it here
     struct allocation of; // no more of it than add_buffer takes
@@ -506,9 +507,9 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     const struct judge_call *call = &fresh->call;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    text_add(&text,
-             "memory: sendbuff of %s is device memory that nothing has written%s\n",
-             call->at.call, fresh->written ? ", but for its beginning" : "");
+    text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
+             fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
+             fresh->written ? ", but for its beginning" : "");
     add_here(j, &text);
     text_add(&text, "%s at %s\n", call_words(words, call),
              place(j, call->at.site, where));
@@ -811,8 +812,17 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
         return;
     uint64_t written = counted_in_bytes(a, call);
     const struct fresh *before = a->fresh;
+    const struct allocation *s =
+        call->scalar ? find(j->uses, address(call->scalar)) : NULL;
     struct fresh fresh;
-    if (written || never_written(a, a->start, a->end))
+    if (s && never_written(s, s->start, s->end))
+        fresh = (struct fresh){
+            .from = to,
+            .to = to + out,
+            .scalar = true,
+            .call = *call,
+            .of = {.start = s->start, .end = s->end, .kind = s->kind, .made = s->made}};
+    else if (written || never_written(a, a->start, a->end))
         fresh = (struct fresh){
             .from = to + written,
             .to = to + out,

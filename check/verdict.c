@@ -323,10 +323,23 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
  * that are created in another order. */
 struct joins {
     bool differ, known, brought;
+    int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
     // Each id is to have as many ranks as the job, and its first so many are there, no
     // others; 0: not so.
     int counted;
 };
+
+/* Whether nobody else has come with the id, nor with another one that process p has made.
+ */
+static bool alone_with(struct judge *j, int p, uint64_t id) {
+    for (int q = 0; q < j->stuck->n; q++) {
+        struct cause cause;
+        if (q != p && verdict_wait(j, q, &cause) && cause.join &&
+            (cause.join->id == id || members_id_maker(j, cause.join->id) == p))
+            return false;
+    }
+    return true;
+}
 
 /* How many ranks have come with an id, if they are its first ones. */
 static int first_of(struct judge *j, uint64_t id) {
@@ -342,7 +355,7 @@ static int first_of(struct judge *j, uint64_t id) {
 }
 
 static struct joins look_at_joins(struct judge *j) {
-    struct joins found = {.known = true};
+    struct joins found = {.known = true, .alone = -1};
     uint64_t first = 0;
     bool any = false;
     for (int p = 0; p < j->stuck->n; p++) {
@@ -358,6 +371,8 @@ static struct joins look_at_joins(struct judge *j) {
         any = true;
         found.known &= maker >= 0;
         found.brought |= maker >= 0 && maker != p;
+        if (maker == p && alone_with(j, p, id))
+            found.alone = p;
     }
     return found;
 }
@@ -369,13 +384,24 @@ static void report_join(struct judge *j) {
         *title = "setup: ncclCommInitRank waits for ranks that never come\n",
         *hint = "  Hint: each of the nranks ranks calls ncclCommInitRank once. The real"
                 " NCCL hangs here.\n";
-    char counted[256];
+    char counted[320];
     if (joins.differ && joins.brought && joins.counted > 1) {
         snprintf(counted, sizeof counted,
                  "  Hint: with each unique id come ranks 0 to %d, and nobody else: is"
                  " nranks that of another\n"
                  "        communicator, %d here? The real NCCL hangs here.\n",
                  joins.counted - 1, joins.counted);
+        hint = counted;
+    } else if (joins.differ && joins.known && joins.brought && joins.alone >= 0) {
+        title = "setup: the ranks do not give the same unique id to ncclCommInitRank\n";
+        snprintf(
+            counted, sizeof counted,
+            "  Hint: rank %d has made one itself, and nobody else comes with it. All give"
+            " the one that\n"
+            "        MPI_Bcast brings. Of several communicators, all create the same one"
+            " first.\n"
+            "        The real NCCL hangs here.\n",
+            joins.alone);
         hint = counted;
     } else if (joins.differ && joins.known && joins.brought) {
         title = "setup: the ranks create communicators in another order\n";

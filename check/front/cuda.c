@@ -1005,8 +1005,9 @@ struct host_function {
 #endif
     void *data;
     int number;
-    bool stays;                 // it belongs to a graph, which may be launched again
-    struct host_function *next; // of those that stay
+    struct stack_argument *argument; // NULL: it is no variable of a function
+    bool stays;                      // it belongs to a graph, which may be launched again
+    struct host_function *next;      // of those that stay
 };
 static struct host_function *that_stay;
 
@@ -1018,6 +1019,8 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     judge_host_function_begins(front_in(), function.number);
     front_out();
     runs_host_function = true;
+    // How long it needs its argument, it alone knows.
+    stacks_argument_used(function.argument);
 #if ALL_OF_CUDA
     if (function.callback)
         function.callback(stream, status, function.data);
@@ -1047,6 +1050,8 @@ static struct host_function *host_function(struct host_function like, cudaStream
         *f = like;
         f->number = judge_host_function(j, number, at);
         f->stays = in_graph;
+        f->argument =
+            in_graph ? NULL : stacks_argument(like.data, __builtin_frame_address(0), at);
         if (in_graph) {
             f->next = that_stay;
             that_stay = f;
@@ -1067,8 +1072,10 @@ static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
     cudaError_t error = ON_TIMELINE(&op, stream, -1,
                                     CALL(BELOW(cudaLaunchHostFunc), stream,
                                          f ? run_function : function, f ? f : data));
-    if (error != cudaSuccess && f && !f->stays)
+    if (error != cudaSuccess && f && !f->stays) {
+        stacks_argument_used(f->argument);
         free(f);
+    }
     return answer(error, at);
 }
 ON_STREAM(cudaLaunchHostFunc, launch_host_func,
@@ -1093,8 +1100,10 @@ static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t
         ON_TIMELINE(&op, stream, -1,
                     CALL(BELOW(cudaStreamAddCallback), stream,
                          f ? run_callback : callback, f ? f : data, flags));
-    if (error != cudaSuccess && f && !f->stays)
+    if (error != cudaSuccess && f && !f->stays) {
+        stacks_argument_used(f->argument);
         free(f);
+    }
     return answer(error, at);
 }
 ON_STREAM(cudaStreamAddCallback, stream_add_callback,

@@ -123,7 +123,7 @@ BEGIN {
             ", " (parameters ~ /MPI_Op op,/ ? "mpi_reduction(op)" : "-1") \
             ", " alike(tolower(substr(name, 5, 1)) substr(name, 6), parameters) ");"
     if (word[1] == "all")
-        print "    mpi_waits_all(&at, &" word[2] ");"
+        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") ");"
     else if (word[1] == "one")
         print "    mpi_waits_one(&at, &" word[3] ", " word[2] ");"
     else if (word[1] == "any")
@@ -137,6 +137,8 @@ BEGIN {
     print "    int result = P" name "(" arguments ");"
     tell(behind)
     print "    front_depth--;"
+    if (word[1] ~ /^(later|window|-)$/)
+        print "    mpi_spoke();"
     if (collective)
         print "    mpi_collective_was(result);"
     if (collective && parameters ~ /MPI_Comm \*newcomm/) {

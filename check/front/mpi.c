@@ -9,6 +9,7 @@
 #include "timeline.h"
 
 #include <string.h>
+#include <time.h>
 
 /* --- Waiting ------------------------------------------------------------------- */
 
@@ -47,10 +48,10 @@ static const struct mpi_whom *only(MPI_Comm comm, int peer) {
     return &whom;
 }
 
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm) {
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root) {
     static uint64_t meetings; // a program's threads make these calls in turn
     if (*comm == MPI_COMM_WORLD && front_on) {
-        judge_meets(front_in(), ++meetings);
+        judge_meets(front_in(), ++meetings, root);
         front_leave();
     }
     mpi_waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL);
@@ -79,6 +80,16 @@ void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion) {
     mpi_waits(at, &whom, JUDGE_ALL);
 }
 
+void mpi_spoke(void) {
+    static const struct timespec pause = {0, 10000000};
+    if (!front_on || !channels_shared)
+        return;
+    bool early = judge_spoke_early(front_in());
+    front_leave();
+    if (early)
+        nanosleep(&pause, NULL);
+}
+
 void mpi_waited(void) {
     mpi_gives_back();
     if (front_on) {
@@ -93,6 +104,7 @@ void mpi_waited(void) {
     whom.of[0].grouped = false;
     if (standin_host_blocks)
         standin_host_blocks(0);
+    mpi_spoke();
 }
 
 void mpi_speaks(void) {
@@ -193,7 +205,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     MPI_HERE;
     mpi_collective(&at, comm, -1, -1, JUDGE_NOT_ALIKE);
-    mpi_waits_all(&at, &comm);
+    mpi_waits_all(&at, &comm, -1);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);

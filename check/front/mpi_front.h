@@ -105,7 +105,7 @@ const void *mpi_one_buffer(void); // that has come since then; NULL: none
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
  * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm);
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root);
 void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer);
 void mpi_waits_any(const struct judge_at *at);
 void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion);
@@ -114,6 +114,7 @@ void mpi_waited(void);
 
 /* Round a call that does not wait: others may hear of it. */
 void mpi_speaks(void);
+void mpi_spoke(void); // behind the call
 /* What is in a window, and in memory that processes share, others hear unseen. */
 void mpi_window(void);
 

@@ -240,7 +240,7 @@ static bool sees_cuda(bool used) {
 #define ENTER_NCCL(name, ...)       \
     PASS_NCCL(name, ##__VA_ARGS__); \
     AT_HERE;                        \
-    check_host_function(at)
+    check_enters(at)
 
 /* The same for one that uses a communicator: one that was given up is not passed on. */
 static bool given_up(ncclComm_t handle, struct judge_at at) {

@@ -9,8 +9,8 @@
 #define _GNU_SOURCE
 #include "handles.h"
 #include "mpi_front.h"
+#include "stacks.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,28 +65,12 @@ static __thread struct {
 static __thread int npending;
 static uint64_t newest;
 
-/* Whether an address lies on the stack that this thread was made with. A program may run
- * on others (makecontext), of which nothing is known. */
-static bool on_stack(const char *address) {
-    static __thread char *end, *top;
-    pthread_attr_t attributes;
-    void *at;
-    size_t bytes;
-    if (!top && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        pthread_attr_getstack(&attributes, &at, &bytes);
-        pthread_attr_destroy(&attributes);
-        end = at;
-        top = end + bytes;
-    }
-    return address >= end && address < top;
-}
-
 /* `frame`: of the function of MPI; what lies behind it belongs to functions that have
  * called one another. */
 static void lies_on_stack(MPI_Request handle, uint64_t number, const char *frame) {
     const char *buffer = mpi_one_buffer();
     if (!buffer || buffer < frame || npending == PENDING || !front_checks ||
-        !on_stack(buffer) || !on_stack(frame))
+        !stacks_own(buffer) || !stacks_own(frame))
         return;
     pending[npending].handle = handle;
     pending[npending].number = number;
@@ -95,7 +79,7 @@ static void lies_on_stack(MPI_Request handle, uint64_t number, const char *frame
 
 static void stack_is(const char *frame, const struct judge_at *at) {
     for (int i = 0; i < npending; i++) {
-        if (pending[i].buffer >= frame || !on_stack(frame))
+        if (pending[i].buffer >= frame || !stacks_own(frame))
             continue;
         struct judge *j = front_in();
         const struct request *r = table_get(&requests, key_of(pending[i].handle));

@@ -498,7 +498,9 @@ static void ev_speaks(const struct event *e) {
     judge_speaks(e->judge);
 }
 static void ev_meets(const struct event *e) {
-    judge_meets(e->judge, (uint64_t)number(e, word(e, 1)));
+    const char *root = behind(e, "root");
+    judge_meets(e->judge, (uint64_t)number(e, word(e, 1)),
+                root ? (int)number(e, root) : -1);
 }
 static void ev_hears(const struct event *e) {
     (has(e, "unseen") ? judge_hears_unseen : judge_hears)(e->judge);

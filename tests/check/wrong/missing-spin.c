@@ -6,7 +6,6 @@
 // expect: NCCL CHECK: missing: ...
 // expect: rank 0 on @host: sleeps behind ncclAllReduce at @call until another
 // expect: rank 1 on @host: waits in MPI_Recv at ...
-// expect: Hint: what wakes the thread, or sets what it looks at, comes behind work on a
 #include "../check.h"
 
 static volatile int reached;
