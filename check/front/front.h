@@ -11,11 +11,14 @@
  *   place.c       the line of a call
  *   glance.c      whether the program looks at what the call returns
  *   enter.c       the way in and out: whose call it is, the judge, what lies below
+ *   spins.c       threads that look at the same thing without a pause
  *   tasks.c       the program's threads that wait for one another
  *   channels.c    word from one process to another beside MPI and NCCL
  *   guard.c       host memory that is touched too early
  *   signals.c     the signals of a fault, which the program may want, too
  *   handles.c     the program's handles, and the judge's numbers for them
+ *   registered.c  buffers that are registered with NCCL
+ *   stacks.c      variables of functions that have returned
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
  *
