@@ -148,6 +148,17 @@ static void settle(struct members *members, int from, const struct notice *faile
     }
 }
 
+static bool several_hosts(struct judge *j) {
+    const char *first = NULL;
+    for (int r = 0; r < j->nranks; r++) {
+        const char *host = map_get(&members_of(j)->hosts, (uint64_t)r);
+        if (first && host && strcmp(first, host) != 0)
+            return true;
+        first = first ? first : host;
+    }
+    return false;
+}
+
 static void check_gpu(struct judge *j, int from, const struct notice *join,
                       const struct member_comm *comm) {
     const struct member *other = NULL;
@@ -165,11 +176,21 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
              join->bus_id, join->host);
     describe(j, &text, other->world, &other->join);
     describe(j, &text, from, join);
-    text_add(&text,
-             "  Hint: does every rank call cudaSetDevice(rank %% deviceCount) before"
-             " ncclCommInitRank,\n"
-             "        and are there as many GPUs as ranks? NCCL returns"
-             " ncclInvalidUsage.\n");
+    if (several_hosts(j))
+        text_add(
+            &text,
+            "  Hint: the number of its GPU is a rank's place among the ranks of its own"
+            " machine, which\n"
+            "        MPI_Comm_split_type(…, MPI_COMM_TYPE_SHARED, …) tells; its rank in"
+            " the job is another\n"
+            "        one if the ranks are dealt out in turn. NCCL returns"
+            " ncclInvalidUsage.\n");
+    else
+        text_add(&text,
+                 "  Hint: does every rank call cudaSetDevice(rank %% deviceCount) before"
+                 " ncclCommInitRank,\n"
+                 "        and are there as many GPUs as ranks? NCCL returns"
+                 " ncclInvalidUsage.\n");
     report(j, &text, true,
            mixed(join->site, mixed((uint64_t)from, (uint64_t)other->world)));
 }

@@ -323,6 +323,7 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
  * that are created in another order. */
 struct joins {
     bool differ, known, brought;
+    int nranks; // of the largest communicator
     int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
     // Each id is to have as many ranks as the job, and its first so many are there, no
     // others; 0: not so.
@@ -364,6 +365,8 @@ static struct joins look_at_joins(struct judge *j) {
             continue;
         uint64_t id = cause.join->id;
         found.differ |= any && id != first;
+        if (cause.join->nranks > found.nranks)
+            found.nranks = cause.join->nranks;
         int maker = members_id_maker(j, id);
         int counted = cause.join->nranks == j->nranks ? first_of(j, id) : 0;
         found.counted = !any || counted == found.counted ? counted : 0;
@@ -385,6 +388,17 @@ static void report_join(struct judge *j) {
         *hint = "  Hint: each of the nranks ranks calls ncclCommInitRank once. The real"
                 " NCCL hangs here.\n";
     char counted[320];
+    if (joins.nranks > j->nranks) {
+        snprintf(
+            counted, sizeof counted,
+            "  Hint: the communicator is to have %d ranks, and the job has %d process%s:"
+            " is nranks right? A thread\n"
+            "        that makes several ranks calls ncclCommInitRank for all of them"
+            " between ncclGroupStart\n"
+            "        and ncclGroupEnd. The real NCCL hangs here.\n",
+            joins.nranks, j->nranks, j->nranks == 1 ? "" : "es");
+        hint = counted;
+    }
     if (joins.differ && joins.brought && joins.counted > 1) {
         snprintf(counted, sizeof counted,
                  "  Hint: with each unique id come ranks 0 to %d, and nobody else: is"

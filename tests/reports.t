@@ -268,5 +268,8 @@ refused '3 ranks that take device 0' "${mpirun[@]}" -np 3 ./one_device
 refused '2 ranks that see the same device' "${mpirun[@]}" \
     -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms
 refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
+is "$(grep -c 'cudaSetDevice(rank % deviceCount)' stderr)" 1 'and which device each takes'
+refused '2 machines, ranks in turn' env CPU_HOSTS=2:cyclic "${mpirun[@]}" -np 4 ./comms
+is "$(grep -c 'MPI_COMM_TYPE_SHARED' stderr)" 1 'and that it is the place among the ranks of a machine'
 
 finish
