@@ -262,7 +262,6 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer) {
 }
 #endif
 
-#if ALL_OF_CUDA
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     ENTER(cudaMallocPitch, pointer, pitch, width, height);
     cudaError_t error = CALL(BELOW(cudaMallocPitch), pointer, pitch, width, height);
@@ -270,6 +269,7 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
                 at);
 }
 
+#if ALL_OF_CUDA
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
     ENTER(cudaMalloc3D, out, extent);
     cudaError_t error = CALL(BELOW(cudaMalloc3D), out, extent);
@@ -588,17 +588,10 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
     return copy_ends(&copy, error, at);
 }
 
-#if ALL_OF_CUDA
 static struct side pitched(const void *start, size_t pitch, size_t width, size_t height,
                            bool says_device) {
     return (struct side){
         {start, pitch, height ? width : 0, height}, says_device, UNKNOWN, 0};
-}
-
-/* Of a shape that is not told; without an address it is an array or a symbol. */
-static struct side somewhere(const void *start) {
-    return (struct side){.rows = {.start = start, .width = 1},
-                         .place = start ? UNKNOWN : DEVICE};
 }
 
 COPY_FUNCTION(cudaMemcpy2D, pitched(to, tpitch, width, height, to_device(kind)),
@@ -620,6 +613,13 @@ COPY_FUNCTION_ASYNC(cudaMemset2DAsync, pitched(to, pitch, width, height, true), 
                     (void *to, size_t pitch, int value, size_t width, size_t height,
                      cudaStream_t stream),
                     to, pitch, value, width, height, stream)
+#if ALL_OF_CUDA
+/* Of a shape that is not told; without an address it is an array or a symbol. */
+static struct side somewhere(const void *start) {
+    return (struct side){.rows = {.start = start, .width = 1},
+                         .place = start ? UNKNOWN : DEVICE};
+}
+
 COPY_FUNCTION(cudaMemset3D, somewhere(to.ptr), NOTHING,
               (struct cudaPitchedPtr to, int value, struct cudaExtent extent), to, value,
               extent)

@@ -419,6 +419,10 @@ cudaError_t cudaIpcCloseMemHandle(void *devPtr);
  * gives a null pointer and cudaSuccess. */
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 
+/* Allocates `height` rows of at least `width` bytes on the current device, and says how
+ * many bytes after one another they begin. */
+cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height);
+
 /* Frees what cudaMalloc, cudaMallocManaged or cudaMallocAsync gave, after all work that
  * is queued on that device; null does nothing. Any other address, or one freed already:
  * cudaErrorInvalidValue. */
@@ -458,6 +462,17 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
                             enum cudaMemcpyKind kind,
                             cudaStream_t stream CUDA_CPU_DEFAULT(0));
 
+/* Copies `height` rows of `width` bytes, which begin `spitch` bytes apart at `src` and
+ * `dpitch` at `dst`; waits as cudaMemcpy does. A row that is longer than its pitch:
+ * cudaErrorInvalidPitchValue. */
+cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind);
+
+/* The same on `stream`, as cudaMemcpyAsync. */
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
 /* Copies `count` bytes from one device's memory to another's, in order with all work of
  * both devices; returns without waiting for it. A device that does not exist:
  * cudaErrorInvalidDevice. */
@@ -475,6 +490,14 @@ cudaError_t cudaMemset(void *devPtr, int value, size_t count);
 /* The same on `stream`. */
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count,
                             cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* Sets `height` rows of `width` bytes, which begin `pitch` bytes apart. */
+cudaError_t cudaMemset2D(void *devPtr, size_t pitch, int value, size_t width,
+                         size_t height);
+
+/* The same on `stream`. */
+cudaError_t cudaMemset2DAsync(void *devPtr, size_t pitch, int value, size_t width,
+                              size_t height, cudaStream_t stream CUDA_CPU_DEFAULT(0));
 
 /* Says what kind of memory `ptr` points into, and whose. An address that no call above
  * gave is cudaMemoryTypeUnregistered, which is no error. CUDA Runtime API, Unified
@@ -602,6 +625,12 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 
 template <class T> CUDA_CPU_OVERLOAD cudaError_t cudaMalloc(T **devPtr, size_t size) {
     return ::cudaMalloc((void **)(void *)devPtr, size);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocPitch(T **devPtr, size_t *pitch, size_t width,
+                                              size_t height) {
+    return ::cudaMallocPitch((void **)(void *)devPtr, pitch, width, height);
 }
 
 template <class T>

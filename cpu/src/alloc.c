@@ -20,6 +20,18 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return allocate(pointer, bytes, MEMORY_DEVICE);
 }
 
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
+    enum { ALIGNED = 512 }; // bytes; as on an H200
+    CUDA_CALL;
+    if (!pitch || width > SIZE_MAX - ALIGNED)
+        return cuda_error(cudaErrorInvalidValue);
+    size_t bytes;
+    *pitch = (width + ALIGNED - 1) / ALIGNED * ALIGNED;
+    if (__builtin_mul_overflow(*pitch, rows, &bytes))
+        return cuda_error(cudaErrorMemoryAllocation);
+    return allocate(pointer, bytes, MEMORY_DEVICE);
+}
+
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
     CUDA_CALL;
     return flags & ~7u ? cuda_error(cudaErrorInvalidValue)

@@ -13,6 +13,20 @@
 
 /* --- Copies ----------------------------------------------------------------------- */
 
+/* So many rows of so many bytes, which begin a pitch apart. */
+struct block {
+    size_t width, rows, to_pitch, from_pitch;
+};
+
+static struct block in_a_row(size_t bytes) {
+    return (struct block){bytes, 1, bytes, bytes};
+}
+
+/* From the first byte to the last, with what lies between the rows. */
+static size_t extent(const struct block *block, size_t pitch) {
+    return block->width && block->rows ? (block->rows - 1) * pitch + block->width : 0;
+}
+
 struct copy_op { // or a set, of `value`, if there is no source
     struct op op;
     void *to;
@@ -20,42 +34,51 @@ struct copy_op { // or a set, of `value`, if there is no source
     bool to_ours, from_ours; // they lay in allocations when the call was made
     void *staged;            // pageable host memory, as it was then
     bool of_graph;           // pageable host memory is read at each launch
-    size_t bytes;
+    struct block block;
     int value, device;
 };
 
 /* Pageable memory may be gone when a graph is launched that was to copy it: the system
  * says so, where memmove would crash. */
-static void copy_from_host(const struct copy_op *copy) {
-    struct iovec to = {shadow(copy->to), copy->bytes},
-                 from = {(void *)(uintptr_t)copy->from, copy->bytes};
-    while (to.iov_len > 0) {
-        ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-        if (n <= 0 && errno == EFAULT) {
-            device_break(copy->device, cudaErrorIllegalAddress);
-            return;
-        }
+static bool copy_from_host(char *to, const char *from, size_t bytes) {
+    while (bytes > 0) {
+        struct iovec there = {to, bytes}, here = {(void *)(uintptr_t)from, bytes};
+        ssize_t n = process_vm_readv(getpid(), &there, 1, &here, 1, 0);
+        if (n <= 0 && errno == EFAULT)
+            return false;
         if (n <= 0) { // not allowed here
-            memmove(to.iov_base, from.iov_base, to.iov_len);
-            return;
+            memmove(to, from, bytes);
+            n = (ssize_t)bytes;
         }
-        to = (struct iovec){(char *)to.iov_base + n, to.iov_len - (size_t)n};
-        from = (struct iovec){(char *)from.iov_base + n, to.iov_len};
+        to += n;
+        from += n;
+        bytes -= (size_t)n;
     }
+    return true;
 }
 
 static bool step_copy(struct op *op) {
     const struct copy_op *copy = (const struct copy_op *)op;
-    const void *from = copy->staged ? copy->staged : copy->from;
-    if ((copy->to_ours && !memory_range(copy->to, copy->bytes)) ||
-        (copy->from_ours && !memory_range(copy->from, copy->bytes)))
+    const struct block *block = &copy->block;
+    const char *from = copy->staged ? copy->staged : copy->from;
+    bool legal =
+        (!copy->to_ours || memory_range(copy->to, extent(block, block->to_pitch))) &&
+        (!copy->from_ours || memory_range(copy->from, extent(block, block->from_pitch)));
+    char *to = legal ? shadow(copy->to) : NULL;
+    if (legal && from)
+        from = shadow(from);
+    for (size_t row = 0; row < block->rows && legal; row++) {
+        char *at = to + row * block->to_pitch;
+        const char *source = from ? from + row * block->from_pitch : NULL;
+        if (copy->of_graph)
+            legal = copy_from_host(at, source, block->width);
+        else if (source)
+            memmove(at, source, block->width);
+        else
+            memset(at, copy->value, block->width);
+    }
+    if (!legal)
         device_break(copy->device, cudaErrorIllegalAddress);
-    else if (copy->of_graph)
-        copy_from_host(copy);
-    else if (from)
-        memmove(shadow(copy->to), shadow(from), copy->bytes);
-    else
-        memset(shadow(copy->to), copy->value, copy->bytes);
     return op->done = true;
 }
 
@@ -73,8 +96,9 @@ static struct op *another_copy(const struct op *from) {
     op->copy = another_copy;
     op->drop = drop_copy;
     if (model->staged) {
-        copy->staged = must_grow(NULL, model->bytes);
-        memcpy(copy->staged, model->staged, model->bytes);
+        size_t bytes = extent(&model->block, model->block.from_pitch);
+        copy->staged = must_grow(NULL, bytes);
+        memcpy(copy->staged, model->staged, bytes);
     }
     return op;
 }
@@ -94,18 +118,19 @@ static enum clock_way way_of(const struct memory *to, const struct memory *from)
     return device_reaches(to->device, from->device) ? WAY_PEER : WAY_STAGED;
 }
 
-static struct op *copy_op(void *to, const void *from, size_t bytes, int value,
+static struct op *copy_op(void *to, const void *from, struct block block, int value,
                           const struct stream *stream) {
     struct memory *target = memory_find(to), *source = from ? memory_find(from) : NULL;
     struct copy_op model = {.to = to,
                             .from = from,
                             .to_ours = target,
                             .from_ours = source,
-                            .bytes = bytes,
+                            .block = block,
                             .value = value,
                             .device = stream->device};
     if (clock_on)
-        model.op.cost = clock_copy(from ? way_of(target, source) : WAY_SET, bytes);
+        model.op.cost =
+            clock_copy(from ? way_of(target, source) : WAY_SET, block.width * block.rows);
     return another_copy(&model.op);
 }
 
@@ -142,19 +167,23 @@ static cudaError_t check_stream(const struct stream *stream) {
     return device_broken(stream->device);
 }
 
-static cudaError_t copy(void *to, const void *from, size_t bytes,
+static cudaError_t copy(void *to, const void *from, struct block block,
                         enum cudaMemcpyKind kind, struct stream *stream, bool wait) {
     cudaError_t error = check_stream(stream);
+    const size_t bytes = extent(&block, block.from_pitch);
     if (error != cudaSuccess)
         return error;
+    if (block.width > block.to_pitch || block.width > block.from_pitch)
+        return cudaErrorInvalidPitchValue;
     struct memory *target = memory_find(to), *source = memory_find(from);
     error = bytes == 0 ? cudaSuccess : check_direction(target, source, kind);
     if (error == cudaSuccess && bytes > 0 &&
-        (!to || !from || !usable(to, bytes) || !usable(from, bytes)))
+        (!to || !from || !usable(to, extent(&block, block.to_pitch)) ||
+         !usable(from, bytes)))
         error = cudaErrorInvalidValue;
     if (error != cudaSuccess)
         return error;
-    struct op *op = copy_op(to, from, bytes, 0, stream);
+    struct op *op = copy_op(to, from, block, 0, stream);
     // Pageable host memory is read before the call returns; in a graph, when that is
     // launched, as an H200 does.
     ((struct copy_op *)op)->of_graph = !source && bytes && stream->capture;
@@ -193,14 +222,31 @@ static cudaError_t copy(void *to, const void *from, size_t bytes,
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
                        enum cudaMemcpyKind kind) {
     CUDA_CALL;
-    return cuda_error(copy(to, from, bytes, kind, legacy_stream(device_now()), true));
+    return cuda_error(
+        copy(to, from, in_a_row(bytes), kind, legacy_stream(device_now()), true));
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream) {
     CUDA_CALL;
     return cuda_error(
-        copy(to, from, bytes, kind, stream_of(stream, device_now()), false));
+        copy(to, from, in_a_row(bytes), kind, stream_of(stream, device_now()), false));
+}
+
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t rows, enum cudaMemcpyKind kind) {
+    CUDA_CALL;
+    const struct block block = {width, rows, to_pitch, from_pitch};
+    return cuda_error(copy(to, from, block, kind, legacy_stream(device_now()), true));
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
+                              size_t from_pitch, size_t width, size_t rows,
+                              enum cudaMemcpyKind kind, cudaStream_t stream) {
+    CUDA_CALL;
+    const struct block block = {width, rows, to_pitch, from_pitch};
+    return cuda_error(
+        copy(to, from, block, kind, stream_of(stream, device_now()), false));
 }
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
@@ -214,7 +260,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
     device_wait(from_device);
     device_wait(device_now());
     struct stream *stream = legacy_stream(device_now());
-    cudaError_t error = copy(to, from, bytes, cudaMemcpyDefault, stream, true);
+    cudaError_t error = copy(to, from, in_a_row(bytes), cudaMemcpyDefault, stream, true);
     wait_for(stream_end(stream));
     return cuda_error(error);
 }
@@ -225,38 +271,55 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
     if (device_check(to_device) != cudaSuccess ||
         device_check(from_device) != cudaSuccess)
         return cuda_error(cudaErrorInvalidDevice);
-    return cuda_error(
-        copy(to, from, bytes, cudaMemcpyDefault, stream_of(stream, device_now()), false));
+    return cuda_error(copy(to, from, in_a_row(bytes), cudaMemcpyDefault,
+                           stream_of(stream, device_now()), false));
 }
 
-static cudaError_t set(void *to, int value, size_t bytes, struct stream *stream) {
-    if (bytes == 0)
+static cudaError_t set(void *to, int value, struct block block, struct stream *stream) {
+    if (block.width == 0 || block.rows == 0)
         return stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
     cudaError_t error = check_stream(stream);
     if (error != cudaSuccess)
         return error;
-    if (!memory_range(to, bytes))
+    if (block.width > block.to_pitch)
+        return cudaErrorInvalidPitchValue;
+    if (!memory_range(to, extent(&block, block.to_pitch)))
         return cudaErrorInvalidValue;
-    op_enqueue(copy_op(to, NULL, bytes, value, stream), stream);
+    op_enqueue(copy_op(to, NULL, block, value, stream), stream);
     return cudaSuccess;
+}
+
+/* Asynchronous to the host only for device memory. */
+static cudaError_t set_now(void *to, int value, struct block block) {
+    struct stream *stream = legacy_stream(device_now());
+    cudaError_t error = set(to, value, block, stream);
+    const struct memory *memory = memory_find(to);
+    if (error != cudaSuccess || !memory || memory->kind == MEMORY_DEVICE)
+        return error;
+    wait_for(stream_end(stream));
+    return device_broken(device_now());
 }
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes) {
     CUDA_CALL;
-    struct stream *stream = legacy_stream(device_now());
-    cudaError_t error = set(to, value, bytes, stream);
-    // Asynchronous to the host only for device memory.
-    const struct memory *memory = memory_find(to);
-    if (error == cudaSuccess && memory && memory->kind != MEMORY_DEVICE) {
-        wait_for(stream_end(stream));
-        error = device_broken(device_now());
-    }
-    return cuda_error(error);
+    return cuda_error(set_now(to, value, in_a_row(bytes)));
+}
+
+cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t rows) {
+    CUDA_CALL;
+    return cuda_error(set_now(to, value, (struct block){width, rows, pitch, width}));
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
     CUDA_CALL;
-    return cuda_error(set(to, value, bytes, stream_of(stream, device_now())));
+    return cuda_error(set(to, value, in_a_row(bytes), stream_of(stream, device_now())));
+}
+
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
+                              size_t rows, cudaStream_t stream) {
+    CUDA_CALL;
+    const struct block block = {width, rows, pitch, width};
+    return cuda_error(set(to, value, block, stream_of(stream, device_now())));
 }
 
 /* --- Streams ---------------------------------------------------------------------- */

@@ -596,6 +596,80 @@ static void reset(void) {
     point("cudaDeviceReset takes everything away, and the device works on");
 }
 
+/* Rows that are a pitch apart: those bytes are copied or set, and none between them. */
+static void blocks(void) {
+    enum { ROWS = 5, WIDTH = 7, WIDE = 16 };
+    unsigned char from[ROWS * WIDE], to[ROWS * WIDTH], all[ROWS * WIDE];
+    unsigned char *device, *pinned, *padded;
+    size_t pitch = 0;
+    cudaStream_t stream;
+    CUDA(cudaStreamCreate(&stream));
+    CUDA(cudaMalloc((void **)&device, sizeof all));
+    CUDA(cudaMallocHost((void **)&pinned, sizeof all));
+    CUDA(cudaMallocPitch((void **)&padded, &pitch, WIDTH, ROWS));
+    expect(pitch >= WIDTH && pitch % 512 == 0, "a pitch of %zu bytes", pitch);
+    for (int i = 0; i < ROWS * WIDE; i++) {
+        from[i] = (unsigned char)i;
+        pinned[i] = 0xaa;
+    }
+    for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
+        CUDA(cudaMemset(device, 0xee, sizeof all));
+        memset(to, 0, sizeof to);
+        /* From columns of the host to columns of the device, and by way of two more. */
+        if (asynchronous) {
+            CUDA(cudaDeviceSynchronize());
+            CUDA(cudaMemcpy2DAsync(device + 3, WIDE, from + 2, WIDE, WIDTH, ROWS,
+                                   cudaMemcpyHostToDevice, stream));
+            CUDA(cudaMemcpy2DAsync(padded, pitch, device + 3, WIDE, WIDTH, ROWS,
+                                   cudaMemcpyDeviceToDevice, stream));
+            CUDA(cudaMemcpy2DAsync(pinned, WIDTH, padded, pitch, WIDTH, ROWS,
+                                   cudaMemcpyDefault, stream));
+            CUDA(cudaMemset2DAsync(device + 1, WIDE, 0x33, 2, ROWS - 1, stream));
+            CUDA(cudaStreamSynchronize(stream));
+            memcpy(to, pinned, sizeof to);
+        } else {
+            CUDA(cudaMemcpy2D(device + 3, WIDE, from + 2, WIDE, WIDTH, ROWS,
+                              cudaMemcpyHostToDevice));
+            CUDA(cudaMemcpy2D(padded, pitch, device + 3, WIDE, WIDTH, ROWS,
+                              cudaMemcpyDeviceToDevice));
+            CUDA(cudaMemcpy2D(to, WIDTH, padded, pitch, WIDTH, ROWS,
+                              cudaMemcpyDeviceToHost));
+            CUDA(cudaMemset2D(device + 1, WIDE, 0x33, 2, ROWS - 1));
+        }
+        CUDA(cudaMemcpy(all, device, sizeof all, cudaMemcpyDeviceToHost));
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 0; i < WIDE; i++) {
+                int there = all[row * WIDE + i], in = i - 3;
+                int wanted = in >= 0 && in < WIDTH ? from[row * WIDE + 2 + in]
+                             : row < ROWS - 1 && (i == 1 || i == 2) ? 0x33
+                                                                    : 0xee;
+                expect(there == wanted, "row %d, byte %d is %d, not %d", row, i, there,
+                       wanted);
+                if (in >= 0 && in < WIDTH)
+                    expect(to[row * WIDTH + in] == wanted, "row %d, byte %d came as %d",
+                           row, in, to[row * WIDTH + in]);
+            }
+    }
+    point("rows of a pitch");
+
+    CUDA_IS(cudaErrorInvalidPitchValue,
+            cudaMemcpy2D(device, 4, from, WIDE, 5, 2, cudaMemcpyHostToDevice));
+    CUDA_IS(cudaErrorInvalidPitchValue,
+            cudaMemcpy2D(device, WIDE, from, 4, 5, 2, cudaMemcpyHostToDevice));
+    CUDA_IS(cudaErrorInvalidPitchValue, cudaMemset2D(device, 4, 0, 5, 2));
+    CUDA_IS(cudaErrorInvalidMemcpyDirection,
+            cudaMemcpy2D(device, WIDE, from, WIDE, 1, 1, (enum cudaMemcpyKind)9));
+    CUDA_IS(cudaErrorInvalidValue, cudaMallocPitch((void **)&device, NULL, 4, 4));
+    CUDA(cudaMemcpy2D(device, WIDE, from, WIDE, 0, ROWS, cudaMemcpyHostToDevice));
+    CUDA(cudaMemcpy2D(device, WIDE, from, WIDE, WIDTH, 0, cudaMemcpyHostToDevice));
+    cudaGetLastError();
+    CUDA(cudaFree(device));
+    CUDA(cudaFree(padded));
+    CUDA(cudaFreeHost(pinned));
+    CUDA(cudaStreamDestroy(stream));
+    point("rows: errors, and nothing");
+}
+
 /* As an H200 answers in a process that was forked off after the first call of CUDA. */
 static void forked(void) {
     int status = 1;
@@ -629,6 +703,7 @@ int main(int argc, char **argv) {
     errors();
     allocations();
     copies();
+    blocks();
     peers();
     streams_and_events();
     captures();

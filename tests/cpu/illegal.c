@@ -68,6 +68,10 @@ int main(int argc, char **argv) {
     CUDA_IS(cudaErrorInvalidValue,
             cudaMemcpy(a + 1, host, BYTES, cudaMemcpyHostToDevice));
     CUDA_IS(cudaErrorInvalidValue, cudaMemset(a, 0, BYTES + 1));
+    CUDA_IS(cudaErrorInvalidValue, cudaMemcpy2D(a + 1, BYTES / 2, host, BYTES / 2,
+                                                BYTES / 2, 2, cudaMemcpyHostToDevice));
+    CUDA_IS(cudaErrorInvalidValue, cudaMemset2D(a, BYTES / 2, 0, BYTES / 2, 3));
+    CUDA(cudaMemset2D(a, BYTES / 2, 0, BYTES / 2, 2));
     cudaGetLastError();
     CUDA(cudaDeviceSynchronize());
     point("copies and sets past the end");
