@@ -29,7 +29,7 @@ static struct taken {
     void (*handler)(int, siginfo_t *, void *); // ours
     struct sigaction kept[KEPT];
     atomic_uint last; // the program's is kept[last % KEPT]
-} taken[2];           // guarded by `lock`
+} taken[3];           // guarded by `lock`
 static atomic_int ntaken;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
