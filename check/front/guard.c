@@ -367,7 +367,9 @@ static void works_beside(struct judge *j, struct watched *w) {
 
 /* Beside what is in use, one instruction at a time: with the pages open for it alone,
  * what the next one touches is seen again. It takes two signals for each, so it is done
- * so many times; and not under a debugger, for whom the second signal is. */
+ * so many times; and not under a debugger, for whom the second signal is. Only of the
+ * program's own instructions: a library may be about to give the address to the system,
+ * for which the pages have to stay open. */
 enum { FEW = 4 };
 static __thread const void *stepping[FEW]; // the allocations that are open meanwhile
 static __thread int nstepping;
@@ -393,10 +395,10 @@ static bool traced(void) {
 
 enum { TRAP_FLAG = 0x100 }; // the processor stops behind the next instruction
 
-static bool step(struct watched *w, ucontext_t *context) {
+static bool step(struct watched *w, char *fault, ucontext_t *context) {
     enum { MOST = 1000 };
-    if (host_call || w->steps == MOST || nstepping == FEW ||
-        sigismember(&context->uc_sigmask, SIGTRAP) || traced())
+    if (!front_site_in_program(front_site(fault + 1)) || host_call || w->steps == MOST ||
+        nstepping == FEW || sigismember(&context->uc_sigmask, SIGTRAP) || traced())
         return false;
     w->steps++;
     open_all(w);
@@ -409,8 +411,8 @@ static void step_ends(ucontext_t *context) {
     context->uc_mcontext.gregs[REG_EFL] &= ~(long long)TRAP_FLAG;
 }
 #else
-static bool step(struct watched *w, ucontext_t *context) {
-    (void)w, (void)context;
+static bool step(struct watched *w, char *fault, ucontext_t *context) {
+    (void)w, (void)fault, (void)context;
     return false;
 }
 
@@ -485,7 +487,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                           host_call ? host_call->site : program_frame(fault));
     if (!found && runs_host_function && info->si_code > 0)
         judge_host_function_crashes(j, program_frame(fault));
-    if (w && !early && !w->beside && step(w, context))
+    if (w && !early && !w->beside && step(w, fault, context))
         ;
     else if (w && !early && !w->beside)
         works_beside(j, w);
