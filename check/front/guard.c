@@ -369,7 +369,9 @@ static void works_beside(struct judge *j, struct watched *w) {
  * what the next one touches is seen again. It takes two signals for each, so it is done
  * so many times; and not under a debugger, for whom the second signal is. Only of the
  * program's own instructions: a library may be about to give the address to the system,
- * for which the pages have to stay open. */
+ * for which the pages have to stay open. Nor if the program has functions that a signal
+ * starts: they come at any time, also while the judge is at work, and find the pages
+ * closed. */
 enum { FEW = 4 };
 static __thread const void *stepping[FEW]; // the allocations that are open meanwhile
 static __thread int nstepping;
@@ -398,7 +400,8 @@ enum { TRAP_FLAG = 0x100 }; // the processor stops behind the next instruction
 static bool step(struct watched *w, char *fault, ucontext_t *context) {
     enum { MOST = 1000 };
     if (!front_site_in_program(front_site(fault + 1)) || host_call || w->steps == MOST ||
-        nstepping == FEW || sigismember(&context->uc_sigmask, SIGTRAP) || traced())
+        nstepping == FEW || sigismember(&context->uc_sigmask, SIGTRAP) || traced() ||
+        tasks_interrupted())
         return false;
     w->steps++;
     open_all(w);

@@ -368,17 +368,33 @@ bool tasks_naps(int number, double now, double seconds) {
 
 FIND_BELOW(sigaction, int (*)(int, const struct sigaction *, struct sigaction *))
 
-/* A function of the program's that a signal starts may wake a thread, too. UCX, below
- * MPI, has one of its own, for its debug mode (UCX_DEBUG_SIGNO). */
+/* UCX, below MPI, has one of its own, for its debug mode (UCX_DEBUG_SIGNO). */
+static bool handles(int number) {
+    struct sigaction action;
+    if (!below_sigaction)
+        find_sigaction();
+    return below_sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+           action.sa_handler != SIG_IGN &&
+           !front_theirs((void *)(uintptr_t)action.sa_handler);
+}
+
+/* A function of the program's that a signal starts may wake a thread, too. */
 static bool handles_signals(void) {
     static const int signals[] = {SIGHUP,  SIGINT,  SIGUSR1, SIGUSR2,
                                   SIGALRM, SIGTERM, SIGIO};
-    struct sigaction action;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (below_sigaction(signals[i], NULL, &action) == 0 &&
-            action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN &&
-            !front_theirs((void *)(uintptr_t)action.sa_handler))
+        if (handles(signals[i]))
             return true;
+    return false;
+}
+
+bool tasks_interrupted(void) {
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        bool fault = number == SIGSEGV || number == SIGBUS || number == SIGTRAP ||
+                     number == SIGFPE || number == SIGILL || number == SIGABRT;
+        if (!fault && number != SIGURG && handles(number))
+            return true;
+    }
     return false;
 }
 
