@@ -5,12 +5,13 @@
  * Pinned and managed memory is open to the host, and a queued operation may use it at the
  * same time. Over the stand-in, whose pages these are, the front closes them meanwhile;
  * the host that comes too early is stopped by the processor. Who works on other bytes of
- * a closed page is right. So from then on only those of the allocation's pages are closed
- * of which an operation uses all: whoever is stopped there, an instruction or a system
- * call, is at bytes that are in use. A system call would fail before it can be known; who
- * is about to make one is asked what it gives (channels.c). What the system or MPI reads
- * and writes stays open as long as they have it. Device memory cannot be reached by the
- * host at all, here and on GPUs.
+ * a closed page is right: his instructions there are done one by one. Where that does not
+ * do, from then on only those of the allocation's pages are closed of which an operation
+ * uses all: whoever is stopped there, an instruction or a system call, is at bytes that
+ * are in use. A system call would fail before it can be known; who is about to make one
+ * is asked what it gives (channels.c). What the system or MPI reads and writes stays open
+ * as long as they have it. Device memory cannot be reached by the host at all, here and
+ * on GPUs.
  */
 #define _GNU_SOURCE
 #include "../base.h"
