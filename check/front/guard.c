@@ -24,7 +24,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -378,31 +377,13 @@ static __thread const void *stepping[FEW]; // the allocations that are open mean
 static __thread int nstepping;
 
 #ifdef __x86_64__
-static bool traced(void) {
-    static const char name[] = "TracerPid:";
-    static atomic_int known = -1;
-    char text[4096];
-    if (atomic_load(&known) >= 0)
-        return atomic_load(&known) != 0;
-    front_depth++; // not the program's
-    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-    if (file >= 0)
-        close(file);
-    front_depth--;
-    text[n > 0 ? n : 0] = '\0';
-    const char *at = strstr(text, name);
-    atomic_store(&known, at && atoi(at + sizeof name - 1) != 0);
-    return atomic_load(&known) != 0;
-}
-
 enum { TRAP_FLAG = 0x100 }; // the processor stops behind the next instruction
 
 static bool step(struct watched *w, char *fault, ucontext_t *context) {
     enum { MOST = 1000 };
     if (!front_site_in_program(front_site(fault + 1)) || host_call || w->steps == MOST ||
-        nstepping == FEW || sigismember(&context->uc_sigmask, SIGTRAP) || traced() ||
-        tasks_interrupted())
+        nstepping == FEW || sigismember(&context->uc_sigmask, SIGTRAP) ||
+        tasks_traced() || tasks_interrupted())
         return false;
     w->steps++;
     open_all(w);

@@ -388,6 +388,20 @@ static bool handles_signals(void) {
     return false;
 }
 
+bool tasks_traced(void) {
+    static const char name[] = "\nTracerPid:";
+    static atomic_int traced = -1;
+    char text[4096];
+    if (atomic_load(&traced) < 0) {
+        front_depth++; // the calls of the system are not the program's
+        bool there = read_file((int)getpid(), "status", text, sizeof text);
+        front_depth--;
+        const char *at = there ? strstr(text, name) : NULL;
+        atomic_store(&traced, at && atoi(at + sizeof name - 1) != 0);
+    }
+    return atomic_load(&traced) != 0;
+}
+
 bool tasks_interrupted(void) {
     for (int number = 1; number <= SIGRTMAX; number++) {
         bool fault = number == SIGSEGV || number == SIGBUS || number == SIGTRAP ||

@@ -15,6 +15,8 @@ void tasks_of_libraries(void);
 bool tasks_asleep(int number, double now);
 /* It has used the processor for a quarter of the last second at most. */
 bool tasks_idle(int number, double now);
+/* A debugger looks on. Asked once. */
+bool tasks_traced(void);
 /* The program has functions that a signal starts, at any time. */
 bool tasks_interrupted(void);
 /* The program has other threads than this one. */
