@@ -102,17 +102,12 @@ void judge_mpi_overlap(struct judge *j, struct judge_at at) {
 }
 
 void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at) {
-    char where[JUDGE_PLACE], there[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text,
-             "memory: the buffer of %s is a variable of a function that has returned\n"
-             "  rank %d on %s: %s at %s\n"
-             "  then comes %s at %s\n"
-             "  Hint: a buffer belongs to MPI until its request is completed: it has to"
-             " live as long.\n",
-             made.call, j->rank, j->host, made.call, place(j, made.site, where), at.call,
-             place(j, at.site, there));
-    report(j, &text, true, mixed(made.site, 27));
+    char whose[JUDGE_PLACE];
+    snprintf(whose, sizeof whose, "the buffer of %s", made.call);
+    report_variable_gone(j, whose, made, at, "",
+                         "a buffer belongs to MPI until its request is completed: it has"
+                         " to live as long.",
+                         27);
 }
 
 /* --- Requests --------------------------------------------------------------------- */

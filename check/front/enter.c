@@ -96,6 +96,21 @@ double front_worked(void *self, uint64_t name) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+bool front_stack(pthread_t thread, uintptr_t *from, uintptr_t *to) {
+    pthread_attr_t attributes;
+    void *start;
+    size_t bytes;
+    if (pthread_getattr_np(thread, &attributes) != 0)
+        return false;
+    bool there = pthread_attr_getstack(&attributes, &start, &bytes) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!there)
+        return false;
+    *from = (uintptr_t)start;
+    *to = *from + bytes;
+    return true;
+}
+
 static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;

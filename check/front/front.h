@@ -39,6 +39,7 @@
 
 #include <mpi.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -136,6 +137,8 @@ extern __thread bool front_in_signal; // MPI may be what was interrupted
 /* Seconds of a processor that a thread has had, which is there; negative: not known.
  * `name`: its pthread_self(), or 0. */
 double front_worked(void *self, uint64_t name);
+/* From where to where the stack lies that a thread was made with. */
+bool front_stack(pthread_t thread, uintptr_t *from, uintptr_t *to);
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */

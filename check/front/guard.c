@@ -472,12 +472,10 @@ static void on_fault(int number, siginfo_t *info, void *context) {
                           host_call ? host_call->site : program_frame(fault));
     if (!found && runs_host_function && info->si_code > 0)
         judge_host_function_crashes(j, program_frame(fault));
-    if (w && !early && !w->beside && step(w, fault, context))
-        ;
-    else if (w && !early && !w->beside)
-        works_beside(j, w);
-    else if (w) // checks that only warn
+    if (w && (early || w->beside)) // checks that only warn
         open_all(w);
+    else if (w && !step(w, fault, context))
+        works_beside(j, w);
     front_leave();
     front_in_signal = false;
     if (!w)
@@ -505,10 +503,10 @@ void guard_install(void) {
     backtrace(warm, 2); // loads what a signal handler should not have to load
     signals_take(SIGSEGV, on_fault);
     signals_take(SIGBUS, on_fault);
-    if (standin_host_blocks)
+    if (standin_host_blocks) {
         signals_take(SIGTRAP, on_step);
-    if (standin_host_blocks)
         channels_given = given;
+    }
 }
 
 /* --- System calls -------------------------------------------------------------- */

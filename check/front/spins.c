@@ -113,17 +113,8 @@ static bool ready(void) {
 }
 
 static bool find_stack(struct spin *spin, pthread_t thread) {
-    pthread_attr_t attributes;
-    void *start;
-    size_t bytes;
-    if (spin->stack_end)
-        return true;
-    if (pthread_getattr_np(thread, &attributes) != 0)
-        return false;
-    if (pthread_attr_getstack(&attributes, &start, &bytes) == 0)
-        spin->stack_end = (uintptr_t)start + bytes;
-    pthread_attr_destroy(&attributes);
-    return spin->stack_end != 0;
+    uintptr_t from;
+    return spin->stack_end != 0 || front_stack(thread, &from, &spin->stack_end);
 }
 
 FIND_BELOW(sched_yield, int (*)(void))

@@ -10,22 +10,14 @@
 #include "handles.h"
 #include "stacks.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 bool stacks_own(const void *address) {
-    static __thread const char *end, *top;
-    pthread_attr_t attributes;
-    void *at;
-    size_t bytes;
-    if (!top && pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        pthread_attr_getstack(&attributes, &at, &bytes);
-        pthread_attr_destroy(&attributes);
-        end = at;
-        top = end + bytes;
-    }
-    return (const char *)address >= end && (const char *)address < top;
+    static __thread uintptr_t from, to;
+    if (to == 0)
+        front_stack(pthread_self(), &from, &to);
+    return (uintptr_t)address >= from && (uintptr_t)address < to;
 }
 
 /* --- Arguments of functions on a stream -----------------------------------------------

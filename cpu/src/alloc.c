@@ -21,7 +21,7 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes) {
 }
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
-    enum { ALIGNED = 512 }; // bytes; as on an H200
+    enum { ALIGNED = 512 }; // bytes
     CUDA_CALL;
     if (!pitch || width > SIZE_MAX - ALIGNED)
         return cuda_error(cudaErrorInvalidValue);

@@ -670,7 +670,8 @@ static void blocks(void) {
     point("rows: errors, and nothing");
 }
 
-/* As an H200 answers in a process that was forked off after the first call of CUDA. */
+/* In a process that was forked off after the first call of CUDA. An H200 answers CUDA's
+ * calls so; what NCCL answers was not tried there. */
 static void forked(void) {
     int status = 1;
     fflush(stdout);

@@ -946,6 +946,11 @@ static void ev_dead_buffer(const struct event *e) {
     made.call = kept(word(e, 1));
     judge_mpi_dead_buffer(e->judge, made, here(e, kept(word(e, 2))));
 }
+/* dead-argument CALL: that of the function which the event before has queued */
+static void ev_dead_argument(const struct event *e) {
+    const struct judge_at queued = ranks[e->rank].last;
+    judge_function_argument_gone(e->judge, queued, here(e, kept(word(e, 1))));
+}
 static void ev_overlap(const struct event *e) {
     judge_mpi_overlap(e->judge, here(e, kept(word(e, 1))));
 }
@@ -1104,6 +1109,7 @@ static const struct {
     {"request-left", ev_request_left},
     {"sent-changed", ev_sent_changed},
     {"dead-buffer", ev_dead_buffer},
+    {"dead-argument", ev_dead_argument},
     {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
     {"lends", ev_lends},
