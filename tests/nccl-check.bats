@@ -68,6 +68,32 @@ needs_cuda() {
     [ -z "$err" ]
 }
 
+@test "two ranks on one GPU are NCCL's business where it is told to allow them" {
+    over_standin "$top/tests/check/right/in-place.c" shares
+    cat >"$BATS_TEST_TMPDIR/newer.c" <<'END'
+int pncclGetVersion(int *version) {
+    *version = 23000;
+    return 0;
+}
+END
+    cc -shared -fPIC "$BATS_TEST_TMPDIR/newer.c" -o "$BATS_TEST_TMPDIR/newer.so"
+    export CPU_DEVICES=1
+    local setup='^NCCL CHECK: setup: two ranks are bound to the same GPU'
+    for variables in "NCCL_MULTI_RANK_GPU_ENABLE=1" "LD_PRELOAD=$BATS_TEST_TMPDIR/newer.so" \
+        "NCCL_MULTI_RANK_GPU_ENABLE=0 LD_PRELOAD=$BATS_TEST_TMPDIR/newer.so"; do
+        # shellcheck disable=SC2086 # words
+        started -np 2 env $variables "$check" "$BATS_TEST_TMPDIR/shares"
+        show
+        grep -q "$setup" <<<"$err"
+    done
+    started -np 2 env NCCL_MULTI_RANK_GPU_ENABLE=1 "LD_PRELOAD=$BATS_TEST_TMPDIR/newer.so" \
+        "$check" "$BATS_TEST_TMPDIR/shares"
+    show
+    [ "$code" -ne 0 ] # by the stand-in, which is older
+    grep -q 'Duplicate GPU detected' <<<"$err"
+    ! grep -q "$setup" <<<"$err"
+}
+
 @test "where a process runs without it, all do" {
     over_standin "$top/tests/check/wrong/left-buffer.c" left
     started -np 1 -x NCCL_CHECK_TIMEOUT=0.5 "$check" "$BATS_TEST_TMPDIR/left" : \

@@ -337,12 +337,23 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
     return answer_nccl(result, at);
 }
 
+/* Whether NCCL takes several ranks on one GPU: "since 2.30", and if it is told to (NCCL User
+ * Guide, NCCL_MULTI_RANK_GPU_ENABLE). */
+static bool gpus_are_shared(void) {
+    const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    int version = 0;
+    return allowed && atoi(allowed) != 0 &&
+           CALL(PNCCL(ncclGetVersion), &version) == ncclSuccess && version >= 23000;
+}
+
 static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
                   struct judge_at at) {
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     front_communicates(nranks <= 1 || group.depth > 0);
     join.device = current_device();
-    CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id, join.device);
+    if (!gpus_are_shared())
+        CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
+             join.device);
     making(
         out, NULL,
         (struct comm){
