@@ -91,7 +91,9 @@ int main(int argc, char **argv) {
         }
         if (to == rank && there[to] != device)
             lesson_fail("its own GPU is not where its card says");
-        if (to == rank || there[to] < 0)
+        if (to != rank && there[to] == device) // ranks that share it
+            snprintf(row[to], CELL, "same GPU");
+        if (there[to] < 0 || there[to] == device)
             continue;
         CHECK_CUDA(cudaDeviceCanAccessPeer(&access[to], device, there[to]));
         CHECK_CUDA(cudaDeviceGetP2PAttribute(&rating, cudaDevP2PAttrPerformanceRank,

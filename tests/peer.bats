@@ -54,6 +54,14 @@ complete() {
     grep -q '^from, to     GPU 0     GPU 1$' <<<"$out"
 }
 
+@test "ranks that share a GPU, as NCCL 2.30 can let them: a pair without a link" {
+    on_gpus && skip "NCCL 2.30 and newer allow it"
+    CPU_DEVICES=1 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_CPU_CHECK=off ranks 2 $peer -n 100
+    [ "$(table 'Peer access / performance rank / atomics' | tr -s ' ')" = $'GPU 0 - same GPU\nGPU 1 same GPU -' ]
+    [ "$(table 'Directly, GB/s' | grep -c '[0-9]\.[0-9]')" -eq 2 ]
+    failure 'Duplicate GPU detected' # the stand-in's NCCL is older
+}
+
 @test "a rank that sees its own GPU only: nothing through the host, the rest as before" {
     on_gpus && skip "of both builds"
     code=0

@@ -1,5 +1,6 @@
 // A function on the stream looks at a variable, again and again, which the host sets
-// behind cudaStreamSynchronize of the same stream.
+// behind cudaStreamSynchronize of the same stream. The all-reduce before it connects the
+// ranks: on an H200 that waits for functions, too.
 //
 // timeout: 1
 // expect: NCCL CHECK: deadlock: a function on a stream waits for the host
@@ -20,6 +21,8 @@ static void waits(void *unused) {
 int main(void) {
     start();
     int *buf = device_ints(10, 1);
+    MUST(ncclAllReduce(buf, buf, 10, ncclInt32, ncclSum, comm, stream));
+    MUST(cudaStreamSynchronize(stream));
     MUST(cudaLaunchHostFunc(stream, waits, NULL));
     MUST(ncclAllReduce(buf, buf, 10, ncclInt32, ncclSum, comm, stream));
 #ifdef FIXED
