@@ -59,7 +59,7 @@ complete() {
     CPU_DEVICES=1 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_CPU_CHECK=off ranks 2 $peer -n 100
     [ "$(table 'Peer access / performance rank / atomics' | tr -s ' ')" = $'GPU 0 - same GPU\nGPU 1 same GPU -' ]
     [ "$(table 'Directly, GB/s' | grep -c '[0-9]\.[0-9]')" -eq 2 ]
-    failure 'Duplicate GPU detected' # the stand-in's NCCL is older
+    grep -q 'Duplicate GPU detected' <<<"$err" # the stand-in's NCCL is older
 }
 
 @test "a rank that sees its own GPU only: nothing through the host, the rest as before" {
