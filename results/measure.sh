@@ -17,6 +17,8 @@
 #                 machine that they ran on in machine-N.txt, N GPUs
 #       write     plots and README.md, from the files; needs no GPU
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
+#   RANKS='2 4'     the lessons on so many ranks, also where that is more than one for a GPU (with
+#                   NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL 2.30)
 #   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
 set -euo pipefail
 
@@ -460,7 +462,7 @@ grid() {
 every_lesson() {
     local n form
     begin lessons.txt
-    for n in $counts; do
+    for n in ${RANKS:-$counts}; do
         while read -r form; do
             # shellcheck disable=SC2046 # words
             keep "$out/lessons.txt" 60 "${mpirun[@]}" -np "$n" $(arguments "$form")

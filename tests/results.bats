@@ -61,7 +61,7 @@ END
 @test "a rehearsal: every file, with command lines; what fails is named, the rest goes on" {
     nccl_tests
     export NCCL_TESTS_HOME=$PWD/nccl-tests
-    RUNS=1 STAGES='timed lessons repeat write' run timeout 300 "$top/results/measure.sh" out
+    RANKS=2 RUNS=1 STAGES='timed lessons repeat write' run timeout 300 "$top/results/measure.sh" out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"these failed:"*"nccl-tests/build/broadcast_perf -g 2 -f 2 -a 3 -b 8 -e 64K"* ]]
@@ -71,9 +71,10 @@ END
         [ -s $file.txt ]
     done
     lessons=$(printf '%s\n' "$top"/[0-9][0-9]-*/*.c | wc -l)
-    [ "$(grep -c '^\$ mpirun .* -np [12] [0-9][0-9]-' lessons.txt)" -eq $((2 * lessons)) ]
-    [ "$(grep -c '^OK: ' lessons.txt)" -eq $((2 * lessons)) ]
-    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq $((2 * lessons)) ]
+    [ "$(grep -c '^\$ mpirun .* -np [0-9]* [0-9][0-9]-' lessons.txt)" -eq "$lessons" ]
+    [ "$(grep -c '^\$ mpirun .* -np 2 [0-9][0-9]-' lessons.txt)" -eq "$lessons" ]
+    [ "$(grep -c '^OK: ' lessons.txt)" -eq "$lessons" ]
+    [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq "$lessons" ]
     grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
     [ "$(grep -c ': 1 runs in a row, N from 2 to 1 in turn, 0 failed or hung, ' repeat.txt)" -eq "$lessons" ]
     [ "$(grep -c 'B, µs: ' buffers.txt)" -eq 24 ]
@@ -81,7 +82,7 @@ END
         grep -q '^<svg' $name.svg
     done
 
-    grep -qxF "| 09-pipelined-ring | OK | OK |" README.md
+    grep -qxF "| 09-pipelined-ring | OK |" README.md
     grep -qE '^\| 1 MiB \| in 4 pieces \| [0-9.]+ ms \| [0-9.]+ ms, .* busbw \| [0-9.]+ \|$' README.md
     # On a busy machine 64 KiB may cost no more than 8 B did, and the law says so.
     grep -qE '^\| all_to_all \| 8 B: [0-9.]+ µs \| 64 KiB: [0-9.]+ GB/s busbw \| [0-9.]+ µs( \+ n|: these sizes show no)' README.md

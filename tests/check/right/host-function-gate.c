@@ -1,8 +1,8 @@
 // A function on the stream waits until the host has filled the memory that the copy
 // behind it reads: a gate. The host fills it, by itself, by MPI and from a pipe in turn,
 // and opens the gate with an atomic variable. It waits for the result in the same way.
-// Not with the communicator's first operation, which connects the ranks: on an H200 the
-// call then waits for the function.
+// One all-reduce comes before: on an H200 the first launch of NCCL's kernel waits for
+// functions on the stream.
 #include "../check.h"
 
 #include <sched.h>
