@@ -107,14 +107,18 @@ lessons=$(compgen -G 'lessons*.txt' || true)
 [ -z "$lessons" ] || echo "## Every lesson"
 for file in $lessons; do
     echo
+    where='the GPUs below' word=GPU
     echo "Their verdicts; the whole outputs are in [$file]($file)."
-    taken "$file" 'the GPUs below'
+    if [ "$file" = lessons-one-gpu.txt ]; then
+        where="one GPU for all ranks, with NCCL $(sed -n 's/^NCCL \([0-9.]*\),.*/\1/p;T;q' "$file")" word=rank
+    fi
+    taken "$file" "$where"
     echo
-    commands "$file" '^(OK|FAILED):' | awk -F'\t' '
+    commands "$file" '^(OK|FAILED):' | awk -F'\t' -v word=$word '
         { match($1, /-np [0-9]+/); n = substr($1, RSTART + 4, RLENGTH - 4)
           match($1, /[0-9][0-9]-[a-z0-9_\/-]*/); lesson = substr($1, RSTART, RLENGTH); sub(/\/.*/, "", lesson)
           if (match($1, / --pipelined/)) lesson = lesson " `--pipelined`"
-          if (!(n in column)) { column[n] = ++columns; head = head " " n " GPU" (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
+          if (!(n in column)) { column[n] = ++columns; head = head " " n " " word (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
           if (!(lesson in row)) { row[lesson] = ++rows; name[rows] = lesson }
           cell[row[lesson], column[n]] = $3 == 0 && $2 ~ /^OK/ ? "OK" : "**exit code " $3 "**" }
         END { print "| lesson |" head; print "| --- |" rule
