@@ -337,8 +337,8 @@ static ncclResult_t made_by(ncclResult_t result, struct judge_at at) {
     return answer_nccl(result, at);
 }
 
-/* Whether NCCL takes several ranks on one GPU: "since 2.30", and if it is told to (NCCL User
- * Guide, NCCL_MULTI_RANK_GPU_ENABLE). */
+/* Whether NCCL takes several ranks on one GPU: "since 2.30", and if it is told to (NCCL
+ * User Guide, NCCL_MULTI_RANK_GPU_ENABLE). */
 static bool gpus_are_shared(void) {
     const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     int version = 0;

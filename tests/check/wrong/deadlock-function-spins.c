@@ -1,6 +1,6 @@
 // A function on the stream looks at a variable, again and again, which the host sets
-// behind cudaStreamSynchronize of the same stream. One all-reduce comes before: on an H200
-// the first launch of NCCL's kernel waits for functions on the stream, too.
+// behind cudaStreamSynchronize of the same stream. One all-reduce comes before: on an
+// H200 the first launch of NCCL's kernel waits for functions on the stream, too.
 //
 // timeout: 1
 // expect: NCCL CHECK: deadlock: a function on a stream waits for the host
