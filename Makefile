@@ -81,7 +81,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
-	$(PROVE_CPU) -j3 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j4 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:

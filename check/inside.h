@@ -7,6 +7,7 @@
  *   issue.c    operations and calls, put behind what comes before them
  *   uses.c     memory, and who uses it: races, ranges, freed, left behind
  *   functions.c functions of the program on a stream
+ *   later.c    calls that NCCL puts into their streams later
  *   shared.c   memory that several processes use
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
@@ -69,6 +70,7 @@ struct judge {
     struct uses *uses;
     uint64_t groups; // so far
     struct functions *functions;
+    struct later *later; // NULL: there was no call yet
     struct graphs *graphs;
     struct calls *calls;
     struct waits *waits;
@@ -230,6 +232,18 @@ bool functions_before(const struct judge *j, const struct use *use, bool gates);
 /* Those before it that have begun wait for the host, and so will those that are queued at
  * the same places. */
 void functions_are_gates(struct judge *j, const struct use *use);
+
+/* --- later.c --- */
+/* Calls that return before NCCL has put them into their streams (blocking = 0). One that
+ * was called, and what it returned; its communicator is ready. */
+void later_free(struct later *later);
+void later_called(struct judge *j, const struct judge_call *call);
+void later_answered(struct judge *j, bool in_progress);
+void later_comm_ready(struct judge *j, int comm);
+/* Whoever uses the stream, the device (-1: all) or the communicator meanwhile is named. */
+void later_uses_stream(struct judge *j, int stream, struct judge_at at);
+void later_uses_device(struct judge *j, int device, struct judge_at at);
+void later_uses_comm(struct judge *j, int comm, struct judge_at at);
 
 /* --- uses.c --- */
 struct uses *uses_new(void);

@@ -71,6 +71,7 @@ void judge_free(struct judge *j) {
             graph_stream_gone(j, order_stream(j->order, s));
     graphs_free(j->graphs);
     functions_free(j->functions);
+    later_free(j->later);
     uses_free(j->uses);
     order_free(j->order);
     reports_free(j->reports);
@@ -459,6 +460,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     struct told *told = tells(j, at);
     if (!stream)
         return false;
+    later_uses_stream(j, number, at);
     bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, stream->device, at);
     check_early(j, ranges, n, at);
@@ -476,6 +478,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
 int judge_host_function(struct judge *j, int number, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     int function = function_new(j, stream && stream->capture);
+    later_uses_stream(j, number, at);
     if (stream && stream->capture) {
         graph_function(j, stream, function, at);
     } else if (stream) {
@@ -571,6 +574,7 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
     tells(j, at);
     if (!event || !stream)
         return;
+    later_uses_stream(j, on, at);
     event->graph = 0;
     if (stream->capture) {
         graph_record(j, stream, event);
@@ -613,6 +617,7 @@ void judge_graph_launched(struct judge *j, int executable, int number,
     struct stream *stream = order_stream(j->order, number);
     if (!stream)
         return;
+    later_uses_stream(j, number, at);
     order_ready(j, stream);
     graph_launched(j, executable, stream, at);
 }
@@ -686,6 +691,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     }
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         uses_aborted(j, comm);
+    later_comm_ready(j, comm); // no more
     calls_comm_ends(j, comm, how, at);
     look_at_memory(j);
 }
@@ -738,6 +744,9 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
                   struct told *told) {
     int left = graph_calls(j, calls, (int)n);
     struct issued_call alone, *issued = &alone;
+    later_answered(j, false); // one that was not made
+    for (int i = 0; i < left; i++)
+        later_called(j, &calls[i]);
     if (left > 1)
         issued = must_alloc((size_t)left * sizeof *issued);
     // The default stream last: what only it waits for comes before no other stream's
@@ -803,6 +812,7 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
 bool judge_call(struct judge *j, const struct judge_call *call) {
     struct group *group = j->thread ? j->thread->group : NULL;
     bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
+    later_uses_comm(j, call->comm, call->at);
     if (group) {
         ROOM(group->calls, group->ncalls, &group->size);
         group->calls[group->ncalls++] = *call;
@@ -812,6 +822,10 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
         issue(j, &alone, 1, false, tells(j, call->at));
     }
     return wrong;
+}
+
+void judge_call_answered(struct judge *j, bool in_progress) {
+    later_answered(j, in_progress);
 }
 
 /* --- Waits ------------------------------------------------------------------------ */
@@ -858,6 +872,7 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     struct clock clock = {0};
     if (stream) {
         check_group_open(j, number, at.call, true, at);
+        later_uses_stream(j, number, at);
         order_awaited(j->order, stream, &clock);
     }
     waits_begin_order(j, &clock, false, at);
@@ -873,6 +888,7 @@ void judge_wait_event(struct judge *j, int number, struct judge_at at) {
 void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     struct clock clock = {0};
     check_group_open(j, -1, at.call, true, at);
+    later_uses_device(j, device, at);
     order_device(j->order, device, &clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
@@ -925,6 +941,7 @@ void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at a
     if (!stream)
         return;
     check_group_open(j, number, at.call, true, at);
+    later_uses_stream(j, number, at);
     order_awaited(j->order, stream, &clock);
     polls(j, &clock, done, at);
     clock_free(&clock);
@@ -951,6 +968,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
         waits_begin_poll_comm(j, comm, at);
         return;
     }
+    later_comm_ready(j, comm);
     waits_end(j, NULL);
     waits_asks(j);
 }

@@ -350,6 +350,9 @@ void judge_group_starts(struct judge *j, struct judge_at at);
 void judge_group_ends(struct judge *j, struct judge_at at);
 /* Before the call is made. True if something was wrong with its buffers. */
 bool judge_call(struct judge *j, const struct judge_call *call);
+/* What has returned for the calls that this thread has just told of. `in_progress`
+ * (ncclInProgress): they are put into their streams in the background. */
+void judge_call_answered(struct judge *j, bool in_progress);
 
 /* The call that this thread has just told of (judge_call, judge_joins, judge_group_ends)
  * returned an error: it has not happened. `text`: what the library says. Also for calls

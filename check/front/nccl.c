@@ -212,7 +212,9 @@ static ncclResult_t answer_nccl(ncclResult_t result, struct judge_at at) {
 
 /* Behind a call that waited. */
 static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
-    judge_wait_end(front_in(), result == ncclSuccess);
+    struct judge *j = front_in();
+    judge_call_answered(j, result == ncclInProgress);
+    judge_wait_end(j, result == ncclSuccess);
     front_out();
     return answer_nccl(result, at);
 }
@@ -800,7 +802,9 @@ ncclResult_t ncclGroupEnd(void) {
         return answer_nccl(result, at);
     if (failed(result) && group.makes)
         front_settles();
-    judge_wait_end(front_in(), result == ncclSuccess);
+    struct judge *j = front_in();
+    judge_call_answered(j, result == ncclInProgress);
+    judge_wait_end(j, result == ncclSuccess);
     front_out();
     makes_end(result);
     return answer_nccl(result, at);

@@ -321,8 +321,12 @@ static struct call *launch_one(struct call *calls) {
     return rest;
 }
 
+/* Of a communicator that does not block, NCCL puts calls into their streams in the
+ * background, and says so ("Group Calls", "Nonblocking Group Operation"). Here they are
+ * there at once. */
 static ncclResult_t launch(struct call *calls) {
     const char *why = NULL;
+    ncclResult_t result = ncclSuccess;
     if (calls && streams_differ(calls))
         why = "some streams of the group are captured and some are not";
     else if (alone_with_itself(calls))
@@ -330,9 +334,11 @@ static ncclResult_t launch(struct call *calls) {
             "a send to oneself, or a receive from oneself, without the other half in the"
             " same group";
     if (!why) {
+        for (const struct call *call = calls; call; call = call->next)
+            result = call->comm->blocking ? result : ncclInProgress;
         while (calls)
             calls = launch_one(calls);
-        return ncclSuccess;
+        return result;
     }
     while (calls) {
         struct call *call = calls;

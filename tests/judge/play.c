@@ -870,6 +870,9 @@ static void ev_used_before(const struct event *e) {
     struct judge_at made = ranks[e->rank].last;
     judge_comm_used_before(e->judge, made, here(e, kept(word(e, 1))));
 }
+static void ev_answered(const struct event *e) {
+    judge_call_answered(e->judge, !has(e, "done"));
+}
 static void ev_group(const struct event *e) {
     judge_group_starts(e->judge, here(e, "ncclGroupStart"));
 }
@@ -1157,6 +1160,7 @@ static const struct {
     {"revoke", ev_revoke},
     {"used-after", ev_used_after},
     {"used-before", ev_used_before},
+    {"answered", ev_answered},
     {"group", ev_group},
     {"end-group", ev_end_group},
     {"fails", ev_fails},
