@@ -240,7 +240,8 @@ void later_free(struct later *later);
 void later_called(struct judge *j, const struct judge_call *call);
 void later_answered(struct judge *j, bool in_progress);
 void later_comm_ready(struct judge *j, int comm);
-/* Whoever uses the stream, the device (-1: all) or the communicator meanwhile is named. */
+/* Whoever uses the stream, the device (-1: all) or the communicator meanwhile is named.
+ */
 void later_uses_stream(struct judge *j, int stream, struct judge_at at);
 void later_uses_device(struct judge *j, int device, struct judge_at at);
 void later_uses_comm(struct judge *j, int comm, struct judge_at at);
