@@ -240,6 +240,9 @@ void later_free(struct later *later);
 void later_called(struct judge *j, const struct judge_call *call);
 void later_answered(struct judge *j, bool in_progress);
 void later_comm_ready(struct judge *j, int comm);
+/* The stream is asked, and has done all. That too may come too early, but NCCL's manual
+ * has a loop that asks the stream first ("Asynchronous errors and error handling"). */
+void later_asked(struct judge *j, int stream);
 /* Whoever uses the stream, the device (-1: all) or the communicator meanwhile is named.
  */
 void later_uses_stream(struct judge *j, int stream, struct judge_at at);

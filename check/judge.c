@@ -941,7 +941,8 @@ void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at a
     if (!stream)
         return;
     check_group_open(j, number, at.call, true, at);
-    later_uses_stream(j, number, at);
+    if (done)
+        later_asked(j, number);
     order_awaited(j->order, stream, &clock);
     polls(j, &clock, done, at);
     clock_free(&clock);

@@ -47,6 +47,12 @@ void later_answered(struct judge *j, bool in_progress) {
             drop(j->later, i);
 }
 
+void later_asked(struct judge *j, int stream) {
+    for (size_t i = j->later ? j->later->n : 0; i-- > 0;)
+        if (j->later->at[i].stream == stream && !j->later->at[i].thread)
+            drop(j->later, i);
+}
+
 void later_comm_ready(struct judge *j, int comm) {
     for (size_t i = j->later ? j->later->n : 0; i-- > 0;)
         if (j->later->at[i].comm == comm && !j->later->at[i].thread)
