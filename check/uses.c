@@ -982,16 +982,25 @@ static const struct lent *lent_part(const struct uses *uses, uint64_t from, uint
 
 static void report_lent(struct judge *j, const struct allocation *a, const char *words,
                         const char *verb, struct judge_at at, const struct lent *lent) {
+    static const char *const one_sided[] = {"MPI_Put",  "MPI_Get",  "MPI_Accumulate",
+                                            "MPI_Rput", "MPI_Rget", "MPI_Raccumulate"};
+    bool window = false;
     char where[JUDGE_PLACE];
     struct text text = {0};
+    for (size_t i = 0; i < sizeof one_sided / sizeof *one_sided; i++)
+        window |= strcmp(lent->at.call, one_sided[i]) == 0;
     text_add(&text, "race: %s %s a buffer that MPI still has\n", at.call, verb);
     add_here(j, &text);
     text_add(&text, "%s at %s %s what\n", words, place(j, at.site, where), verb);
-    text_add(&text, "  %s at %s %s until its request is completed\n", lent->at.call,
-             place(j, lent->at.site, where), does(lent->write));
+    text_add(&text, "  %s at %s %s until its %s\n", lent->at.call,
+             place(j, lent->at.site, where), does(lent->write),
+             window ? "window is waited for" : "request is completed");
     add_buffer(j, &text, a);
-    text_add(&text, "  Hint: MPI_Wait, or an MPI_Test that says so, completes a request:"
-                    " call it first.\n");
+    text_add(&text,
+             window ? "  Hint: MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes"
+                      " it: call it first.\n"
+                    : "  Hint: MPI_Wait, or an MPI_Test that says so, completes a"
+                      " request: call it first.\n");
     report(j, &text, true, pair_of(at.site, lent->at.site));
 }
 

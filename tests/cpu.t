@@ -25,7 +25,7 @@ counts() { # PROGRAM
     [ -z "$sanitize" ] || all=3
     echo "${RANKS:-$all}"
 }
-over_mpi=(collectives p2p comms streams arguments early random groups hosts meetings ipc)
+over_mpi=(blocks collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)

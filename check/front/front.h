@@ -30,6 +30,7 @@
  *
  *   mpi.c         MPI's functions (most of them made of mpi.list)
  *   requests.c    MPI's requests
+ *   types.c       where a message's bytes lie, if its type has holes
  *   graph.c, cublas.c, nccl.c, driver.c, cuda.c  the others
  */
 #ifndef FRONT_H

@@ -132,11 +132,16 @@ BEGIN {
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
     if (word[1] ~ /^(later|window|-)$/)
         print "    mpi_speaks();"
+    completes = name ~ /^MPI_Win_(fence|complete|unlock|flush|free)/
+    if (completes)
+        print "    MPI_Win done = " (parameters ~ /MPI_Win \*win/ ? "*win;" : "win;")
     print "    front_depth++;"
     tell(before)
     print "    int result = P" name "(" arguments ");"
     tell(behind)
     print "    front_depth--;"
+    if (completes)
+        print "    mpi_window_done(done);"
     if (word[1] ~ /^(later|window|-)$/)
         print "    mpi_spoke();"
     if (collective)
@@ -152,7 +157,7 @@ BEGIN {
     else if (word[1] == "later")
         print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ", false);"
     else if (word[1] == "window")
-        print "    mpi_keeps();"
+        print "    mpi_window_has(&at, win, " (parameters ~ /request$/ ? "*request" : "MPI_REQUEST_NULL") ");"
     else if (word[1] == "-")
         print "    mpi_gives_back();"
     else

@@ -7,6 +7,7 @@
 
 #include "../base.h"
 #include "talk.h"
+#include "types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,12 +50,6 @@ void mpi_gives_back(void) {
         guard_let_go(j, mine.at[mine.n].start, mine.at[mine.n].bytes);
     }
     front_out();
-}
-
-void mpi_keeps(void) {
-    for (int i = 0; i < mine.n; i++)
-        guard_never(mine.at[i].start);
-    mpi_gives_back();
 }
 
 struct mpi_buffer *mpi_hands_over(int *n) {
@@ -127,17 +122,38 @@ static void check_parts(struct span span, bool write, const struct judge_at *at)
     front_out();
 }
 
+struct looking {
+    const struct judge_at *at;
+    bool write;
+};
+
+static void look_at(void *self, const char *start, size_t bytes) {
+    const struct looking *call = self;
+    guard_at_gate(start, bytes, call->write);
+    // Whether this MPI takes device memory is known only of the stand-in's: it never
+    // does.
+    judge_host_uses(front_in(), start, bytes, call->write, !standin_host_blocks,
+                    *call->at);
+    front_out();
+}
+
+static bool is_known(const char *address) {
+    struct judge_memory memory;
+    bool found = judge_memory_find(front_in(), address, &memory);
+    front_out();
+    return found;
+}
+
 static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
                  long long count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, skip, count, type);
+    struct looking call = {at, write};
     if (span.used == 0)
         return;
     check_parts(span, write, at);
-    guard_at_gate(span.start, span.used, write);
-    // Whether this MPI takes device memory is known only of the stand-in's: it never
-    // does.
-    judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks, *at);
-    front_out();
+    if (span.used == span.all || !is_known(span.start) ||
+        !types_blocks((const char *)buffer + skip, count, type, look_at, &call))
+        look_at(&call, span.start, span.used);
     has(span, write);
 }
 
@@ -193,6 +209,44 @@ void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
     look_ws(at, buffer, counts, displs, types, comm, true);
+}
+
+/* A part for each neighbour; nothing for one that is not there. */
+static void look_neighbours(const struct judge_at *at, const void *buffer,
+                            const int *counts, const int *displs, int count,
+                            MPI_Datatype type, MPI_Comm comm, bool write) {
+    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL || comm == MPI_COMM_NULL)
+        return;
+    MPI_Aint low, extent;
+    int *ranks, n = types_neighbours(comm, write, &ranks);
+    PMPI_Type_get_extent(type, &low, &extent);
+    for (int k = 0; k < n; k++)
+        if (ranks[k] != MPI_PROC_NULL)
+            look(at, buffer, (displs ? displs[k] : (MPI_Aint)k * count) * extent,
+                 counts ? counts[k] : count, type, write);
+    free(ranks);
+}
+
+void mpi_inns(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type,
+              MPI_Comm comm) {
+    look_neighbours(at, buffer, NULL, NULL, count, type, comm, false);
+}
+
+void mpi_outns(const struct judge_at *at, const void *buffer, int count,
+               MPI_Datatype type, MPI_Comm comm) {
+    look_neighbours(at, buffer, NULL, NULL, count, type, comm, true);
+}
+
+void mpi_innvs(const struct judge_at *at, const void *buffer, const int *counts,
+               const int *displs, MPI_Datatype type, MPI_Comm comm) {
+    if (counts && displs)
+        look_neighbours(at, buffer, counts, displs, 0, type, comm, false);
+}
+
+void mpi_outnvs(const struct judge_at *at, const void *buffer, const int *counts,
+                const int *displs, MPI_Datatype type, MPI_Comm comm) {
+    if (counts && displs)
+        look_neighbours(at, buffer, counts, displs, 0, type, comm, true);
 }
 
 /* Read as the system would: the memory may be gone by now. Another number in any word

@@ -21,6 +21,14 @@ void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
               const int *displs, const MPI_Datatype *types, MPI_Comm comm);
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, const MPI_Datatype *types, MPI_Comm comm);
+void mpi_inns(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type,
+              MPI_Comm comm);
+void mpi_outns(const struct judge_at *at, const void *buffer, int count,
+               MPI_Datatype type, MPI_Comm comm);
+void mpi_innvs(const struct judge_at *at, const void *buffer, const int *counts,
+               const int *displs, MPI_Datatype type, MPI_Comm comm);
+void mpi_outnvs(const struct judge_at *at, const void *buffer, const int *counts,
+                const int *displs, MPI_Datatype type, MPI_Comm comm);
 void mpi_win(const struct judge_at *at, const void *buffer);
 /* What a call that goes on sends, so that it can be seen whether the program changes it
  * meanwhile: its first bytes. */
@@ -36,10 +44,9 @@ bool mpi_sent_changed(const struct mpi_sent *sent);
 /* A persistent request is made for them. */
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
 
-/* Behind the call, it has given them back, or keeps them for ever, or they are handed
- * over: to a request, until it is completed. */
+/* Behind the call, it has given them back, or they are handed over: to a request or a
+ * window, until it is completed. */
 void mpi_gives_back(void);
-void mpi_keeps(void);
 struct mpi_buffer {
     const void *start;
     size_t used, bytes; // of a type with holes the first byte; all that lies between
@@ -136,6 +143,10 @@ void mpi_opens_at(const struct judge_at *at, MPI_Request request, MPI_Comm comm,
                   bool persistent, const char *frame);
 #define mpi_opens(at, request, comm, peer, persistent) \
     mpi_opens_at(at, request, comm, peer, persistent, __builtin_frame_address(0))
+/* The call has its buffers until the window is waited for, or freed, or the request is
+ * completed (MPI_REQUEST_NULL: it has none): behind that. */
+void mpi_window_has(const struct judge_at *at, MPI_Win win, MPI_Request request);
+void mpi_window_done(MPI_Win win);
 /* It sends these. */
 void mpi_sends(MPI_Request request, const void *buffer, int count, MPI_Datatype type);
 

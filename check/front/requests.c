@@ -19,7 +19,9 @@
 struct request {
     struct judge_at at;
     MPI_Comm comm;
-    int peer; // of it; or JUDGE_…
+    MPI_Win win;           // of what belongs to a window,
+    MPI_Request of_window; // and may have a request besides
+    int peer;              // of it; or JUDGE_…
     bool persistent, active;
     struct mpi_buffer *buffers;
     int nbuffers;
@@ -101,6 +103,46 @@ static void forget_pending(void) {
     }
 }
 
+/* --- Of windows ------------------------------------------------------------------- */
+
+/* What MPI_Put, MPI_Get and MPI_Accumulate have: until the window is next waited for (MPI
+ * 4.1, 12.5). Which of its calls completes what depends on the target; any of them is
+ * taken for all. */
+static struct request *of_windows;
+
+void mpi_window_has(const struct judge_at *at, MPI_Win win, MPI_Request request) {
+    struct request *r = front_alloc(sizeof *r);
+    *r = (struct request){.at = *at, .win = win, .of_window = request};
+    r->buffers = mpi_hands_over(&r->nbuffers);
+    struct judge *j = front_in();
+    r->next = of_windows;
+    of_windows = r;
+    lend(j, r, *at);
+    front_out();
+}
+
+/* Those of the window; or, where it is none, of the request. */
+static void window_ends(struct judge *j, MPI_Win win, MPI_Request request) {
+    for (struct request **at = &of_windows; *at;) {
+        struct request *r = *at;
+        if (win != MPI_WIN_NULL ? r->win != win : r->of_window != request) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        take_back(j, r);
+        free(r->buffers);
+        free(r);
+    }
+}
+
+void mpi_window_done(MPI_Win win) {
+    if (win == MPI_WIN_NULL)
+        return;
+    window_ends(front_in(), win, MPI_REQUEST_NULL);
+    front_out();
+}
+
 /* --- Made, and completed ------------------------------------------------------------ */
 
 void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
@@ -142,8 +184,10 @@ void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype t
  * all of them have may be used. */
 static void closes(struct judge *j, MPI_Request handle, bool freed) {
     struct request *r = table_get(&requests, key_of(handle));
-    if (!r)
+    if (!r) {
+        window_ends(j, MPI_WIN_NULL, handle);
         return;
+    }
     if (r->persistent && !freed) {
         take_back(j, r);
         return;
