@@ -683,14 +683,24 @@ static void check_unfinished(struct judge *j, int comm, const char *name, bool a
     report(j, &text, true, mixed(at.site, 21));
 }
 
+static void spoil(struct judge *j, int comm, struct judge_at at) {
+    struct judge_call first[4];
+    uint64_t index[4];
+    int n = calls_unfinished(j, comm, first, index);
+    for (int i = 0; i < n && i < 4; i++)
+        uses_spoilt(j, &first[i], at);
+}
+
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
     // Finalizing completes what is queued: that is what it is for.
     if (how == JUDGE_DESTROYED) {
         check_unfinished(j, comm, at.call, true, at);
         graph_comm_ends(j, comm, at);
     }
-    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
+    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED) {
+        spoil(j, comm, at);
         uses_aborted(j, comm);
+    }
     later_comm_ready(j, comm); // no more
     calls_comm_ends(j, comm, how, at);
     look_at_memory(j);

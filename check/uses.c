@@ -30,15 +30,18 @@ struct allocation {
     struct fresh *fresh; // NULL: nothing
 };
 
-/* What a call of NCCL left in an allocation of a buffer that nothing had written; or a
- * further call, of what the first had left. */
+/* What a call of NCCL, or an operation, left in an allocation of a buffer that nothing
+ * had written; or a further one, of what the first had left. Or what a call left that was
+ * aborted. */
 struct fresh {
     uint64_t from, to;
     uint64_t written; // so many bytes were, at its beginning
     bool scalar;      // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
-    uint64_t newest;      // the site of the call that left it here
-    struct allocation of; // no more of it than add_buffer takes
+    struct judge_at op;      // or an operation; call NULL: it was a call of NCCL
+    uint64_t newest;         // the site of the call that left it here
+    struct judge_at aborted; // call NULL: it was not
+    struct allocation of;    // no more of it than add_buffer takes
 };
 
 struct freed {
@@ -492,8 +495,30 @@ static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
     return true;
 }
 
-/* Of what came of a buffer that nobody had written. */
-static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n) {
+static void report_aborted(struct judge *j, const struct fresh *fresh,
+                           struct judge_at at) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "memory: %s reads what an aborted call was to write\n", at.call);
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
+    text_add(&text, "  aborted: %s at %s", call_words(words, &fresh->call),
+             place(j, fresh->call.at.site, where));
+    text_add(&text, ", by %s at %s\n", fresh->aborted.call,
+             place(j, fresh->aborted.site, where));
+    add_buffer(j, &text, &fresh->of);
+    text_add(&text,
+             "  Hint: nothing had waited for the call, and nobody knows how far it came:"
+             " wait for its stream\n"
+             "        first, or take the numbers from elsewhere. Communicators that are"
+             " no longer needed\n"
+             "        are destroyed with ncclCommDestroy.\n");
+    report(j, &text, true, pair_of(at.site, fresh->aborted.site));
+}
+
+/* Of what came of a buffer that nobody had written, or of an aborted call. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
+                         struct judge_at at) {
     const struct fresh *fresh = NULL;
     for (int i = 0; i < n && !fresh; i++) {
         uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
@@ -507,12 +532,21 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     const struct judge_call *call = &fresh->call;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
-             fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
-             fresh->written ? ", but for its beginning" : "");
+    if (fresh->aborted.call) {
+        report_aborted(j, fresh, at);
+        return true;
+    }
+    if (fresh->op.call)
+        text_add(&text, "memory: %s reads device memory that nothing has written\n",
+                 fresh->op.call);
+    else
+        text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
+                 fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
+                 fresh->written ? ", but for its beginning" : "");
     add_here(j, &text);
-    text_add(&text, "%s at %s\n", call_words(words, call),
-             place(j, call->at.site, where));
+    text_add(&text, "%s at %s\n",
+             fresh->op.call ? fresh->op.call : call_words(words, call),
+             place(j, fresh->op.call ? fresh->op.site : call->at.site, where));
     add_buffer(j, &text, &fresh->of);
     add_failures_line(j, &text);
     if (fresh->written) {
@@ -531,8 +565,68 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
         " Was another\n"
         "        buffer meant, or did a copy get lost that was to write here?\n");
-    report(j, &text, true, mixed(call->at.site, 9));
+    report(j, &text, true, mixed(fresh->op.call ? fresh->op.site : call->at.site, 9));
     return true;
+}
+
+static void leaves_fresh(struct allocation *a, uint64_t from, uint64_t to,
+                         struct fresh fresh, uint64_t site) {
+    fresh.from = from;
+    fresh.to = to;
+    fresh.newest = site;
+    if (!a->fresh)
+        a->fresh = must_alloc(sizeof *a->fresh);
+    *a->fresh = fresh;
+}
+
+/* An earlier round may have left something there; this one writes it anew. */
+static void leaves_nothing_fresh(struct allocation *a, uint64_t from, uint64_t to,
+                                 uint64_t site) {
+    if (!a->fresh || a->fresh->newest != site || a->fresh->to <= from ||
+        to <= a->fresh->from)
+        return;
+    free(a->fresh);
+    a->fresh = NULL;
+}
+
+static struct fresh fresh_of(const struct allocation *a) {
+    return (struct fresh){
+        .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
+}
+
+/* An operation that reads a buffer of which nobody ever wrote a byte, or what came of
+ * one: what it writes is anything, too. */
+static void works_on_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                             struct judge_at at) {
+    struct fresh fresh;
+    bool found = false;
+    if (j->options.kernels || j->uses->kernels)
+        return;
+    for (int i = 0; i < n && !found; i++) {
+        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
+        const struct allocation *a =
+            ranges[i].write || ranges[i].bytes == 0 ? NULL : find(j->uses, start);
+        if (a && never_written(a, a->start, a->end)) {
+            fresh = fresh_of(a);
+            fresh.op = at;
+            found = true;
+        } else if (a && !a->open && a->fresh && a->fresh->from <= start &&
+                   end <= a->fresh->to) {
+            fresh = *a->fresh;
+            found = true;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
+        struct allocation *a =
+            ranges[i].write && ranges[i].bytes ? find(j->uses, start) : NULL;
+        if (!a || a->kind != JUDGE_DEVICE)
+            continue;
+        if (found)
+            leaves_fresh(a, start, end, fresh, at.site);
+        else
+            leaves_nothing_fresh(a, start, end, at.site);
+    }
 }
 
 /* Of which nobody ever wrote a byte. It may be right: there to be timed, or on the ranks
@@ -570,10 +664,12 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
     bool wrong = copies_overlap(j, ranges, n, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
+    if (!wrong && !captured)
+        works_on_nothing(j, ranges, n, at);
     if (wrong || captured || !to_host(j, ranges, n, at))
         return wrong;
     copies_nothing(j, ranges, n, at);
-    return copies_fresh(j, ranges, n);
+    return copies_fresh(j, ranges, n, at);
 }
 
 /* --- Memory of another device --------------------------------------------------------
@@ -815,31 +911,38 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
     const struct allocation *s =
         call->scalar ? find(j->uses, address(call->scalar)) : NULL;
     struct fresh fresh;
-    if (s && never_written(s, s->start, s->end))
-        fresh = (struct fresh){
-            .from = to,
-            .to = to + out,
-            .scalar = true,
-            .call = *call,
-            .of = {.start = s->start, .end = s->end, .kind = s->kind, .made = s->made}};
-    else if (written || never_written(a, a->start, a->end))
-        fresh = (struct fresh){
-            .from = to + written,
-            .to = to + out,
-            .written = written,
-            .call = *call,
-            .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
-    else if (before && before->from <= start && start + bytes <= before->to) {
+    if (s && never_written(s, s->start, s->end)) {
+        fresh = fresh_of(s);
+        fresh.scalar = true;
+        fresh.call = *call;
+    } else if (written || never_written(a, a->start, a->end)) {
+        fresh = fresh_of(a);
+        fresh.written = written;
+        fresh.call = *call;
+    } else if (before && before->from <= start && start + bytes <= before->to) {
         fresh = *before; // what came of fresh memory is sent on
-        fresh.from = to;
-        fresh.to = to + out;
-    } else {
-        return; // part of a buffer may be mere room
+        written = 0;
+    } else { // part of a buffer may be mere room
+        leaves_nothing_fresh(b, to, to + out, call->at.site);
+        return;
     }
-    fresh.newest = call->at.site;
-    if (!b->fresh)
-        b->fresh = must_alloc(sizeof *b->fresh);
-    *b->fresh = fresh;
+    leaves_fresh(b, to + written, to + out, fresh, call->at.site);
+}
+
+/* "If an error occurs on the communicator, nothing can be assumed about the completion or
+ * correctness of operations enqueued on that communicator" (NCCL User Guide,
+ * ncclCommGetAsyncError). What a root sends out in place stays what it was. */
+void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at) {
+    uint64_t out = call_recv_bytes(j, call), to = address(call->recvbuff);
+    struct allocation *b = out ? find(j->uses, to) : NULL;
+    if (!b || b->kind != JUDGE_DEVICE || b->open || j->options.kernels ||
+        j->uses->kernels ||
+        (call->kind == JUDGE_BROADCAST && call->sendbuff == call->recvbuff))
+        return;
+    struct fresh fresh = fresh_of(b);
+    fresh.call = *call;
+    fresh.aborted = at;
+    leaves_fresh(b, to, to + out, fresh, 0);
 }
 
 bool uses_check_call(struct judge *j, const struct judge_call *call,
@@ -1035,7 +1138,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         shared_uses(j, &part, use, clock);
     }
     if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
-        !(use->is_call && use->at.site == a->fresh->newest)) {
+        use->at.site != a->fresh->newest) {
         free(a->fresh);
         a->fresh = NULL;
     }

@@ -12,6 +12,7 @@
 #include <cublas_v2.h>
 #pragma GCC visibility pop
 #include <stdlib.h>
+#include <string.h>
 
 struct blas {
     int device;
@@ -123,6 +124,8 @@ struct use {
     bool write, number;
 };
 
+enum { MOST_USES = 6 }; // of one operation
+
 struct begun {
     enum { UNSEEN, GOES_ON, WAITS, WRONG } how;
     struct span *span;
@@ -130,7 +133,7 @@ struct begun {
 
 static struct begun begins(cublasHandle_t handle, const struct use *uses, int nuses,
                            bool result, struct judge_at at) {
-    struct judge_range ranges[4 * MOST_ROWS];
+    struct judge_range ranges[MOST_USES * MOST_ROWS];
     int n = 0, number = -1;
     bool all = true;
     front_in();
@@ -208,6 +211,20 @@ static struct use one(const void *start, size_t size, bool write) {
     return (struct use){{start, size, size, 1}, write, true};
 }
 
+/* Not if the factor of what it has is 0, as far as the host knows: then nothing is made
+ * of it (cuBLAS, cublas<t>gemm: "If beta == 0, C does not have to be a valid input"). */
+static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t size,
+                              struct use use) {
+    static const char zeros[16];
+    front_in();
+    const struct blas *blas = table_get(&handles, handle);
+    bool known = blas && !blas->on_device && factor;
+    front_out();
+    if (!known || memcmp(factor, zeros, size) == 0)
+        use = (struct use){.number = true}; // nothing
+    return use;
+}
+
 #define READS(x, n, incx) vector(x, n, incx, sizeof *(x), false)
 #define WRITES(x, n, incx) vector(x, n, incx, sizeof *(x), true)
 #define FACTOR(alpha) one(alpha, sizeof *(alpha), false)
@@ -218,13 +235,15 @@ static struct use one(const void *start, size_t size, bool write) {
                         const type *x, integer incx, type *y, integer incy) {   \
         ENTER_AS(shown, name, handle, n, alpha, x, incx, y, incy);              \
         OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx, y, incy), \
-                  FACTOR(alpha), READS(x, n, incx), WRITES(y, n, incy));        \
+                  FACTOR(alpha), READS(x, n, incx), READS(y, n, incy),          \
+                  WRITES(y, n, incy));                                          \
     }
 #define SCAL(shown, name, type, integer)                                              \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
                         integer incx) {                                               \
         ENTER_AS(shown, name, handle, n, alpha, x, incx);                             \
         OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx), FACTOR(alpha), \
+                  unless_zero(handle, alpha, sizeof *alpha, READS(x, n, incx)),       \
                   WRITES(x, n, incx));                                                \
     }
 #define COPY(shown, name, type, integer)                                               \
@@ -263,6 +282,8 @@ static struct use one(const void *start, size_t size, bool write) {
                   FACTOR(alpha), FACTOR(beta),                                         \
                   matrix(A, a ? m : k, a ? k : m, lda, sizeof *A, false),              \
                   matrix(B, b ? k : n, b ? n : k, ldb, sizeof *B, false),              \
+                  unless_zero(handle, beta, sizeof *beta,                              \
+                              matrix(C, m, n, ldc, sizeof *C, false)),                 \
                   matrix(C, m, n, ldc, sizeof *C, true));                              \
     }
 
