@@ -60,8 +60,8 @@ static void subarray(struct walk *w, const char *at, const int *ints, MPI_Dataty
     }
 }
 
-static void parts(struct walk *w, const char *at, int combiner, const int *ints,
-                  const MPI_Aint *addresses, const MPI_Datatype *types) {
+static void pieces(struct walk *w, const char *at, int combiner, const int *ints,
+                   const MPI_Aint *addresses, const MPI_Datatype *types) {
     MPI_Aint extent = extent_of(types[0]);
     int n = ints ? ints[0] : 0;
     switch (combiner) {
@@ -115,7 +115,7 @@ static void element(struct walk *w, const char *at, MPI_Datatype type) {
     MPI_Datatype *types = must_alloc((size_t)(ntypes + 1) * sizeof *types);
     PMPI_Type_get_contents(type, nints, naddresses, ntypes, ints, addresses, types);
     if (ntypes > 0)
-        parts(w, at, combiner, ints, addresses, types);
+        pieces(w, at, combiner, ints, addresses, types);
     else
         w->unknown = true;
     for (int i = 0; i < ntypes; i++) {
