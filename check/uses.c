@@ -23,6 +23,7 @@ struct allocation {
     bool open;       // something that the judge does not see may write it
     uint64_t shared; // its number in all processes that use it; 0: only this one does
     double opened;   // another's, by this process
+    bool left_alone; // given to a call that fills it on another rank
     struct span {
         uint64_t from, to;
     } * written; // sorted; ever
@@ -641,7 +642,9 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
             continue;
         uint64_t start = address(ranges[i].start);
         const struct allocation *a = find(j->uses, start);
-        if (!a || from || !never_written(a, start, start + ranges[i].bytes))
+        // Who copies what this rank's call has left alone may well know that.
+        if (!a || from || a->left_alone ||
+            !never_written(a, start, start + ranges[i].bytes))
             return;
         from = a;
     }
@@ -966,10 +969,9 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
         out[n++] = (struct judge_range){call->recvbuff, recv, true, true};
     if (call->scalar)
         out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true};
-    // Who asks a buffer that this rank's call leaves alone may well know that.
     struct allocation *a = recv ? NULL : find(j->uses, address(call->recvbuff));
     if (a)
-        mark_written(a, address(call->recvbuff), a->end);
+        a->left_alone = true;
     return n;
 }
 

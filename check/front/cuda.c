@@ -269,6 +269,20 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
                 at);
 }
 
+/* Its first and its last page have other bytes of the program's, too: none is closed. */
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
+    ENTER(cudaHostRegister, pointer, bytes, flags);
+    cudaError_t error = made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags),
+                             &pointer, bytes, JUDGE_PINNED, at);
+    guard_never(pointer);
+    return error;
+}
+
+cudaError_t cudaHostUnregister(void *pointer) {
+    ENTER(cudaHostUnregister, pointer);
+    return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
+}
+
 #if ALL_OF_CUDA
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
     ENTER(cudaMalloc3D, out, extent);
@@ -288,17 +302,6 @@ static cudaError_t malloc_from_pool(void **pointer, size_t bytes, cudaMemPool_t 
 ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
           (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
           pointer, bytes, pool, stream)
-
-cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
-    ENTER(cudaHostRegister, pointer, bytes, flags);
-    return made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags), &pointer, bytes,
-                JUDGE_PINNED, at);
-}
-
-cudaError_t cudaHostUnregister(void *pointer) {
-    ENTER(cudaHostUnregister, pointer);
-    return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
-}
 
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
                                      void *pointer) {

@@ -205,6 +205,11 @@ enum cudaGraphInstantiateFlags {
 #define cudaHostAllocPortable 0x01
 #define cudaHostAllocMapped 0x02
 #define cudaHostAllocWriteCombined 0x04
+#define cudaHostRegisterDefault 0x00
+#define cudaHostRegisterPortable 0x01
+#define cudaHostRegisterMapped 0x02
+#define cudaHostRegisterIoMemory 0x04
+#define cudaHostRegisterReadOnly 0x08
 #define cudaPeerAccessDefault 0x00
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
@@ -439,6 +444,19 @@ cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags);
  * cudaErrorInvalidValue. */
 cudaError_t cudaFreeHost(void *ptr);
 
+/* Makes `size` bytes of the program's own memory what cudaHostAlloc gives; `flags` is a
+ * sum of cudaHostRegister… constants. Null, size 0 or other bits: cudaErrorInvalidValue;
+ * bytes that are page-locked already: cudaErrorHostMemoryAlreadyRegistered. */
+cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags);
+
+/* Takes that back, of the address that was given there. Any other:
+ * cudaErrorHostMemoryNotRegistered. */
+cudaError_t cudaHostUnregister(void *ptr);
+
+/* The address at which devices use page-locked memory: the same. `flags` is 0. Any other
+ * memory or flags: cudaErrorInvalidValue. */
+cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags);
+
 /* Allocates `size` bytes that host and devices use at the same address. `flags` is
  * cudaMemAttachGlobal or cudaMemAttachHost. Other flags, or size 0:
  * cudaErrorInvalidValue. */
@@ -648,6 +666,12 @@ cudaMallocManaged(T **devPtr, size_t size, unsigned int flags = cudaMemAttachGlo
 template <class T>
 CUDA_CPU_OVERLOAD cudaError_t cudaHostAlloc(T **pHost, size_t size, unsigned int flags) {
     return ::cudaHostAlloc((void **)(void *)pHost, size, flags);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaHostGetDevicePointer(T **pDevice, void *pHost,
+                                                       unsigned int flags) {
+    return ::cudaHostGetDevicePointer((void **)(void *)pDevice, pHost, flags);
 }
 
 CUDA_CPU_OVERLOAD cudaError_t cudaMallocHost(void **ptr, size_t size,

@@ -63,7 +63,7 @@ static cudaError_t release(void *pointer, bool pinned) {
         return cudaSuccess;
     struct memory *memory = memory_find(pointer);
     if (!memory || memory->user != pointer || memory->opened || memory->of_nccl ||
-        (memory->kind == MEMORY_PINNED) != pinned)
+        memory->registered || (memory->kind == MEMORY_PINNED) != pinned)
         return cudaErrorInvalidValue;
     if (capture_forbids())
         return cudaErrorStreamCaptureUnsupported;
@@ -87,6 +87,36 @@ cudaError_t cudaFree(void *pointer) {
 cudaError_t cudaFreeHost(void *pointer) {
     CUDA_CALL;
     return cuda_error(release(pointer, true));
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
+    CUDA_CALL;
+    if (!pointer || bytes == 0 || (flags & ~15u))
+        return cuda_error(cudaErrorInvalidValue);
+    return cuda_error(memory_register(pointer, bytes, device_now())
+                          ? cudaSuccess
+                          : cudaErrorHostMemoryAlreadyRegistered);
+}
+
+/* "The base pointer must be the same one passed to cudaHostRegister()" (CUDA Runtime
+ * API).
+ */
+cudaError_t cudaHostUnregister(void *pointer) {
+    CUDA_CALL;
+    struct memory *memory = memory_find(pointer);
+    if (!memory || !memory->registered || memory->user != pointer)
+        return cuda_error(cudaErrorHostMemoryNotRegistered);
+    memory_destroy(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags) {
+    CUDA_CALL;
+    struct memory *memory = memory_find(host);
+    if (!device || flags != 0 || !memory || memory->kind != MEMORY_PINNED)
+        return cuda_error(cudaErrorInvalidValue);
+    *device = host;
+    return cudaSuccess;
 }
 
 struct memory_op {

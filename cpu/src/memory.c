@@ -246,10 +246,29 @@ struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     return memory;
 }
 
+struct memory *memory_register(void *start, size_t bytes, int device) {
+    size_t next = position_of(start);
+    if (memory_find(start) || (next < used && table[next]->user < (char *)start + bytes))
+        return NULL;
+    return enter((struct memory){.user = start,
+                                 .shadow = start,
+                                 .bytes = bytes,
+                                 .mapped = bytes,
+                                 .kind = MEMORY_PINNED,
+                                 .device = device,
+                                 .registered = true,
+                                 .arena = -1,
+                                 .file = -1});
+}
+
 static void unmap(struct memory *memory) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
     used--;
+    if (memory->registered) {
+        free(memory);
+        return;
+    }
     count(memory, false);
     if (memory->arena < 0) {
         munmap(memory->user, memory->mapped);

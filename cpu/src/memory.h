@@ -18,6 +18,7 @@ struct memory {
     int arena;       // that it is part of; -1: none
     bool closed;     // to other processes: cudaMallocAsync, ncclMemAlloc
     bool of_nccl;    // ncclMemAlloc
+    bool registered; // the program's own (cudaHostRegister): both addresses are the same
     bool moved;      // into a file of its own, for other processes to open
     int file;        // which; -1: none, or none any more
     unsigned graphs; // operations that allocate it at each launch; it stays as long
@@ -29,6 +30,8 @@ struct memory {
 /* NULL: no room. The first 64 MiB of fresh device memory are all ones, no number of any
  * float type. */
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device);
+/* Of memory that is there already; NULL: part of it is an allocation's. */
+struct memory *memory_register(void *start, size_t bytes, int device);
 void memory_destroy(struct memory *memory);
 void memory_fresh(struct memory *memory); // as if it had just been created
 

@@ -280,6 +280,33 @@ static void allocations(void) {
     CUDA(cudaFree(managed));
     CUDA(cudaFreeHost(pinned));
     point("what a pointer points to");
+
+    enum { OWN = 10000 };
+    char *own = malloc(OWN);
+    void *there = NULL;
+    CUDA(cudaHostRegister(own + 10, OWN - 20, cudaHostRegisterPortable));
+    CUDA_IS(cudaErrorHostMemoryAlreadyRegistered,
+            cudaHostRegister(own, OWN, cudaHostRegisterDefault));
+    CUDA_IS(cudaErrorHostMemoryAlreadyRegistered,
+            cudaHostRegister(own + 100, 10, cudaHostRegisterDefault));
+    CUDA(cudaPointerGetAttributes(&at, own + 10));
+    expect(at.type == cudaMemoryTypeHost, "registered memory: type %d", (int)at.type);
+    CUDA(cudaPointerGetAttributes(&at, own + OWN - 10));
+    expect(at.type == cudaMemoryTypeUnregistered, "behind it: type %d", (int)at.type);
+    CUDA(cudaHostGetDevicePointer(&there, own + 20, 0));
+    expect(there == own + 20, "the device has it elsewhere");
+    CUDA_IS(cudaErrorInvalidValue, cudaHostGetDevicePointer(&there, own, 0));
+    CUDA_IS(cudaErrorInvalidValue, cudaHostGetDevicePointer(&there, own + 20, 1));
+    CUDA_IS(cudaErrorInvalidValue, cudaFreeHost(own + 10));
+    CUDA_IS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(own + 20));
+    CUDA(cudaHostUnregister(own + 10));
+    CUDA_IS(cudaErrorHostMemoryNotRegistered, cudaHostUnregister(own + 10));
+    CUDA_IS(cudaErrorInvalidValue, cudaHostRegister(NULL, 10, 0));
+    CUDA_IS(cudaErrorInvalidValue, cudaHostRegister(own, 0, 0));
+    CUDA_IS(cudaErrorInvalidValue, cudaHostRegister(own, 10, 0x100));
+    cudaGetLastError();
+    free(own);
+    point("memory of the program's own, registered");
 }
 
 /* Every kind between every two kinds of memory, by itself and as cudaMemcpyDefault. */
