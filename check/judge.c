@@ -654,21 +654,20 @@ uint64_t judge_split_id(struct judge *j, int comm, int color) {
     return calls_split_id(j, comm, color);
 }
 
-/* What is queued on a communicator (-1: on any) and not known to be done. */
-static void check_unfinished(struct judge *j, int comm, const char *name, bool at_known,
-                             struct judge_at at) {
+/* What is queued and not known to be done. */
+static void check_unfinished(struct judge *j) {
     struct judge_call first[4];
     uint64_t index[4];
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
-    int n = calls_unfinished(j, comm, first, index);
+    int n = calls_unfinished(j, -1, first, index);
     struct text text = {0};
     if (n == 0)
         return;
     text_add(&text,
-             "missing: %s comes before queued operations are known to be done\n"
-             "  rank %d on %s: %s",
-             name, j->rank, j->host, name);
-    text_add(&text, at_known ? " at %s\n" : "\n", place(j, at.site, where));
+             "missing: the end of the program comes before queued operations are known to"
+             " be done\n"
+             "  rank %d on %s: the end of the program\n",
+             j->rank, j->host);
     for (int i = 0; i < n && i < 4; i++) {
         const struct comm_facts *of = calls_comm(j, first[i].comm);
         text_add(&text, "  queued: %s at %s, operation %llu on communicator %d\n",
@@ -680,7 +679,7 @@ static void check_unfinished(struct judge *j, int comm, const char *name, bool a
     text_add(&text,
              "  Hint: call cudaStreamSynchronize before. The real NCCL may not even have"
              " started them.\n");
-    report(j, &text, true, mixed(at.site, 21));
+    report(j, &text, true, mixed(0, 21));
 }
 
 static void spoil(struct judge *j, int comm, struct judge_at at) {
@@ -692,11 +691,8 @@ static void spoil(struct judge *j, int comm, struct judge_at at) {
 }
 
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
-    // Finalizing completes what is queued: that is what it is for.
-    if (how == JUDGE_DESTROYED) {
-        check_unfinished(j, comm, at.call, true, at);
+    if (how == JUDGE_DESTROYED)
         graph_comm_ends(j, comm, at);
-    }
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED) {
         spoil(j, comm, at);
         uses_aborted(j, comm);
@@ -704,6 +700,12 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     later_comm_ready(j, comm); // no more
     calls_comm_ends(j, comm, how, at);
     look_at_memory(j);
+}
+
+bool judge_comm_unfinished(struct judge *j, int comm) {
+    struct judge_call first[4];
+    uint64_t index[4];
+    return calls_unfinished(j, comm, first, index) > 0;
 }
 
 void judge_comm_complete(struct judge *j, int comm) {
@@ -1000,7 +1002,7 @@ void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
 void judge_exits(struct judge *j) {
     const struct judge_at nowhere = {"the end of the program", 0};
     check_group_open(j, -1, nowhere.call, false, nowhere);
-    check_unfinished(j, -1, nowhere.call, false, nowhere);
+    check_unfinished(j);
 }
 
 static void hand_out(struct text *text, char *out, size_t bytes) {

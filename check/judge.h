@@ -303,6 +303,8 @@ enum judge_end { JUDGE_FINALIZED, JUDGE_DESTROYED, JUDGE_ABORTED, JUDGE_REVOKED 
 /* Before the call: what is still queued on it is wrong for destroy. (To finalize
  * completes it: NCCL User Guide, "Finalizing a communicator".) */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
+/* Whether calls on it are queued of which the host does not know that they are done. */
+bool judge_comm_unfinished(struct judge *j, int comm);
 /* ncclCommFinalize is done: all that was queued on it is complete, and the host knows it
  * (NCCL User Guide, ncclCommFinalize). */
 void judge_comm_complete(struct judge *j, int comm);

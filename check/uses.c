@@ -1260,6 +1260,15 @@ static bool not_of_default_stream(const struct use *use, void *self) {
     return !use->legacy && may_have_begun(use, self);
 }
 
+/* "Managing memory allocations using cudaMalloc and cudaFree causes the GPU to
+ * synchronize across all executing CUDA streams" (CUDA C++ Programming Guide, "Stream
+ * Ordered Memory Allocator"), though the reference says "may", and of cudaMallocAsync's
+ * not at all. So a device's own work is done before its memory is gone. With a call of
+ * NCCL that waits for other ranks. */
+static bool outlasts_free(const struct use *use, void *self) {
+    return use->is_call && not_of_default_stream(use, self);
+}
+
 static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                                     uint64_t from, uint64_t to, bool write,
                                     bool *its_write) {
@@ -1296,11 +1305,16 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     if (!a || a->start != address(start))
         return;
     bool its_write;
-    // cudaFree waits for the default stream's own copies anyway.
+    bool waits = slot < 0 && starts(a->made.call, "cudaMalloc") &&
+                 a->kind != JUDGE_PINNED && !strstr(a->made.call, "Async");
+    // It waits for the default stream's own copies anyway.
     const struct use *other =
         history_beyond(&a->history, a->start, a->end, true,
                        slot < 0 ? &j->known : order_clock(j->order, slot),
-                       slot < 0 ? not_of_default_stream : NULL, j, &its_write);
+                       waits      ? outlasts_free
+                       : slot < 0 ? not_of_default_stream
+                                  : NULL,
+                       j, &its_write);
     if (other && !a->of_graph)
         report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
     const struct lent *lent = lent_part(uses, a->start, a->end, true);

@@ -803,6 +803,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flag
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     ENTER(cudaStreamDestroy, stream);
     stream_gone(front_in(), stream);
+    comms_stream_gone(stream);
     front_out();
     return answer(CALL(BELOW(cudaStreamDestroy), stream), at);
 }
@@ -819,6 +820,10 @@ static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {
     return number >= 0 ? wait_over(error, true, at) : answer(error, at);
 }
 ON_STREAM(cudaStreamSynchronize, stream_synchronize, (cudaStream_t stream), stream)
+
+void stream_waited_for(cudaStream_t stream, struct judge_at at) {
+    stream_synchronize(stream, at);
+}
 
 static cudaError_t stream_query(cudaStream_t stream, struct judge_at at) {
     int number;

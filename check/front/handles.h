@@ -49,6 +49,8 @@ struct judge *front_in_stream(cudaStream_t handle, int device, int *stream);
 /* The number alone, and the device that the stream is on. */
 int stream_number(cudaStream_t handle, int device, int *on);
 bool stream_capturing(cudaStream_t handle); // outside of front_in
+/* As cudaStreamSynchronize, for a call that waits for it. */
+void stream_waited_for(cudaStream_t handle, struct judge_at at);
 
 void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
                  struct judge_at at);
@@ -58,6 +60,8 @@ void streams_reset(struct judge *j,
 
 /* --- Communicators -------------------------------------------------------------- */
 
+/* Its calls are on it no more. */
+void comms_stream_gone(cudaStream_t stream);
 /* cudaDeviceReset: those on the device are gone. */
 void comms_reset(struct judge *j, int device, struct judge_at at);
 

@@ -28,9 +28,14 @@ struct redop { // made by ncclRedOpCreatePreMulSum
     const void *scalar; // on the device; NULL: it was read already
 };
 
+enum { COMM_STREAMS = 4 };
+
 struct comm {
     enum { COMING, THERE, GONE } state;
-    bool ending;    // finalized, and not done yet as far as the program has asked
+    bool ending; // finalized, and not done yet as far as the program has asked
+    bool slow;   // it does not block
+    cudaStream_t streams[COMM_STREAMS]; // that its newest calls are on
+    int nstreams;
     int number;     // the judge's; not while it is coming
     unsigned asked; // how often the program had heard that one is ready, when it came
     uint64_t id;
@@ -130,6 +135,7 @@ static void comes_later(const struct made *made) {
     front_in();
     *mine = *made;
     mine->like.state = COMING;
+    mine->like.slow = true;
     mine->like.asked = heard_ready;
     mine->next = later;
     later = mine;
@@ -311,6 +317,7 @@ static void makes_end(ncclResult_t result) {
             continue;
         }
         made.like.state = COMING;
+        made.like.slow = true;
         struct judge *j = front_in();
         made.like.asked = heard_ready;
         announce(j, *made.out, &made.like);
@@ -558,6 +565,41 @@ void comms_reset(struct judge *j, int device, struct judge_at at) {
     }
 }
 
+static void is_on(struct comm *comm, cudaStream_t stream) {
+    for (int i = 0; i < comm->nstreams; i++)
+        if (comm->streams[i] == stream)
+            return;
+    if (comm->nstreams == COMM_STREAMS)
+        memmove(comm->streams, comm->streams + 1,
+                (size_t)--comm->nstreams * sizeof *comm->streams);
+    comm->streams[comm->nstreams++] = stream;
+}
+
+void comms_stream_gone(cudaStream_t stream) {
+    for (size_t i = 0; i < comms.size; i++) {
+        struct comm *comm = comms.at[i].value;
+        for (int s = 0; comm && s < comm->nstreams; s++)
+            if (comm->streams[s] == stream)
+                comm->streams[s--] = comm->streams[--comm->nstreams];
+    }
+}
+
+/* "All uncompleted operations … will be flushed"; where the communicator blocks, so does
+ * the call (NCCL User Guide, "Finalizing a communicator"). So it waits for them first,
+ * and then for the other ranks. */
+static void completes(ncclComm_t handle, struct judge_at at) {
+    struct comm like = {.nstreams = 0};
+    struct judge *j = front_in();
+    const struct comm *comm = known(handle);
+    if (comm && comm->state == THERE && !comm->slow && group.depth == 0 &&
+        judge_comm_unfinished(j, comm->number))
+        like = *comm;
+    front_out();
+    for (int i = 0; i < like.nstreams; i++)
+        if (!stream_capturing(like.streams[i]))
+            stream_waited_for(like.streams[i], at);
+}
+
 /* With a communicator that does not block, ncclCommFinalize only begins: the program asks
  * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
 static bool is_ending(ncclComm_t handle) {
@@ -569,6 +611,7 @@ static bool is_ending(ncclComm_t handle) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
+    completes(comm, at);
     bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommFinalize), comm));
     struct judge *j = front_in();
@@ -589,6 +632,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
             tell_end(comm, JUDGE_DESTROYED, false, at);
         return answer_nccl(early, at);
     }
+    completes(comm, at);
     bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommDestroy), comm));
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
@@ -1038,6 +1082,7 @@ static enum told tell_call(enum judge_kind kind, const void *sendbuff, void *rec
         call.comm = comm->number;
         registered_place(handle, comm->rank, &call);
         told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
+        is_on(comm, stream);
         note = *comm;
         if (group.depth == 0)
             judge_wait_launch(j, at);

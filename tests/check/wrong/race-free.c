@@ -1,5 +1,6 @@
-// The buffer is freed while the collective is queued. A GPU's cudaFree may wait for the
-// kernel, or the kernel writes into memory that is somebody else's by then.
+// The buffer is freed while the collective is queued. cudaFree "may perform implicit
+// synchronization" (CUDA Runtime API): then it waits, inside, for the other ranks. Or the
+// kernel writes into memory that is somebody else's by then.
 // warn: 0
 // off: 0
 // expect: NCCL CHECK: race: cudaFree frees a buffer that a queued operation still uses
