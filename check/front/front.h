@@ -212,8 +212,9 @@ void guard_changed(void *self, const void *allocation, // its uses have changed
                    const struct judge_range *range);
 void guard_made(const void *start, size_t bytes);    // pinned or managed memory
 void guard_gone(struct judge *j, const void *start); // is about to be given back
-void guard_never(
-    const void *address); // not the pages of this allocation (windows, cudaHostRegister)
+/* Not the pages of this allocation: others use them unseen (a window of MPI), or they
+ * hold other bytes, too (cudaHostRegister). */
+void guard_never(const void *address);
 bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not watched
 /* The system or MPI has these bytes now, and must not find them closed. */
 /* Before the judge is asked whether the host may use it. */
