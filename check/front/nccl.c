@@ -586,18 +586,21 @@ void comms_stream_gone(cudaStream_t stream) {
 
 /* "All uncompleted operations … will be flushed"; where the communicator blocks, so does
  * the call (NCCL User Guide, "Finalizing a communicator"). So it waits for them first,
- * and then for the other ranks. */
-static void completes(ncclComm_t handle, struct judge_at at) {
-    struct comm like = {.nstreams = 0};
+ * and then for the other ranks. Returns its number; -1: it does not block, or is not
+ * known. */
+static int completes(ncclComm_t handle, struct judge_at at) {
+    struct comm like = {.number = -1};
     struct judge *j = front_in();
     const struct comm *comm = known(handle);
-    if (comm && comm->state == THERE && !comm->slow && group.depth == 0 &&
-        judge_comm_unfinished(j, comm->number))
+    if (comm && comm->state == THERE && !comm->slow && group.depth == 0)
         like = *comm;
+    if (like.number >= 0 && !judge_comm_unfinished(j, like.number))
+        like.nstreams = 0;
     front_out();
     for (int i = 0; i < like.nstreams; i++)
         if (!stream_capturing(like.streams[i]))
             stream_waited_for(like.streams[i], at);
+    return like.number;
 }
 
 /* With a communicator that does not block, ncclCommFinalize only begins: the program asks
@@ -632,9 +635,13 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
             tell_end(comm, JUDGE_DESTROYED, false, at);
         return answer_nccl(early, at);
     }
-    completes(comm, at);
+    int number = completes(comm, at);
     bool waits = tell_end(comm, JUDGE_DESTROYED, group.depth == 0, at);
     ncclResult_t result = MEETS(id_of(comm), CALL(PNCCL(ncclCommDestroy), comm));
+    if (number >= 0 && result == ncclSuccess) {
+        judge_comm_complete(front_in(), number);
+        front_out();
+    }
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
 }
 
