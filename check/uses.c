@@ -611,8 +611,8 @@ static void works_on_nothing(struct judge *j, const struct judge_range *ranges, 
             fresh = fresh_of(a);
             fresh.op = at;
             found = true;
-        } else if (a && !a->open && a->fresh && a->fresh->from <= start &&
-                   end <= a->fresh->to) {
+        } else if (a && !a->open && a->fresh && !a->fresh->aborted.call &&
+                   a->fresh->from <= start && end <= a->fresh->to) {
             fresh = *a->fresh;
             found = true;
         }
@@ -922,7 +922,8 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
         fresh = fresh_of(a);
         fresh.written = written;
         fresh.call = *call;
-    } else if (before && before->from <= start && start + bytes <= before->to) {
+    } else if (before && !before->aborted.call && before->from <= start &&
+               start + bytes <= before->to) {
         fresh = *before; // what came of fresh memory is sent on
         written = 0;
     } else { // part of a buffer may be mere room
@@ -934,7 +935,9 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
 
 /* "If an error occurs on the communicator, nothing can be assumed about the completion or
  * correctness of operations enqueued on that communicator" (NCCL User Guide,
- * ncclCommGetAsyncError). What a root sends out in place stays what it was. */
+ * ncclCommGetAsyncError). What a root sends out in place stays what it was. Who adds up
+ * once more, with those that are left, may know that nothing had begun: only who reads
+ * what is there is told. */
 void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at) {
     uint64_t out = call_recv_bytes(j, call), to = address(call->recvbuff);
     struct allocation *b = out ? find(j->uses, to) : NULL;

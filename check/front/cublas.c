@@ -235,16 +235,16 @@ static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t 
                         const type *x, integer incx, type *y, integer incy) {   \
         ENTER_AS(shown, name, handle, n, alpha, x, incx, y, incy);              \
         OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx, y, incy), \
-                  FACTOR(alpha), READS(x, n, incx), READS(y, n, incy),          \
-                  WRITES(y, n, incy));                                          \
+                  FACTOR(alpha), READS(x, n, incx), WRITES(y, n, incy),         \
+                  READS(y, n, incy));                                           \
     }
 #define SCAL(shown, name, type, integer)                                              \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
                         integer incx) {                                               \
         ENTER_AS(shown, name, handle, n, alpha, x, incx);                             \
         OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx), FACTOR(alpha), \
-                  unless_zero(handle, alpha, sizeof *alpha, READS(x, n, incx)),       \
-                  WRITES(x, n, incx));                                                \
+                  WRITES(x, n, incx),                                                 \
+                  unless_zero(handle, alpha, sizeof *alpha, READS(x, n, incx)));      \
     }
 #define COPY(shown, name, type, integer)                                               \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
@@ -282,9 +282,9 @@ static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t 
                   FACTOR(alpha), FACTOR(beta),                                         \
                   matrix(A, a ? m : k, a ? k : m, lda, sizeof *A, false),              \
                   matrix(B, b ? k : n, b ? n : k, ldb, sizeof *B, false),              \
+                  matrix(C, m, n, ldc, sizeof *C, true),                               \
                   unless_zero(handle, beta, sizeof *beta,                              \
-                              matrix(C, m, n, ldc, sizeof *C, false)),                 \
-                  matrix(C, m, n, ldc, sizeof *C, true));                              \
+                              matrix(C, m, n, ldc, sizeof *C, false)));                \
     }
 
 AXPY("cublasSaxpy", cublasSaxpy_v2, float, int)

@@ -14,7 +14,7 @@
 
 /* --- Types ------------------------------------------------------------------------ */
 
-enum { LIMIT = 1 << 18, AT_MOST = 64 }; // blocks that are counted; that are told
+enum { LIMIT = 1 << 14, AT_MOST = 64 }; // blocks that are counted; that are told
 
 struct walk {
     size_t n, step; // every step-th is told

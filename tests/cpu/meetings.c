@@ -24,12 +24,28 @@ static ncclUniqueId shared_id(int maker) {
     return id;
 }
 
-static void expect_works(ncclComm_t c, int n, const char *what) {
+static ncclResult_t state_in(ncclComm_t c, int ms) {
+    ncclResult_t state = ncclInProgress;
+    for (int i = 0; i < ms && state == ncclInProgress; i++) {
+        NCCL(ncclCommGetAsyncError(c, &state));
+        if (state == ncclInProgress) {
+            usleep(1000);
+        }
+    }
+    return state;
+}
+
+/* `returns`: what its calls return, ncclInProgress if it does not block. */
+static void expect_works(ncclComm_t c, int n, ncclResult_t returns, const char *what) {
     int *a = new_ints(N);
     set_ints(a, N, 1);
     CUDA(cudaDeviceSynchronize());
-    NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, c, stream));
+    NCCL_IS(returns, ncclAllReduce(a, a, N, ncclInt32, ncclSum, c, stream));
+    expect(state_in(c, 5000) == ncclSuccess, "%s: not issued", what);
+    NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(a, a, 5, ncclInt32, ncclSum, c, stream));
+    NCCL_IS(returns, ncclGroupEnd());
+    expect(state_in(c, 5000) == ncclSuccess, "%s: a group is not issued", what);
     CUDA(cudaStreamSynchronize(stream));
     expect_ints(a, 5, n * n, what);
     expect_ints(a + 5, N - 5, n, what);
@@ -47,7 +63,7 @@ static void other_orders(void) {
     }
     NCCL(ncclGroupEnd());
     for (int k = 0; k < 2; k++) {
-        expect_works(made[k], nranks, "made in a group");
+        expect_works(made[k], nranks, ncclSuccess, "made in a group");
     }
     NCCL(ncclGroupStart());
     ncclComm_t parts[2];
@@ -57,7 +73,8 @@ static void other_orders(void) {
     }
     NCCL(ncclGroupEnd());
     for (int k = 0; k < 2; k++) {
-        expect_works(parts[k], rank % 2 ? nranks / 2 : (nranks + 1) / 2, "split");
+        expect_works(parts[k], rank % 2 ? nranks / 2 : (nranks + 1) / 2, ncclSuccess,
+                     "split");
         NCCL(ncclCommDestroy(parts[k]));
         NCCL(ncclCommDestroy(made[k]));
     }
@@ -68,7 +85,7 @@ static void other_orders(void) {
     NCCL(ncclCommInitRank(&made[0], nranks, id, rank));
     NCCL_IS(ncclRemoteError, ncclCommInitRank(&made[1], nranks, id, rank));
     expect(made[1] == NULL, "there is a communicator");
-    expect_works(made[0], nranks, "the first");
+    expect_works(made[0], nranks, ncclSuccess, "the first");
     NCCL(ncclCommDestroy(made[0]));
     memset(&id, 0, sizeof id);
     NCCL_IS(ncclInvalidArgument, ncclCommInitRank(&made[1], nranks, id, rank));
@@ -175,17 +192,6 @@ static void several_each(void) {
     point("two ranks in each process: split, and destroyed one after the other");
 }
 
-static ncclResult_t state_in(ncclComm_t c, int ms) {
-    ncclResult_t state = ncclInProgress;
-    for (int i = 0; i < ms && state == ncclInProgress; i++) {
-        NCCL(ncclCommGetAsyncError(c, &state));
-        if (state == ncclInProgress) {
-            usleep(1000);
-        }
-    }
-    return state;
-}
-
 /* The manual's fault tolerance example: a rank is absent, the others poll, give up, and
  * go on. */
 static void one_is_absent(void) {
@@ -205,7 +211,7 @@ static void one_is_absent(void) {
         CUDA(cudaFree(a));
         NCCL(ncclCommAbort(c));
     }
-    expect_works(comm, nranks, "another one");
+    expect_works(comm, nranks, ncclSuccess, "another one");
     point("a rank is absent: the others ask, abort and go on");
 
     ncclComm_t c = NULL, part = NULL;
@@ -213,12 +219,12 @@ static void one_is_absent(void) {
     ncclResult_t result = ncclCommInitRankConfig(&c, nranks, id, rank, &config);
     expect(result == ncclInProgress, "ncclCommInitRankConfig: %s", nccl_name(result));
     expect(state_in(c, 5000) == ncclSuccess, "it was not made");
-    expect_works(c, nranks, "made without blocking");
+    expect_works(c, nranks, ncclInProgress, "made without blocking");
     result = ncclCommSplit(c, 0, rank, &part, NULL);
     expect(result == ncclInProgress, "ncclCommSplit: %s", nccl_name(result));
     expect(state_in(c, 5000) == ncclSuccess && state_in(part, 5000) == ncclSuccess,
            "it was not split");
-    expect_works(part, nranks, "split without blocking");
+    expect_works(part, nranks, ncclInProgress, "split without blocking");
     NCCL_IS(ncclInProgress, ncclCommFinalize(part));
     expect(state_in(part, 5000) == ncclSuccess, "it was not finalized");
     NCCL(ncclCommDestroy(part));
@@ -264,7 +270,7 @@ static void aborted_on_the_way(void) {
         CUDA(cudaStreamSynchronize(stream));
         CUDA(cudaFree(a));
         CUDA(cudaFree(b));
-        expect_works(comm, nranks, "afterwards");
+        expect_works(comm, nranks, ncclSuccess, "afterwards");
     }
     cudaGetLastError();
     point("aborted while data is on its way");
@@ -334,7 +340,7 @@ static void growth(void) {
     }
     grown = kilobytes() - before;
     expect(grown < made, "%d communicators: %ld KiB more", made, grown);
-    expect_works(comm, nranks, "afterwards");
+    expect_works(comm, nranks, ncclSuccess, "afterwards");
     point("thousands of communicators, one after the other");
 }
 
