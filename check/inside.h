@@ -292,7 +292,7 @@ bool uses_knew(struct judge *j, const void *address); // now or before
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);
 bool uses_early(struct judge *j, const void *at, bool write);
-int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at);
 void uses_back(struct judge *j, int lent);
 void uses_each(struct judge *j, const void *start,
@@ -301,10 +301,9 @@ void uses_each(struct judge *j, const void *start,
 /* A graph is launched whose operation (`use`) needs memory that was freed since. */
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
-void uses_aborted(struct judge *j, int comm);
+void uses_aborted(struct judge *j, int comm); // its operations are given up
 /* What the call, which is not known to be done, was to write is anything now. */
-void uses_spoilt(struct judge *j, const struct judge_call *call,
-                 struct judge_at at); // its operations are given up
+void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at);
 void uses_left(struct judge *j, struct text *text);
 void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,

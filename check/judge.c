@@ -425,8 +425,8 @@ bool judge_host_is_early(struct judge *j, const void *address, bool write) {
 }
 
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
-                      struct judge_at at) {
-    return uses_lent(j, start, bytes, write, at);
+                      bool window, struct judge_at at) {
+    return uses_lent(j, start, bytes, write, window, at);
 }
 
 void judge_memory_back(struct judge *j, int lent) {

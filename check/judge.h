@@ -187,9 +187,10 @@ bool judge_host_may_fault(struct judge *j, const void *address);
 /* Whether an unseen operation uses this byte, so that the host comes too early. */
 bool judge_host_is_early(struct judge *j, const void *address, bool write);
 /* MPI has these bytes until the number that is returned is given back (a request is
- * completed), and reads or writes them meanwhile: what uses them before is wrong. */
+ * completed, or a `window` waited for), and reads or writes them meanwhile: what uses
+ * them before is wrong. */
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
-                      struct judge_at at);
+                      bool window, struct judge_at at);
 void judge_memory_back(struct judge *j, int lent);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,

@@ -53,7 +53,7 @@ struct freed {
 
 struct lent {          // to MPI
     uint64_t from, to; // 0, 0: it is back
-    bool write;
+    bool write, window;
     struct judge_at at;
 };
 
@@ -531,23 +531,24 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     if (!fresh)
         return false;
     const struct judge_call *call = &fresh->call;
+    const struct judge_at *op = fresh->op.call ? &fresh->op : NULL;
+    uint64_t site = op ? op->site : call->at.site;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
     if (fresh->aborted.call) {
         report_aborted(j, fresh, at);
         return true;
     }
-    if (fresh->op.call)
+    if (op)
         text_add(&text, "memory: %s reads device memory that nothing has written\n",
-                 fresh->op.call);
+                 op->call);
     else
         text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
                  fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
                  fresh->written ? ", but for its beginning" : "");
     add_here(j, &text);
-    text_add(&text, "%s at %s\n",
-             fresh->op.call ? fresh->op.call : call_words(words, call),
-             place(j, fresh->op.call ? fresh->op.site : call->at.site, where));
+    text_add(&text, "%s at %s\n", op ? op->call : call_words(words, call),
+             place(j, site, where));
     add_buffer(j, &text, &fresh->of);
     add_failures_line(j, &text);
     if (fresh->written) {
@@ -566,7 +567,7 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
         " Was another\n"
         "        buffer meant, or did a copy get lost that was to write here?\n");
-    report(j, &text, true, mixed(fresh->op.call ? fresh->op.site : call->at.site, 9));
+    report(j, &text, true, mixed(site, 9));
     return true;
 }
 
@@ -1055,7 +1056,7 @@ static struct allocation *part_of(struct judge *j, const struct judge_range *ran
 
 /* --- Lent to MPI ------------------------------------------------------------------ */
 
-int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at) {
     struct uses *uses = j->uses;
     size_t i = 0;
@@ -1065,7 +1066,8 @@ int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
         ROOM(uses->lent, uses->nlent, &uses->lent_size);
         uses->nlent++;
     }
-    uses->lent[i] = (struct lent){address(start), address(start) + bytes, write, at};
+    uses->lent[i] =
+        (struct lent){address(start), address(start) + bytes, write, window, at};
     return (int)i;
 }
 
@@ -1090,25 +1092,21 @@ static const struct lent *lent_part(const struct uses *uses, uint64_t from, uint
 
 static void report_lent(struct judge *j, const struct allocation *a, const char *words,
                         const char *verb, struct judge_at at, const struct lent *lent) {
-    static const char *const one_sided[] = {"MPI_Put",  "MPI_Get",  "MPI_Accumulate",
-                                            "MPI_Rput", "MPI_Rget", "MPI_Raccumulate"};
-    bool window = false;
     char where[JUDGE_PLACE];
     struct text text = {0};
-    for (size_t i = 0; i < sizeof one_sided / sizeof *one_sided; i++)
-        window |= strcmp(lent->at.call, one_sided[i]) == 0;
     text_add(&text, "race: %s %s a buffer that MPI still has\n", at.call, verb);
     add_here(j, &text);
     text_add(&text, "%s at %s %s what\n", words, place(j, at.site, where), verb);
     text_add(&text, "  %s at %s %s until its %s\n", lent->at.call,
              place(j, lent->at.site, where), does(lent->write),
-             window ? "window is waited for" : "request is completed");
+             lent->window ? "window is waited for" : "request is completed");
     add_buffer(j, &text, a);
     text_add(&text,
-             window ? "  Hint: MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes"
-                      " it: call it first.\n"
-                    : "  Hint: MPI_Wait, or an MPI_Test that says so, completes a"
-                      " request: call it first.\n");
+             lent->window
+                 ? "  Hint: MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes"
+                   " it: call it first.\n"
+                 : "  Hint: MPI_Wait, or an MPI_Test that says so, completes a"
+                   " request: call it first.\n");
     report(j, &text, true, pair_of(at.site, lent->at.site));
 }
 

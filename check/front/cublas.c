@@ -122,7 +122,20 @@ const char *cublasGetStatusString(cublasStatus_t result) {
 struct use {
     struct rows rows;
     bool write, number;
+    bool scaled; // only used if its factor is not 0
+    const void *factor;
+    size_t factor_bytes;
 };
+
+/* As far as the host knows: "If beta == 0, C does not have to be a valid input" (cuBLAS,
+ * cublas<t>gemm). */
+static bool is_used(const struct use *use, const struct blas *blas) {
+    static const char zeros[16];
+    if (use->scaled && (blas->on_device || !use->factor ||
+                        memcmp(use->factor, zeros, use->factor_bytes) == 0))
+        return false;
+    return !use->number || blas->on_device;
+}
 
 enum { MOST_USES = 6 }; // of one operation
 
@@ -144,7 +157,7 @@ static struct begun begins(cublasHandle_t handle, const struct use *uses, int nu
         return (struct begun){UNSEEN, NULL};
     size_t bytes = 0;
     for (int i = 0; i < nuses; i++)
-        if (!uses[i].number || found.on_device) {
+        if (is_used(&uses[i], &found)) {
             all = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n) && all;
             bytes += uses[i].rows.width * uses[i].rows.height;
         }
@@ -208,20 +221,13 @@ static struct use vector(const void *start, int64_t n, int64_t distance, size_t 
 }
 
 static struct use one(const void *start, size_t size, bool write) {
-    return (struct use){{start, size, size, 1}, write, true};
+    return (struct use){.rows = {start, size, size, 1}, .write = write, .number = true};
 }
 
-/* Not if the factor of what it has is 0, as far as the host knows: then nothing is made
- * of it (cuBLAS, cublas<t>gemm: "If beta == 0, C does not have to be a valid input"). */
-static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t size,
-                              struct use use) {
-    static const char zeros[16];
-    front_in();
-    const struct blas *blas = table_get(&handles, handle);
-    bool known = blas && !blas->on_device && factor;
-    front_out();
-    if (!known || memcmp(factor, zeros, size) == 0)
-        use = (struct use){.number = true}; // nothing
+static struct use unless_zero(const void *factor, size_t bytes, struct use use) {
+    use.scaled = true;
+    use.factor = factor;
+    use.factor_bytes = bytes;
     return use;
 }
 
@@ -244,7 +250,7 @@ static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t 
         ENTER_AS(shown, name, handle, n, alpha, x, incx);                             \
         OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx), FACTOR(alpha), \
                   WRITES(x, n, incx),                                                 \
-                  unless_zero(handle, alpha, sizeof *alpha, READS(x, n, incx)));      \
+                  unless_zero(alpha, sizeof *alpha, READS(x, n, incx)));              \
     }
 #define COPY(shown, name, type, integer)                                               \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
@@ -276,15 +282,15 @@ static struct use unless_zero(cublasHandle_t handle, const void *factor, size_t 
         ENTER_AS(shown, name, handle, ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, \
                  ldc);                                                                 \
         bool a = ta == CUBLAS_OP_N, b = tb == CUBLAS_OP_N;                             \
-        OPERATION(false,                                                               \
-                  CALL(BELOW(name), handle, ta, tb, m, n, k, alpha, A, lda, B, ldb,    \
-                       beta, C, ldc),                                                  \
-                  FACTOR(alpha), FACTOR(beta),                                         \
-                  matrix(A, a ? m : k, a ? k : m, lda, sizeof *A, false),              \
-                  matrix(B, b ? k : n, b ? n : k, ldb, sizeof *B, false),              \
-                  matrix(C, m, n, ldc, sizeof *C, true),                               \
-                  unless_zero(handle, beta, sizeof *beta,                              \
-                              matrix(C, m, n, ldc, sizeof *C, false)));                \
+        OPERATION(                                                                     \
+            false,                                                                     \
+            CALL(BELOW(name), handle, ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, \
+                 ldc),                                                                 \
+            FACTOR(alpha), FACTOR(beta),                                               \
+            matrix(A, a ? m : k, a ? k : m, lda, sizeof *A, false),                    \
+            matrix(B, b ? k : n, b ? n : k, ldb, sizeof *B, false),                    \
+            matrix(C, m, n, ldc, sizeof *C, true),                                     \
+            unless_zero(beta, sizeof *beta, matrix(C, m, n, ldc, sizeof *C, false)));  \
     }
 
 AXPY("cublasSaxpy", cublasSaxpy_v2, float, int)

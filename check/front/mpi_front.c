@@ -172,15 +172,26 @@ void mpi_out(const struct judge_at *at, const void *buffer, int count,
     look(at, buffer, 0, count, type, true);
 }
 
-static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
-                    const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
+/* The k-th part of the buffer, for ranks[k]: `counts[k]` elements, or `count`, from the
+ * displs[k]-th on, or one behind the other. Nothing for a rank that is not there; `ranks`
+ * NULL: all are. */
+static void look_parts(const struct judge_at *at, const void *buffer, const int *counts,
+                       const int *displs, int count, const int *ranks, int n,
+                       MPI_Datatype type, bool write) {
     MPI_Aint low, extent;
-    int n = mpi_size(comm);
-    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL || !counts || !displs)
+    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL)
         return;
     PMPI_Type_get_extent(type, &low, &extent);
-    for (int r = 0; r < n; r++)
-        look(at, buffer, displs[r] * extent, counts[r], type, write);
+    for (int k = 0; k < n; k++)
+        if (!ranks || ranks[k] != MPI_PROC_NULL)
+            look(at, buffer, (displs ? displs[k] : (MPI_Aint)k * count) * extent,
+                 counts ? counts[k] : count, type, write);
+}
+
+static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
+                    const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
+    if (counts && displs)
+        look_parts(at, buffer, counts, displs, 0, NULL, mpi_size(comm), type, write);
 }
 
 void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
@@ -211,19 +222,13 @@ void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
     look_ws(at, buffer, counts, displs, types, comm, true);
 }
 
-/* A part for each neighbour; nothing for one that is not there. */
 static void look_neighbours(const struct judge_at *at, const void *buffer,
                             const int *counts, const int *displs, int count,
                             MPI_Datatype type, MPI_Comm comm, bool write) {
-    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL || comm == MPI_COMM_NULL)
+    if (comm == MPI_COMM_NULL)
         return;
-    MPI_Aint low, extent;
     int *ranks, n = types_neighbours(comm, write, &ranks);
-    PMPI_Type_get_extent(type, &low, &extent);
-    for (int k = 0; k < n; k++)
-        if (ranks[k] != MPI_PROC_NULL)
-            look(at, buffer, (displs ? displs[k] : (MPI_Aint)k * count) * extent,
-                 counts ? counts[k] : count, type, write);
+    look_parts(at, buffer, counts, displs, count, ranks, n, type, write);
     free(ranks);
 }
 

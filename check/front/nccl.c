@@ -216,12 +216,16 @@ static ncclResult_t answer_nccl(ncclResult_t result, struct judge_at at) {
     return result;
 }
 
-/* Behind a call that waited. */
-static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
+static void call_has_returned(ncclResult_t result) {
     struct judge *j = front_in();
     judge_call_answered(j, result == ncclInProgress);
     judge_wait_end(j, result == ncclSuccess);
     front_out();
+}
+
+/* Behind a call that waited. */
+static ncclResult_t wait_ends(ncclResult_t result, struct judge_at at) {
+    call_has_returned(result);
     return answer_nccl(result, at);
 }
 
@@ -853,10 +857,7 @@ ncclResult_t ncclGroupEnd(void) {
         return answer_nccl(result, at);
     if (failed(result) && group.makes)
         front_settles();
-    struct judge *j = front_in();
-    judge_call_answered(j, result == ncclInProgress);
-    judge_wait_end(j, result == ncclSuccess);
-    front_out();
+    call_has_returned(result);
     makes_end(result);
     return answer_nccl(result, at);
 }

@@ -37,13 +37,13 @@ static const void *key_of(MPI_Request request) {
     return (const void *)key;
 }
 
-static void lend(struct judge *j, struct request *r, struct judge_at at) {
+static void lend(struct judge *j, struct request *r, bool window, struct judge_at at) {
     r->active = true;
     // What lies in the holes of a datatype may be used meanwhile (MPI standard, "Derived
     // Datatypes": a message is the bytes of the type map).
     for (int i = 0; i < r->nbuffers; i++)
         r->buffers[i].lent = judge_memory_lent(j, r->buffers[i].start, r->buffers[i].used,
-                                               r->buffers[i].write, at);
+                                               r->buffers[i].write, window, at);
 }
 
 static void take_back(struct judge *j, struct request *r) {
@@ -111,13 +111,17 @@ static void forget_pending(void) {
 static struct request *of_windows;
 
 void mpi_window_has(const struct judge_at *at, MPI_Win win, MPI_Request request) {
+    int n;
+    struct mpi_buffer *buffers = mpi_hands_over(&n);
+    if (!buffers)
+        return;
     struct request *r = front_alloc(sizeof *r);
-    *r = (struct request){.at = *at, .win = win, .of_window = request};
-    r->buffers = mpi_hands_over(&r->nbuffers);
+    *r = (struct request){
+        .at = *at, .win = win, .of_window = request, .buffers = buffers, .nbuffers = n};
     struct judge *j = front_in();
     r->next = of_windows;
     of_windows = r;
-    lend(j, r, *at);
+    lend(j, r, true, *at);
     front_out();
 }
 
@@ -162,7 +166,7 @@ void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, 
         for (int i = 0; i < r->nbuffers; i++)
             guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
     else
-        lend(j, r, *at);
+        lend(j, r, false, *at);
     r->number = ++newest;
     lies_on_stack(handle, r->number, frame);
     front_out();
@@ -456,7 +460,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
         guard_hold(j, b->start, b->bytes);
     }
     if (r && r->persistent)
-        lend(j, r, *at);
+        lend(j, r, false, *at);
     front_out();
 }
 

@@ -98,8 +98,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
                           : cudaErrorHostMemoryAlreadyRegistered);
 }
 
-/* "The base pointer must be the same one passed to cudaHostRegister()" (CUDA Runtime
- * API).
+/* Its first byte: "must be the same one passed to cudaHostRegister()" (CUDA Runtime API).
  */
 cudaError_t cudaHostUnregister(void *pointer) {
     CUDA_CALL;

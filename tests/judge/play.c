@@ -513,13 +513,15 @@ static void ev_uses(const struct event *e) {
                     here(e, kept(call ? call : "MPI_Send")));
 }
 
-/* lends L A BYTES read|write; back L */
+/* lends L A BYTES read|write [window]; back L */
 static void ev_lends(const struct event *e) {
-    bool write = strcmp(word(e, 4), "write") == 0;
+    bool write = strcmp(word(e, 4), "write") == 0, window = has(e, "window");
+    const char *call =
+        window ? (write ? "MPI_Get" : "MPI_Put") : (write ? "MPI_Irecv" : "MPI_Isend");
     struct named *lent = name_new(e, LENT);
     lent->number =
         judge_memory_lent(e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
-                          write, here(e, write ? "MPI_Irecv" : "MPI_Isend"));
+                          write, window, here(e, call));
 }
 static void ev_back(const struct event *e) {
     judge_memory_back(e->judge, named(e, word(e, 1), LENT)->number);
