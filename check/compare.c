@@ -276,7 +276,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         text_add(&text, " of the communicator: not there yet\n");
     }
     if (!mpi || first->number != MPI_WORLD)
-        add_size(&text, first->number, kept->nranks, kept->world, kept->device);
+        add_size(&text, first->number, false, kept->nranks, kept->world, kept->device);
     if (mpi)
         text_add(&text,
                  "  Hint: every rank of a communicator of MPI makes the same collective"
@@ -321,7 +321,7 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
              difference(send, recv), send->number);
     add_call(j, &text, send, by_rank);
     add_call(j, &text, recv, by_rank);
-    add_size(&text, send->number, send->nranks, kept ? kept->world : NULL,
+    add_size(&text, send->number, false, send->nranks, kept ? kept->world : NULL,
              kept ? kept->device : NULL);
     if (send->type == recv->type && send->count == recv->count)
         text_add(&text, "%s", graph_hint);

@@ -145,6 +145,18 @@ static bool together(struct judge *j, uint64_t id) {
     return false;
 }
 
+/* Whether the report also tells of another communicator with this one's number. The
+ * communicators that one ncclCommSplit makes have the same. */
+static bool has_namesake(struct judge *j, const struct fact *call) {
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (verdict_wait(j, p, &cause) && cause.call && cause.call->comm != call->comm &&
+            cause.call->number == call->number && !together(j, cause.call->comm))
+            return !together(j, call->comm);
+    }
+    return false;
+}
+
 static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
     if (n == 0)
         return;
@@ -166,6 +178,12 @@ static void add_cause(struct judge *j, struct text *text, int p,
                      fact_site(j, where, call));
         text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->index, call->number);
+        if (has_namesake(j, call)) {
+            int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
+            places_of(j, call->comm, call->nranks, world, world + call->nranks);
+            add_members(text, call->nranks, world);
+            free(world);
+        }
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
         bool by_rank = together(j, m->comm);
         for (int i = 0; i < m->n; i++)
@@ -568,6 +586,29 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
     text_add(text, "  Hint: %s\n", hint);
 }
 
+static void add_size_of(struct judge *j, struct text *text, const struct fact *call) {
+    int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
+    places_of(j, call->comm, call->nranks, world, world + call->nranks);
+    add_size(text, call->number, has_namesake(j, call), call->nranks, world,
+             world + call->nranks);
+    free(world);
+}
+
+/* What process p waits for on a communicator that has the number of another, if no
+ * process before it waits for something on that. */
+static const struct fact *first_namesake(struct judge *j, int p,
+                                         const struct fact *about) {
+    struct cause cause, before;
+    if (!verdict_wait(j, p, &cause) || !cause.call || cause.call->comm == about->comm ||
+        cause.call->number != about->number || !has_namesake(j, cause.call))
+        return NULL;
+    for (int q = 0; q < p; q++)
+        if (verdict_wait(j, q, &before) && before.call &&
+            before.call->comm == cause.call->comm)
+            return NULL;
+    return cause.call;
+}
+
 static void report_stuck(struct judge *j, int first) {
     struct text text = {0};
     struct cause cause;
@@ -585,12 +626,11 @@ static void report_stuck(struct judge *j, int first) {
         } while (q != cycle);
         text_add(&text, ".\n");
     }
-    if (about) {
-        int *world = must_alloc(2 * (size_t)about->nranks * sizeof *world);
-        places_of(j, about->comm, about->nranks, world, world + about->nranks);
-        add_size(&text, about->number, about->nranks, world, world + about->nranks);
-        free(world);
-    }
+    if (about)
+        add_size_of(j, &text, about);
+    for (int p = 0; about && p < j->stuck->n; p++)
+        if (first_namesake(j, p, about))
+            add_size_of(j, &text, first_namesake(j, p, about));
     add_hint(j, &text, about);
     report(j, &text, false, 0);
 }
