@@ -294,7 +294,9 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
         return !last || stuck_wait_can(j, p, last);
     }
     case WAIT_WOKEN:
-        // By a function on a stream, perhaps.
+        // By a thread that can go on, or by a function on a stream, perhaps.
+        if (process->host)
+            return true;
         for (int i = 0; i < process->head->nops; i++)
             if (process->ops[i].function != FUNCTION_NONE && process->ends[i])
                 return true;

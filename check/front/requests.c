@@ -11,6 +11,7 @@
 #include "mpi_front.h"
 #include "stacks.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,9 @@ struct request {
     bool persistent, active;
     struct mpi_buffer *buffers;
     int nbuffers;
-    struct mpi_sent sent;
-    uint64_t number;      // no other has it
+    struct mpi_sent sent;    // what it sends,
+    struct judge_at sent_at; // since this call
+    uint64_t number;         // no other has it
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
 static struct table requests; // guarded by the judge's lock
@@ -179,8 +181,10 @@ void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype t
     mpi_keep_sent(&sent, buffer, count, type);
     front_in();
     struct request *r = table_get(&requests, key_of(handle));
-    if (r)
+    if (r) {
         r->sent = sent;
+        r->sent_at = r->at;
+    }
     front_leave();
 }
 
@@ -192,12 +196,13 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
         window_ends(j, MPI_WIN_NULL, handle);
         return;
     }
+    if (!freed && !r->next && mpi_sent_changed(&r->sent))
+        judge_mpi_sent_changed(j, r->sent_at);
     if (r->persistent && !freed) {
         take_back(j, r);
+        r->sent.bytes = 0;
         return;
     }
-    if (!freed && !r->next && mpi_sent_changed(&r->sent))
-        judge_mpi_sent_changed(j, r->at);
     for (struct request *one = r; one; one = one->next) {
         take_back(j, one);
         one->sent.bytes = 0; // it may be changed from now on
@@ -451,7 +456,23 @@ INIT(Ssend_init, const, false)
 INIT(Rsend_init, const, false)
 INIT(Recv_init, , true)
 
+/* What a persistent send has now. Of a type with holes it is not known which bytes it
+ * has. */
+static struct mpi_sent sent_now(MPI_Request handle) {
+    struct mpi_sent sent = {0};
+    front_in();
+    const struct request *r = table_get(&requests, key_of(handle));
+    bool known = r && r->persistent && r->nbuffers == 1 && !r->buffers->write &&
+                 r->buffers->used == r->buffers->bytes && r->buffers->used <= INT_MAX;
+    const struct mpi_buffer b = known ? *r->buffers : (struct mpi_buffer){0};
+    front_leave();
+    if (known && front_checks)
+        mpi_keep_sent(&sent, b.start, (int)b.used, MPI_BYTE);
+    return sent;
+}
+
 static void starts(const struct judge_at *at, MPI_Request handle) {
+    struct mpi_sent sent = sent_now(handle);
     struct judge *j = front_in();
     struct request *r = table_get(&requests, key_of(handle));
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
@@ -459,8 +480,11 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
         judge_host_uses(j, b->start, b->bytes, b->write, !standin_host_blocks, *at);
         guard_hold(j, b->start, b->bytes);
     }
-    if (r && r->persistent)
+    if (r && r->persistent) {
         lend(j, r, false, *at);
+        r->sent = sent;
+        r->sent_at = *at;
+    }
     front_out();
 }
 
