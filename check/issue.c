@@ -90,6 +90,51 @@ static int index_in(int *list, int *n, int number) {
     return i;
 }
 
+/* Whether a call ends only when another rank's has begun, since it gets data from there:
+ * what comes behind the one on its stream comes behind what is before the other on its
+ * own. */
+static bool gets_from(struct judge *j, const struct judge_call *call,
+                      const struct judge_call *other) {
+    const struct comm_facts *to = calls_comm(j, call->comm),
+                            *from = calls_comm(j, other->comm);
+    if (call->comm == other->comm || call->count == 0 || !to || !from ||
+        to->id != from->id)
+        return false;
+    if (call->kind == JUDGE_RECV)
+        return other->kind == JUDGE_SEND && call->root == from->rank &&
+               other->root == to->rank;
+    if (call->kind != other->kind)
+        return false;
+    switch (call->kind) {
+    case JUDGE_ALL_REDUCE:
+    case JUDGE_ALL_GATHER:
+    case JUDGE_REDUCE_SCATTER:
+    case JUDGE_ALL_TO_ALL: return true;
+    case JUDGE_BROADCAST:
+    case JUDGE_SCATTER: return call->root == from->rank;
+    case JUDGE_REDUCE:
+    case JUDGE_GATHER: return call->root == to->rank;
+    default: return false;
+    }
+}
+
+/* Several ranks of one communicator, on devices of one process. */
+static void meet(struct judge *j, const struct issued_call *calls, int n,
+                 const struct together *t) {
+    struct clock *before = must_alloc((size_t)t->ncomms * sizeof *before);
+    int ncomms = t->ncomms;
+    for (int c = 0; c < ncomms; c++)
+        clock_copy(&before[c], &t->clocks[c]);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && calls[i].slot >= 0; k++)
+            if (calls[k].slot >= 0 && gets_from(j, &calls[i].call, &calls[k].call))
+                clock_join(order_clock(j->order, calls[i].slot),
+                           &before[index_in(t->comms, &ncomms, calls[k].call.comm)]);
+    for (int c = 0; c < ncomms; c++)
+        clock_free(&before[c]);
+    free(before);
+}
+
 /* Puts the group behind what its streams hold: all streams of one communicator join
  * before, and all get the join after. */
 static void put_behind(struct judge *j, const struct issued_call *calls, int n,
@@ -100,6 +145,8 @@ static void put_behind(struct judge *j, const struct issued_call *calls, int n,
             clock_join(&t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)],
                        order_clock(j->order, calls[i].slot));
         }
+    if (t->ncomms > 1)
+        meet(j, calls, n, t);
     for (int s = 0; s < t->nslots; s++)
         t->seqs[s] = order_next(j->order, t->slots[s]);
     for (int again = 0; again < 2; again++)
