@@ -281,11 +281,14 @@ static void communicates(bool all_here) {
         talk_helper_begins();
 }
 
+static bool communicated;
+
 void front_communicates(bool all_here) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts it
     if (!front_on)
         return;
     pthread_mutex_lock(&lock);
+    communicated = true;
     communicates(all_here);
     pthread_mutex_unlock(&lock);
 }
@@ -343,6 +346,10 @@ static void write_timeline(int status) {
 static void exit_checks(int status) {
     if (front_job.gave_up && front_job.mpi_up && !front_job.ending && status == 0)
         talk_meets(); // who may still be checked wait for it
+    // All ranks have called MPI_Finalize, and none waits for this one in NCCL.
+    if (front_checks && status != 0 && kept_at.call && !communicated &&
+        front_job.mpi_up && !front_job.ending)
+        finish(true, kept_at);
     if (!front_checks || front_job.ending || status != 0)
         return;
     judge_exits(front_in());

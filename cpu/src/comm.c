@@ -7,6 +7,7 @@
 #include "comm.h"
 
 static struct ncclComm *all;
+static bool any_made;
 
 struct ncclComm *comm_create(int device, bool blocking) {
     struct ncclComm *comm = must_alloc(sizeof *comm);
@@ -18,6 +19,7 @@ struct ncclComm *comm_create(int device, bool blocking) {
     comm->newest = comm->leaving = stream_end(comm->own);
     comm->next = all;
     all = comm;
+    any_made = true;
     return comm;
 }
 
@@ -45,6 +47,10 @@ struct ncclComm *comm_find(uint64_t id, int rank) {
         if (comm->id == id && comm->rank == rank && comm->state == READY)
             return comm;
     return NULL;
+}
+
+bool comm_any_made(void) {
+    return any_made;
 }
 
 bool comm_connects(void) {

@@ -158,8 +158,8 @@ static void delete_attributes(void) {
     of_self.size = 0;
 }
 
-/* The real NCCL goes on without MPI. Here MPI carries it: its end waits for that of the
- * process. */
+/* The real NCCL goes on without MPI, and a program may have used MPI only to bring the
+ * unique id about. Here MPI carries NCCL: its end waits for that of the process. */
 int MPI_Finalize(void) {
     bool kept = standin_keeps_mpi();
     delete_attributes();
@@ -178,7 +178,7 @@ int MPI_Finalized(int *flag) {
 
 bool standin_keeps_mpi(void) {
     LOCKED;
-    return settled && !over && comm_connects();
+    return settled && !over && (comm_connects() || !comm_any_made());
 }
 
 /* What the launcher says in the environment; -1: nothing. */
@@ -249,7 +249,9 @@ static void at_exit(int status, void *unused) {
 }
 
 __attribute__((destructor)) static void end(void) {
-    if ((ours || finalized) && settled && !over && exit_status == 0) {
+    // With an exit code the others may wait for this rank's calls, and not in MPI's end.
+    bool ends = exit_status == 0 || (finalized && !comm_any_made());
+    if ((ours || finalized) && settled && !over && ends) {
         standin_mpi_ends();
         PMPI_Finalize();
     }
