@@ -19,7 +19,7 @@ struct use {
     struct judge_call call; // of NCCL, if is_call
     uint64_t index;         // of that call on its communicator
     struct clock behind;    // its clock, while functions of the program are queued
-    int slot;
+    int slot, thread;       // the judge's number of who issued it
     uint64_t seq;
     uint64_t launch; // of the graph that it belongs to; 0: of none
     bool is_call;

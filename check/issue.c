@@ -52,6 +52,7 @@ void told_undo(struct judge *j, struct told *told) {
 static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
                     int n, const struct clock *clock, struct told *told) {
     use->legacy = order_legacy(j->order, use->slot);
+    use->thread = j->thread ? j->thread->number : 0;
     if (functions_queued(j))
         clock_copy(&use->behind, clock);
     for (int i = 0; i < n; i++) {

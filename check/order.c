@@ -136,6 +136,10 @@ bool order_legacy(const struct order *order, int slot) {
     return order->slots[slot].kind == JUDGE_LEGACY;
 }
 
+int order_device_of(const struct order *order, int slot) {
+    return order->slots[slot].device;
+}
+
 void order_device(struct order *order, int device, struct clock *into) {
     for (int s = 0; s < order->nslots; s++)
         if (device < 0 || order->slots[s].device == device)

@@ -70,6 +70,7 @@ uint64_t order_next(struct order *order,
                     int slot); // one operation more, which the clock covers
 bool order_legacy(const struct order *order,
                   int slot); // whether it is a default stream's
+int order_device_of(const struct order *order, int slot);
 /* All that is queued on a device; -1: on all of them. */
 void order_device(struct order *order, int device, struct clock *into);
 

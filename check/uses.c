@@ -1020,6 +1020,22 @@ static void report_race(struct judge *j, const struct allocation *a,
     report(j, &text, true, pair_of(use->at.site, other->at.site));
 }
 
+/* Ranks of one communicator, each with a thread of its own. What one of them queued
+ * before a call of NCCL, another rank's operation may come behind, though it was queued
+ * earlier. */
+static bool may_meet(struct judge *j, const struct use *use, const struct use *other) {
+    int device = order_device_of(j->order, use->slot),
+        its = order_device_of(j->order, other->slot);
+    const struct comm_facts *a, *b;
+    if (use->thread == other->thread || device == its)
+        return false;
+    for (int c = 0; (a = calls_comm(j, c)); c++)
+        for (int d = 0; a->device == device && (b = calls_comm(j, d)); d++)
+            if (b->device == its && b->id == a->id && !a->gone && !b->gone)
+                return true;
+    return false;
+}
+
 static bool is_known(const struct use *use, void *self) {
     const struct judge *j = self;
     return clock_covers(&j->known, use->slot, use->seq);
@@ -1130,7 +1146,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         return;
     const struct use *other =
         history_add(&a->history, from, to, range->write, use, clock, &its_write);
-    if (other)
+    if (other && !may_meet(j, use, other))
         report_race(j, a, use, range->write, other, its_write);
     check_lent(j, a, from, to, range->write, use, clock);
     if (a->shared) {
