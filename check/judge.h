@@ -57,8 +57,8 @@ struct judge_outside {
     bool (*asleep)(void *self, int thread);
     bool (*others_awake)(void *self);
     /* Whether these may be about to send what others wait for: the program asked that
-     * they may call MPI, or one of them reads from outside of the job, and may pass on
-     * what comes. */
+     * they may call MPI, or abort a communicator, or one of them reads from outside of
+     * the job, and may pass on what comes. */
     bool (*others_may_call)(void *self);
     /* Whether such a thread has used the processor for a quarter of the time at most. */
     bool (*idle)(void *self, int thread);

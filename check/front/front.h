@@ -19,6 +19,7 @@
  *   handles.c     the program's handles, and the judge's numbers for them
  *   registered.c  buffers that are registered with NCCL
  *   stacks.c      variables of functions that have returned
+ *   refers.c      which functions the program's code names
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
  *
@@ -171,6 +172,8 @@ void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called b
 void front_mpi_kept(struct judge_at at); // it will not be, until the process ends
 /* Called if it is set, when MPI_Finalize has been called, before the ranks meet. */
 extern void (*front_at_finalize)(void);
+/* Whether the program can abort a communicator: nccl.c's. */
+extern bool (*front_may_abort)(void);
 
 /* --- talk.c --- */
 /* The checks cannot go on: says so once, and the program goes on without them. */

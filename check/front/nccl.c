@@ -9,6 +9,7 @@
  * "Group Calls", "Fault Tolerance".
  */
 #include "answer.h"
+#include "refers.h"
 #include "registered.h"
 #include "tasks.h"
 #include "timeline.h"
@@ -16,6 +17,7 @@
 #pragma GCC visibility push(default)
 #include <nccl.h>
 #pragma GCC visibility pop
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -653,6 +655,20 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     ENTER_COMM(ncclCommAbort, comm);
     tell_end(comm, JUDGE_ABORTED, false, at);
     return answer_nccl(CALL(PNCCL(ncclCommAbort), comm), at);
+}
+
+/* A thread of the program that has told nothing may only abort what the program can abort
+ * at all. (A pointer among the data: in the code it would be found itself.) */
+static bool may_abort(void) {
+    static ncclResult_t (*const volatile function)(ncclComm_t) = ncclCommAbort;
+    static atomic_int answer = -1;
+    if (atomic_load(&answer) < 0)
+        atomic_store(&answer, refers_to("ncclCommAbort", (const void *)function));
+    return atomic_load(&answer);
+}
+
+__attribute__((constructor(101))) static void begin(void) {
+    front_may_abort = may_abort;
 }
 
 #ifdef NCCL_REVOKE_DEFAULT

@@ -48,11 +48,15 @@ static bool others_awake(void *self) {
 
 int front_mpi_level = MPI_THREAD_SINGLE;
 
+bool (*front_may_abort)(void);
+
 /* MPI standard, MPI_Init_thread: below this level only the main thread may call MPI; CUDA
- * and NCCL any thread may. */
+ * and NCCL any thread may: a watchdog aborts a communicator that others wait for (NCCL
+ * User Guide, "Fault Tolerance"). */
 static bool others_may_call(void *self) {
     (void)self;
-    return front_mpi_level >= MPI_THREAD_SERIALIZED || tasks_others_read();
+    return front_mpi_level >= MPI_THREAD_SERIALIZED || tasks_others_read() ||
+           (front_may_abort && front_may_abort());
 }
 
 /* What a process that was forked off does is none of the job's, and the helper is not
