@@ -700,5 +700,9 @@ CUDA_CPU_OVERLOAD cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
 #undef CUDA_CPU_OVERLOAD
 #endif
 
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+#include "cuda_per_thread.h"
+#endif
+
 #undef CUDA_CPU_DEFAULT
 #endif
