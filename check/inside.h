@@ -69,6 +69,7 @@ struct judge {
     struct order *order;
     struct uses *uses;
     uint64_t groups; // so far
+    uint64_t issued; // operations and calls of NCCL so far
     struct functions *functions;
     struct later *later; // NULL: there was no call yet
     struct graphs *graphs;
@@ -129,6 +130,8 @@ size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char
 void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
                   const char *words);
 void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
+/* Whether the program queued something behind a failure that nobody looked at. */
+bool failed_and_went_on(const struct judge *j);
 
 /* --- calls.c --- */
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
@@ -306,6 +309,7 @@ void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at);
 void uses_left(struct judge *j, struct text *text);
 void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
+void uses_doubtful(struct judge *j, struct text *text);  // or of a part, or a call
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);
 

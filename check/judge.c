@@ -1051,6 +1051,27 @@ void judge_unwritten(struct judge *j, char *out, size_t bytes) {
     hand_out(&text, out, bytes);
 }
 
+static void hand_out_of(struct judge *j, struct text *text, char *out, size_t bytes) {
+    struct text whole = {0};
+    if (text->at)
+        text_add(&whole, "rank %d on %s: %s", j->rank, j->host, text->at);
+    free(text->at);
+    hand_out(&whole, out, bytes);
+}
+
+void judge_doubtful(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    uses_doubtful(j, &text);
+    hand_out_of(j, &text, out, bytes);
+}
+
+void judge_failed_before(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    if (failed_and_went_on(j))
+        add_unlooked(j, &text);
+    hand_out_of(j, &text, out, bytes);
+}
+
 void judge_unlooked(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     add_unlooked(j, &text);

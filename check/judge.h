@@ -457,5 +457,11 @@ void judge_unlooked(struct judge *j, char *out, size_t bytes);
  * device memory that nothing has written; "" if there was none. On some ranks that may be
  * right: only where all have the same one, one of them was meant to be written. */
 void judge_unwritten(struct judge *j, char *out, size_t bytes);
+/* Likewise, with "rank 1 on host: " before it, of a process that ends with an exit code,
+ * by which the program says itself that something is wrong: failures behind which it went
+ * on, and the first copy to the host, or else call, of a buffer of which some bytes were
+ * never written. */
+void judge_failed_before(struct judge *j, char *out, size_t bytes);
+void judge_doubtful(struct judge *j, char *out, size_t bytes);
 
 #endif

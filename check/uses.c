@@ -23,7 +23,7 @@ struct allocation {
     bool open;       // something that the judge does not see may write it
     uint64_t shared; // its number in all processes that use it; 0: only this one does
     double opened;   // another's, by this process
-    bool left_alone; // given to a call that fills it on another rank
+    struct judge_at left_alone; // given to this call, which fills it on another rank
     struct span {
         uint64_t from, to;
     } * written; // sorted; ever
@@ -72,6 +72,10 @@ struct uses {
     } * access;
     size_t naccess, access_size;
     struct judge_at copies_nothing, nothing_made; // the first such copy, and its source
+    struct doubtful { // the first of which some bytes were never written
+        struct judge_at at, made, left_alone;
+        size_t bytes, never;
+    } copied, sent; // to the host; by a call of NCCL
 };
 
 struct uses *uses_new(void) {
@@ -644,7 +648,7 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         uint64_t start = address(ranges[i].start);
         const struct allocation *a = find(j->uses, start);
         // Who copies what this rank's call has left alone may well know that.
-        if (!a || from || a->left_alone ||
+        if (!a || from || a->left_alone.call ||
             !never_written(a, start, start + ranges[i].bytes))
             return;
         from = a;
@@ -653,6 +657,54 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         return;
     j->uses->copies_nothing = at;
     j->uses->nothing_made = from->made;
+}
+
+static size_t never_written_of(const struct allocation *a, uint64_t from, uint64_t to) {
+    size_t never = to - from;
+    if (a->kind != JUDGE_DEVICE || a->open || a->of_graph)
+        return 0;
+    for (int i = 0; i < a->nwritten; i++) {
+        uint64_t first = a->written[i].from > from ? a->written[i].from : from,
+                 end = a->written[i].to < to ? a->written[i].to : to;
+        never -= end > first ? end - first : 0;
+    }
+    return never;
+}
+
+/* Whether it is a mistake only the program knows: its exit code will tell. */
+static void note_doubtful(struct doubtful *doubtful, const struct allocation *a,
+                          uint64_t from, uint64_t to, struct judge_at at) {
+    if (doubtful->at.call || !a || to > a->end)
+        return;
+    size_t never = never_written_of(a, from, to);
+    if (never)
+        *doubtful = (struct doubtful){at, a->made, a->left_alone, to - from, never};
+}
+
+static void copies_doubtful(struct judge *j, const struct judge_range *ranges, int n,
+                            struct judge_at at) {
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address(ranges[i].start);
+        if (!ranges[i].write && ranges[i].bytes)
+            note_doubtful(&j->uses->copied, find(j->uses, start), start,
+                          start + ranges[i].bytes, at);
+    }
+}
+
+void uses_doubtful(struct judge *j, struct text *text) {
+    bool copied = j->uses->copied.at.call;
+    const struct doubtful *d = copied ? &j->uses->copied : &j->uses->sent;
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    if (!d->at.call)
+        return;
+    text_add(
+        text,
+        "%s at %s %s %zu bytes, of which nothing has written %zu, of what %s made at %s",
+        d->at.call, place(j, d->at.site, where), copied ? "copies" : "sends", d->bytes,
+        d->never, d->made.call, place(j, d->made.site, there));
+    if (d->left_alone.call)
+        text_add(text, "; %s at %s leaves it alone on this rank", d->left_alone.call,
+                 place(j, d->left_alone.site, where));
 }
 
 void uses_unwritten(struct judge *j, struct text *text) {
@@ -673,6 +725,7 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool c
     if (wrong || captured || !to_host(j, ranges, n, at))
         return wrong;
     copies_nothing(j, ranges, n, at);
+    copies_doubtful(j, ranges, n, at);
     return copies_fresh(j, ranges, n, at);
 }
 
@@ -910,6 +963,7 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
     struct allocation *b = out ? find(j->uses, to) : NULL;
     if (!a || !b || b->kind != JUDGE_DEVICE)
         return;
+    note_doubtful(&j->uses->sent, a, start, start + bytes, call->at);
     uint64_t written = counted_in_bytes(a, call);
     const struct fresh *before = a->fresh;
     const struct allocation *s =
@@ -975,7 +1029,7 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
         out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true};
     struct allocation *a = recv ? NULL : find(j->uses, address(call->recvbuff));
     if (a)
-        a->left_alone = true;
+        a->left_alone = call->at;
     return n;
 }
 

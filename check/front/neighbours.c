@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* What a process says at its end. */
-enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
+enum end { LEFT_BEHIND, FAILED, UNWRITTEN, FAILED_BEFORE, DOUBTFUL, ENDS };
 enum { WORDS = 4096 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
@@ -115,13 +115,63 @@ static bool all_say_the_same(enum end end) {
     return true;
 }
 
-void neighbours_end(void) {
+/* The first process that has something to say of it. */
+static bool print_one(enum end end, int status, const char *title, const char *hint) {
+    int i = 0, n = atomic_load(&shared->here);
+    while (i < n && !shared->of[i].words[end][0])
+        i++;
+    if (i < n)
+        fprintf(
+            stderr,
+            "NCCL CHECK: %s, and the program ends with exit code %d\n  %s\n  Hint: %s\n",
+            title, status, shared->of[i].words[end], hint);
+    return i < n;
+}
+
+static const char ask[] =
+    "every call of CUDA and NCCL returns whether it went well; look at it, and ask"
+    " cudaGetLastError,\n        ncclGetLastError.";
+static const char fresh[] =
+    "fresh memory holds anything. Was another buffer meant, or did a copy or"
+    " a call of NCCL\n        get lost that was to write here?";
+
+/* (Before MPI has started a process is alone.) */
+static bool is_shared(void) {
     if (!shared) {
         shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
-        if (!shared)
-            return;
-        atomic_store(&shared->here, 1);
+        if (shared)
+            atomic_store(&shared->here, 1);
     }
+    return shared;
+}
+
+void neighbours_note(void) {
+    if (!is_shared())
+        return;
+    struct judge *j = front_in();
+    judge_failed_before(j, shared->of[my_place].words[FAILED_BEFORE], WORDS);
+    judge_doubtful(j, shared->of[my_place].words[DOUBTFUL], WORDS);
+    front_leave();
+}
+
+void neighbours_end_badly(int status) {
+    neighbours_note();
+    if (!shared)
+        return;
+    bool any = false;
+    for (int i = 0; i < atomic_load(&shared->here); i++)
+        any |= shared->of[i].words[FAILED_BEFORE][0] || shared->of[i].words[DOUBTFUL][0];
+    if (any && neighbours_first(NEIGHBOURS_BAD_END, true) &&
+        !print_one(FAILED_BEFORE, status,
+                   "failed: calls failed, and it was never asked why", ask))
+        print_one(DOUBTFUL, status,
+                  "memory: device memory was used that nothing has written", fresh);
+    fflush(stderr);
+}
+
+void neighbours_end(void) {
+    if (!is_shared())
+        return;
     struct judge *j = front_in();
     judge_left_behind(j, shared->of[my_place].words[LEFT_BEHIND], WORDS);
     judge_unlooked(j, shared->of[my_place].words[FAILED], WORDS);
@@ -134,16 +184,13 @@ void neighbours_end(void) {
         print_shared(
             UNWRITTEN,
             "memory: device memory that nothing has written was copied to the host",
-            "fresh memory holds anything. Was another buffer meant, or did a copy or"
-            " a call of NCCL\n        get lost that was to write here?");
+            fresh);
     print_shared(
         LEFT_BEHIND, "left behind: the program ends and has not released",
         "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
         " ncclCommDestroy.");
     print_shared(
         FAILED,
-        "failed: the program ends well, though calls failed and it never asked why",
-        "every call of CUDA and NCCL returns whether it went well; look at it, and ask"
-        " cudaGetLastError,\n        ncclGetLastError.");
+        "failed: the program ends well, though calls failed and it never asked why", ask);
     fflush(stderr);
 }

@@ -307,6 +307,7 @@ static void finish(bool finalize, struct judge_at at) {
         if (front_at_finalize)
             front_at_finalize();
     }
+    neighbours_note();
     judge_finishes(front_in(), finalize, at);
     front_leave();
     talk_helper_looks();
@@ -419,7 +420,10 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 
 /* The very end of the process. */
 __attribute__((destructor(101))) static void end(void) {
-    if (!front_checks || front_job.ending || exit_status != 0)
+    if (!front_checks || front_job.ending)
         return;
-    neighbours_end();
+    if (exit_status > 0)
+        neighbours_end_badly(exit_status);
+    else if (exit_status == 0)
+        neighbours_end();
 }

@@ -1359,7 +1359,9 @@ static const struct {
     void (*ask)(struct judge *, char *, size_t);
 } ends[] = {{"left", judge_left_behind},
             {"unlooked", judge_unlooked},
-            {"unwritten", judge_unwritten}};
+            {"unwritten", judge_unwritten},
+            {"failed-before", judge_failed_before},
+            {"doubtful", judge_doubtful}};
 enum { ENDS = sizeof ends / sizeof *ends };
 
 /* The end that a line asks for, behind its rank; ENDS: none. */
