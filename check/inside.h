@@ -298,6 +298,7 @@ bool uses_early(struct judge *j, const void *at, bool write);
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at);
 void uses_back(struct judge *j, int lent);
+void uses_known(struct judge *j); // the host knows more than before
 void uses_each(struct judge *j, const void *start,
                void (*each)(void *self, const void *start, size_t bytes, bool write),
                void *self);

@@ -196,6 +196,7 @@ static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     if (calls_seen(j)) // of other ranks, too
         shared_hears(j);
+    uses_known(j);
     look_at_memory(j);
 }
 

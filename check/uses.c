@@ -59,7 +59,14 @@ struct lent {          // to MPI
 
 struct uses {
     struct lent *lent;
-    size_t nlent, lent_size;   // nlent: numbers given out
+    size_t nlent, lent_size; // nlent: numbers given out
+    struct late { // an operation that may wait until MPI is done with its buffer
+        struct use *use;
+        uint64_t at;
+        bool write;
+        int lent;
+    } * late;
+    size_t nlate, late_size;
     struct allocation **table; // sorted by address
     size_t n, size;
     struct freed freed[REMEMBERED];
@@ -89,9 +96,17 @@ static void allocation_free(struct allocation *a) {
     free(a);
 }
 
+static void late_drop(struct uses *uses, size_t i) {
+    use_drop(uses->late[i].use);
+    uses->late[i] = uses->late[--uses->nlate];
+}
+
 void uses_free(struct uses *uses) {
     for (size_t i = 0; i < uses->n; i++)
         allocation_free(uses->table[i]);
+    while (uses->nlate > 0)
+        late_drop(uses, 0);
+    free(uses->late);
     free(uses->lent);
     free(uses->access);
     free(uses->table);
@@ -1146,18 +1161,20 @@ void uses_back(struct judge *j, int number) {
     if (number < 0 || (size_t)number >= uses->nlent)
         return;
     uses->lent[number] = (struct lent){0};
+    for (size_t i = uses->nlate; i-- > 0;)
+        if (uses->late[i].lent == number)
+            late_drop(uses, i);
     while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
         uses->nlent--;
 }
 
-static const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
-                                    bool write) {
+static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
     for (size_t i = 0; i < uses->nlent; i++) {
         const struct lent *lent = &uses->lent[i];
         if (lent->from < to && from < lent->to && (write || lent->write))
-            return lent;
+            return (int)i;
     }
-    return NULL;
+    return -1;
 }
 
 static void report_lent(struct judge *j, const struct allocation *a, const char *words,
@@ -1181,14 +1198,37 @@ static void report_lent(struct judge *j, const struct allocation *a, const char 
 }
 
 /* What calls of NCCL, functions of the program or kernels come before it may make it wait
- * until MPI is done. */
+ * until MPI is done. If it has happened before the request is completed, it did not. */
 static void check_lent(struct judge *j, const struct allocation *a, uint64_t from,
-                       uint64_t to, bool write, const struct use *use,
+                       uint64_t to, bool write, struct use *use,
                        const struct clock *clock) {
-    const struct lent *lent = j->uses->nlent ? lent_part(j->uses, from, to, write) : NULL;
+    struct uses *uses = j->uses;
     char words[JUDGE_PLACE];
-    if (lent && !j->uses->kernels && !calls_before(j, use, clock))
-        report_lent(j, a, use_words(words, use), does(write), use->at, lent);
+    int lent = uses->nlent ? lent_part(uses, from, to, write) : -1;
+    if (lent < 0)
+        return;
+    if (!uses->kernels && !calls_before(j, use, clock)) {
+        report_lent(j, a, use_words(words, use), does(write), use->at, &uses->lent[lent]);
+        return;
+    }
+    ROOM(uses->late, uses->nlate, &uses->late_size);
+    uses->late[uses->nlate++] = (struct late){use, from, write, lent};
+    use->holders++;
+}
+
+void uses_known(struct judge *j) {
+    struct uses *uses = j->uses;
+    char words[JUDGE_PLACE];
+    for (size_t i = uses->nlate; i-- > 0;) {
+        const struct late *late = &uses->late[i];
+        const struct allocation *a = find(uses, late->at);
+        if (!clock_covers(&j->known, late->use->slot, late->use->seq))
+            continue;
+        if (a)
+            report_lent(j, a, use_words(words, late->use), does(late->write),
+                        late->use->at, &uses->lent[late->lent]);
+        late_drop(uses, i);
+    }
 }
 
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
@@ -1225,6 +1265,9 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
 void uses_undo(struct judge *j, const struct judge_range *range, struct use *use) {
     uint64_t from, to;
     struct allocation *a = part_of(j, range, &from, &to);
+    for (size_t i = j->uses->nlate; i-- > 0;)
+        if (j->uses->late[i].use == use)
+            late_drop(j->uses, i);
     if (a)
         history_undo(&a->history, from, to, use);
     if (a && a->shared)
@@ -1388,7 +1431,8 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
                        j, &its_write);
     if (other && !a->of_graph)
         report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
-    const struct lent *lent = lent_part(uses, a->start, a->end, true);
+    int number = lent_part(uses, a->start, a->end, true);
+    const struct lent *lent = number < 0 ? NULL : &uses->lent[number];
     if (lent && slot < 0 && !starts(a->made.call, "cudaHostRegister"))
         report_lent(j, a, at.call, "frees", at, lent);
     if (a->shared && slot < 0) {

@@ -11,7 +11,6 @@
 #include "mpi_front.h"
 #include "stacks.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +25,10 @@ struct request {
     bool persistent, active;
     struct mpi_buffer *buffers;
     int nbuffers;
-    struct mpi_sent sent;    // what it sends,
-    struct judge_at sent_at; // since this call
-    uint64_t number;         // no other has it
+    struct mpi_sent sent;      // what it sends,
+    struct judge_at sent_at;   // since this call
+    struct mpi_sent each_time; // a persistent one
+    uint64_t number;           // no other has it
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
 static struct table requests; // guarded by the judge's lock
@@ -181,7 +181,9 @@ void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype t
     mpi_keep_sent(&sent, buffer, count, type);
     front_in();
     struct request *r = table_get(&requests, key_of(handle));
-    if (r) {
+    if (r && r->persistent)
+        r->each_time = sent;
+    else if (r) {
         r->sent = sent;
         r->sent_at = r->at;
     }
@@ -447,6 +449,8 @@ int MPI_Comm_free(MPI_Comm *comm) {
             mpi_will_have(buffer, count, type, write);                                 \
         if (result == MPI_SUCCESS)                                                     \
             mpi_opens(&at, *request, comm, mpi_peer(peer), true);                      \
+        if (result == MPI_SUCCESS && peer != MPI_PROC_NULL && !(write))                \
+            mpi_sends(*request, buffer, count, type);                                  \
         mpi_gives_back();                                                              \
         return result;                                                                 \
     }
@@ -456,18 +460,16 @@ INIT(Ssend_init, const, false)
 INIT(Rsend_init, const, false)
 INIT(Recv_init, , true)
 
-/* What a persistent send has now. Of a type with holes it is not known which bytes it
- * has. */
+/* What a persistent send has now. */
 static struct mpi_sent sent_now(MPI_Request handle) {
     struct mpi_sent sent = {0};
     front_in();
     const struct request *r = table_get(&requests, key_of(handle));
-    bool known = r && r->persistent && r->nbuffers == 1 && !r->buffers->write &&
-                 r->buffers->used == r->buffers->bytes && r->buffers->used <= INT_MAX;
-    const struct mpi_buffer b = known ? *r->buffers : (struct mpi_buffer){0};
+    if (r && r->persistent)
+        sent = r->each_time;
     front_leave();
-    if (known && front_checks)
-        mpi_keep_sent(&sent, b.start, (int)b.used, MPI_BYTE);
+    if (sent.bytes > 0)
+        mpi_keep_sent(&sent, sent.start, (int)sent.bytes, MPI_BYTE);
     return sent;
 }
 
