@@ -392,6 +392,12 @@ void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *ca
 /* It returned an error: it has not happened. */
 void judge_mpi_collective_failed(struct judge *j,
                                  const struct judge_mpi_collective *call);
+/* A thread makes one on a communicator while another is in one, which began at `other`.
+ * It is "the user's responsibility to ensure that the same communicator is not used
+ * concurrently by two different collective communication calls at the same process"
+ * (MPI 4.1, 6.14). */
+void judge_mpi_collective_twice(struct judge *j, struct judge_at other,
+                                struct judge_at at);
 /* A thread is about to call MPI that did not start it (`one`: only that one may), or that
  * may not do so while another one is in MPI. `level`: what the program was told, by name.
  */

@@ -81,6 +81,25 @@ void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge
         say_thread(j, "a second thread", &other, level, at);
 }
 
+void judge_mpi_collective_twice(struct judge *j, struct judge_at other,
+                                struct judge_at at) {
+    char here[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: two threads are in collective calls of one MPI communicator at the "
+             "same time\n"
+             "  rank %d on %s: %s at %s\n"
+             "  meanwhile in another thread: %s at %s\n"
+             "  Hint: MPI matches these calls by their order, which two threads do not "
+             "keep: each gets a"
+             " communicator\n"
+             "        of its own, by MPI_Comm_dup. MPI hangs here, or gives one the "
+             "other's data.\n",
+             j->rank, j->host, at.call, place(j, at.site, here), other.call,
+             place(j, other.site, there));
+    report(j, &text, true, mixed(at.site, 26));
+}
+
 /* --- Buffers ---------------------------------------------------------------------- */
 
 void judge_mpi_overlap(struct judge *j, struct judge_at at) {

@@ -16,6 +16,8 @@ struct communicator {
     uint64_t id, calls;
     int rank, nranks;
     bool world;
+    struct judge_at at; // the call that a thread is in; call NULL: none
+    pthread_t thread;
 };
 static int key = MPI_KEYVAL_INVALID;
 
@@ -32,6 +34,8 @@ static int goes(MPI_Comm comm, int keyval, void *value, void *extra) {
         judge_mpi_comm_gone(front_in_as(0), gone->id, gone->rank, gone->nranks);
         front_leave();
     }
+    if (mine == gone)
+        mine = NULL;
     free(gone);
     return MPI_SUCCESS;
 }
@@ -74,15 +78,24 @@ void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int redu
                                          .reduction = reduction,
                                          .bytes = bytes,
                                          .at = *at};
+    if (mine->at.call && !pthread_equal(mine->thread, pthread_self()))
+        judge_mpi_collective_twice(j, mine->at, *at);
+    mine->at = *at;
+    mine->thread = pthread_self();
     if (call.seq <= COMPARED)
         judge_mpi_collective(j, &call);
     front_leave();
 }
 
 void mpi_collective_was(int result) {
-    if (!mine || result == MPI_SUCCESS)
+    if (!mine)
         return;
     struct judge *j = front_in();
+    mine->at.call = NULL;
+    if (result == MPI_SUCCESS) {
+        front_leave();
+        return;
+    }
     if (call.seq <= COMPARED)
         judge_mpi_collective_failed(j, &call);
     mine->calls -= mine->calls == call.seq;

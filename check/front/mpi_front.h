@@ -90,7 +90,7 @@ void collectives_begin(void);
  * JUDGE_NOT_ALIKE. */
 void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int reduction,
                     uint64_t bytes);
-void mpi_collective_was(int result);
+void mpi_collective_was(int result); // behind it
 /* The call succeeded, and made a communicator. */
 void mpi_communicator(MPI_Comm made);
 uint64_t mpi_bytes(long long count, MPI_Datatype type);

@@ -934,6 +934,11 @@ static void ev_mpi(const struct event *e) {
     if (has(e, "gone"))
         judge_mpi_comm_gone(e->judge, id, call.rank, call.nranks);
 }
+/* mpi-twice CALL: while the event before is under way */
+static void ev_mpi_twice(const struct event *e) {
+    const struct judge_at other = ranks[e->rank].last;
+    judge_mpi_collective_twice(e->judge, other, here(e, kept(word(e, 1))));
+}
 /* mpi-thread one|several LEVEL CALL */
 static void ev_mpi_thread(const struct event *e) {
     judge_mpi_thread(e->judge, strcmp(word(e, 1), "one") == 0, word(e, 2),
@@ -1117,6 +1122,7 @@ static const struct {
     {"dead-argument", ev_dead_argument},
     {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
+    {"mpi-twice", ev_mpi_twice},
     {"lends", ev_lends},
     {"back", ev_back},
     {"early", ev_early},
