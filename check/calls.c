@@ -360,6 +360,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     fact.recv_offset = call->recv_offset;
     fact.send_registered = (uint8_t)call->send_registered;
     fact.recv_registered = (uint8_t)call->recv_registered;
+    fact.grouped = at.group != 0;
     if (pair)
         fact.seq = ++pair_count(comm, call->root, call->kind == JUDGE_SEND)->n;
     else

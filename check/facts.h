@@ -25,6 +25,7 @@ struct fact {
         struct { // of NCCL: as in judge_call
             uint64_t send_offset, recv_offset;
             uint8_t send_registered, recv_registered; // enum judge_registered
+            uint8_t grouped;
         };
         char name[40]; // JUDGE_MPI: the function's
     };

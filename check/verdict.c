@@ -539,8 +539,40 @@ static void add_title(struct judge *j, struct text *text, int first,
         text_add(text, "missing: %s waits for ranks that never come\n", wait->call);
 }
 
-static void add_hint(struct judge *j, struct text *text, const struct fact *about) {
+static bool is_member(struct judge *j, int p, const struct fact *call) {
+    const struct member_comm *comm = members_comm(j, call->comm);
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p)
+            return true;
+    return false;
+}
+
+/* Two ranks that belong to two communicators, and wait in the same line, each on another
+ * of them. */
+static bool add_two_of_a_line(struct judge *j, struct text *text) {
+    struct cause one, other;
+    char where[JUDGE_PLACE];
+    for (int p = 0; p < j->stuck->n; p++)
+        for (int q = 0; q < p && verdict_wait(j, p, &one) && one.call; q++) {
+            if (!verdict_wait(j, q, &other) || !other.call ||
+                one.call->site != other.call->site ||
+                one.call->comm == other.call->comm || !is_member(j, p, other.call) ||
+                !is_member(j, q, one.call))
+                continue;
+            text_add(text,
+                     "  The call at %s is on communicator %d on rank %d, on communicator "
+                     "%d on rank %d.\n",
+                     fact_site(j, where, one.call), other.call->number, q,
+                     one.call->number, p);
+            return true;
+        }
+    return false;
+}
+
+static void add_hint(struct judge *j, struct text *text, const struct fact *about,
+                     bool cycle) {
     bool leave = false, aborted = false, itself = false, woken = false;
+    bool in_mpi = false, grouped = true;
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
         aborted |= comm->of[r].left && comm->of[r].how == JUDGE_ABORTED;
@@ -551,6 +583,12 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
         itself |= waits_for_itself(j, q);
         woken |= wait && wait->kind == WAIT_WOKEN;
     }
+    for (int q = 0; q < j->stuck->n && about; q++) {
+        struct cause cause;
+        const struct state_wait *wait = verdict_wait(j, q, &cause);
+        in_mpi |= wait && wait->kind == WAIT_MPI;
+        grouped &= !cause.call || cause.call->grouped;
+    }
     const char *hint =
         "all ranks of an MPI communicator make the same collective calls, in the"
         " same order.";
@@ -559,6 +597,21 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
                "what they"
                " wait for\n"
                "        on it does not come any more. The real NCCL hangs here.";
+    else if (about && add_two_of_a_line(j, text))
+        hint = "a call needs all ranks of its communicator: is it meant to be the same "
+               "one on all of"
+               " them?\n"
+               "        The real NCCL hangs here.";
+    else if (cycle && in_mpi)
+        hint = "one waits in MPI and another in NCCL, each for the other: all ranks have "
+               "to come to the"
+               " one first,\n"
+               "        and then to the other. The real NCCL hangs here.";
+    else if (about && pairs(about->kind) && grouped)
+        hint = "each ncclSend needs an ncclRecv on the other side, and each ncclRecv an "
+               "ncclSend: look at"
+               " the peers.\n"
+               "        The real NCCL hangs here.";
     else if (about && pairs(about->kind))
         hint = "each ncclSend needs an ncclRecv on the other side; those that must happen"
                " together go\n"
@@ -631,7 +684,7 @@ static void report_stuck(struct judge *j, int first) {
     for (int p = 0; about && p < j->stuck->n; p++)
         if (first_namesake(j, p, about))
             add_size_of(j, &text, first_namesake(j, p, about));
-    add_hint(j, &text, about);
+    add_hint(j, &text, about, cycle >= 0);
     report(j, &text, false, 0);
 }
 
