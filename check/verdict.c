@@ -602,7 +602,7 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
                "one on all of"
                " them?\n"
                "        The real NCCL hangs here.";
-    else if (cycle && in_mpi)
+    else if (about && pairs(about->kind) && cycle && in_mpi)
         hint = "one waits in MPI and another in NCCL, each for the other: all ranks have "
                "to come to the"
                " one first,\n"
