@@ -408,6 +408,9 @@ void judge_mpi_overlap(struct judge *j, struct judge_at at);
 /* At `at` a request that `made` made is not completed, and its buffer lies in a part of
  * the thread's stack that nobody has any more. */
 void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at);
+/* MPI is called, and MPI_Finalize has returned: then nothing of MPI may be called any
+ * more, but a few functions that ask (MPI 4.1, 11.2.2). */
+void judge_mpi_after_end(struct judge *j, struct judge_at finalize, struct judge_at at);
 /* A request of MPI that the call has made was never completed. To be told at the end. */
 void judge_mpi_request_left(struct judge *j, struct judge_at at);
 /* A send that `made` began is completed, and its buffer was changed meanwhile. */

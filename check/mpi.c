@@ -100,6 +100,23 @@ void judge_mpi_collective_twice(struct judge *j, struct judge_at other,
     report(j, &text, true, mixed(at.site, 26));
 }
 
+void judge_mpi_after_end(struct judge *j, struct judge_at finalize, struct judge_at at) {
+    char here[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(
+        &text,
+        "setup: %s comes after MPI_Finalize\n"
+        "  rank %d on %s: %s at %s\n"
+        "  %s at %s\n"
+        "  Hint: MPI_Finalize comes behind the last call of MPI, those in other threads "
+        "and in functions on"
+        " streams\n"
+        "        included: wait for these first. MPI ends the job here, or crashes.\n",
+        at.call, j->rank, j->host, at.call, place(j, at.site, here), finalize.call,
+        place(j, finalize.site, there));
+    report(j, &text, true, mixed(at.site, 27));
+}
+
 /* --- Buffers ---------------------------------------------------------------------- */
 
 void judge_mpi_overlap(struct judge *j, struct judge_at at) {

@@ -131,10 +131,16 @@ void mpi_asked(const struct judge_at *at, int there) {
 /* --- Threads ------------------------------------------------------------------- */
 
 static int main_thread; // which started MPI
+// Where the stand-in keeps MPI for itself; else MPI says itself that it has ended.
+static struct judge_at finalized;
 
 /* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
  * "MPI_THREAD_SERIALIZED: […] MPI calls are not made concurrently" (MPI 4.1, 11.6.2). */
 void mpi_enters(const struct judge_at *at) {
+    if (finalized.call && front_checks) {
+        judge_mpi_after_end(front_in(), finalized, *at);
+        front_out();
+    }
     const int level = front_mpi_level;
     if (!front_checks || level == MPI_THREAD_MULTIPLE || !front_job.mpi_up)
         return;
@@ -224,7 +230,10 @@ int MPI_Finalize(void) {
     AT_HERE;
     if (standin_keeps_mpi && standin_keeps_mpi()) {
         front_mpi_kept(at);
-        return BELOW_MPI(MPI_Finalize)();
+        // Functions of the program that it calls (attributes) may still call MPI.
+        int result = BELOW_MPI(MPI_Finalize)();
+        finalized = at;
+        return result;
     }
     front_depth++;
     front_mpi_ends(at);
