@@ -238,18 +238,20 @@ void history_undo(struct history *history, uint64_t from, uint64_t to, struct us
 }
 
 static void tell_each(const struct part *tree, uint64_t after, bool write,
-                      void (*each)(void *self, uint64_t from, uint64_t to, bool write),
+                      void (*each)(void *self, const struct use *use, uint64_t from,
+                                   uint64_t to, bool write),
                       void *self) {
     if (!tree || tree->newest <= after)
         return;
     tell_each(tree->left, after, write, each, self);
     if (tree->seq > after)
-        each(self, tree->from, tree->to, write);
+        each(self, tree->use, tree->from, tree->to, write);
     tell_each(tree->right, after, write, each, self);
 }
 
 void history_each(const struct history *history, const struct clock *clock,
-                  void (*each)(void *self, uint64_t from, uint64_t to, bool write),
+                  void (*each)(void *self, const struct use *use, uint64_t from,
+                               uint64_t to, bool write),
                   void *self) {
     for (size_t t = 0; t < history->ntracks; t++) {
         const struct track *track = &history->tracks[t];

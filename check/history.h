@@ -54,7 +54,8 @@ const struct use *history_beyond(const struct history *history, uint64_t from,
 void history_undo(struct history *history, uint64_t from, uint64_t to, struct use *use);
 /* Calls `each` for all parts that operations use which `clock` does not know. */
 void history_each(const struct history *history, const struct clock *clock,
-                  void (*each)(void *self, uint64_t from, uint64_t to, bool write),
+                  void (*each)(void *self, const struct use *use, uint64_t from,
+                               uint64_t to, bool write),
                   void *self);
 /* Forgets the uses that are `gone`. */
 void history_forget(struct history *history,

@@ -215,15 +215,6 @@ void uses_open(struct judge *j, const void *at) {
         a->open = true;
 }
 
-void uses_shared(struct judge *j, const void *at, uint64_t id) {
-    struct allocation *a = find(j->uses, address(at));
-    if (a) {
-        a->shared = id;
-        a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
-    }
-    shared_begins(j);
-}
-
 static struct shared_part shared_part(const struct judge *j, const struct allocation *a) {
     return (struct shared_part){.memory = a->shared,
                                 .to = a->end - a->start,
@@ -232,6 +223,34 @@ static struct shared_part shared_part(const struct judge *j, const struct alloca
                                 .own = a->kind != JUDGE_PEER,
                                 .opened = a->opened,
                                 .kernels = j->uses->kernels};
+}
+
+/* What is queued already uses the memory, too, when others open it. */
+struct sharing {
+    struct judge *j;
+    const struct allocation *of;
+};
+
+static void share_one(void *self, const struct use *use, uint64_t from, uint64_t to,
+                      bool write) {
+    const struct sharing *sharing = self;
+    struct shared_part part = shared_part(sharing->j, sharing->of);
+    part.from = from - sharing->of->start;
+    part.to = to - sharing->of->start;
+    part.write = write;
+    shared_uses(sharing->j, &part, use, order_clock(sharing->j->order, use->slot));
+}
+
+void uses_shared(struct judge *j, const void *at, uint64_t id) {
+    struct allocation *a = find(j->uses, address(at));
+    bool first = a && !a->shared;
+    if (a) {
+        a->shared = id;
+        a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
+    }
+    shared_begins(j);
+    if (first && a->kind != JUDGE_PEER)
+        history_each(&a->history, &j->known, share_one, &(struct sharing){j, a});
 }
 
 void uses_kernel(struct judge *j) {
@@ -1583,8 +1602,10 @@ struct telling {
     void *self;
 };
 
-static void tell_one(void *self, uint64_t from, uint64_t to, bool write) {
+static void tell_one(void *self, const struct use *use, uint64_t from, uint64_t to,
+                     bool write) {
     struct telling *telling = self;
+    (void)use;
     telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
                   write);
 }
