@@ -12,9 +12,16 @@
 #include <string.h>
 
 struct step {
-    enum step_kind { STEP_OP, STEP_FUNCTION, STEP_CALLS, STEP_RECORD, STEP_WAIT } kind;
+    enum step_kind {
+        STEP_OP,
+        STEP_FUNCTION,
+        STEP_CALLS,
+        STEP_RECORD,
+        STEP_WAIT,
+        STEP_WAIT_EXTERNAL
+    } kind;
     int branch;
-    int number; // of the function, or the event's snapshot
+    int number; // of the function, the event's snapshot, or the event
     bool makes; // memory
     bool grouped;
     struct judge_at at;
@@ -179,11 +186,13 @@ void graph_record(struct judge *j, struct stream *stream, struct event *event) {
     step_new(stream, STEP_RECORD, event->made)->number = graph->nsnapshots++;
 }
 
-bool graph_waits(struct judge *j, struct stream *stream, const struct event *event) {
+bool graph_waits(struct judge *j, struct stream *stream, int number) {
     struct capture *capture = stream->capture;
+    const struct event *event = order_event(j->order, number);
+    if (!event->graph && capture) // cudaEventWaitExternal, or it is an error
+        step_new(stream, STEP_WAIT_EXTERNAL, event->made)->number = number;
     if (!event->graph)
-        return capture !=
-               NULL; // from outside: the launch comes behind it, or it is an error
+        return capture != NULL;
     for (int s = 0; s < order_nstreams(j->order) && !capture; s++) {
         const struct stream *other = order_stream(j->order, s);
         if (other && other->capture && other->capture->serial == event->graph)
@@ -337,6 +346,12 @@ void graph_launched(struct judge *j, int number, struct stream *stream,
             break;
         case STEP_WAIT:
             clock_join(order_clock(j->order, slot), &snapshots[step->number]);
+            order_next(j->order, slot);
+            break;
+        case STEP_WAIT_EXTERNAL: // what the event holds now
+            if (order_event(j->order, step->number))
+                clock_join(order_clock(j->order, slot),
+                           &order_event(j->order, step->number)->clock);
             order_next(j->order, slot);
             break;
         }

@@ -357,7 +357,7 @@ void graph_function(struct judge *j, struct stream *stream, int function,
                     struct judge_at at);
 void graph_record(struct judge *j, struct stream *stream, struct event *event);
 /* True if the wait belongs to a graph, which the stream then belongs to. */
-bool graph_waits(struct judge *j, struct stream *stream, const struct event *event);
+bool graph_waits(struct judge *j, struct stream *stream, int event);
 /* Those of the calls that belong to a graph; leaves the others, and returns how many. */
 int graph_calls(struct judge *j, struct judge_call *calls, int n);
 int graph_instantiated(struct judge *j, int graph, struct judge_at at);

@@ -591,7 +591,7 @@ void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at)
     struct stream *stream = order_stream(j->order, on);
     tells(j, at);
     if (!event || !stream ||
-        ((event->graph || stream->capture) && graph_waits(j, stream, event)))
+        ((event->graph || stream->capture) && graph_waits(j, stream, number)))
         return;
     order_ready(j, stream);
     clock_join(order_clock(j->order, stream->slot), &event->clock);

@@ -244,6 +244,45 @@ bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank
            !stuck_can_call(s, member->world);
 }
 
+/* How many collective calls a member has made; -1: not known. */
+static int64_t collectives_of(const struct stuck *s, uint64_t id,
+                              const struct member *member) {
+    if (member->left)
+        return (int64_t)member->end.collectives;
+    if (member->world < 0 || member->world >= s->n || !s->of[member->world].data)
+        return -1;
+    const struct process *process = &s->of[member->world];
+    for (int c = 0; c < process->head->ncomms; c++)
+        if (process->comms[c].id == id)
+            return (int64_t)process->comms[c].collectives;
+    return -1;
+}
+
+/* Process p asks for a communicator that has not come so far yet. If all its ranks are there,
+ * have made as many collective calls and, if one has given it up, all have, then
+ * nobody is missing: the library is at work, which may take its time. */
+static bool all_have_called(struct judge *j, int p, const struct state_wait *wait) {
+    const struct stuck *s = j->stuck;
+    const struct member_comm *comm = members_comm(j, wait->comm);
+    int64_t most = 0;
+    bool left = false;
+    if (!comm)
+        return wait->comm != 0; // all have given it up
+    for (int i = 0; i < s->of[p].head->npairs; i++)
+        if (s->of[p].pairs[i].id == wait->comm)
+            return false; // a message may be what is missing
+    for (int r = 0; r < comm->nranks; r++) {
+        int64_t calls = collectives_of(s, wait->comm, &comm->of[r]);
+        most = calls > most ? calls : most;
+        left |= comm->of[r].left;
+    }
+    for (int r = 0; r < comm->nranks; r++)
+        if (comm->of[r].world < 0 || comm->of[r].left != left ||
+            collectives_of(s, wait->comm, &comm->of[r]) < most)
+            return false;
+    return true;
+}
+
 static bool ops_end(const struct process *process, const struct state_wait *wait) {
     for (int i = wait->first; i < wait->first + wait->n; i++)
         if (!process->ends[process->ints[i]])
@@ -301,7 +340,7 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
             if (process->ops[i].function != FUNCTION_NONE && process->ends[i])
                 return true;
         return process->head->more;
-    case WAIT_COMM: return early || another_can(s, p);
+    case WAIT_COMM: return early || another_can(s, p) || all_have_called(j, p, wait);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)
             return early || another_can(s, p);

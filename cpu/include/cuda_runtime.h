@@ -562,7 +562,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 
 /* Makes what is queued on `stream` from now on wait for what `event` captured in its
  * latest cudaEventRecord; an event never recorded holds nothing up. The host does not
- * wait. */
+ * wait. `flags` is 0 or, for an event from outside in a stream that is being captured,
+ * cudaEventWaitExternal: each launch of the graph waits for what the event holds then. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned int flags CUDA_CPU_DEFAULT(0));
 

@@ -522,6 +522,38 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     return cudaSuccess;
 }
 
+/* In a graph: for what the event holds when the graph is launched, cudaEventWaitExternal.
+ */
+struct wait_op {
+    struct op op;
+    cudaEvent_t event;
+};
+
+static bool step_wait(struct op *op) {
+    op->done = true;
+    return true;
+}
+
+static void wait_queued(struct op *op) {
+    const struct CUevent_st *event = *place_of(((struct wait_op *)op)->event);
+    if (event && event->recorded)
+        op_after(op, event->mark);
+}
+
+static struct op *wait_of(cudaEvent_t event);
+static struct op *another_wait(const struct op *op) {
+    return wait_of(((const struct wait_op *)op)->event);
+}
+
+static struct op *wait_of(cudaEvent_t event) {
+    struct op *op = op_create(sizeof(struct wait_op), step_wait);
+    op->copy = another_wait;
+    op->queued = wait_queued;
+    op->cost.host = clock_event();
+    ((struct wait_op *)op)->event = event;
+    return op;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
                                 unsigned int flags) {
     CUDA_CALL;
@@ -534,6 +566,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
     if (event->capture)
         return cuda_error(capture_wait(stream, event->capture, &event->point));
     cudaError_t error = check_stream(stream);
+    if (error == cudaSuccess && stream->capture && flags == cudaEventWaitExternal) {
+        op_enqueue(wait_of(handle), stream);
+        return cudaSuccess;
+    }
     if (error != cudaSuccess || !event->recorded)
         return cuda_error(error);
     if (stream->capture) {

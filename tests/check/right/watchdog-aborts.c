@@ -22,6 +22,7 @@ int main(void) {
     start();
     int *buf = device_ints(4, 1);
     pthread_t thread;
+    use_comm(comm); // else the call itself connects the ranks, and waits
     pthread_create(&thread, NULL, watchdog, NULL);
     atomic_store(&waits, rank > 0);
     if (rank > 0) {
