@@ -258,8 +258,8 @@ static int64_t collectives_of(const struct stuck *s, uint64_t id,
     return -1;
 }
 
-/* Process p asks for a communicator that has not come so far yet. If all its ranks are there,
- * have made as many collective calls and, if one has given it up, all have, then
+/* Process p asks for a communicator that has not come so far yet. If all its ranks are
+ * there, have made as many collective calls and, if one has given it up, all have, then
  * nobody is missing: the library is at work, which may take its time. */
 static bool all_have_called(struct judge *j, int p, const struct state_wait *wait) {
     const struct stuck *s = j->stuck;

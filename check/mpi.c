@@ -111,7 +111,7 @@ void judge_mpi_after_end(struct judge *j, struct judge_at finalize, struct judge
         "  Hint: MPI_Finalize comes behind the last call of MPI, those in other threads "
         "and in functions on"
         " streams\n"
-        "        included: wait for these first. MPI ends the job here, or crashes.\n",
+        "        included: wait for these first. MPI may end the job here, or crash.\n",
         at.call, j->rank, j->host, at.call, place(j, at.site, here), finalize.call,
         place(j, finalize.site, there));
     report(j, &text, true, mixed(at.site, 27));

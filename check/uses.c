@@ -83,6 +83,12 @@ struct uses {
         struct judge_at at, made, left_alone;
         size_t bytes, never;
     } copied, sent; // to the host; by a call of NCCL
+    struct behind { // copies to the host behind a call that is under way, the newest
+        struct judge_at at;
+        struct judge_call call;
+    } behind[4], aborted; // and one whose call was aborted, `abort`
+    unsigned nbehind;
+    struct judge_at abort;
 };
 
 struct uses *uses_new(void) {
@@ -715,20 +721,42 @@ static void note_doubtful(struct doubtful *doubtful, const struct allocation *a,
         *doubtful = (struct doubtful){at, a->made, a->left_alone, to - from, never};
 }
 
+static bool is_call(const struct use *use, void *self) {
+    (void)self;
+    return use->is_call;
+}
+
 static void copies_doubtful(struct judge *j, const struct judge_range *ranges, int n,
                             struct judge_at at) {
     for (int i = 0; i < n; i++) {
         uint64_t start = address(ranges[i].start);
-        if (!ranges[i].write && ranges[i].bytes)
-            note_doubtful(&j->uses->copied, find(j->uses, start), start,
-                          start + ranges[i].bytes, at);
+        const struct allocation *a =
+            !ranges[i].write && ranges[i].bytes ? find(j->uses, start) : NULL;
+        if (!a)
+            continue;
+        note_doubtful(&j->uses->copied, a, start, start + ranges[i].bytes, at);
+        bool its_write;
+        const struct use *call =
+            history_beyond(&a->history, start, start + ranges[i].bytes, false, &j->known,
+                           is_call, NULL, &its_write);
+        if (call)
+            j->uses->behind[j->uses->nbehind++ % 4] = (struct behind){at, call->call};
     }
 }
 
 void uses_doubtful(struct judge *j, struct text *text) {
+    const struct behind *aborted = &j->uses->aborted;
     bool copied = j->uses->copied.at.call;
     const struct doubtful *d = copied ? &j->uses->copied : &j->uses->sent;
-    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    char where[JUDGE_PLACE], there[JUDGE_PLACE], words[JUDGE_PLACE];
+    if (aborted->at.call) {
+        text_add(text, "%s at %s copies what %s was to write", aborted->at.call,
+                 place(j, aborted->at.site, where), call_words(words, &aborted->call));
+        text_add(text, " at %s, which %s aborted at %s",
+                 place(j, aborted->call.at.site, there), j->uses->abort.call,
+                 place(j, j->uses->abort.site, where));
+        return;
+    }
     if (!d->at.call)
         return;
     text_add(
@@ -1034,6 +1062,13 @@ void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at
         j->uses->kernels ||
         (call->kind == JUDGE_BROADCAST && call->sendbuff == call->recvbuff))
         return;
+    struct uses *uses = j->uses;
+    for (unsigned i = 0; i < 4; i++)
+        if (uses->behind[i].at.call && uses->behind[i].call.comm == call->comm &&
+            uses->behind[i].call.at.site == call->at.site) {
+            uses->aborted = uses->behind[i];
+            uses->abort = at;
+        }
     struct fresh fresh = fresh_of(b);
     fresh.call = *call;
     fresh.aborted = at;

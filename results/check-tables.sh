@@ -117,6 +117,32 @@ ras() {
         END { flush() }' "$folder/check-said.txt"
 }
 
+# The right and the repaired ones end with exit code 0 and no word, or have a line of their own.
+one_gpu() {
+    echo '| program | | alone | nccl-check |'
+    echo '| --- | --- | --- | --- |'
+    local kind
+    for kind in right repaired wrong; do
+        {
+            newest programs plain "$kind" | sed 's/^/alone\t/'
+            newest programs nccl-check "$kind" | sed 's/^/check\t/'
+        } | awk -F '\t' -v kind="$kind" '
+            { sub(/^error: *$/, "an exit code of its own", $6) }
+            $1 == "alone" { end[$5] = $6 ~ /^runs after/ ? "hangs" : $6; next }
+            {
+                words = $9
+                sub(/.*NCCL CHECK: /, "", words)
+                gsub(/\|/, "/", words)
+                if (kind != "wrong" && end[$5] == "exit code 0" && $6 == "exit code 0" && words == "") {
+                    clean++
+                    next
+                }
+                printf "| `%s` | %s | %s | %s |\n", $5, kind, end[$5], words == "" ? "–" : words ", " $8 " s"
+            }
+            END { if (clean) printf "| %d programs | %s | exit code 0 | exit code 0 and no word |\n", clean, kind }'
+    done
+}
+
 # --- Transports ----------------------------------------------------------------------------------
 
 transports() {
@@ -187,6 +213,17 @@ if [ -s "$folder/check-said.txt" ] && has programs plain wrong; then
     echo 'what hangs was given 28 or 30.'
     echo
     says
+fi
+newer=$folder/check-runs-one-gpu.tsv
+if [ -s "$newer" ]; then
+    echo
+    echo '## Newer programs, on one GPU'
+    echo
+    cat <<'END'
+Two ranks share it (NCCL 2.30.7, `NCCL_MULTI_RANK_GPU_ENABLE=1`). – is: not a word.
+END
+    echo
+    (runs=$newer one_gpu)
 fi
 if has transports memory wrong; then
     echo
