@@ -482,7 +482,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count,
 
 /* Copies `height` rows of `width` bytes, which begin `spitch` bytes apart at `src` and
  * `dpitch` at `dst`; waits as cudaMemcpy does. A row that is longer than its pitch:
- * cudaErrorInvalidPitchValue. */
+ * cudaErrorInvalidPitchValue (cudaErrorInvalidValue by CUDA 13 on an H200). */
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch,
                          size_t width, size_t height, enum cudaMemcpyKind kind);
 
