@@ -189,10 +189,13 @@ void graph_record(struct judge *j, struct stream *stream, struct event *event) {
 bool graph_waits(struct judge *j, struct stream *stream, int number) {
     struct capture *capture = stream->capture;
     const struct event *event = order_event(j->order, number);
-    if (!event->graph && capture) // cudaEventWaitExternal, or it is an error
+    if (!event->graph) {
+        if (!capture)
+            return false;
+        // cudaEventWaitExternal, or it is an error
         step_new(stream, STEP_WAIT_EXTERNAL, event->made)->number = number;
-    if (!event->graph)
-        return capture != NULL;
+        return true;
+    }
     for (int s = 0; s < order_nstreams(j->order) && !capture; s++) {
         const struct stream *other = order_stream(j->order, s);
         if (other && other->capture && other->capture->serial == event->graph)

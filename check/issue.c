@@ -120,6 +120,19 @@ static bool gets_from(struct judge *j, const struct judge_call *call,
     }
 }
 
+/* Whether two of the group's communicators are ranks of one. */
+static bool several_ranks(struct judge *j, const struct together *t) {
+    for (int c = 1; c < t->ncomms; c++) {
+        const struct comm_facts *one = calls_comm(j, t->comms[c]);
+        for (int d = 0; d < c && one; d++) {
+            const struct comm_facts *other = calls_comm(j, t->comms[d]);
+            if (other && other->id == one->id)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* Several ranks of one communicator, on devices of one process. */
 static void meet(struct judge *j, const struct issued_call *calls, int n,
                  const struct together *t) {
@@ -147,7 +160,7 @@ static void put_behind(struct judge *j, const struct issued_call *calls, int n,
             clock_join(&t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)],
                        order_clock(j->order, calls[i].slot));
         }
-    if (t->ncomms > 1)
+    if (several_ranks(j, t))
         meet(j, calls, n, t);
     for (int s = 0; s < t->nslots; s++)
         t->seqs[s] = order_next(j->order, t->slots[s]);

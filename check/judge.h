@@ -301,8 +301,8 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
 uint64_t judge_split_id(struct judge *j, int comm, int color);
 
 enum judge_end { JUDGE_FINALIZED, JUDGE_DESTROYED, JUDGE_ABORTED, JUDGE_REVOKED };
-/* Before the call: what is still queued on it is wrong for destroy. (To finalize
- * completes it: NCCL User Guide, "Finalizing a communicator".) */
+/* Before the call. What is queued on it is completed by finalize (NCCL User Guide,
+ * "Finalizing a communicator") and by destroy, not by the other two. */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
 /* Whether calls on it are queued of which the host does not know that they are done. */
 bool judge_comm_unfinished(struct judge *j, int comm);

@@ -681,9 +681,11 @@ static void report_stuck(struct judge *j, int first) {
     }
     if (about)
         add_size_of(j, &text, about);
-    for (int p = 0; about && p < j->stuck->n; p++)
-        if (first_namesake(j, p, about))
-            add_size_of(j, &text, first_namesake(j, p, about));
+    for (int p = 0; about && p < j->stuck->n; p++) {
+        const struct fact *namesake = first_namesake(j, p, about);
+        if (namesake)
+            add_size_of(j, &text, namesake);
+    }
     add_hint(j, &text, about, cycle >= 0);
     report(j, &text, false, 0);
 }

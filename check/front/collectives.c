@@ -91,16 +91,17 @@ void mpi_collective_was(int result) {
     if (!mine)
         return;
     struct judge *j = front_in();
+    bool failed = result != MPI_SUCCESS;
     mine->at.call = NULL;
-    if (result == MPI_SUCCESS) {
-        front_leave();
-        return;
+    if (failed) {
+        if (call.seq <= COMPARED)
+            judge_mpi_collective_failed(j, &call);
+        if (mine->calls == call.seq)
+            mine->calls--;
     }
-    if (call.seq <= COMPARED)
-        judge_mpi_collective_failed(j, &call);
-    mine->calls -= mine->calls == call.seq;
     front_leave();
-    mine = NULL;
+    if (failed)
+        mine = NULL;
 }
 
 void mpi_communicator(MPI_Comm made) {
