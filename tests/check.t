@@ -57,6 +57,9 @@ sub read_program {
     for (split /\n/, read_file($path)) {
         $number++;
         $program{sleeps} = 1 if /\bsleep\(/;
+        # A formatter that joins or breaks lines must not make an expectation shorter in silence.
+        die "$path:$number: the end of an expectation, or text?\n"
+            if $open && m{^// ?\S} && !m{^// (?:expect|exit|warn|off|timeout|ranks)\b} || m{^//.+\S.*\bexpect[\d+ ]*:};
         if (m{^// expect(?: ([\d+ ]+))?: (.+)}) {
             push @{$program{expect}}, [$1 // '2+', $2];
             $open = 1;

@@ -2,8 +2,8 @@
 // nothing is left at the address; often something else is, and nobody notices.
 //
 // expect: NCCL CHECK: memory: a function of cudaLaunchHostFunc uses an address where
-// nothing
-//     is
+//     nothing is
+//
 // expect: rank 0 on @host: at @use
 // expect: the function: queued with cudaLaunchHostFunc at @queue
 // exit: 139

@@ -2,8 +2,8 @@
 // is written into whatever lies on the stack then.
 //
 // expect: NCCL CHECK: memory: the buffer of MPI_Irecv is a variable of a function that
-// has
-//     returned
+//     has returned
+//
 // expect: rank @any on @host: MPI_Irecv at @post
 // expect: then comes MPI_Send at @send
 #include "../check.h"

@@ -1,8 +1,12 @@
 // B has 3 columns, and the product is to use 4 of them. A GPU reads what lies behind, or
 // stops.
+//
 // expect: NCCL CHECK: memory: cublasSgemm runs past the end of its buffer
+//
 // expect: rank @any on @host: cublasSgemm at @gemm, 32 bytes from byte 0 of a buffer of
-// 24 bytes expect: the buffer: device memory made at @made
+//     24 bytes
+//
+// expect: the buffer: device memory made at @made
 #include "../check.h"
 
 #include <cublas_v2.h>

@@ -1,8 +1,8 @@
 // Only one rank's buffer is registered. The manual: then those of all ranks must be.
 //
 // expect: NCCL CHECK: mismatch: the ranks do not all give registered buffers at operation
-// 1
-//     on communicator 1
+//     1 on communicator 1
+//
 // expect: rank 0 on @host: ncclAllReduce(count 1000, ncclInt32, ncclSum) at @sums,
 //     registered
 // expect: rank 1 on @host: ncclAllReduce(count 1000, ncclInt32, ncclSum) at @sums

@@ -4,8 +4,11 @@
 //
 // timeout: 1
 // expect: NCCL CHECK: missing: ...
+//
 // expect: rank 0 on @host: sleeps behind ncclAllReduce at ... until another of its
-// threads wakes it expect: rank 1 on @host: waits in MPI_Recv
+//     threads wakes it
+//
+// expect: rank 1 on @host: waits in MPI_Recv
 #include "../check.h"
 
 static int reached;

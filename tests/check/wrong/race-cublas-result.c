@@ -1,8 +1,12 @@
 // A norm is left on the device, and another stream adds it up over all ranks without
 // waiting for it. On a GPU the sum is of what was there before.
+//
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
+//
 // expect: rank @any on @host: ncclAllReduce(count 1, ncclFloat32, ncclSum) at @allreduce
-// writes what expect: cublasSnrm2 at @norm writes
+//     reads what
+//
+// expect: cublasSnrm2 at @norm writes
 #include "../check.h"
 
 #include <cublas_v2.h>

@@ -2,8 +2,8 @@
 // has no part in it: an event between the streams is what lacks.
 //
 // expect: NCCL CHECK: race: a function of cudaLaunchHostFunc writes to pinned memory that
-// a
-//     queued operation still uses
+//     a queued operation still uses
+//
 // expect: rank @any on @host: at @fill, byte 0 of 4000 bytes made at @made
 // expect: queued: cudaMemcpyAsync at @copy, which reads it
 // expect: Hint: cudaEventRecord on the one stream, cudaStreamWaitEvent on the other

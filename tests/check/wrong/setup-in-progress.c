@@ -1,8 +1,8 @@
 // A communicator that does not block (blocking = 0) returns ncclInProgress for a group,
 // and the stream is waited for before the program has asked whether its work is there.
 // expect: NCCL CHECK: setup: cudaStreamSynchronize uses a stream that NCCL's work may not
-// be
-//     in yet
+//     be in yet
+//
 // expect: rank @any on @host: cudaStreamSynchronize at @wait
 // expect: ncclSend at @send has returned ncclInProgress: communicator 1 does not block
 #include "../check.h"
