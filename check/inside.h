@@ -9,6 +9,7 @@
  *   functions.c functions of the program on a stream
  *   later.c    calls that NCCL puts into their streams later
  *   shared.c   memory that several processes use
+ *   detours.c  order that goes by way of other ranks
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
  *   failed.c   calls that failed, and whether anybody looked
@@ -45,6 +46,7 @@ struct thread { // one of the program's that has entered
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
     uint64_t meeting;          // judge_meets's, in which it is; 0: in none
+    bool launches;             // it waits for a call of NCCL to be queued
     double asks_since, asked;  // it has made no other call since then; 0: it has
     struct function
         *function; // functions.c's; of the program, that runs in it on a stream
@@ -82,6 +84,7 @@ struct judge {
     struct post *post;
     struct failures *failures;
     struct shared *shared;
+    struct detours *detours;
     size_t requests_left; // of MPI, that were never completed: the first
     struct judge_at request_left;
 };
@@ -191,8 +194,9 @@ bool calls_seen(
     struct judge *j); // some thread's host clock has grown: forget what it covers
 
 /* --- shared.c --- */
-void shared_begins(struct judge *j); // there is such memory
-void shared_hears(struct judge *j);  // this process may have heard from others
+void shared_begins(struct judge *j);   // there is such memory
+void shared_hears(struct judge *j);    // this process may have heard from others
+void shared_may_hear(struct judge *j); // in a function on a stream, or while NCCL queues
 void shared_unseen(struct judge *j);
 struct shared_part {
     uint64_t memory;                // the same in all processes
@@ -210,11 +214,32 @@ void shared_meets(struct judge *j, uint64_t meeting, int root);
 void shared_receive_meetings(struct judge *j, int from, const void *data, size_t bytes);
 void shared_speaks(struct judge *j);
 bool shared_spoke_early(struct judge *j); // it says something to others
+/* When this process last heard from others, except so. */
+double shared_heard(struct judge *j);
 /* A call of NCCL comes behind what the clock covers. */
 void shared_passes(struct judge *j, const struct clock *clock);
 bool shared_tell(struct judge *j, bool all); // true: there will be more
 void shared_receive(struct judge *j, int from, const void *data, size_t bytes);
 void shared_free(struct judge *j);
+
+/* --- detours.c --- */
+struct fact;
+void detours_called(struct judge *j, const struct fact *fact, struct position at);
+void detours_taken_back(struct judge *j, const struct fact *fact);
+void detours_known(struct judge *j);  // the host knows more than before
+void detours_told(struct judge *j);   // it says something to others
+void detours_unseen(struct judge *j); // it may say anything, unseen, from now on
+/* Whether other ranks may put a use behind `first`, though its clock does not: then the
+ * report is kept until they have been asked, or dropped; it is the caller's no more.
+ * `heard`: when this process last heard of others before it. */
+bool detours_may_order(struct judge *j, const struct use *first,
+                       const struct clock *clock, double heard, struct text *text,
+                       uint64_t key);
+bool detours_look(struct judge *j); // true: there are reports that are kept
+bool detours_undecided(const struct judge *j);
+void detours_asked(struct judge *j, int from, const void *data, size_t bytes);
+void detours_replied(struct judge *j, const void *data, size_t bytes);
+void detours_free(struct judge *j);
 
 /* --- functions.c --- */
 /* A function of the program that is queued on a stream. */
@@ -406,7 +431,9 @@ enum {
     MESSAGE_STATE = 'S',
     MESSAGE_ANSWER = 'A',
     MESSAGE_SHARED = 'M',
-    MESSAGE_MEETINGS = 'T'
+    MESSAGE_MEETINGS = 'T',
+    MESSAGE_QUESTION = 'Q',
+    MESSAGE_REPLY = 'R'
 };
 /* A message to rank `to`, for judge_receive there; to this one itself it comes when it
  * looks. */

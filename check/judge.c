@@ -77,6 +77,7 @@ void judge_free(struct judge *j) {
     reports_free(j->reports);
     failures_free(j->failures);
     shared_free(j);
+    detours_free(j);
     map_free(&j->threads_by_number);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock->mutex);
@@ -146,6 +147,7 @@ bool judge_look(struct judge *j) {
     calls_flush(j);
     bool waits = waits_tell(j);
     waits |= shared_tell(j, j->last);
+    waits |= detours_look(j);
     read_post(j);
     compare_look(j);
     if (j->rank == 0) {
@@ -167,6 +169,8 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
     case MESSAGE_SHARED: shared_receive(j, from, data, bytes); break;
     case MESSAGE_MEETINGS: shared_receive_meetings(j, from, data, bytes); break;
+    case MESSAGE_QUESTION: detours_asked(j, from, data, bytes); break;
+    case MESSAGE_REPLY: detours_replied(j, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
@@ -492,14 +496,14 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     shared_speaks(j); // whatever it does
-    shared_hears(j);
+    shared_may_hear(j);
     calls_seen(j);
     look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
     function_ends(j, function);
-    shared_hears(j);
+    shared_may_hear(j);
     calls_seen(j);
 }
 
@@ -582,8 +586,7 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
         return;
     }
     order_ready(j, stream);
-    order_next(j->order, stream->slot);
-    clock_copy(&event->clock, order_clock(j->order, stream->slot));
+    order_record(j->order, event, stream->slot, at);
 }
 
 void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at) {
@@ -594,8 +597,7 @@ void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at)
         ((event->graph || stream->capture) && graph_waits(j, stream, number)))
         return;
     order_ready(j, stream);
-    clock_join(order_clock(j->order, stream->slot), &event->clock);
-    order_next(j->order, stream->slot);
+    order_wait(j->order, event, stream->slot, at);
 }
 
 void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
@@ -910,6 +912,8 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     shared_speaks(j);
     waits_begin_launch(j, at);
+    if (j->thread)
+        j->thread->launches = true;
 }
 
 void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
@@ -931,8 +935,12 @@ void judge_wait_end(struct judge *j, bool happened) {
     waits_end(j, &clock);
     if (happened && clock.n)
         learns(j, &clock);
+    else if (j->thread && j->thread->launches)
+        shared_may_hear(j);
     else
         shared_hears(j);
+    if (j->thread)
+        j->thread->launches = false;
     clock_free(&clock);
 }
 
@@ -998,6 +1006,10 @@ void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     waits_begin_finish(j, finalize, at);
     shared_tell(j, true);
     read_post(j);
+}
+
+bool judge_undecided(struct judge *j) {
+    return detours_undecided(j);
 }
 
 void judge_exits(struct judge *j) {

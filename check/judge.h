@@ -456,6 +456,9 @@ void judge_poll_join(struct judge *j, const struct judge_join *join, struct judg
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
  * be told where this rank is), or the end of the process without it. */
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
+/* Whether the other ranks are still asked about a race that may be in order by way of
+ * them: then this one is not at its end. */
+bool judge_undecided(struct judge *j);
 /* The process ends: what is still queued, or waits in a group, is lost. */
 void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if

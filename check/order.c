@@ -51,6 +51,7 @@ struct slot {
     uint64_t count; // operations so far; goes on when the slot is used again
     int device;
     enum judge_stream_kind kind;
+    struct waited waited;
 };
 
 struct order {
@@ -107,6 +108,7 @@ int order_slot(struct judge *j, int device) {
     }
     struct slot *s = &order->slots[slot];
     clock_free(&s->clock);
+    s->waited = (struct waited){0};
     s->device = device;
     s->kind = JUDGE_NON_BLOCKING;
     clock_reach(&s->clock, slot, s->count);
@@ -242,4 +244,23 @@ void order_event_gone(struct order *order, int number) {
     order->events[number] = NULL;
     ROOM(order->free_events, order->nfree_events, &order->free_events_size);
     order->free_events[order->nfree_events++] = number;
+}
+
+void order_record(struct order *order, struct event *event, int slot,
+                  struct judge_at at) {
+    uint64_t seq = order_next(order, slot);
+    clock_copy(&event->clock, order_clock(order, slot));
+    event->before = event->last;
+    event->last = (struct record){at, slot, seq};
+}
+
+void order_wait(struct order *order, const struct event *event, int slot,
+                struct judge_at at) {
+    clock_join(order_clock(order, slot), &event->clock);
+    order_next(order, slot);
+    order->slots[slot].waited = (struct waited){at, event->last, event->before};
+}
+
+struct waited order_waited(const struct order *order, int slot) {
+    return order->slots[slot].waited;
 }

@@ -32,9 +32,16 @@ struct stream {
     int branch;              // of that graph
 };
 
+struct record { // a cudaEventRecord; at.call NULL: none
+    struct judge_at at;
+    int slot;
+    uint64_t seq;
+};
+
 struct event {
     struct judge_at made;
     struct clock clock;
+    struct record last, before;
     uint64_t graph; // graph.c's: recorded in a capture; 0: in none
     int snapshot;
 };
@@ -68,6 +75,17 @@ void order_awaited(const struct order *order, const struct stream *stream,
                    struct clock *into);
 uint64_t order_next(struct order *order,
                     int slot); // one operation more, which the clock covers
+/* On an event: what C holds now is what waits for it come behind. */
+void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
+void order_wait(struct order *order, const struct event *event, int slot,
+                struct judge_at at);
+/* The last wait of a slot for an event, and how that was recorded then; at.call NULL:
+ * none. */
+struct waited {
+    struct judge_at at;
+    struct record last, before;
+};
+struct waited order_waited(const struct order *order, int slot);
 bool order_legacy(const struct order *order,
                   int slot); // whether it is a default stream's
 int order_device_of(const struct order *order, int slot);

@@ -80,6 +80,7 @@ struct memory { // on rank 0
 
 struct shared {
     double heard, apart, before;
+    double told; // heard last, except in a function on a stream or while NCCL queues
     uint64_t met;
     struct begun begun[RECENT]; // the newest, in turn
     uint64_t nbegun, told_begun;
@@ -111,7 +112,7 @@ void shared_meets(struct judge *j, uint64_t meeting, int root) {
         j->thread->meeting = meeting;
 }
 
-void shared_hears(struct judge *j) {
+void shared_may_hear(struct judge *j) {
     struct shared *shared = shared_of(j);
     shared->before = shared->heard;
     shared->heard = now(j);
@@ -120,6 +121,16 @@ void shared_hears(struct judge *j) {
         shared->apart = shared->heard;
     if (j->thread)
         j->thread->meeting = 0;
+}
+
+void shared_hears(struct judge *j) {
+    shared_may_hear(j);
+    j->shared->told = j->shared->heard;
+}
+
+double shared_heard(struct judge *j) {
+    struct shared *shared = shared_of(j);
+    return shared->unseen ? now(j) : shared->told;
 }
 
 void shared_begins(struct judge *j) {
@@ -207,6 +218,7 @@ static void end(struct judge *j, struct pending *p) {
 void shared_unseen(struct judge *j) {
     struct shared *shared = shared_of(j);
     shared_speaks(j);
+    detours_unseen(j);
     for (size_t i = 0; i < shared->npending && !shared->unseen; i++) {
         struct pending *p = &shared->pending[i];
         if (!p->told.final)
@@ -226,6 +238,7 @@ void shared_passes(struct judge *j, const struct clock *clock) {
 
 void shared_speaks(struct judge *j) {
     struct shared *shared = j->shared;
+    detours_told(j);
     for (size_t i = 0; shared && i < shared->npending; i++) {
         struct pending *p = &shared->pending[i];
         if (!p->told.final && is_done(p, &j->known))

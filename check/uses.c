@@ -1104,9 +1104,37 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
 
 /* --- Races ------------------------------------------------------------------------ */
 
+/* Why the last wait of one stream does not put it behind what is queued on another. */
+static void add_wait_in_vain(struct judge *j, struct text *text, const struct use *use,
+                             const struct use *other) {
+    char wait[JUDGE_PLACE], last[JUDGE_PLACE], before[JUDGE_PLACE];
+    struct waited waited = order_waited(j->order, use->slot);
+    if (!waited.at.call)
+        return;
+    place(j, waited.at.site, wait);
+    place(j, waited.last.at.site, last);
+    bool replaced = waited.before.slot == other->slot && waited.before.seq > other->seq;
+    if (!waited.last.at.call)
+        text_add(text, "  %s at %s waits for nothing: its event was not yet recorded\n",
+                 waited.at.call, wait);
+    else if (waited.last.slot == other->slot && waited.last.seq < other->seq)
+        text_add(text,
+                 "  %s at %s waits for %s at %s, and that was before the operation\n",
+                 waited.at.call, wait, waited.last.at.call, last);
+    else if (replaced && waited.last.slot != other->slot)
+        text_add(text,
+                 "  %s at %s waits for %s at %s, on another stream, no longer for that"
+                 " at %s\n",
+                 waited.at.call, wait, waited.last.at.call, last,
+                 place(j, waited.before.at.site, before));
+    else if (waited.last.slot == use->slot)
+        text_add(text, "  %s at %s waits for %s at %s, on its own stream\n",
+                 waited.at.call, wait, waited.last.at.call, last);
+}
+
 static void report_race(struct judge *j, const struct allocation *a,
-                        const struct use *use, bool write, const struct use *other,
-                        bool other_writes) {
+                        const struct use *use, const struct clock *clock, bool write,
+                        const struct use *other, bool other_writes) {
     char words[JUDGE_PLACE], there[JUDGE_PLACE], here[JUDGE_PLACE];
     struct text text = {0};
     bool copy = !other->is_call && (starts(other->at.call, "cudaMemcpy") ||
@@ -1137,10 +1165,14 @@ static void report_race(struct judge *j, const struct allocation *a,
             " (cudaMemcpyAsync, cudaMemsetAsync),\n"
             "        or call cudaStreamSynchronize(0) after it.\n",
             other->at.call);
-    else
+    else {
+        add_wait_in_vain(j, &text, use, other);
         text_add(&text, "  Hint: cudaEventRecord on the one stream,"
                         " cudaStreamWaitEvent on the other.\n");
-    report(j, &text, true, pair_of(use->at.site, other->at.site));
+    }
+    uint64_t key = pair_of(use->at.site, other->at.site);
+    if (!detours_may_order(j, other, clock, shared_heard(j), &text, key))
+        report(j, &text, true, key);
 }
 
 /* Ranks of one communicator, each with a thread of its own. What one of them queued
@@ -1295,7 +1327,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     const struct use *other =
         history_add(&a->history, from, to, range->write, use, clock, &its_write);
     if (other && !may_meet(j, use, other))
-        report_race(j, a, use, range->write, other, its_write);
+        report_race(j, a, use, clock, range->write, other, its_write);
     check_lent(j, a, from, to, range->write, use, clock);
     if (a->shared) {
         struct shared_part part = shared_part(j, a);
@@ -1451,8 +1483,10 @@ static const char between_streams[] = "  Hint: cudaEventRecord on the one stream
                   until_then[] = "  Hint: call cudaStreamSynchronize first: until then"
                                  " nothing is known of the operation.\n";
 
-static void report_host(struct judge *j, const char *verb, struct judge_at at,
-                        const struct use *use, bool in_stream) {
+/* `clock`: behind what `at` comes. False: the report is kept. */
+static bool report_host(struct judge *j, const char *verb, struct judge_at at,
+                        const struct use *use, const struct clock *clock,
+                        bool in_stream) {
     char where[JUDGE_PLACE];
     struct text text = {0};
     text_add(&text, "race: %s %s a buffer that a queued operation still uses\n", at.call,
@@ -1463,7 +1497,11 @@ static void report_host(struct judge *j, const char *verb, struct judge_at at,
     text_add(&text, "\n");
     add_failures_line(j, &text);
     text_add(&text, "%s", in_stream ? between_streams : until_then);
-    report(j, &text, true, pair_of(at.site, use->at.site));
+    uint64_t key = pair_of(at.site, use->at.site);
+    if (detours_may_order(j, use, clock, shared_heard(j), &text, key))
+        return false;
+    report(j, &text, true, key);
+    return true;
 }
 
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at) {
@@ -1476,15 +1514,15 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     bool waits = slot < 0 && starts(a->made.call, "cudaMalloc") &&
                  a->kind != JUDGE_PINNED && !strstr(a->made.call, "Async");
     // It waits for the default stream's own copies anyway.
-    const struct use *other =
-        history_beyond(&a->history, a->start, a->end, true,
-                       slot < 0 ? &j->known : order_clock(j->order, slot),
-                       waits      ? outlasts_free
-                       : slot < 0 ? not_of_default_stream
-                                  : NULL,
-                       j, &its_write);
+    const struct clock *clock = slot < 0 ? &j->known : order_clock(j->order, slot);
+    const struct use *other = history_beyond(&a->history, a->start, a->end, true, clock,
+                                             waits      ? outlasts_free
+                                             : slot < 0 ? not_of_default_stream
+                                                        : NULL,
+                                             j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, slot >= 0);
+        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, clock,
+                    slot >= 0);
     int number = lent_part(uses, a->start, a->end, true);
     const struct lent *lent = number < 0 ? NULL : &uses->lent[number];
     if (lent && slot < 0 && !starts(a->made.call, "cudaHostRegister"))
@@ -1535,8 +1573,7 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                       "        of the host.\n");
             report(j, &text, true, mixed(at.site, 10));
         } else if (use) {
-            wrong = true;
-            report_host(j, does(write), at, use, false);
+            wrong = report_host(j, does(write), at, use, &j->known, false);
         }
     }
     return wrong;
@@ -1608,7 +1645,10 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
         text_add(&text, ", which %s it\n", does(its_write));
         add_failures_line(j, &text);
         text_add(&text, "%s", in_stream ? between_streams : until_then);
-        report(j, &text, true, pair_of(site, use->at.site));
+        uint64_t key = pair_of(site, use->at.site);
+        if (detours_may_order(j, use, &j->known, shared_heard(j), &text, key))
+            return false;
+        report(j, &text, true, key);
         return j->options.mode == JUDGE_ON;
     }
     if (gone) {

@@ -249,6 +249,8 @@ double MPI_Wtime(void) {
 }
 
 int MPI_Abort(MPI_Comm comm, int code) {
+    if (front_checks)
+        talk_decides(1);
     // The program itself ends the job: what it leaves behind is no mistake.
     front_checks = front_on = false;
     if (timeline_on)
