@@ -344,6 +344,8 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)
             return early || another_can(s, p);
+        if (wait->n == 1 && process->ints[wait->first] == p)
+            return !s->silent; // for its own message, which only another thread can take
         for (int i = 0; i < wait->n; i++) {
             int q = process->ints[wait->first + i];
             if (wait->one_of && wait->n > 1 && q == p)

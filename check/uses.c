@@ -60,6 +60,7 @@ struct lent {          // to MPI
 struct uses {
     struct lent *lent;
     size_t nlent, lent_size; // nlent: numbers given out
+    size_t lent_free;        // below it, none is free
     struct late { // an operation that may wait until MPI is done with its buffer
         struct use *use;
         uint64_t at;
@@ -1227,18 +1228,51 @@ static struct allocation *part_of(struct judge *j, const struct judge_range *ran
 
 /* --- Lent to MPI ------------------------------------------------------------------ */
 
+static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
+    for (size_t i = 0; i < uses->nlent; i++) {
+        const struct lent *lent = &uses->lent[i];
+        if (lent->from < to && from < lent->to && (write || lent->write))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* "a receive buffer … should not be accessed" until the receive completes, nor what is
+ * sent be written (MPI 4.1, 3.7.2). */
+static void report_two_requests(struct judge *j, const struct lent *lent, bool write,
+                                struct judge_at at) {
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text, "race: two requests of MPI have the same memory\n");
+    add_here(j, &text);
+    text_add(&text, "%s at %s %s what\n", at.call, place(j, at.site, where), does(write));
+    text_add(&text,
+             "  %s at %s %s until its request is completed\n"
+             "  Hint: a buffer for each; or MPI_Wait for the one before the other"
+             " begins.\n",
+             lent->at.call, place(j, lent->at.site, where), does(lent->write));
+    report(j, &text, true, mixed(pair_of(at.site, lent->at.site), 32));
+}
+
+enum { MANY_LENT = 4096 }; // more are not compared with one another
+
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at) {
     struct uses *uses = j->uses;
-    size_t i = 0;
+    uint64_t from = address(start), to = from + bytes;
+    int other = uses->nlent < MANY_LENT ? lent_part(uses, from, to, write) : -1;
+    // What a window's calls have, they may have at the same time.
+    if (other >= 0 && !window && !uses->lent[other].window)
+        report_two_requests(j, &uses->lent[other], write, at);
+    size_t i = uses->lent_free;
     while (i < uses->nlent && uses->lent[i].to)
         i++;
     if (i == uses->nlent) {
         ROOM(uses->lent, uses->nlent, &uses->lent_size);
         uses->nlent++;
     }
-    uses->lent[i] =
-        (struct lent){address(start), address(start) + bytes, write, window, at};
+    uses->lent_free = i + 1;
+    uses->lent[i] = (struct lent){from, to, write, window, at};
     return (int)i;
 }
 
@@ -1247,20 +1281,13 @@ void uses_back(struct judge *j, int number) {
     if (number < 0 || (size_t)number >= uses->nlent)
         return;
     uses->lent[number] = (struct lent){0};
+    if ((size_t)number < uses->lent_free)
+        uses->lent_free = (size_t)number;
     for (size_t i = uses->nlate; i-- > 0;)
         if (uses->late[i].lent == number)
             late_drop(uses, i);
     while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
         uses->nlent--;
-}
-
-static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
-    for (size_t i = 0; i < uses->nlent; i++) {
-        const struct lent *lent = &uses->lent[i];
-        if (lent->from < to && from < lent->to && (write || lent->write))
-            return (int)i;
-    }
-    return -1;
 }
 
 static void report_lent(struct judge *j, const struct allocation *a, const char *words,
@@ -1273,7 +1300,8 @@ static void report_lent(struct judge *j, const struct allocation *a, const char 
     text_add(&text, "  %s at %s %s until its %s\n", lent->at.call,
              place(j, lent->at.site, where), does(lent->write),
              lent->window ? "window is waited for" : "request is completed");
-    add_buffer(j, &text, a);
+    if (a)
+        add_buffer(j, &text, a);
     text_add(&text,
              lent->window
                  ? "  Hint: MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes"
@@ -1297,6 +1325,8 @@ static void check_lent(struct judge *j, const struct allocation *a, uint64_t fro
         report_lent(j, a, use_words(words, use), does(write), use->at, &uses->lent[lent]);
         return;
     }
+    if (!a)
+        return;
     ROOM(uses->late, uses->nlate, &uses->late_size);
     uses->late[uses->nlate++] = (struct late){use, from, write, lent};
     use->holders++;
@@ -1322,8 +1352,11 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     uint64_t from, to;
     bool its_write = false;
     struct allocation *a = part_of(j, range, &from, &to);
-    if (!a)
+    if (!a) { // the host's own, which a copy uses before it returns
+        from = address(range->start);
+        check_lent(j, NULL, from, from + range->bytes, range->write, use, clock);
         return;
+    }
     const struct use *other =
         history_add(&a->history, from, to, range->write, use, clock, &its_write);
     if (other && !may_meet(j, use, other))

@@ -30,26 +30,28 @@ struct span {
 };
 
 static void has(struct span span, bool write) {
-    if (!guard_may_be_shared(span.start, span.all))
-        return;
+    bool guarded = guard_may_be_shared(span.start, span.all);
     if (mine.n == MOST_BUFFERS) {
-        guard_never(span.start);
+        if (guarded)
+            guard_never(span.start);
         return;
     }
-    mine.at[mine.n++] = (struct mpi_buffer){span.start, span.used, span.all, write, -1};
+    mine.at[mine.n++] =
+        (struct mpi_buffer){span.start, span.used, span.all, write, guarded, -1};
+    if (!guarded)
+        return;
     guard_hold(front_in(), span.start, span.all);
     front_out();
 }
 
 void mpi_gives_back(void) {
-    if (mine.n == 0)
-        return;
-    struct judge *j = front_in();
     while (mine.n > 0) {
-        mine.n--;
-        guard_let_go(j, mine.at[mine.n].start, mine.at[mine.n].bytes);
+        const struct mpi_buffer *b = &mine.at[--mine.n];
+        if (!b->guarded)
+            continue;
+        guard_let_go(front_in(), b->start, b->bytes);
+        front_out();
     }
-    front_out();
 }
 
 struct mpi_buffer *mpi_hands_over(int *n) {

@@ -51,7 +51,8 @@ struct mpi_buffer {
     const void *start;
     size_t used, bytes; // of a type with holes the first byte; all that lies between
     bool write;
-    int lent; // the judge's number
+    bool guarded; // may be pinned or managed
+    int lent;     // the judge's number
 };
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 

@@ -39,11 +39,26 @@ static const void *key_of(MPI_Request request) {
     return (const void *)key;
 }
 
+/* A program, or a library that stands before this one, may have functions of MPI itself,
+ * which call PMPI's: what they complete is not seen here. These are ours. */
+#define OWN(name) \
+    static __typeof__(MPI_##name) own_##name __attribute__((alias("MPI_" #name)));
+#define OWN_NAME(name) (mpi_function) own_##name,
+MPI_COMPLETING(OWN)
+static const mpi_function own_completing[] = {MPI_COMPLETING(OWN_NAME)};
+
+static bool completions_come_here(void) {
+    static int come = -1;
+    if (come < 0)
+        come = mpi_calls_come_to(own_completing);
+    return come;
+}
+
 static void lend(struct judge *j, struct request *r, bool window, struct judge_at at) {
     r->active = true;
     // What lies in the holes of a datatype may be used meanwhile (MPI standard, "Derived
     // Datatypes": a message is the bytes of the type map).
-    for (int i = 0; i < r->nbuffers; i++)
+    for (int i = 0; i < r->nbuffers && completions_come_here(); i++)
         r->buffers[i].lent = judge_memory_lent(j, r->buffers[i].start, r->buffers[i].used,
                                                r->buffers[i].write, window, at);
 }
@@ -51,7 +66,8 @@ static void lend(struct judge *j, struct request *r, bool window, struct judge_a
 static void take_back(struct judge *j, struct request *r) {
     for (int i = 0; i < r->nbuffers && r->active; i++) {
         judge_memory_back(j, r->buffers[i].lent);
-        guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
+        if (r->buffers[i].guarded)
+            guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
     }
     r->active = false;
 }
@@ -165,8 +181,10 @@ void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, 
     r->next = table_get(&requests, key_of(handle));
     table_put(&requests, key_of(handle), r);
     if (persistent)
-        for (int i = 0; i < r->nbuffers; i++)
-            guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
+        for (int i = 0; i < r->nbuffers; i++) {
+            if (r->buffers[i].guarded)
+                guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
+        }
     else
         lend(j, r, false, *at);
     r->number = ++newest;
@@ -225,18 +243,10 @@ static void completed(MPI_Request handle) {
     front_out();
 }
 
-/* A program, or a library that stands before this one, may have functions of MPI itself,
- * which call PMPI's: what they complete is not seen here. These are ours. */
-#define OWN(name) \
-    static __typeof__(MPI_##name) own_##name __attribute__((alias("MPI_" #name)));
-#define OWN_NAME(name) (mpi_function) own_##name,
-MPI_COMPLETING(OWN)
-static const mpi_function own_completing[] = {MPI_COMPLETING(OWN_NAME)};
-
 /* Before MPI_Finalize a process "must locally complete all MPI operations that it
  * initiated" (MPI 4.1, 11.2.2). */
 static void requests_left(void) {
-    if (!mpi_calls_come_to(own_completing))
+    if (!completions_come_here())
         return;
     struct judge *j = front_in();
     for (size_t i = 0; i < requests.size; i++)
@@ -480,7 +490,8 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
         const struct mpi_buffer *b = &r->buffers[i];
         judge_host_uses(j, b->start, b->bytes, b->write, !standin_host_blocks, *at);
-        guard_hold(j, b->start, b->bytes);
+        if (b->guarded)
+            guard_hold(j, b->start, b->bytes);
     }
     if (r && r->persistent) {
         lend(j, r, false, *at);
