@@ -90,7 +90,7 @@ build() {
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
 programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
-    thread_ranks mpi_fails)
+    no_launcher thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
     # Two at a time.
@@ -143,6 +143,10 @@ fi
 # A program that uses no MPI, but is started by mpirun.
 if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
+fi
+
+if wanted no_launcher && [ -x no_launcher ]; then
+    run 'no_launcher' ./no_launcher
 fi
 
 if wanted thread_ranks && [ -x thread_ranks ]; then

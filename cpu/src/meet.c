@@ -13,7 +13,11 @@
 #include "helper.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static __thread char last_error[512];
 
@@ -43,9 +47,51 @@ static const char magic[8] = "standin";
 
 struct issued { // an id that was made here, and that nobody has met with yet
     uint64_t number;
+    int refusals; // a socket: who of another job has the id says so; -1: none
     struct issued *next;
 };
 static struct issued *issued;
+
+/* Processes that no launcher has started together cannot meet over MPI. One that has the
+ * id all the same tells the one that made it, which would wait for it for ever. */
+static socklen_t refusals_of(uint64_t number, struct sockaddr_un *address) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    // A zero byte first: a name that is no file, and goes when its socket does.
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                          "nccl-cpu-%016llx", (unsigned long long)number);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+}
+
+static int refusals_socket(void) {
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static int hear_refusals(uint64_t number) {
+    struct sockaddr_un address;
+    socklen_t length = refusals_of(number, &address);
+    int heard = refusals_socket();
+    if (heard >= 0 && bind(heard, (struct sockaddr *)&address, length) != 0) {
+        close(heard);
+        heard = -1;
+    }
+    return heard;
+}
+
+static void tell_refusal(uint64_t number) {
+    struct sockaddr_un address;
+    socklen_t length = refusals_of(number, &address);
+    int tells = refusals_socket();
+    if (tells < 0)
+        return;
+    sendto(tells, "", 1, 0, (struct sockaddr *)&address, length);
+    close(tells);
+}
+
+static void issued_free(struct issued *gone) {
+    if (gone->refusals >= 0)
+        close(gone->refusals);
+    free(gone);
+}
 
 static struct issued **issued_as(uint64_t number) {
     struct issued **at = &issued;
@@ -65,7 +111,9 @@ ncclResult_t meet_unique_id(ncclUniqueId *id) {
     unique.number |= 1;
     memcpy(id, &unique, sizeof unique);
     struct issued *mine = must_alloc(sizeof *mine);
-    *mine = (struct issued){unique.number, issued};
+    bool alone = !wire_is_open() || wire_nworld == 1;
+    *mine =
+        (struct issued){unique.number, alone ? hear_refusals(unique.number) : -1, issued};
     issued = mine;
     helper_duty(1, queue_look);
     return ncclSuccess;
@@ -164,7 +212,7 @@ static void on_join(int from, const char *data, size_t bytes) {
         return;
     struct issued **mine = issued_as(join.id), *gone = *mine;
     *mine = gone->next;
-    free(gone);
+    issued_free(gone);
     helper_duty(-1, queue_look);
     *at = meeting->next;
     answer(meeting);
@@ -224,6 +272,38 @@ void meet_start(void) {
     wire_listen(WIRE_JOINED, on_joined);
 }
 
+static const char strangers[] =
+    "NCCL connects the processes here that one mpirun or srun has started, no others";
+
+static ncclResult_t refused(uint64_t number) {
+    tell_refusal(number);
+    // Few programs print more of this than "unhandled system error".
+    fprintf(stderr, "CPU build: %s; begin with mpirun.\n", strangers);
+    return nccl_error(ncclSystemError,
+                      "commId was made by a process that MPI does not know of: %s",
+                      strangers);
+}
+
+void meet_refusals(void) {
+    char none;
+    for (const struct issued *of = issued; of; of = of->next) {
+        if (of->refusals < 0 || recv(of->refusals, &none, 1, 0) < 0)
+            continue;
+        for (struct joining **at = &joining; *at;) {
+            struct ncclComm *comm = (*at)->comm;
+            if ((*at)->id != of->number) {
+                at = &(*at)->next;
+                continue;
+            }
+            no_longer_joining(at);
+            comm->error = ncclSystemError;
+            snprintf(comm->why, sizeof comm->why,
+                     "commId was given to a process that MPI does not know of: %s",
+                     strangers);
+        }
+    }
+}
+
 ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
                        int nranks) {
     struct unique unique;
@@ -232,10 +312,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     if (memcmp(unique.magic, magic, sizeof magic) != 0 || unique.creator < 0)
         return nccl_error(ncclInvalidArgument, "commId was not made by ncclGetUniqueId");
     if ((unique.job != 0 && unique.job != wire_job()) || unique.creator >= wire_nworld)
-        return nccl_error(
-            ncclSystemError,
-            "commId was made by a process that MPI does not know of: the CPU"
-            " build connects the processes that one mpirun or srun started");
+        return refused(unique.number);
     if (!wire_reaches(-1))
         return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"
                                            " ended");

@@ -15,6 +15,9 @@ void meet_alone(struct ncclComm *const *comms, int n); // all of its ranks are g
 /* `made` is NULL where this rank's color is none. */
 void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key);
 
+/* A process that nothing connects with this one has an id of this one's: who joins with
+ * it has an error. */
+void meet_refusals(void);
 /* The program gives it up while it is still JOINING. */
 void meet_leave(struct ncclComm *comm);
 

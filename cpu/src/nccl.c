@@ -363,6 +363,7 @@ static ncclResult_t queue_call(struct call *call, struct stream *stream) {
 /* Communicators are made together: begun all of them, then waited for. */
 static bool is_made(const void *comm) {
     const struct ncclComm *made = comm;
+    meet_refusals();
     return made->state == READY || made->error != ncclSuccess;
 }
 
