@@ -395,7 +395,10 @@ void talk_meets(void) {
         judge_last_look(front_in_as(0));
         front_leave();
     }
-    free(take_outbox());
+    for (struct parcel *parcel = take_outbox(), *next; parcel; parcel = next) {
+        next = parcel->next;
+        free(parcel);
+    }
     PMPI_Ibarrier(control, &request);
     for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;)
         talk_pause(0.0002);
