@@ -1,16 +1,15 @@
 /*
  * detours.c: order that goes by way of other ranks.
  *
- * What a rank receives was sent, and what was sent had begun: "the receive … will wait
- * until data has been sent" is what makes it one. So an operation that stands before a
- * send is over when the peer has received, and when the peer's answer is here. No event
- * and no wait on this rank says so. A race with such an operation is kept back, and the
- * other ranks are asked: which of your calls had to wait for these of mine, what came
- * behind those, and when did you first say anything to anybody when you knew them to be
- * done? Asked again with what they answer, until nobody adds anything. Is one of the
- * calls found that the use itself comes behind, or did somebody say it early enough for
- * this rank to have heard of it, then there may be an order, and nothing is said.
- * Otherwise the race is.
+ * What a rank receives was sent: ncclRecv "is blocking for the GPU" until it is. So an
+ * operation that stands before a send is over when the peer has received, and when the
+ * peer's answer is here. No event and no wait on this rank says so. A race with such an
+ * operation is kept back, and the other ranks are asked: which of your calls had to wait
+ * for these of mine, what came behind those, and when did you first say anything to
+ * anybody when you knew them to be done? Asked again with what they answer, until nobody
+ * adds anything. Is one of the calls found that the use itself comes behind, or did
+ * somebody say it early enough for this rank to have heard of it, then there may be an
+ * order, and nothing is said. Otherwise the race is.
  *
  * NCCL User Guide, "Point-to-point communication" and "CUDA Stream Semantics".
  */
@@ -22,7 +21,8 @@
 #include <string.h>
 
 enum {
-    KEPT = 2048,   // calls that are remembered
+    KEPT = 1024,   // calls that are remembered
+    WIDE = 1024,   // slots: with more, calls take too much room
     MOST = 512,    // calls in one question
     SUSPECTS = 64, // races that are kept back
     OFTEN = 2      // in order as often: the next of the same two places is, too
@@ -66,6 +66,7 @@ struct suspect {
     double heard;       // from anybody, before the later one
     struct passing *names;
     size_t n, size, asked;
+    size_t calls;                // this process had made so many
     int waits;                   // for so many replies
     bool begun, unclear, sooner; // sooner: `told` is earlier than they were asked for
     double told;
@@ -104,7 +105,8 @@ static size_t oldest(const struct detours *d) {
 void detours_called(struct judge *j, const struct fact *fact, struct position at) {
     struct detours *d = detours_of(j);
     bool pair = pairs(fact->kind), sends = fact->kind == JUDGE_SEND;
-    if (fact->nranks < 2 || at.slot < 0 || (pair && fact->root == fact->rank))
+    if (fact->nranks < 2 || at.slot < 0 || (pair && fact->root == fact->rank) ||
+        at.clock->n > WIDE)
         return;
     if (d->n < KEPT)
         ROOM(d->at, d->n, &d->size);
@@ -181,8 +183,10 @@ void detours_unseen(struct judge *j) {
     detours_of(j)->unseen = true;
 }
 
-static bool same(const struct passing *a, const struct passing *b) {
-    return a->comm == b->comm && a->seq == b->seq && a->from == b->from && a->to == b->to;
+/* The same call, or one of the same ranks that follows it: what is called on one
+ * communicator happens in turn, whatever the streams (seen on two H200). */
+static bool follows(const struct passing *a, const struct passing *b) {
+    return a->comm == b->comm && a->seq >= b->seq && a->from == b->from && a->to == b->to;
 }
 
 /* Whether this part of a call ends only behind the beginning of the source's. */
@@ -246,7 +250,7 @@ static void follow(struct judge *j, const struct passing *asked, size_t n, doubl
         const struct passed *call = call_at(d, i);
         bool later = call->issued >= since && call->kind != JUDGE_RECV && !call->empty;
         for (size_t k = 0; k < n; k++) {
-            if (!same(&call->name, &asked[k]) || !gets_from(call, asked[k].source))
+            if (!follows(&call->name, &asked[k]) || !gets_from(call, asked[k].source))
                 continue;
             if (call->told > 0 && call->told < *told)
                 *told = call->told;
@@ -321,12 +325,13 @@ static void ask(struct judge *j, struct suspect *s) {
 /* Whether the later use comes behind one of the calls that the others name, or behind the
  * news. */
 static bool in_order(const struct detours *d, const struct suspect *s) {
-    if (s->unclear || s->n > MOST || s->told <= s->heard)
+    if (s->unclear || s->n > MOST || s->told <= s->heard || d->n - s->calls > KEPT / 2)
         return true;
     for (size_t i = oldest(d); i < d->n; i++) {
         const struct passed *call = call_at(d, i);
         for (size_t k = 0; k < s->n; k++)
-            if (same(&call->name, &s->names[k]) && gets_from(call, s->names[k].source) &&
+            if (follows(&call->name, &s->names[k]) &&
+                gets_from(call, s->names[k].source) &&
                 clock_covers(&s->clock, call->slot, call->at))
                 return true;
     }
@@ -467,6 +472,7 @@ bool detours_may_order(struct judge *j, const struct use *first,
                           .names = names.at,
                           .n = names.n,
                           .size = names.size,
+                          .calls = d->n,
                           .told = INFINITY,
                           .next = d->suspects};
     clock_copy(&s->clock, clock);
