@@ -1237,8 +1237,8 @@ static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool w
     return -1;
 }
 
-/* "a receive buffer … should not be accessed" until the receive completes, nor what is
- * sent be written (MPI 4.1, 3.7.2). */
+/* What is to be received into may not be touched, nor what is sent be written, until the
+ * request is completed (MPI 4.1, 3.7.2): so not by another request either. */
 static void report_two_requests(struct judge *j, const struct lent *lent, bool write,
                                 struct judge_at at) {
     char where[JUDGE_PLACE];
