@@ -27,8 +27,8 @@
  *   base.c     memory, arrays, a map
  *
  * Arrows point down: judge → graph → issue → uses → history, shared, functions → waits →
- * calls → unseen, and stuck → verdict → marks → members, and compare; all of them →
- * words, post, order, report → base.
+ * calls → unseen, detours, and stuck → verdict → marks → members, and compare; all of
+ * them → words, post, order, report → base.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
