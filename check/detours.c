@@ -16,7 +16,6 @@
 #include "facts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +32,11 @@ struct passing { // a call, as all of its ranks name it
     int32_t from, to; // a send's ranks in the communicator; -1: a collective
     int32_t source;   // the rank whose part comes behind what the question is about
     int32_t pad;
+};
+
+struct names {
+    struct passing *at;
+    size_t n, size;
 };
 
 struct passed { // a call of this process
@@ -64,8 +68,8 @@ struct suspect {
     uint64_t key, number;
     struct clock clock; // the later use's
     double heard;       // from anybody, before the later one
-    struct passing *names;
-    size_t n, size, asked;
+    struct names names;
+    size_t asked;
     size_t calls;                // this process had made so many
     int waits;                   // for so many replies
     bool begun, unclear, sooner; // sooner: `told` is earlier than they were asked for
@@ -189,30 +193,13 @@ static bool follows(const struct passing *a, const struct passing *b) {
     return a->comm == b->comm && a->seq >= b->seq && a->from == b->from && a->to == b->to;
 }
 
-/* Whether this part of a call ends only behind the beginning of the source's. */
 static bool gets_from(const struct passed *call, int source) {
-    if (call->empty || call->rank == source)
-        return false;
-    switch (call->kind) {
-    case JUDGE_RECV:
-    case JUDGE_ALL_REDUCE:
-    case JUDGE_ALL_GATHER:
-    case JUDGE_REDUCE_SCATTER:
-    case JUDGE_ALL_TO_ALL: return true;
-    case JUDGE_BROADCAST:
-    case JUDGE_SCATTER: return call->root == source;
-    case JUDGE_REDUCE:
-    case JUDGE_GATHER: return call->root == call->rank;
-    default: return false;
-    }
+    return !call->empty && part_needs(call->kind, call->root, call->rank, source);
 }
 
+/* From anybody: from the root or the peer, or, as root, from another. */
 static bool gets(const struct passed *call) {
-    return !call->empty && call->kind != JUDGE_SEND &&
-           !((call->kind == JUDGE_BROADCAST || call->kind == JUDGE_SCATTER) &&
-             call->root == call->rank) &&
-           !((call->kind == JUDGE_REDUCE || call->kind == JUDGE_GATHER) &&
-             call->root != call->rank);
+    return gets_from(call, call->root != call->rank ? call->root : call->rank + 1);
 }
 
 /* Whether a call begins only when what is at that place has ended. */
@@ -223,11 +210,6 @@ static bool behind(const struct passed *call, int slot, uint64_t at, uint64_t gr
 }
 
 /* --- Questions ---------------------------------------------------------------------- */
-
-struct names {
-    struct passing *at;
-    size_t n, size;
-};
 
 /* Of the calls of one kind to the same ranks, the first will do. */
 static void add_name(struct names *names, const struct passing *name) {
@@ -290,17 +272,9 @@ void detours_asked(struct judge *j, int from, const void *data, size_t bytes) {
 
 /* --- Races that are kept back ------------------------------------------------------- */
 
-static void add_suspected(struct suspect *s, const struct passing *name) {
-    struct names names = {s->names, s->n, s->size};
-    add_name(&names, name);
-    s->names = names.at;
-    s->n = names.n;
-    s->size = names.size;
-}
-
 static void suspect_free(struct suspect *s) {
     free(s->text.at);
-    free(s->names);
+    free(s->names.at);
     clock_free(&s->clock);
     free(s);
 }
@@ -308,15 +282,15 @@ static void suspect_free(struct suspect *s) {
 static void ask(struct judge *j, struct suspect *s) {
     struct question question = {
         .message = MESSAGE_QUESTION, .number = s->number, .since = s->told};
-    size_t n = s->n - s->asked;
+    size_t n = s->names.n - s->asked;
     memcpy(question.host, j->host, sizeof question.host);
-    char *out = must_alloc(sizeof question + n * sizeof *s->names);
+    char *out = must_alloc(sizeof question + n * sizeof *s->names.at);
     memcpy(out, &question, sizeof question);
-    memcpy(out + sizeof question, s->names + s->asked, n * sizeof *s->names);
-    s->asked = s->n;
+    memcpy(out + sizeof question, s->names.at + s->asked, n * sizeof *s->names.at);
+    s->asked = s->names.n;
     s->sooner = false;
     for (int to = 0; to < j->nranks; to++) {
-        post(j, to, out, sizeof question + n * sizeof *s->names);
+        post(j, to, out, sizeof question + n * sizeof *s->names.at);
         s->waits++;
     }
     free(out);
@@ -325,13 +299,14 @@ static void ask(struct judge *j, struct suspect *s) {
 /* Whether the later use comes behind one of the calls that the others name, or behind the
  * news. */
 static bool in_order(const struct detours *d, const struct suspect *s) {
-    if (s->unclear || s->n > MOST || s->told <= s->heard || d->n - s->calls > KEPT / 2)
+    if (s->unclear || s->names.n > MOST || s->told <= s->heard ||
+        d->n - s->calls > KEPT / 2)
         return true;
     for (size_t i = oldest(d); i < d->n; i++) {
         const struct passed *call = call_at(d, i);
-        for (size_t k = 0; k < s->n; k++)
-            if (follows(&call->name, &s->names[k]) &&
-                gets_from(call, s->names[k].source) &&
+        for (size_t k = 0; k < s->names.n; k++)
+            if (follows(&call->name, &s->names.at[k]) &&
+                gets_from(call, s->names.at[k].source) &&
                 clock_covers(&s->clock, call->slot, call->at))
                 return true;
     }
@@ -386,7 +361,7 @@ void detours_replied(struct judge *j, const void *data, size_t bytes) {
     for (size_t left = bytes - sizeof reply; left >= sizeof name;
          left -= sizeof name, at += sizeof name) {
         memcpy(&name, at, sizeof name);
-        add_suspected(s, &name);
+        add_name(&s->names, &name);
     }
     s->unclear |= reply.unclear;
     if (reply.told < s->told) {
@@ -395,7 +370,7 @@ void detours_replied(struct judge *j, const void *data, size_t bytes) {
     }
     if (--s->waits > 0)
         return;
-    if ((s->n > s->asked || s->sooner) && !in_order(d, s))
+    if ((s->names.n > s->asked || s->sooner) && !in_order(d, s))
         ask(j, s);
     else
         decide(j, s);
@@ -469,9 +444,7 @@ bool detours_may_order(struct judge *j, const struct use *first,
                           .key = key,
                           .number = ++d->number,
                           .heard = heard,
-                          .names = names.at,
-                          .n = names.n,
-                          .size = names.size,
+                          .names = names,
                           .calls = d->n,
                           .told = INFINITY,
                           .next = d->suspects};

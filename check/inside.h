@@ -46,7 +46,6 @@ struct thread { // one of the program's that has entered
     struct group *group;       // judge.c's; the open one
     struct told *told;         // judge.c's; what it told of last, should that fail
     uint64_t meeting;          // judge_meets's, in which it is; 0: in none
-    bool launches;             // it waits for a call of NCCL to be queued
     double asks_since, asked;  // it has made no other call since then; 0: it has
     struct function
         *function; // functions.c's; of the program, that runs in it on a stream
@@ -192,6 +191,11 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
 bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
 bool calls_seen(
     struct judge *j); // some thread's host clock has grown: forget what it covers
+
+/* --- words.c --- */
+/* Whether a rank's part of a call of NCCL ends only when the source's has begun, since it
+ * gets data from there. `root`: of a receive, the peer. */
+bool part_needs(int kind, int root, int rank, int source);
 
 /* --- shared.c --- */
 void shared_begins(struct judge *j);   // there is such memory
@@ -412,6 +416,7 @@ void waits_asks(struct judge *j);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
+bool waits_for_launch(const struct judge *j); // the thread that is in
 /* Whether another thread of this process waits in MPI, and where. */
 bool waits_in_mpi(const struct judge *j, struct judge_at *where);
 /* A host function: queued (its number is the judge's), begun by the thread that is in,

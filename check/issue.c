@@ -102,22 +102,10 @@ static bool gets_from(struct judge *j, const struct judge_call *call,
     if (call->comm == other->comm || call->count == 0 || !to || !from ||
         to->id != from->id)
         return false;
-    if (call->kind == JUDGE_RECV)
-        return other->kind == JUDGE_SEND && call->root == from->rank &&
-               other->root == to->rank;
-    if (call->kind != other->kind)
-        return false;
-    switch (call->kind) {
-    case JUDGE_ALL_REDUCE:
-    case JUDGE_ALL_GATHER:
-    case JUDGE_REDUCE_SCATTER:
-    case JUDGE_ALL_TO_ALL: return true;
-    case JUDGE_BROADCAST:
-    case JUDGE_SCATTER: return call->root == from->rank;
-    case JUDGE_REDUCE:
-    case JUDGE_GATHER: return call->root == to->rank;
-    default: return false;
-    }
+    bool one = call->kind == JUDGE_RECV
+                   ? other->kind == JUDGE_SEND && other->root == to->rank
+                   : call->kind == other->kind;
+    return one && part_needs(call->kind, call->root, to->rank, from->rank);
 }
 
 /* Whether two of the group's communicators are ranks of one. */

@@ -912,8 +912,6 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     shared_speaks(j);
     waits_begin_launch(j, at);
-    if (j->thread)
-        j->thread->launches = true;
 }
 
 void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
@@ -932,15 +930,14 @@ void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at
 
 void judge_wait_end(struct judge *j, bool happened) {
     struct clock clock = {0};
+    bool launches = waits_for_launch(j);
     waits_end(j, &clock);
     if (happened && clock.n)
         learns(j, &clock);
-    else if (j->thread && j->thread->launches)
+    else if (launches)
         shared_may_hear(j);
     else
         shared_hears(j);
-    if (j->thread)
-        j->thread->launches = false;
     clock_free(&clock);
 }
 

@@ -11,6 +11,7 @@
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
+enum { MANY_LENT = 4096 };  // requests of MPI: more are not compared with one another
 enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
@@ -1105,6 +1106,21 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
 
 /* --- Races ------------------------------------------------------------------------ */
 
+static const char between_streams[] = "  Hint: cudaEventRecord on the one stream,"
+                                      " cudaStreamWaitEvent on the other.\n",
+                  until_then[] = "  Hint: call cudaStreamSynchronize first: until then"
+                                 " nothing is known of the operation.\n";
+
+/* Of a use behind `clock` that races with an earlier one. False: other ranks may put them
+ * in order, and the report is kept. */
+static bool report_unordered(struct judge *j, struct text *text, const struct use *first,
+                             const struct clock *clock, uint64_t key) {
+    if (detours_may_order(j, first, clock, shared_heard(j), text, key))
+        return false;
+    report(j, text, true, key);
+    return true;
+}
+
 /* Why the last wait of one stream does not put it behind what is queued on another. */
 static void add_wait_in_vain(struct judge *j, struct text *text, const struct use *use,
                              const struct use *other) {
@@ -1168,12 +1184,9 @@ static void report_race(struct judge *j, const struct allocation *a,
             other->at.call);
     else {
         add_wait_in_vain(j, &text, use, other);
-        text_add(&text, "  Hint: cudaEventRecord on the one stream,"
-                        " cudaStreamWaitEvent on the other.\n");
+        text_add(&text, "%s", between_streams);
     }
-    uint64_t key = pair_of(use->at.site, other->at.site);
-    if (!detours_may_order(j, other, clock, shared_heard(j), &text, key))
-        report(j, &text, true, key);
+    report_unordered(j, &text, other, clock, pair_of(use->at.site, other->at.site));
 }
 
 /* Ranks of one communicator, each with a thread of its own. What one of them queued
@@ -1253,8 +1266,6 @@ static void report_two_requests(struct judge *j, const struct lent *lent, bool w
              lent->at.call, place(j, lent->at.site, where), does(lent->write));
     report(j, &text, true, mixed(pair_of(at.site, lent->at.site), 32));
 }
-
-enum { MANY_LENT = 4096 }; // more are not compared with one another
 
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at) {
@@ -1511,11 +1522,6 @@ static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                           its_write);
 }
 
-static const char between_streams[] = "  Hint: cudaEventRecord on the one stream,"
-                                      " cudaStreamWaitEvent on the other.\n",
-                  until_then[] = "  Hint: call cudaStreamSynchronize first: until then"
-                                 " nothing is known of the operation.\n";
-
 /* `clock`: behind what `at` comes. False: the report is kept. */
 static bool report_host(struct judge *j, const char *verb, struct judge_at at,
                         const struct use *use, const struct clock *clock,
@@ -1530,11 +1536,7 @@ static bool report_host(struct judge *j, const char *verb, struct judge_at at,
     text_add(&text, "\n");
     add_failures_line(j, &text);
     text_add(&text, "%s", in_stream ? between_streams : until_then);
-    uint64_t key = pair_of(at.site, use->at.site);
-    if (detours_may_order(j, use, clock, shared_heard(j), &text, key))
-        return false;
-    report(j, &text, true, key);
-    return true;
+    return report_unordered(j, &text, use, clock, pair_of(at.site, use->at.site));
 }
 
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at) {
@@ -1678,11 +1680,8 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
         text_add(&text, ", which %s it\n", does(its_write));
         add_failures_line(j, &text);
         text_add(&text, "%s", in_stream ? between_streams : until_then);
-        uint64_t key = pair_of(site, use->at.site);
-        if (detours_may_order(j, use, &j->known, shared_heard(j), &text, key))
-            return false;
-        report(j, &text, true, key);
-        return j->options.mode == JUDGE_ON;
+        return report_unordered(j, &text, use, &j->known, pair_of(site, use->at.site)) &&
+               j->options.mode == JUDGE_ON;
     }
     if (gone) {
         text_add(&text, "memory: the host %s %s memory that was freed before\n", verb,

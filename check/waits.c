@@ -155,6 +155,10 @@ void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
     wait->peer = peer;
 }
 
+bool waits_for_launch(const struct judge *j) {
+    return j->thread && j->thread->wait && j->thread->wait->kind == WAIT_LAUNCH;
+}
+
 bool waits_in_mpi(const struct judge *j, struct judge_at *where) {
     for (const struct thread *t = j->threads; t; t = t->next)
         if (t != j->thread && t->wait && t->wait->kind == WAIT_MPI && !t->wait->poll) {

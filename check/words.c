@@ -24,6 +24,21 @@ bool pairs(int kind) {
     return kind == JUDGE_SEND || kind == JUDGE_RECV;
 }
 
+bool part_needs(int kind, int root, int rank, int source) {
+    switch (kind) {
+    case JUDGE_ALL_REDUCE:
+    case JUDGE_ALL_GATHER:
+    case JUDGE_REDUCE_SCATTER:
+    case JUDGE_ALL_TO_ALL: return rank != source;
+    case JUDGE_RECV:
+    case JUDGE_BROADCAST:
+    case JUDGE_SCATTER: return rank != source && root == source;
+    case JUDGE_REDUCE:
+    case JUDGE_GATHER: return rank != source && root == rank;
+    default: return false;
+    }
+}
+
 static const char *type_name(int type) {
     int n = sizeof judge_type_names / sizeof *judge_type_names;
     return type >= 0 && type < n ? judge_type_names[type] : "a type of its own";

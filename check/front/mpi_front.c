@@ -29,6 +29,16 @@ struct span {
     size_t used, all;
 };
 
+void mpi_hold(struct judge *j, const struct mpi_buffer *buffer) {
+    if (buffer->guarded)
+        guard_hold(j, buffer->start, buffer->bytes);
+}
+
+void mpi_let_go(struct judge *j, const struct mpi_buffer *buffer) {
+    if (buffer->guarded)
+        guard_let_go(j, buffer->start, buffer->bytes);
+}
+
 static void has(struct span span, bool write) {
     bool guarded = guard_may_be_shared(span.start, span.all);
     if (mine.n == MOST_BUFFERS) {

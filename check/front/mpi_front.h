@@ -54,6 +54,8 @@ struct mpi_buffer {
     bool guarded; // may be pinned or managed
     int lent;     // the judge's number
 };
+void mpi_hold(struct judge *j, const struct mpi_buffer *buffer);
+void mpi_let_go(struct judge *j, const struct mpi_buffer *buffer);
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 
 /* Conditions and counts of mpi.list, in the communicator `comm`. */

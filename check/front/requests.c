@@ -66,8 +66,7 @@ static void lend(struct judge *j, struct request *r, bool window, struct judge_a
 static void take_back(struct judge *j, struct request *r) {
     for (int i = 0; i < r->nbuffers && r->active; i++) {
         judge_memory_back(j, r->buffers[i].lent);
-        if (r->buffers[i].guarded)
-            guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
+        mpi_let_go(j, &r->buffers[i]);
     }
     r->active = false;
 }
@@ -181,10 +180,8 @@ void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, 
     r->next = table_get(&requests, key_of(handle));
     table_put(&requests, key_of(handle), r);
     if (persistent)
-        for (int i = 0; i < r->nbuffers; i++) {
-            if (r->buffers[i].guarded)
-                guard_let_go(j, r->buffers[i].start, r->buffers[i].bytes);
-        }
+        for (int i = 0; i < r->nbuffers; i++)
+            mpi_let_go(j, &r->buffers[i]);
     else
         lend(j, r, false, *at);
     r->number = ++newest;
@@ -490,8 +487,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
         const struct mpi_buffer *b = &r->buffers[i];
         judge_host_uses(j, b->start, b->bytes, b->write, !standin_host_blocks, *at);
-        if (b->guarded)
-            guard_hold(j, b->start, b->bytes);
+        mpi_hold(j, b);
     }
     if (r && r->persistent) {
         lend(j, r, false, *at);
