@@ -66,14 +66,21 @@ static int refusals_socket(void) {
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
+/* For a few at a time: ids that nobody joins with must not use up the process's files. */
+static int heard_at_once;
+
 static int hear_refusals(uint64_t number) {
+    enum { MOST = 16 };
     struct sockaddr_un address;
+    if (heard_at_once == MOST)
+        return -1;
     socklen_t length = refusals_of(number, &address);
     int heard = refusals_socket();
     if (heard >= 0 && bind(heard, (struct sockaddr *)&address, length) != 0) {
         close(heard);
         heard = -1;
     }
+    heard_at_once += heard >= 0;
     return heard;
 }
 
@@ -88,8 +95,10 @@ static void tell_refusal(uint64_t number) {
 }
 
 static void issued_free(struct issued *gone) {
-    if (gone->refusals >= 0)
+    if (gone->refusals >= 0) {
         close(gone->refusals);
+        heard_at_once--;
+    }
     free(gone);
 }
 

@@ -5,10 +5,11 @@
  */
 #define TAP_ALONE
 #include "ints.h"
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 4 };
+enum { RANKS = 4, FILES = 256, IDS = 1000 };
 
 static bool has_id(int rank, int pipes[][2], ncclUniqueId *id) {
     if (rank > 0)
@@ -45,5 +46,14 @@ int main(void) {
         expect(status == 0, "rank %d ends with status %d", r, status);
     }
     point("%d processes without mpirun: each is told", RANKS);
+    ncclUniqueId id;
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES});
+    for (int i = 0; i < IDS; i++)
+        NCCL(ncclGetUniqueId(&id));
+    FILE *file = fopen("/dev/null", "r");
+    expect(file != NULL, "no file can be opened");
+    if (file)
+        fclose(file);
+    point("%d ids that nobody joins with leave room for files", IDS);
     return finish();
 }
