@@ -162,10 +162,9 @@ static bool several_hosts(struct judge *j) {
 static void check_gpu(struct judge *j, int from, const struct notice *join,
                       const struct member_comm *comm) {
     const struct member *other = NULL;
-    for (int r = 0; r < comm->nranks && !other && join->bus_id[0]; r++) {
+    for (int r = 0; r < join->rank && !other && join->bus_id[0]; r++) {
         const struct member *member = &comm->of[r];
-        if (r != join->rank && member->joined &&
-            strcmp(member->join.bus_id, join->bus_id) == 0 &&
+        if (member->joined && strcmp(member->join.bus_id, join->bus_id) == 0 &&
             strcmp(members_host(j, member->world), join->host) == 0)
             other = member;
     }
@@ -229,7 +228,9 @@ static void joins(struct judge *j, int from, const struct notice *join) {
     *member = (struct member){
         .world = from, .device = join->device, .joined = true, .join = *join};
     comm->complete = comm->njoined == comm->nranks;
-    check_gpu(j, from, join, comm);
+    // When all are there, it is known on how many machines they are.
+    for (int r = 0; r < comm->nranks && comm->complete; r++)
+        check_gpu(j, comm->of[r].world, &comm->of[r].join, comm);
 }
 
 /* --- Notices ------------------------------------------------------------------------ */
