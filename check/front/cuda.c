@@ -808,36 +808,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return answer(CALL(BELOW(cudaStreamDestroy), stream), at);
 }
 
-static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {
-    int number;
-    struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_wait_stream(j, number, at);
-    front_out();
-    struct timeline_wait wait = {
-        .at = at, .on_stream = true, .stream = stream, .device = -1, .world = -1};
-    cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaStreamSynchronize), stream));
-    return number >= 0 ? wait_over(error, true, at) : answer(error, at);
-}
-ON_STREAM(cudaStreamSynchronize, stream_synchronize, (cudaStream_t stream), stream)
-
-void stream_waited_for(cudaStream_t stream, struct judge_at at) {
-    stream_synchronize(stream, at);
-}
-
-static cudaError_t stream_query(cudaStream_t stream, struct judge_at at) {
-    int number;
-    cudaError_t error = CALL(BELOW(cudaStreamQuery), stream);
-    if (error != cudaSuccess && error != cudaErrorNotReady)
-        return answer(error, at);
-    struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_poll_stream(j, number, error == cudaSuccess, at);
-    front_out();
-    return error;
-}
-ON_STREAM(cudaStreamQuery, stream_query, (cudaStream_t stream), stream)
-
 /* --- Events --------------------------------------------------------------------- */
 
 struct event {

@@ -32,6 +32,7 @@
  *   mpi.c         MPI's functions (most of them made of mpi.list)
  *   requests.c    MPI's requests
  *   types.c       where a message's bytes lie, if its type has holes
+ *   synchronize.c the host waits for a stream, or asks
  *   graph.c, cublas.c, nccl.c, driver.c, cuda.c  the others
  */
 #ifndef FRONT_H
