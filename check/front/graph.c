@@ -94,6 +94,11 @@ ON_STREAM(cudaStreamBeginCapture, begin_capture,
 ON_STREAM(cudaStreamEndCapture, end_capture, (cudaStream_t stream, cudaGraph_t *graph),
           stream, graph)
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    ENTER(cudaThreadExchangeStreamCaptureMode, mode);
+    return answer(CALL(BELOW(cudaThreadExchangeStreamCaptureMode), mode), at);
+}
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   enum cudaStreamCaptureStatus *status) {
     ENTER(cudaStreamIsCapturing, stream, status);

@@ -271,6 +271,58 @@ static bool given_up(ncclComm_t handle, struct judge_at at) {
     if (given_up(comm, at))          \
     return ncclInvalidArgument
 
+/* Who is in a call on which communicator, from the first moment on: before the judge's
+ * lock, for which a second thread would wait until the first has left. Of communicators
+ * that share a place only one is looked at. */
+enum { PLACES = 64 };
+static struct call_place {
+    int thread; // 0: nobody's
+    ncclComm_t comm;
+    struct judge_at at;
+    int waits; // so far
+} in_call[PLACES];
+static __thread struct call_place *mine;
+
+/* A call is over so soon that one of another thread seldom meets it. So the first calls
+ * wait a moment, where there are other threads. */
+static void lets_others_come(struct call_place *place) {
+    enum { FIRST = 16, MOMENT = 1000000 }; // calls, nanoseconds
+    if (!standin_host_blocks || !front_checks || place->waits >= FIRST ||
+        !tasks_several())
+        return;
+    place->waits++;
+    nanosleep(&(struct timespec){0, MOMENT}, NULL);
+}
+
+static void enters(ncclComm_t handle, struct judge_at at) {
+    struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
+    int nobody = 0, thread = front_thread();
+    if (__atomic_compare_exchange_n(&place->thread, &nobody, thread, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        mine = place;
+        place->at = at;
+        __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
+        lets_others_come(place);
+        return;
+    }
+    if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)
+        return;
+    const struct judge_at other = place->at;
+    struct judge *j = front_in();
+    const struct comm *comm = known(handle);
+    if (comm && comm->state == THERE)
+        judge_two_threads(j, comm->number, other, at);
+    front_out();
+}
+
+static void leaves(void) {
+    if (!mine)
+        return;
+    __atomic_store_n(&mine->comm, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&mine->thread, 0, __ATOMIC_RELEASE);
+    mine = NULL;
+}
+
 const char *ncclGetErrorString(ncclResult_t result) {
     PASS_NCCL(ncclGetErrorString, result);
     judge_looked(front_in());
@@ -497,13 +549,17 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
                            ncclConfig_t *config) {
     ENTER_COMM(ncclCommSplit, comm, color, key, out, config);
     uint64_t id;
-    if (!tell_together(comm, JUDGE_SPLIT, color, &id, 0, at))
-        return answer_nccl(CALL(PNCCL(ncclCommSplit), comm, color, key, out, config), at);
-    making(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
-           (struct comm){.id = id, .rank = -1, .at = at});
-    return made_by(
-        MEETS(id_of(comm), CALL(PNCCL(ncclCommSplit), comm, color, key, out, config)),
-        at);
+    enters(comm, at);
+    bool told = tell_together(comm, JUDGE_SPLIT, color, &id, 0, at);
+    if (told)
+        making(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
+               (struct comm){.id = id, .rank = -1, .at = at});
+    ncclResult_t result =
+        told ? MEETS(id_of(comm),
+                     CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
+             : CALL(PNCCL(ncclCommSplit), comm, color, key, out, config);
+    leaves();
+    return told ? made_by(result, at) : answer_nccl(result, at);
 }
 
 #ifdef NCCL_SHRINK_DEFAULT
@@ -805,10 +861,12 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
                                     ncclWindow_t *window, int flags) {
     ENTER_COMM(ncclCommWindowRegister, comm, buffer, bytes, window, flags);
+    enters(comm, at);
     bool waits =
         tell_together(comm, JUDGE_REGISTER, 0, NULL, bytes, at) && group.depth == 0;
     ncclResult_t result =
         CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
+    leaves();
     registration_made(comm, window, buffer, bytes, flags & NCCL_WIN_COLL_SYMMETRIC,
                       result, at);
     return waits ? wait_ends(result, at) : answer_nccl(result, at);
@@ -1004,58 +1062,6 @@ static void note_call(const struct judge_call *call, const struct comm *comm,
     timeline_adds(&op, stream, device);
     if (group.depth == 0)
         timeline_group_begins(call->at);
-}
-
-/* Who is in a call on which communicator, from the first moment on: before the judge's
- * lock, for which a second thread would wait until the first has left. Of communicators
- * that share a place only one is looked at. */
-enum { PLACES = 64 };
-static struct call_place {
-    int thread; // 0: nobody's
-    ncclComm_t comm;
-    struct judge_at at;
-    int waits; // so far
-} in_call[PLACES];
-static __thread struct call_place *mine;
-
-/* A call is over so soon that one of another thread seldom meets it. So the first calls
- * wait a moment, where there are other threads. */
-static void lets_others_come(struct call_place *place) {
-    enum { FIRST = 16, MOMENT = 1000000 }; // calls, nanoseconds
-    if (!standin_host_blocks || !front_checks || place->waits >= FIRST ||
-        !tasks_several())
-        return;
-    place->waits++;
-    nanosleep(&(struct timespec){0, MOMENT}, NULL);
-}
-
-static void enters(ncclComm_t handle, struct judge_at at) {
-    struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
-    int nobody = 0, thread = front_thread();
-    if (__atomic_compare_exchange_n(&place->thread, &nobody, thread, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        mine = place;
-        place->at = at;
-        __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
-        lets_others_come(place);
-        return;
-    }
-    if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)
-        return;
-    const struct judge_at other = place->at;
-    struct judge *j = front_in();
-    const struct comm *comm = known(handle);
-    if (comm && comm->state == THERE)
-        judge_two_threads(j, comm->number, other, at);
-    front_out();
-}
-
-static void leaves(void) {
-    if (!mine)
-        return;
-    __atomic_store_n(&mine->comm, NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&mine->thread, 0, __ATOMIC_RELEASE);
-    mine = NULL;
 }
 
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */

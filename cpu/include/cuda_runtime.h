@@ -616,6 +616,12 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
  * cudaErrorStreamCaptureUnjoined if work of another stream was not waited for. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
 
+/* Sets this thread's own mode, and writes the one before (first: Global). While a stream
+ * is captured, calls that allocate, wait, or ask how far other work is return
+ * cudaErrorStreamCaptureUnsupported, and make the capture invalid: in this thread, unless
+ * the capture or the thread is Relaxed; in another one, if both are Global. */
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
+
 /* Writes whether `stream` is being captured. */
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                   enum cudaStreamCaptureStatus *pCaptureStatus);

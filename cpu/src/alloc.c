@@ -93,6 +93,8 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
     CUDA_CALL;
     if (!pointer || bytes == 0 || (flags & ~15u))
         return cuda_error(cudaErrorInvalidValue);
+    if (capture_forbids())
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
     return cuda_error(memory_register(pointer, bytes, device_now())
                           ? cudaSuccess
                           : cudaErrorHostMemoryAlreadyRegistered);
@@ -105,6 +107,8 @@ cudaError_t cudaHostUnregister(void *pointer) {
     struct memory *memory = memory_find(pointer);
     if (!memory || !memory->registered || memory->user != pointer)
         return cuda_error(cudaErrorHostMemoryNotRegistered);
+    if (capture_forbids())
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
     memory_destroy(memory);
     return cudaSuccess;
 }
@@ -162,6 +166,8 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t handle) {
     if (!pointer || !stream)
         return cuda_error(pointer ? cudaErrorInvalidResourceHandle
                                   : cudaErrorInvalidValue);
+    if (!stream->capture && capture_forbids())
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
     cudaError_t error = device_allocate(pointer, bytes, MEMORY_DEVICE);
     if (*pointer)
         memory_find(*pointer)->closed = true;
@@ -196,6 +202,8 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle) {
     if (!memory || memory->user != pointer || memory->opened ||
         memory->kind == MEMORY_PINNED)
         return cuda_error(cudaErrorInvalidValue);
+    if (!stream->capture && capture_forbids())
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
     const struct memory_op of = {.pointer = pointer};
     op_enqueue(another_free(&of.op), stream);
     return cudaSuccess;

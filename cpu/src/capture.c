@@ -203,11 +203,30 @@ cudaError_t capture_wait(struct stream *stream, uint64_t number,
     return cudaSuccess;
 }
 
+/* What this thread asks for itself (cudaThreadExchangeStreamCaptureMode). */
+static _Thread_local enum cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
+
+cudaError_t capture_exchange_mode(enum cudaStreamCaptureMode *mode) {
+    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed)
+        return cudaErrorInvalidValue;
+    enum cudaStreamCaptureMode before = of_thread;
+    of_thread = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
+
+static bool forbidden_by(const struct recording *recording) {
+    if (of_thread == cudaStreamCaptureModeRelaxed ||
+        recording->mode == cudaStreamCaptureModeRelaxed)
+        return false;
+    return pthread_equal(recording->thread, pthread_self()) ||
+           (recording->mode == cudaStreamCaptureModeGlobal &&
+            of_thread == cudaStreamCaptureModeGlobal);
+}
+
 bool capture_forbids(void) {
     for (struct recording *recording = recordings; recording; recording = recording->next)
-        if (recording->mode == cudaStreamCaptureModeGlobal ||
-            (recording->mode == cudaStreamCaptureModeThreadLocal &&
-             pthread_equal(recording->thread, pthread_self()))) {
+        if (forbidden_by(recording)) {
             recording->spoilt = true;
             return true;
         }

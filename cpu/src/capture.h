@@ -37,8 +37,11 @@ const struct point *capture_point(const struct stream *stream);
 /* `stream` comes after `point` of the capture with this number. */
 cudaError_t capture_wait(struct stream *stream, uint64_t number,
                          const struct point *point);
-/* Whether a call that may wait or allocate is forbidden by some capture; spoils it. */
+/* Whether a call that may wait, ask how far something is, or allocate, is forbidden by
+ * some capture; spoils it. Which calls these are was seen on an H200. CUDA Runtime API,
+ * cudaThreadExchangeStreamCaptureMode. */
 bool capture_forbids(void);
+cudaError_t capture_exchange_mode(enum cudaStreamCaptureMode *mode);
 /* Whether the default stream would have to wait for a stream that is captured. */
 bool capture_in_the_way(const struct stream *stream);
 

@@ -5,6 +5,7 @@
 #include "queue.h"
 
 struct redop { // a reduction that the program made
+    int op;    // its number
     bool live;
     ncclDataType_t type;
     bool on_device;

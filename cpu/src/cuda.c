@@ -371,7 +371,9 @@ static cudaError_t stream_to_ask(cudaStream_t handle, struct stream **out) {
         capture_spoil(stream);
         return cudaErrorStreamCaptureUnsupported;
     }
-    return capture_in_the_way(stream) ? cudaErrorStreamCaptureImplicit : cudaSuccess;
+    return capture_in_the_way(stream) ? cudaErrorStreamCaptureImplicit
+           : capture_forbids()        ? cudaErrorStreamCaptureUnsupported
+                                      : cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
@@ -588,7 +590,9 @@ static cudaError_t event_to_ask(const struct CUevent_st *event) {
     if (!event)
         return cudaErrorInvalidResourceHandle;
     capture_spoil_number(event->capture);
-    return event->capture ? cudaErrorCapturedEvent : cudaSuccess;
+    return event->capture      ? cudaErrorCapturedEvent
+           : capture_forbids() ? cudaErrorStreamCaptureUnsupported
+                               : cudaSuccess;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t handle) {

@@ -49,6 +49,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
     return cudaSuccess;
 }
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    CUDA_CALL;
+    return cuda_error(capture_exchange_mode(mode));
+}
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
                                   enum cudaStreamCaptureStatus *status) {
     CUDA_CALL;

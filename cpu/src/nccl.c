@@ -763,11 +763,12 @@ ncclResult_t ncclMemFree(void *pointer) {
 struct registration {
     struct registration *next;
     struct ncclComm *comm;
+    bool window;
 };
 static struct registration *registrations;
 
 static ncclResult_t register_buffer(const char *name, struct ncclComm *comm, void *buffer,
-                                    size_t bytes, void **handle) {
+                                    size_t bytes, bool window, void **handle) {
     if (!buffer || bytes == 0 || !handle)
         return nccl_error(ncclInvalidArgument, "%s: %s", name,
                           !buffer  ? "buff is NULL"
@@ -777,34 +778,39 @@ static ncclResult_t register_buffer(const char *name, struct ncclComm *comm, voi
         return nccl_error(ncclInvalidArgument, "%s: buff is not device memory", name);
     struct registration *registration = must_alloc(sizeof *registration);
     registration->comm = comm;
+    registration->window = window;
     registration->next = registrations;
     registrations = registration;
     *handle = registration;
     return ncclSuccess;
 }
 
-static ncclResult_t deregister(const char *name, struct ncclComm *comm, void *handle) {
+/* A window is no handle of ncclCommRegister, nor the other way round: seen on an H200
+ * (NCCL 2.30), where it is ncclInvalidUsage. */
+static ncclResult_t deregister(const char *name, struct ncclComm *comm, void *handle,
+                               bool window) {
     for (struct registration **at = &registrations; *at; at = &(*at)->next)
-        if (*at == handle && (*at)->comm == comm) {
+        if (*at == handle && (*at)->comm == comm && (*at)->window == window) {
             struct registration *registration = *at;
             *at = registration->next;
             free(registration);
             return ncclSuccess;
         }
-    return nccl_error(ncclInvalidArgument, "%s: not a handle of this communicator", name);
+    return nccl_error(ncclInvalidUsage, "%s: not a %s of this communicator", name,
+                      window ? "window" : "handle of ncclCommRegister");
 }
 
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
                               void **handle) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    return register_buffer(__func__, comm, buffer, bytes, handle);
+    return register_buffer(__func__, comm, buffer, bytes, false, handle);
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    return deregister(__func__, comm, handle);
+    return handle ? deregister(__func__, comm, handle, false) : ncclSuccess;
 }
 
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
@@ -813,16 +819,25 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     CHECK_COMM(comm);
     if (flags & ~NCCL_WIN_COLL_SYMMETRIC)
         return nccl_error(ncclInvalidArgument, "%s: unknown flags %d", __func__, flags);
-    return register_buffer(__func__, comm, buffer, bytes, (void **)window);
+    return register_buffer(__func__, comm, buffer, bytes, true, (void **)window);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    return deregister(__func__, comm, window);
+    return deregister(__func__, comm, window, true);
 }
 
 /* --- Reductions of the program's own ---------------------------------------------- */
+
+/* The real NCCL counts the operators of each communicator from the same number; here no
+ * two of a process have the same one, so that one of another communicator is noticed. */
+static struct redop *redop_of(const struct ncclComm *comm, ncclRedOp_t op) {
+    for (int i = 0; i < comm->nredops; i++)
+        if (comm->redops[i].op == (int)op && comm->redops[i].live)
+            return &comm->redops[i];
+    return NULL;
+}
 
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
                                       ncclScalarResidence_t residence, ncclComm_t comm) {
@@ -838,6 +853,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     if (residence == ncclScalarDevice && !memory_find(scalar))
         return nccl_error(ncclInvalidArgument, "%s: scalar is not device memory",
                           __func__);
+    static int newest = ncclNumOps - 1;
     int i = 0;
     while (i < comm->nredops && comm->redops[i].live)
         i++;
@@ -846,23 +862,23 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
         comm->nredops++;
     }
     comm->redops[i] =
-        (struct redop){true, type, residence == ncclScalarDevice, {0}, scalar};
+        (struct redop){++newest, true, type, residence == ncclScalarDevice, {0}, scalar};
     if (!comm->redops[i].on_device)
         memcpy(comm->redops[i].value, scalar, type_size(type));
-    *op = (ncclRedOp_t)(ncclNumOps + i);
+    *op = (ncclRedOp_t)newest;
     return ncclSuccess;
 }
 
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    int i = (int)op - ncclNumOps;
-    if (i < 0 || i >= comm->nredops || !comm->redops[i].live)
+    struct redop *redop = redop_of(comm, op);
+    if (!redop)
         return nccl_error(ncclInvalidArgument,
                           "%s: not an operator made for this"
                           " communicator",
                           __func__);
-    comm->redops[i].live = false;
+    redop->live = false;
     return ncclSuccess;
 }
 
@@ -871,23 +887,24 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
 static ncclResult_t check_op(struct call *call, const char *name, ncclRedOp_t op,
                              ncclDataType_t type) {
     struct ncclComm *comm = call->comm;
-    int i = (int)op - ncclNumOps;
-    if ((int)op < 0 || (i >= 0 && (i >= comm->nredops || !comm->redops[i].live)))
+    const struct redop *redop = redop_of(comm, op);
+    if ((int)op < 0 || (op >= ncclNumOps && !redop))
         return nccl_error(ncclInvalidArgument,
-                          i < 0 ? "%s: op %d is no reduction"
-                                : "%s: op %d is none that was made for this communicator",
+                          (int)op < 0
+                              ? "%s: op %d is no reduction"
+                              : "%s: op %d is none that was made for this communicator",
                           name, (int)op);
     call->facts.redop = op;
-    if (i < 0)
+    if (!redop)
         return ncclSuccess;
-    if (comm->redops[i].type != type)
+    if (redop->type != type)
         return nccl_error(ncclInvalidArgument,
                           "%s: op was made for data type %d, the data is %d", name,
-                          (int)comm->redops[i].type, (int)type);
+                          (int)redop->type, (int)type);
     call->facts.redop = PRE_MUL_SUM;
-    memcpy(call->scalar, comm->redops[i].value, sizeof call->scalar);
-    if (comm->redops[i].on_device)
-        call->device_scalar = comm->redops[i].scalar;
+    memcpy(call->scalar, redop->value, sizeof call->scalar);
+    if (redop->on_device)
+        call->device_scalar = redop->scalar;
     return ncclSuccess;
 }
 

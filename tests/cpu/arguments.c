@@ -152,6 +152,15 @@ static void reductions(void) {
         ncclRedOpCreatePreMulSum(&op, &one, ncclNumTypes, ncclScalarHostImmediate, comm));
     NCCL(ncclRedOpCreatePreMulSum(&op, &one, ncclFloat, ncclScalarHostImmediate, comm));
     INVALID(ncclAllReduce(a, b, 10, ncclInt32, op, comm, stream)); /* made for float */
+    ncclComm_t other;
+    ncclRedOp_t its;
+    NCCL(ncclCommSplit(comm, 0, 0, &other, NULL));
+    NCCL(ncclRedOpCreatePreMulSum(&its, &one, ncclFloat, ncclScalarHostImmediate, other));
+    INVALID(ncclAllReduce(a, b, 10, ncclFloat, its, comm, stream)); /* of the other one */
+    INVALID(ncclAllReduce(a, b, 10, ncclFloat, op, other, stream));
+    INVALID(ncclRedOpDestroy(its, comm));
+    NCCL(ncclRedOpDestroy(its, other));
+    NCCL(ncclCommDestroy(other));
     INVALID(ncclRedOpDestroy(op, NULL));
     NCCL(ncclRedOpDestroy(op, comm));
     INVALID(ncclAllReduce(a, b, 10, ncclFloat, op, comm, stream)); /* is gone */

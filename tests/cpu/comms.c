@@ -415,11 +415,15 @@ static void registered(void) {
     NCCL(ncclAllReduce(a, a, 2048, ncclInt32, ncclMax, comm, stream));
     settle();
     expect_ints(a, 2048, nranks - 1, "registered buffer");
+    NCCL_IS(ncclInvalidUsage, ncclCommWindowDeregister(comm, handle));
     NCCL(ncclCommDeregister(comm, handle));
+    NCCL_IS(ncclInvalidUsage, ncclCommDeregister(comm, handle)); /* it is gone */
+    NCCL(ncclCommDeregister(comm, NULL));
     NCCL(ncclCommWindowRegister(comm, a, 8192, &window, NCCL_WIN_COLL_SYMMETRIC));
     NCCL(ncclAllReduce(a, a, 2048, ncclInt32, ncclSum, comm, stream));
     settle();
     expect_ints(a, 2048, nranks * (nranks - 1), "window");
+    NCCL_IS(ncclInvalidUsage, ncclCommDeregister(comm, window));
     NCCL(ncclCommWindowDeregister(comm, window));
     NCCL(ncclMemFree(a));
     point("ncclMemAlloc, registered buffers and windows");

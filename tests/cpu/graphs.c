@@ -270,6 +270,129 @@ static void refused(void) {
     point("a captured stream is destroyed");
 }
 
+/* Calls beside a capture, on a stream that has no part in it. */
+static char page[4096];
+static void *pinned, *device_memory, *of_pool, *more;
+static cudaError_t ask_event(void) {
+    return cudaEventQuery(join_event);
+}
+static cudaError_t wait_event(void) {
+    return cudaEventSynchronize(join_event);
+}
+static cudaError_t ask_stream(void) {
+    return cudaStreamQuery(two);
+}
+static cudaError_t wait_stream(void) {
+    return cudaStreamSynchronize(two);
+}
+static cudaError_t ask_legacy(void) {
+    return cudaStreamQuery(0);
+}
+static cudaError_t allocate(void) {
+    return cudaMalloc(&more, 4);
+}
+static cudaError_t give_back(void) {
+    return cudaFree(device_memory);
+}
+static cudaError_t allocate_pinned(void) {
+    return cudaMallocHost(&more, 4);
+}
+static cudaError_t give_pinned_back(void) {
+    return cudaFreeHost(pinned);
+}
+static cudaError_t allocate_async(void) {
+    return cudaMallocAsync(&more, 4, two);
+}
+static cudaError_t give_back_async(void) {
+    return cudaFreeAsync(of_pool, two);
+}
+static cudaError_t register_page(void) {
+    return cudaHostRegister(page, sizeof page, 0);
+}
+static cudaError_t record(void) {
+    return cudaEventRecord(join_event, two);
+}
+static cudaError_t wait_for_event(void) {
+    return cudaStreamWaitEvent(two, join_event, 0);
+}
+static cudaError_t set(void) {
+    return cudaMemsetAsync(device_memory, 0, 4, two);
+}
+static cudaError_t ask_for_room(void) {
+    size_t room, all;
+    return cudaMemGetInfo(&room, &all);
+}
+
+static enum cudaStreamCaptureMode own_mode;
+static cudaError_t (*beside)(void);
+static void *call_beside(void *result) {
+    enum cudaStreamCaptureMode before = own_mode;
+    CUDA(cudaThreadExchangeStreamCaptureMode(&before));
+    *(cudaError_t *)result = beside();
+    CUDA(cudaThreadExchangeStreamCaptureMode(&before));
+    expect(before == own_mode, "the thread's mode was %d", (int)before);
+    return NULL;
+}
+
+/* Which of them spoil it, as seen on an H200; in which thread, and with which modes, as
+ * CUDA Runtime API says of cudaThreadExchangeStreamCaptureMode. */
+static void beside_a_capture(void) {
+    enum { FORBIDDEN = 12, CALLS = 16, MODES = 3 };
+    static cudaError_t (*const calls[CALLS])(void) = {
+        ask_event,       wait_event,    ask_stream,      wait_stream,      ask_legacy,
+        allocate,        give_back,     allocate_pinned, give_pinned_back, allocate_async,
+        give_back_async, register_page, record,          wait_for_event,   set,
+        ask_for_room};
+    for (int i = 0; i < CALLS * MODES * MODES * 2; i++) {
+        int call = i / (MODES * MODES * 2), capture = i / (MODES * 2) % MODES,
+            own = i / 2 % MODES;
+        bool other = i % 2, forbidden = call < FORBIDDEN &&
+                                        capture != cudaStreamCaptureModeRelaxed &&
+                                        own != cudaStreamCaptureModeRelaxed &&
+                                        (!other || (capture == 0 && own == 0));
+        cudaError_t got;
+        pthread_t thread;
+        cudaGraph_t graph = NULL;
+        CUDA(cudaMalloc(&device_memory, 4));
+        CUDA(cudaMallocHost(&pinned, 4));
+        CUDA(cudaMallocAsync(&of_pool, 4, two));
+        CUDA(cudaEventRecord(join_event, two));
+        CUDA(cudaStreamSynchronize(two));
+        beside = calls[call];
+        own_mode = (enum cudaStreamCaptureMode)own;
+        more = NULL;
+        CUDA(cudaStreamBeginCapture(one, (enum cudaStreamCaptureMode)capture));
+        if (other && pthread_create(&thread, NULL, call_beside, &got) == 0)
+            pthread_join(thread, NULL);
+        else
+            call_beside(&got);
+        cudaError_t end = cudaStreamEndCapture(one, &graph);
+        expect(got == (forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess) &&
+                   end == (forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess),
+               "call %d in mode %d, thread %d of mode %d: %s, then %s", call, capture,
+               (int)other, own, cudaGetErrorName(got), cudaGetErrorName(end));
+        cudaGetLastError();
+        if (graph)
+            CUDA(cudaGraphDestroy(graph));
+        if (call != 6 || forbidden)
+            CUDA(cudaFree(device_memory));
+        if (call != 8 || forbidden)
+            CUDA(cudaFreeHost(pinned));
+        if (call != 10 || forbidden)
+            CUDA(cudaFreeAsync(of_pool, two));
+        if (more)
+            CUDA(beside == allocate_pinned ? cudaFreeHost(more) : cudaFree(more));
+        if (beside == register_page && !forbidden)
+            CUDA(cudaHostUnregister(page));
+        CUDA(cudaDeviceSynchronize());
+    }
+    enum cudaStreamCaptureMode none = (enum cudaStreamCaptureMode)3;
+    CUDA_IS(cudaErrorInvalidValue, cudaThreadExchangeStreamCaptureMode(&none));
+    CUDA_IS(cudaErrorInvalidValue, cudaThreadExchangeStreamCaptureMode(NULL));
+    cudaGetLastError();
+    point("what spoils a capture, in which thread, by the modes of both");
+}
+
 /* NCCL's calls in the branches of a graph, and on several captured streams of a group. */
 static void nccl_captured(void) {
     ncclComm_t comm = NULL, other = NULL;
@@ -334,6 +457,7 @@ int main(int argc, char **argv) {
     reads_the_host();
     allocates();
     refused();
+    beside_a_capture();
     nccl_captured();
     CUDA(cudaEventDestroy(fork_event));
     CUDA(cudaEventDestroy(join_event));
