@@ -236,7 +236,7 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int number,
                        struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
-    struct judge_range range = {start, bytes, true, true};
+    struct judge_range range = {start, bytes, true, true, 0};
     struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
     if (stream && stream->capture) {
         uses_of_graph(allocation);
@@ -360,7 +360,7 @@ void judge_memory_freed(struct judge *j, const void *start, int number,
         uses_freed(j, start, -1, at);
     } else if (stream->capture) {
         if (uses_find(j, start, &memory)) {
-            struct judge_range range = {start, memory.bytes, true, true};
+            struct judge_range range = {start, memory.bytes, true, true, 0};
             graph_op(j, stream, &range, 1, false, at);
         }
     } else {

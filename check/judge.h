@@ -216,6 +216,7 @@ struct judge_range {
     // The call says that this is the device's: it is wrong if it was freed. Where it may
     // be the host's (false), malloc may have given out again what cudaFree gave back.
     bool device;
+    size_t element; // bytes of each number that it computes with; 0: it moves bytes
 };
 
 /* An operation is queued; ranges outside known memory are passed over, those that run

@@ -38,7 +38,9 @@ struct allocation {
 struct fresh {
     uint64_t from, to;
     uint64_t written; // so many bytes were, at its beginning
-    bool scalar;      // it is what a reduction multiplies by that nothing had written
+    uint64_t never;   // of so many bytes that it computed with, `read`, these were not
+    uint64_t read;
+    bool scalar; // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
     struct judge_at op;      // or an operation; call NULL: it was a call of NCCL
     uint64_t newest;         // the site of the call that left it here
@@ -470,12 +472,41 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
     return true;
 }
 
+/* "The device encountered a load or store instruction on a memory address which is not
+ * aligned" (CUDA Runtime API, cudaErrorMisalignedAddress): numbers of 2, 4 or 8 bytes are
+ * computed with only at multiples of that. What merely moves bytes may begin anywhere;
+ * both were seen on an H200. */
+static bool misaligned(struct judge *j, const char *what, const char *words,
+                       const void *start, size_t element, struct judge_at at) {
+    char where[JUDGE_PLACE], made[JUDGE_PLACE];
+    const struct allocation *a = find(j->uses, address(start));
+    struct text text = {0};
+    if (element == 0 || address(start) % element == 0)
+        return false;
+    text_add(&text, "memory: %s of %s is not aligned to its elements\n", what, at.call);
+    add_here(j, &text);
+    text_add(&text, "%s at %s\n", words, place(j, at.site, where));
+    if (a)
+        text_add(&text, "  the address: byte %llu of a buffer of %llu bytes made at %s\n",
+                 (unsigned long long)(address(start) - a->start),
+                 (unsigned long long)(a->end - a->start), place(j, a->made.site, made));
+    text_add(
+        &text,
+        "  Hint: a GPU computes with numbers of %zu bytes only where the address is a"
+        " multiple of %zu;\n"
+        "        here it fails with \"misaligned address\".\n",
+        element, element);
+    report(j, &text, true, mixed(at.site, 32));
+    return true;
+}
+
 static bool one_range(struct judge *j, const struct judge_range *range,
                       struct judge_at at) {
     uint64_t start = address(range->start);
     const struct allocation *a = find(j->uses, start);
     if (a)
-        return too_long(j, a, start, range->bytes, "", at.call, NULL, at);
+        return too_long(j, a, start, range->bytes, "", at.call, NULL, at) ||
+               misaligned(j, "a buffer", at.call, range->start, range->element, at);
     // Where a copy may mean the host's memory, malloc may have given the address out
     // again.
     const struct freed *freed = find_freed(j->uses, start);
@@ -586,8 +617,8 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
         return true;
     }
     if (op)
-        text_add(&text, "memory: %s reads device memory that nothing has written\n",
-                 op->call);
+        text_add(&text, "memory: %s %s device memory that nothing has written\n",
+                 op->call, fresh->never ? "computes with" : "reads");
     else
         text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
                  fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
@@ -595,6 +626,9 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     add_here(j, &text);
     text_add(&text, "%s at %s\n", op ? op->call : call_words(words, call),
              place(j, site, where));
+    if (fresh->never)
+        text_add(&text, "  nothing has written %llu of the %llu bytes\n",
+                 (unsigned long long)fresh->never, (unsigned long long)fresh->read);
     add_buffer(j, &text, &fresh->of);
     add_failures_line(j, &text);
     if (fresh->written) {
@@ -613,8 +647,25 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
         " Was another\n"
         "        buffer meant, or did a copy get lost that was to write here?\n");
-    report(j, &text, true, mixed(site, 9));
-    return true;
+    if (fresh->never) // a part may be meant to hold nothing
+        report_and_go_on(j, &text, mixed(site, 9));
+    else
+        report(j, &text, true, mixed(site, 9));
+    return !fresh->never;
+}
+
+/* The longest part of [from, to) that nothing has written. */
+static struct span longest_gap(const struct allocation *a, uint64_t from, uint64_t to) {
+    struct span longest = {from, from};
+    for (int i = 0; i <= a->nwritten && from < to; i++) {
+        uint64_t end =
+            i < a->nwritten && a->written[i].from < to ? a->written[i].from : to;
+        if (end > from && end - from > longest.to - longest.from)
+            longest = (struct span){from, end};
+        if (i < a->nwritten && a->written[i].to > from)
+            from = a->written[i].to;
+    }
+    return longest;
 }
 
 static void leaves_fresh(struct allocation *a, uint64_t from, uint64_t to,
@@ -640,6 +691,49 @@ static void leaves_nothing_fresh(struct allocation *a, uint64_t from, uint64_t t
 static struct fresh fresh_of(const struct allocation *a) {
     return (struct fresh){
         .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
+}
+
+static size_t never_written_of(const struct allocation *a, uint64_t from, uint64_t to) {
+    size_t never = to - from;
+    if (a->kind != JUDGE_DEVICE || a->open || a->of_graph)
+        return 0;
+    for (int i = 0; i < a->nwritten; i++) {
+        uint64_t first = a->written[i].from > from ? a->written[i].from : from,
+                 end = a->written[i].to < to ? a->written[i].to : to;
+        never -= end > first ? end - first : 0;
+    }
+    return never;
+}
+
+/* The same memory is read as well. */
+static const struct judge_range *read_too(const struct judge_range *written,
+                                          const struct judge_range *ranges, int n) {
+    for (int i = 0; i < n; i++)
+        if (!ranges[i].write && ranges[i].start == written->start &&
+            ranges[i].bytes == written->bytes)
+            return &ranges[i];
+    return NULL;
+}
+
+/* cuBLAS adds to numbers, or scales them, of which a good part was never written. (Who
+ * sends or copies such a part may know that it is padding; computing with it goes on as
+ * garbage. Less than a quarter is let pass, as it may be padding even so.) */
+static void computes_with_gap(struct allocation *a, const struct judge_range *range,
+                              struct judge_at at) {
+    uint64_t start = address(range->start), end = start + range->bytes;
+    if (a->fresh && a->fresh->never && start < a->fresh->to && a->fresh->from < end) {
+        a->fresh->newest = at.site; // what an earlier operation left is there still
+        return;
+    }
+    size_t never = end <= a->end ? never_written_of(a, start, end) : 0;
+    if (range->element == 0 || never < range->bytes / 4 || never == 0)
+        return;
+    struct fresh fresh = fresh_of(a);
+    struct span gap = longest_gap(a, start, end);
+    fresh.op = at;
+    fresh.never = never;
+    fresh.read = range->bytes;
+    leaves_fresh(a, gap.from, gap.to, fresh, at.site);
 }
 
 /* An operation that reads a buffer of which nobody ever wrote a byte, or what came of
@@ -670,8 +764,11 @@ static void works_on_nothing(struct judge *j, const struct judge_range *ranges, 
             ranges[i].write && ranges[i].bytes ? find(j->uses, start) : NULL;
         if (!a || a->kind != JUDGE_DEVICE)
             continue;
+        const struct judge_range *read = read_too(&ranges[i], ranges, n);
         if (found)
             leaves_fresh(a, start, end, fresh, at.site);
+        else if (read)
+            computes_with_gap(a, read, at);
         else
             leaves_nothing_fresh(a, start, end, at.site);
     }
@@ -699,18 +796,6 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         return;
     j->uses->copies_nothing = at;
     j->uses->nothing_made = from->made;
-}
-
-static size_t never_written_of(const struct allocation *a, uint64_t from, uint64_t to) {
-    size_t never = to - from;
-    if (a->kind != JUDGE_DEVICE || a->open || a->of_graph)
-        return 0;
-    for (int i = 0; i < a->nwritten; i++) {
-        uint64_t first = a->written[i].from > from ? a->written[i].from : from,
-                 end = a->written[i].to < to ? a->written[i].to : to;
-        never -= end > first ? end - first : 0;
-    }
-    return never;
 }
 
 /* Whether it is a mistake only the program knows: its exit code will tell. */
@@ -925,6 +1010,21 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     return true;
 }
 
+/* NCCL computes only where it reduces, and only with numbers of other ranks. */
+static bool call_misaligned(struct judge *j, const struct judge_call *call) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    bool reduces = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
+                   call->kind == JUDGE_REDUCE_SCATTER;
+    char words[JUDGE_PLACE];
+    if (!reduces || !comm || comm->nranks < 2)
+        return false;
+    call_words(words, call);
+    return (call_send_bytes(j, call) && misaligned(j, "sendbuff", words, call->sendbuff,
+                                                   call->type_bytes, call->at)) ||
+           (call_recv_bytes(j, call) &&
+            misaligned(j, "recvbuff", words, call->recvbuff, call->type_bytes, call->at));
+}
+
 /* In place is what NCCL calls it; any other overlap makes garbage. */
 static bool not_in_place(struct judge *j, const struct judge_call *call) {
     uint64_t send = address(call->sendbuff), recv = address(call->recvbuff);
@@ -1045,6 +1145,12 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
                start + bytes <= before->to) {
         fresh = *before; // what came of fresh memory is sent on
         written = 0;
+    } else if (before && before->never && bytes == out && before->from < start + bytes &&
+               start < before->to) { // and of a part of it
+        uint64_t from = before->from > start ? before->from - start : 0,
+                 end = before->to < start + bytes ? before->to - start : bytes;
+        leaves_fresh(b, to + from, to + end, *before, call->at.site);
+        return;
     } else { // part of a buffer may be mere room
         leaves_nothing_fresh(b, to, to + out, call->at.site);
         return;
@@ -1082,7 +1188,8 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
     bool wrong =
         one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
         one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
-        not_in_place(j, call) || other_device(j, call, stream);
+        call_misaligned(j, call) || not_in_place(j, call) ||
+        other_device(j, call, stream);
     if (!wrong)
         sends_nothing(j, call, stream);
     return wrong;
@@ -1093,11 +1200,11 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
     size_t send = call_send_bytes(j, call), recv = call_recv_bytes(j, call);
     int n = 0;
     if (send)
-        out[n++] = (struct judge_range){call->sendbuff, send, false, true};
+        out[n++] = (struct judge_range){call->sendbuff, send, false, true, 0};
     if (recv)
-        out[n++] = (struct judge_range){call->recvbuff, recv, true, true};
+        out[n++] = (struct judge_range){call->recvbuff, recv, true, true, 0};
     if (call->scalar)
-        out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true};
+        out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true, 0};
     struct allocation *a = recv ? NULL : find(j->uses, address(call->recvbuff));
     if (a)
         a->left_alone = call->at;
