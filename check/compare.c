@@ -20,7 +20,7 @@ struct collective { // of which not all ranks are there, or which they do not ag
     uint64_t seq;
     int heard, nfacts;
     size_t size;
-    struct fact *facts; // those that differ, or stand in different lines
+    struct fact *facts; // those that differ, in a type or their lines at least
     int *of;            // by rank: which of them; -1: not there yet
     double due;         // of the report; 0: they agree
 };
@@ -129,6 +129,14 @@ static bool registered_agree(const struct fact *a, const struct fact *b) {
            alike(a->recv_registered, b->recv_registered);
 }
 
+/* "The type signature of count, datatype on any MPI process must be equal" to the root's
+ * (MPI 4.1, 6.4; 6.9.1 of reductions; 3.3.1). Integers of any kind are taken for equal:
+ * nothing is converted between them. */
+static bool types_agree(const struct fact *a, const struct fact *b) {
+    return a->type < 0 || b->type < 0 ||
+           (a->type < JUDGE_MPI_FLOATING) == (b->type < JUDGE_MPI_FLOATING);
+}
+
 static bool agree(const struct fact *a, const struct fact *b) {
     if (a->captured != b->captured)
         return false;
@@ -138,7 +146,7 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return false;
     if (a->kind == JUDGE_MPI)
         return strncmp(a->name, b->name, sizeof a->name) == 0 && a->count == b->count &&
-               a->root == b->root &&
+               a->root == b->root && types_agree(a, b) &&
                (a->redop == b->redop || a->redop < 0 || b->redop < 0);
     if (a->kind == JUDGE_REGISTER)
         return a->count == b->count;
@@ -151,6 +159,7 @@ static const char *difference_of_mpi(const struct fact *a, const struct fact *b)
     return strncmp(a->name, b->name, sizeof a->name) != 0 ? "make different calls"
            : a->root != b->root                           ? "give different roots"
            : a->count != b->count ? "give different numbers of bytes"
+           : !types_agree(a, b)   ? "give different data types"
                                   : "give different reductions";
 }
 
@@ -281,8 +290,9 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         text_add(&text,
                  "  Hint: every rank of a communicator of MPI makes the same collective"
                  " calls in the same order,\n"
-                 "        with the same root, reduction and amount of data. MPI hangs"
-                 " here, or goes on with wrong data.\n");
+                 "        with the same root, reduction, amount and type of data. MPI"
+                 " hangs here, or goes on with\n"
+                 "        wrong data.\n");
     else if (first->kind == other->kind && first->captured != other->captured &&
              agree(first, &(struct fact){.kind = other->kind,
                                          .count = other->count,
@@ -397,7 +407,8 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
     }
     int i = 0;
     while (i < c->nfacts &&
-           (!agree(&c->facts[i], fact) || c->facts[i].site != fact->site))
+           (!agree(&c->facts[i], fact) || c->facts[i].site != fact->site ||
+            c->facts[i].type != fact->type))
         i++;
     if (i == c->nfacts) {
         ROOM(c->facts, (size_t)c->nfacts, &c->size);

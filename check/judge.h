@@ -384,10 +384,21 @@ struct judge_mpi_collective {
     int root;       // -1: none
     int reduction;  // index into the names below; -1: none, or one of the program's own
     uint64_t bytes; // that all ranks must give alike; JUDGE_NOT_ALIKE: they need not
+    int type;       // of these, likewise; -1: none, or none of those below
     struct judge_at at;
 };
 #define JUDGE_NOT_ALIKE UINT64_MAX
-extern const char *const judge_mpi_op_names[];
+extern const char *const judge_mpi_op_names[], *const judge_mpi_type_names[];
+/* So many of the types are of floating-point numbers, the others of integers. Not those
+ * that programs take for bytes, or for parts of something else: of one byte, complex. */
+enum { JUDGE_MPI_FLOATING = 3 };
+#define JUDGE_MPI_TYPES(each)                                                         \
+    each(MPI_FLOAT), each(MPI_DOUBLE), each(MPI_LONG_DOUBLE), each(MPI_SHORT),        \
+        each(MPI_INT), each(MPI_LONG), each(MPI_LONG_LONG), each(MPI_UNSIGNED_SHORT), \
+        each(MPI_UNSIGNED), each(MPI_UNSIGNED_LONG), each(MPI_UNSIGNED_LONG_LONG),    \
+        each(MPI_INT16_T), each(MPI_INT32_T), each(MPI_INT64_T), each(MPI_UINT16_T),  \
+        each(MPI_UINT32_T), each(MPI_UINT64_T), each(MPI_AINT), each(MPI_OFFSET),     \
+        each(MPI_COUNT)
 /* Before the call. */
 void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *call);
 /* It returned an error: it has not happened. */

@@ -24,6 +24,7 @@ static struct fact fact_of(const struct judge *j,
                         .device = -1,
                         .number = call->world ? MPI_WORLD : MPI_OTHER,
                         .kind = JUDGE_MPI,
+                        .type = call->type,
                         .redop = call->reduction,
                         .root = call->root};
     snprintf(fact.name, sizeof fact.name, "%s", call->at.call);

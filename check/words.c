@@ -20,6 +20,9 @@ const char *const judge_mpi_op_names[] = {
     "MPI_SUM",  "MPI_PROD", "MPI_MAX", "MPI_MIN",  "MPI_LAND",   "MPI_LOR",
     "MPI_LXOR", "MPI_BAND", "MPI_BOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC"};
 
+#define NAME(type) #type
+const char *const judge_mpi_type_names[] = {JUDGE_MPI_TYPES(NAME)};
+
 bool pairs(int kind) {
     return kind == JUDGE_SEND || kind == JUDGE_RECV;
 }
@@ -49,13 +52,14 @@ static const char *redop_name(int redop) {
     return redop >= 0 && redop < n ? judge_redop_names[redop] : "a PreMulSum";
 }
 
-/* "MPI_Reduce(8 bytes, MPI_SUM, root 0)" */
+/* "MPI_Reduce(8 bytes of MPI_INT, MPI_SUM, root 0)" */
 static const char *mpi_words(char out[JUDGE_PLACE], const struct fact *f) {
-    char bytes[32] = "", root[24] = "";
+    char bytes[64] = "", root[24] = "";
     const char *op = f->redop >= 0 ? judge_mpi_op_names[f->redop] : "";
     if (f->count != JUDGE_NOT_ALIKE)
-        snprintf(bytes, sizeof bytes, "%llu byte%s", (unsigned long long)f->count,
-                 f->count == 1 ? "" : "s");
+        snprintf(bytes, sizeof bytes, "%llu byte%s%s%s", (unsigned long long)f->count,
+                 f->count == 1 ? "" : "s", f->type >= 0 ? " of " : "",
+                 f->type >= 0 ? judge_mpi_type_names[f->type] : "");
     if (f->root >= 0)
         snprintf(root, sizeof root, "root %d", f->root);
     bool any = *bytes || *op || *root;

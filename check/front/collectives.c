@@ -58,7 +58,7 @@ void collectives_begin(void) {
 }
 
 void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int reduction,
-                    uint64_t bytes) {
+                    struct mpi_data data) {
     void *value;
     int found = 0;
     mine = NULL;
@@ -76,7 +76,8 @@ void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int redu
                                          .world = mine->world,
                                          .root = root,
                                          .reduction = reduction,
-                                         .bytes = bytes,
+                                         .bytes = data.bytes,
+                                         .type = data.type,
                                          .at = *at};
     if (mine->at.call && !pthread_equal(mine->thread, pthread_self()))
         judge_mpi_collective_twice(j, mine->at, *at);
@@ -124,12 +125,23 @@ void mpi_communicator(MPI_Comm made) {
 
 /* --- Arguments -------------------------------------------------------------------- */
 
-uint64_t mpi_bytes(long long count, MPI_Datatype type) {
+/* In JUDGE_MPI_TYPES; -1: it is none of them, a type of the program's own, say. */
+#define TYPE(type) type
+static int type_of(MPI_Datatype type) {
+    const MPI_Datatype types[] = {JUDGE_MPI_TYPES(TYPE)};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (type == types[i])
+            return (int)i;
+    return -1;
+}
+
+struct mpi_data mpi_data(long long count, MPI_Datatype type) {
     int size = 0;
     if (type == MPI_DATATYPE_NULL || count < 0)
-        return JUDGE_NOT_ALIKE;
+        return MPI_NOT_ALIKE;
     PMPI_Type_size(type, &size);
-    return (uint64_t)count * (uint64_t)size;
+    return (struct mpi_data){(uint64_t)count * (uint64_t)size,
+                             count > 0 ? type_of(type) : -1};
 }
 
 int mpi_reduction(MPI_Op op) {

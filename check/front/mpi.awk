@@ -47,21 +47,21 @@ function clock(name, parameters, way, requests, n) {
     }
 }
 
-# What all ranks of the communicator must give alike: how many bytes.
+# What all ranks of the communicator must give alike: how many bytes, of which type.
 function alike(name, parameters) {
     if (name ~ /neighbor|[vw]$/)
-        return "JUDGE_NOT_ALIKE"
+        return "MPI_NOT_ALIKE"
     if (name ~ /^i?gather$/)
-        return "IS_ROOT(root) ? mpi_bytes(recvcount, recvtype) : mpi_bytes(sendcount, sendtype)"
+        return "IS_ROOT(root) ? mpi_data(recvcount, recvtype) : mpi_data(sendcount, sendtype)"
     if (name ~ /^i?scatter$/)
-        return "IS_ROOT(root) ? mpi_bytes(sendcount, sendtype) : mpi_bytes(recvcount, recvtype)"
+        return "IS_ROOT(root) ? mpi_data(sendcount, sendtype) : mpi_data(recvcount, recvtype)"
     if (parameters ~ /int count, MPI_Datatype type/)
-        return "mpi_bytes(count, type)"
+        return "mpi_data(count, type)"
     if (parameters ~ /int recvcount, MPI_Datatype recvtype/)
-        return "mpi_bytes(recvcount, recvtype)"
+        return "mpi_data(recvcount, recvtype)"
     if (parameters ~ /int recvcount, MPI_Datatype type/)
-        return "mpi_bytes(recvcount, type)"
-    return "JUDGE_NOT_ALIKE"
+        return "mpi_data(recvcount, type)"
+    return "MPI_NOT_ALIKE"
 }
 
 function tell(what) {

@@ -210,7 +210,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     if (front_depth > 0)
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     MPI_HERE;
-    mpi_collective(&at, comm, -1, -1, JUDGE_NOT_ALIKE);
+    mpi_collective(&at, comm, -1, -1, MPI_NOT_ALIKE);
     mpi_waits_all(&at, &comm, -1);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);

@@ -89,14 +89,18 @@ int mpi_world_ranks(void *self, const void *whom, int *out, int most);
 /* MPI has started. */
 void collectives_begin(void);
 /* Before a collective call on `comm`, and behind it. `root`, `reduction` (a number that
- * mpi_reduction gives): -1 where it has none. `bytes`: that all ranks give alike, or
- * JUDGE_NOT_ALIKE. */
+ * mpi_reduction gives): -1 where it has none. `data`: what all ranks give alike. */
+struct mpi_data { // as in judge_mpi_collective
+    uint64_t bytes;
+    int type;
+};
+#define MPI_NOT_ALIKE ((struct mpi_data){JUDGE_NOT_ALIKE, -1})
 void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int reduction,
-                    uint64_t bytes);
+                    struct mpi_data data);
 void mpi_collective_was(int result); // behind it
 /* The call succeeded, and made a communicator. */
 void mpi_communicator(MPI_Comm made);
-uint64_t mpi_bytes(long long count, MPI_Datatype type);
+struct mpi_data mpi_data(long long count, MPI_Datatype type);
 int mpi_reduction(MPI_Op op);
 
 /* --- mpi.c --- */

@@ -303,7 +303,7 @@ void (*front_at_finalize)(void);
 
 static void finish(bool finalize, struct judge_at at) {
     if (finalize && front_job.mpi_up) {
-        mpi_collective(&at, MPI_COMM_WORLD, -1, -1, JUDGE_NOT_ALIKE);
+        mpi_collective(&at, MPI_COMM_WORLD, -1, -1, MPI_NOT_ALIKE);
         if (front_at_finalize)
             front_at_finalize();
     }

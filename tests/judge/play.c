@@ -911,7 +911,7 @@ static void ev_looked(const struct event *e) {
 
 /* --- Events: MPI ------------------------------------------------------------------ */
 
-/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [op K] [fails] */
+/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [type T] [op K] [fails] */
 static void ev_mpi(const struct event *e) {
     const char *comm = behind(e, "on");
     uint64_t id = 1;
@@ -927,6 +927,7 @@ static void ev_mpi(const struct event *e) {
         .reduction = (int)number_behind(e, "op", -1),
         .bytes =
             behind(e, "bytes") ? (uint64_t)number_behind(e, "bytes", 0) : JUDGE_NOT_ALIKE,
+        .type = (int)number_behind(e, "type", -1),
         .at = here(e, kept(word(e, 1)))};
     if (has(e, "fails"))
         judge_mpi_collective_failed(e->judge, &call);

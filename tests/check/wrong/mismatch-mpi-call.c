@@ -2,8 +2,8 @@
 // not wait for them, and what it sent comes with the next call that they make.
 // expect: NCCL CHECK: mismatch: the ranks make different calls at collective call 1 on a
 //     communicator of MPI
-// expect: rank 0 on @host: MPI_Bcast(4 bytes, root 0) at @bcast
-// expect: rank 1 on @host: MPI_Allreduce(4 bytes, MPI_SUM) at @sum
+// expect: rank 0 on @host: MPI_Bcast(4 bytes of MPI_INT, root 0) at @bcast
+// expect: rank 1 on @host: MPI_Allreduce(4 bytes of MPI_INT, MPI_SUM) at @sum
 // expect: this communicator has 2 ranks
 // ranks: 2 3
 #include "../check.h"

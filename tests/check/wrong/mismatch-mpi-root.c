@@ -2,8 +2,8 @@
 // differ. MPI says nothing: all of them go on, with numbers of their own.
 // expect: NCCL CHECK: mismatch: the ranks give different roots at collective call 2 on
 //     MPI_COMM_WORLD
-// expect: rank 0 on @host: MPI_Bcast(4 bytes, root 0) at @bcast
-// expect: rank 1 on @host: MPI_Bcast(4 bytes, root 1) at @bcast
+// expect: rank 0 on @host: MPI_Bcast(4 bytes of MPI_INT, root 0) at @bcast
+// expect: rank 1 on @host: MPI_Bcast(4 bytes of MPI_INT, root 1) at @bcast
 #include "../check.h"
 
 int main(void) {
