@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* What a process says at its end. */
-enum end { LEFT_BEHIND, FAILED, UNWRITTEN, FAILED_BEFORE, DOUBTFUL, ENDS };
+enum end { LEFT_BEHIND, UNRECEIVED, FAILED, UNWRITTEN, FAILED_BEFORE, DOUBTFUL, ENDS };
 enum { WORDS = 4096 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
@@ -154,6 +154,12 @@ void neighbours_note(void) {
     front_leave();
 }
 
+void neighbours_unreceived(int source, int tag) {
+    if (is_shared())
+        snprintf(shared->of[my_place].words[UNRECEIVED], WORDS, "from rank %d, tag %d",
+                 source, tag);
+}
+
 void neighbours_end_badly(int status) {
     neighbours_note();
     if (!shared)
@@ -189,6 +195,10 @@ void neighbours_end(void) {
         LEFT_BEHIND, "left behind: the program ends and has not released",
         "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
         " ncclCommDestroy.");
+    print_shared(UNRECEIVED,
+                 "left behind: the program ends and has not received a message of MPI",
+                 "every message is received before MPI_Finalize. Is a receive missing, or"
+                 " has it another tag?");
     print_shared(
         FAILED,
         "failed: the program ends well, though calls failed and it never asked why", ask);

@@ -22,9 +22,12 @@ bool neighbours_first(enum neighbours_word word, bool alone);
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);
 
+/* This process never received a message of MPI, which that rank has sent. */
+void neighbours_unreceived(int source, int tag);
+
 /* This process ends well. The last of the machine says what all of them left behind,
- * which calls failed that nobody looked at, and whether all have copied to the host what
- * nothing had written. */
+ * which messages it never received, which calls failed that nobody looked at, and whether
+ * all have copied to the host what nothing had written. */
 void neighbours_end(void);
 /* This one ends with an exit code: the first to do so says what one of them has noted, of
  * failures and of fresh memory. The others, which mpirun then ends, have noted theirs in

@@ -196,6 +196,19 @@ static void share_names(void) {
     snprintf(front_host, sizeof front_host, "%.*s", JUDGE_HOST - 1, name);
 }
 
+/* "If the process is the target of a send, then it must post the matching receive" before
+ * MPI_Finalize (MPI 4.1, 11.2.2). All ranks have called that, so nothing is sent any
+ * more, and what is there no receive waits for. */
+static void look_for_messages(void) {
+    MPI_Status status;
+    int there = 0;
+    if (!front_checks || front_job.ending || front_job.nranks == 1)
+        return;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status);
+    if (there)
+        neighbours_unreceived(status.MPI_SOURCE, status.MPI_TAG);
+}
+
 /* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
 static struct judge_at kept_at;
 static int exit_status = -1; // of the process: not yet
@@ -206,8 +219,10 @@ static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
     (void)value;
     (void)extra;
     front_depth++;
-    if (!kept_at.call && exit_status < 0) // else the end of the process takes care
+    if (!kept_at.call && exit_status < 0) { // else the end of the process takes care
         front_mpi_ends((struct judge_at){"PMPI_Finalize", 0});
+        look_for_messages(); // the program's own attributes may have received some
+    }
     if (standin_mpi_ends)
         standin_mpi_ends();
     front_depth--;
@@ -316,6 +331,8 @@ static void finish(bool finalize, struct judge_at at) {
         talk_meets();
     else
         talk_helper_ends();
+    if (kept_at.call)
+        look_for_messages();
 }
 
 /* Before MPI_Finalize is called below. */
