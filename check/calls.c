@@ -355,16 +355,17 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                         .type = call->type,
                         .redop = call->redop,
                         .root = call->root,
-                        .captured = at.captured};
+                        .captured = (int32_t)at.captured};
     fact.send_offset = call->send_offset;
     fact.recv_offset = call->recv_offset;
     fact.send_registered = (uint8_t)call->send_registered;
     fact.recv_registered = (uint8_t)call->recv_registered;
     fact.grouped = at.group != 0;
-    if (pair)
-        fact.seq = ++pair_count(comm, call->root, call->kind == JUDGE_SEND)->n;
-    else
-        fact.seq = ++comm->collectives;
+    struct pair_count *count =
+        pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
+    fact.seq = pair ? ++count->n : ++comm->collectives;
+    if (at.captured)
+        fact.captures = pair ? count->captures.all : comm->captures.all;
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
     if (j->options.mode == JUDGE_OFF)
@@ -514,12 +515,25 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     calls->failed_site = at.site;
 }
 
-void calls_captured(struct judge *j, int number, struct judge_at at) {
-    struct comm *comm = comm_of(j, number);
+static uint64_t captured(struct captures *captures, uint64_t what, uint64_t behind) {
+    captures->all = mixed(captures->all, mixed(what, behind));
+    return ++captures->n;
+}
+
+uint64_t calls_captured(struct judge *j, const struct judge_call *call) {
+    struct comm *comm = comm_of(j, call->comm);
     if (!comm)
-        return;
+        return 0;
     comm->captured++;
-    comm->captured_site = at.site;
+    comm->captured_site = call->at.site;
+    uint64_t what = mixed(call->count, (uint64_t)call->type);
+    if (pairs(call->kind)) { // what a send and its receive have in common
+        struct pair_count *count = pair_count(comm, call->root, call->kind == JUDGE_SEND);
+        return captured(&count->captures, what, count->n);
+    }
+    what = mixed(mixed(what, (uint64_t)call->kind),
+                 mixed((uint64_t)call->redop, (uint64_t)call->root));
+    return captured(&comm->captures, mixed(what, call->at.site), comm->collectives);
 }
 
 void calls_launched(struct judge *j, int number) {

@@ -137,11 +137,20 @@ static bool types_agree(const struct fact *a, const struct fact *b) {
            (a->type < JUDGE_MPI_FLOATING) == (b->type < JUDGE_MPI_FLOATING);
 }
 
+/* "The launch of a graph … is considered collective for the same set of ranks that were
+ * present in the capture, and each of those ranks must be using the graph derived from
+ * that collective capture." Where the ranks have captured the same calls, the number of
+ * one tells which capture it was. */
+static bool crosswise(const struct fact *a, const struct fact *b) {
+    return a->captured && b->captured && a->captures == b->captures &&
+           a->captured != b->captured;
+}
+
 static bool agree(const struct fact *a, const struct fact *b) {
-    if (a->captured != b->captured)
+    if (!a->captured != !b->captured)
         return false;
     if (pairs(a->kind))
-        return a->count == b->count && a->type == b->type;
+        return a->count == b->count && a->type == b->type && !crosswise(a, b);
     if (a->kind != b->kind)
         return false;
     if (a->kind == JUDGE_MPI)
@@ -165,6 +174,7 @@ static const char *difference_of_mpi(const struct fact *a, const struct fact *b)
 
 static const char partly_registered[] = "do not all give registered buffers";
 static const char different_offsets[] = "give different offsets of symmetric windows";
+static const char different_captures[] = "launch graphs of different captures";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     if (a->kind == JUDGE_MPI)
@@ -174,11 +184,13 @@ static const char *difference(const struct fact *a, const struct fact *b) {
            : a->kind == JUDGE_REGISTER ? "give different sizes"
            : a->type != b->type        ? "give different data types"
            : a->count != b->count      ? "give different counts"
+           : pair && crosswise(a, b)   ? "come of different captures"
            : pair                      ? "are not both captured into a graph"
            : a->redop != b->redop      ? "give different reductions"
            : a->root != b->root        ? "give different roots"
            : !registered_agree(a, b)   ? partly_registered
            : !offsets_agree(a, b)      ? different_offsets
+           : crosswise(a, b)           ? different_captures
                                        : "do not all capture the call into a graph";
 }
 
@@ -213,7 +225,7 @@ static void add_registered(struct text *text, const struct fact *f) {
 }
 
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
-                     bool by_rank) {
+                     bool by_rank, bool by_number) {
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (by_rank)
         text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device,
@@ -222,6 +234,9 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
         text_add(text, "  rank %d on %s: ", f->world, host_of(j, f->world));
     text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
              f->captured ? ", in a graph" : "");
+    if (by_number)
+        text_add(text, ", captured call %d of %s", f->captured,
+                 pairs(f->kind) ? "these two ranks" : "the communicator");
     if (f->kind != JUDGE_MPI)
         add_registered(text, f);
     text_add(text, "\n");
@@ -240,17 +255,40 @@ static const char graph_hint[] =
     "ranks.\n"
     "        The real NCCL hangs here, or does so one day.\n";
 
-static void say_collective(struct judge *j, struct kept *kept, struct collective *c) {
-    struct text text = {0};
-    const struct fact *first = NULL, *other = NULL;
+static const char captures_hint[] =
+    "  Hint: a launch is one of all these ranks, with the graph that came of the same"
+    " capture: they launch them\n"
+    "        in the same order. The real NCCL takes the data of one call for the other's,"
+    " with exit code 0.\n";
+
+/* Two ranks that do not agree. If all are there, and do, they may launch different ones
+ * of the calls that all of them have captured. */
+static bool differ(const struct kept *kept, const struct collective *c,
+                   const struct fact **first, const struct fact **other) {
+    const struct fact *crossed = NULL;
+    bool same = c->heard == kept->nranks;
+    *first = *other = NULL;
     for (int r = 0; r < kept->nranks; r++) {
         const struct fact *fact = c->of[r] < 0 ? NULL : &c->facts[c->of[r]];
-        if (!first)
-            first = fact;
-        else if (fact && !other && !agree(first, fact))
-            other = fact;
+        if (!fact)
+            continue;
+        if (!*first)
+            *first = fact;
+        if (!*other && !agree(*first, fact))
+            *other = fact;
+        if (!crossed && crosswise(*first, fact))
+            crossed = fact;
+        same &= fact->captures == (*first)->captures;
     }
-    if (!other)
+    if (!*other && same)
+        *other = crossed;
+    return *other != NULL;
+}
+
+static void say_collective(struct judge *j, struct kept *kept, struct collective *c) {
+    struct text text = {0};
+    const struct fact *first, *other;
+    if (!differ(kept, c, &first, &other))
         return; // what differed was taken back
     const char *what = difference(first, other);
     bool mpi = first->kind == JUDGE_MPI;
@@ -268,7 +306,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         struct fact fact = c->facts[c->of[r]];
         fact.rank = r;
         fact.world = kept->world[r];
-        add_call(j, &text, &fact, by_rank);
+        add_call(j, &text, &fact, by_rank, what == different_captures);
         int n = 0;
         for (int q = r + 1; q < kept->nranks; q++)
             if (c->of[q] == c->of[r])
@@ -293,7 +331,9 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
                  "        with the same root, reduction, amount and type of data. MPI"
                  " hangs here, or goes on with\n"
                  "        wrong data.\n");
-    else if (first->kind == other->kind && first->captured != other->captured &&
+    else if (what == different_captures)
+        text_add(&text, "%s", captures_hint);
+    else if (first->kind == other->kind && !first->captured != !other->captured &&
              agree(first, &(struct fact){.kind = other->kind,
                                          .count = other->count,
                                          .type = other->type,
@@ -329,12 +369,13 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     bool by_rank = send->world == recv->world && send->rank != recv->rank;
     text_add(&text, "mismatch: a send and its receive %s on communicator %d\n",
              difference(send, recv), send->number);
-    add_call(j, &text, send, by_rank);
-    add_call(j, &text, recv, by_rank);
+    bool crossed = crosswise(send, recv);
+    add_call(j, &text, send, by_rank, crossed);
+    add_call(j, &text, recv, by_rank, crossed);
     add_size(&text, send->number, false, send->nranks, kept ? kept->world : NULL,
              kept ? kept->device : NULL);
     if (send->type == recv->type && send->count == recv->count)
-        text_add(&text, "%s", graph_hint);
+        text_add(&text, "%s", crossed ? captures_hint : graph_hint);
     else
         text_add(&text,
                  "  Hint: a receive takes as many elements of the same type as the send"
@@ -359,16 +400,8 @@ static void forget_collective(struct judge *j, struct kept *kept, struct collect
 
 static void check_agreement(struct judge *j, struct kept *kept, struct collective *c) {
     struct compare *compare = compare_of(j);
-    const struct fact *first = NULL;
-    bool agreed = true;
-    for (int r = 0; r < kept->nranks; r++) {
-        const struct fact *fact = c->of[r] < 0 ? NULL : &c->facts[c->of[r]];
-        if (!first)
-            first = fact;
-        else if (fact)
-            agreed &= agree(first, fact);
-    }
-    if (agreed) {
+    const struct fact *first, *other;
+    if (!differ(kept, c, &first, &other)) {
         c->due = 0;
         if (c->heard == kept->nranks)
             forget_collective(j, kept, c);
@@ -408,7 +441,9 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
     int i = 0;
     while (i < c->nfacts &&
            (!agree(&c->facts[i], fact) || c->facts[i].site != fact->site ||
-            c->facts[i].type != fact->type))
+            c->facts[i].type != fact->type ||
+            (fact->captured && (c->facts[i].captured != fact->captured ||
+                                c->facts[i].captures != fact->captures))))
         i++;
     if (i == c->nfacts) {
         ROOM(c->facts, (size_t)c->nfacts, &c->size);

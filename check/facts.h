@@ -16,7 +16,8 @@ struct fact {
     uint64_t comm, index, seq; // seq: among collectives, or sends (receives) of one peer
     uint64_t count, site;
     int32_t what, rank, nranks, world, device, number;
-    int32_t kind, type, redop, root, captured, ordered;
+    int32_t kind, type, redop, root, ordered;
+    int32_t captured; // 0, or its number among what was captured
     union {
         struct { // FACT_ORDER: the operations of another communicator under way then
             uint64_t other, other_first, other_last, other_site;
@@ -26,6 +27,7 @@ struct fact {
             uint64_t send_offset, recv_offset;
             uint8_t send_registered, recv_registered; // enum judge_registered
             uint8_t grouped;
+            uint64_t captures; // if captured: struct captures
         };
         char name[40]; // JUDGE_MPI: the function's
     };
@@ -122,6 +124,10 @@ void unseen_free(struct unseen *u);
 
 /* --- calls.c ----------------------------------------------------------------------- */
 
+struct captures {    // calls that were captured
+    uint64_t n, all; // all: the same where the same ones were, between the same others
+};
+
 struct comm {
     struct comm_facts facts;
     int keeper; // the rank that compares
@@ -140,6 +146,7 @@ struct comm {
     bool busy;
     // Calls captured since a graph with calls of this communicator was launched last.
     uint64_t captured, captured_site; // how many; the newest
+    struct captures captures;         // of collectives
     struct comm *same;                // another rank of the same communicator
 };
 
@@ -148,6 +155,7 @@ struct pair_count {
     bool send;
     uint64_t n;
     uint64_t upto; // waits.c's
+    struct captures captures;
 };
 uint64_t pair_key(int peer, bool send);
 

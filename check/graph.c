@@ -228,11 +228,11 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
         step->grouped = n > 1;
         step->calls =
             must_grow(step->calls, (size_t)(step->ncalls + 1) * sizeof *step->calls);
-        step->calls[step->ncalls++] = (struct issued_call){calls[i], stream->branch};
+        step->calls[step->ncalls++] =
+            (struct issued_call){calls[i], stream->branch, calls_captured(j, &calls[i])};
         struct judge_range ranges[3];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);
-        calls_captured(j, calls[i].comm, calls[i].at);
     }
     return left;
 }

@@ -145,7 +145,7 @@ struct position {
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again
-    bool captured;             // a graph makes the call
+    uint64_t captured;         // a graph makes the call: its number; 0: none does
 };
 void calls_free(struct judge *j);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
@@ -177,7 +177,9 @@ size_t call_recv_bytes(struct judge *j,
 const char *call_words(char out[JUDGE_PLACE],
                        const struct judge_call *call); // "ncclReduce(count 4, …)"
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
-void calls_captured(struct judge *j, int comm, struct judge_at at); // and not issued
+/* Captured, and not issued: its number among the captured collectives of the
+ * communicator, or sends (receives) of one peer. */
+uint64_t calls_captured(struct judge *j, const struct judge_call *call);
 void calls_launched(struct judge *j, int comm); // a graph that has calls of it
 void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports
@@ -366,7 +368,8 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
               struct use *use, struct told *told);
 struct issued_call {
     struct judge_call call;
-    int slot; // -1: of no stream
+    int slot;          // -1: of no stream
+    uint64_t captured; // its number; 0: not by a graph
 };
 /* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
  * graph: its number, 0 of none. */

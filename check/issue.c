@@ -205,7 +205,7 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         const struct judge_call *call = &calls[i].call;
         int slot = calls[i].slot;
         struct position position = {
-            .slot = slot, .group = group, .captured = launch != 0};
+            .slot = slot, .group = group, .captured = calls[i].captured};
         struct use *use = use_new(call->at);
         struct judge_range ranges[3];
         if (slot >= 0) {

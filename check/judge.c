@@ -771,7 +771,7 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
         struct stream *stream = order_stream(j->order, call->stream);
         if (stream && (stream->kind == JUDGE_LEGACY) == (i >= left))
             order_ready(j, stream);
-        issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1};
+        issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1, 0};
     }
     if (left)
         issue_calls(j, issued, left, grouped, 0, told);
