@@ -325,6 +325,7 @@ bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool
 bool uses_knew(struct judge *j, const void *address); // now or before
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);
+void uses_lost(struct judge *j, const void *address);
 bool uses_early(struct judge *j, const void *at, bool write);
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at);

@@ -425,6 +425,10 @@ bool judge_host_may_fault(struct judge *j, const void *address) {
     return uses_knew(j, address);
 }
 
+void judge_memory_lost(struct judge *j, const void *address) {
+    uses_lost(j, address);
+}
+
 bool judge_host_is_early(struct judge *j, const void *address, bool write) {
     return uses_early(j, address, write);
 }

@@ -184,6 +184,9 @@ bool judge_host_faults(struct judge *j, const void *address, bool write, bool wr
 /* Whether the judge has a word for a touch of this address: it is memory that it knows,
  * or that was freed. */
 bool judge_host_may_fault(struct judge *j, const void *address);
+/* What the host registered or was given is not mapped any more, and somebody was stopped
+ * there. Says so if an unseen operation uses this byte. */
+void judge_memory_lost(struct judge *j, const void *address);
 /* Whether an unseen operation uses this byte, so that the host comes too early. */
 bool judge_host_is_early(struct judge *j, const void *address, bool write);
 /* MPI has these bytes until the number that is returned is given back (a request is

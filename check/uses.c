@@ -1804,6 +1804,32 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
     return false;
 }
 
+void uses_lost(struct judge *j, const void *at) {
+    const struct allocation *a = find(j->uses, address(at));
+    bool its_write;
+    const struct use *use =
+        a ? unseen_use(j, a, address(at), address(at) + 1, true, &its_write) : NULL;
+    char made[JUDGE_PLACE];
+    struct text text = {0};
+    if (!use)
+        return;
+    text_add(&text,
+             "memory: a queued operation uses memory that is not mapped any more\n");
+    add_here(j, &text);
+    text_add(&text, "byte %llu of %llu bytes of %s at %s\n",
+             (unsigned long long)(address(at) - a->start),
+             (unsigned long long)(a->end - a->start), a->made.call,
+             place(j, a->made.site, made));
+    add_queued(j, &text, use);
+    text_add(
+        &text,
+        ", which %s it\n"
+        "  Hint: call cudaStreamSynchronize and cudaHostUnregister before the memory "
+        "is given back.\n",
+        does(its_write));
+    report_and_go_on(j, &text, mixed(a->made.site, 30));
+}
+
 bool uses_early(struct judge *j, const void *at, bool write) {
     const struct allocation *a = find(j->uses, address(at));
     bool its_write;

@@ -45,9 +45,11 @@ struct watched {
     bool writes;                // pages are closed that an operation writes
     bool beside;                // the host works beside what is in use
     int steps;                  // so often it has, one instruction at a time
+    uint64_t closed;            // a number of its own for each time that pages were
 };
 static struct watched *watched; // guarded by the judge's lock
 static size_t nwatched, room;
+static uint64_t closings;
 static struct fresh { // used since the pages were looked at last
     const void *allocation;
     struct judge_range range;
@@ -69,7 +71,7 @@ static struct watched *watch(const void *start) {
         room = room ? 2 * room : 16;
         watched = must_grow(watched, room * sizeof *watched);
     }
-    watched[nwatched] = (struct watched){.start = start};
+    watched[nwatched] = (struct watched){.start = start, .closed = ++closings};
     return &watched[nwatched++];
 }
 
@@ -160,6 +162,7 @@ static void close_part(void *self, const void *start, size_t bytes, bool write) 
     closing->from = from;
     closing->to = to;
     struct watched *w = closing->watched;
+    w->closed = ++closings;
     bool none = w->from == w->to;
     w->from = none || from < w->from ? from : w->from;
     w->to = none || to > w->to ? to : w->to;
@@ -449,6 +452,26 @@ void guard_at_gate(const void *start, size_t bytes, bool write) {
     errno = error;
 }
 
+/* Whether a page that the front has closed is what stopped this thread; or was, and
+ * another thread has opened it since. Who is stopped at the same place once more, with
+ * nothing closed between, is stopped by something else: the memory is not there any more,
+ * or the program has closed it itself. */
+static bool closed_here(const struct watched *w, const char *address, const void *fault) {
+    static __thread struct stop {
+        const void *fault, *address;
+        uint64_t closed;
+    } last;
+    const struct stop before = last;
+    last = (struct stop){fault, address, w->closed};
+    return (w->from <= address && address < w->to) || before.fault != fault ||
+           before.address != address || before.closed != w->closed;
+}
+
+static bool is_mapped(char *address) {
+    unsigned char in_memory;
+    return mincore(page_of(address), 1, &in_memory) == 0 || errno != ENOMEM;
+}
+
 static void on_fault(int number, siginfo_t *info, void *context) {
     bool known;
     void *fault;
@@ -465,6 +488,14 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     struct judge *j = front_in();
     bool found = judge_memory_find(j, info->si_addr, &memory);
     struct watched *w = found && host_too(&memory) ? find_watched(memory.start) : NULL;
+    if (w && !closed_here(w, info->si_addr, fault)) {
+        if (number == SIGBUS || !is_mapped(info->si_addr))
+            judge_memory_lost(j, info->si_addr);
+        front_leave();
+        front_in_signal = false;
+        signals_pass_on(number, info, context);
+        return;
+    }
     bool early = !w || judge_host_is_early(j, info->si_addr, write || !known);
     if (w && may_read_over(j, info->si_addr, write, fault, early))
         early = false;
