@@ -318,6 +318,8 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
                 const struct judge_call *const *calls);
 /* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
+void uses_given_back(struct judge *j, const void *start, struct judge_at registered,
+                     struct judge_at at);
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
 bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool write,

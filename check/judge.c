@@ -568,6 +568,26 @@ void judge_function_argument_gone(struct judge *j, struct judge_at queued,
                          "what its argument points to has to live until it has run.", 29);
 }
 
+void judge_function_argument_freed(struct judge *j, struct judge_at queued,
+                                   struct judge_at at) {
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(
+        &text,
+        "memory: the argument of a function on a stream is given back before it begins\n"
+        "  rank %d on %s: %s at %s\n"
+        "  then comes %s at %s, and the function on the stream has not begun\n"
+        "  Hint: what its argument points to has to live until it has run.\n",
+        j->rank, j->host, queued.call, place(j, queued.site, where), at.call,
+        place(j, at.site, there));
+    report(j, &text, true, mixed(queued.site, 31));
+}
+
+void judge_registered_given_back(struct judge *j, const void *start,
+                                 struct judge_at registered, struct judge_at at) {
+    uses_given_back(j, start, registered, at);
+}
+
 int judge_event_made(struct judge *j, int device, struct judge_at at) {
     (void)device;
     return order_event_made(j->order, at);

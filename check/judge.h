@@ -134,6 +134,10 @@ void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
  * before freeing memory" (NVIDIA/nccl, docs/examples/04_user_buffer_registration). */
 void judge_registered_freed(struct judge *j, struct judge_at registered,
                             struct judge_at at);
+/* Memory that the program has registered with CUDA, from `start` on, is given back (`at`:
+ * free, realloc, munmap). */
+void judge_registered_given_back(struct judge *j, const void *start,
+                                 struct judge_at registered, struct judge_at at);
 /* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in
  * `stream` (cudaFreeAsync). */
 void judge_memory_freed(struct judge *j, const void *start, int stream,
@@ -241,6 +245,10 @@ void judge_host_function_calls(struct judge *j, struct judge_at at);
  * before `at`. */
 void judge_function_argument_gone(struct judge *j, struct judge_at queued,
                                   struct judge_at at);
+
+/* The same, of memory that is given back (`at`: free) before the function has begun. */
+void judge_function_argument_freed(struct judge *j, struct judge_at queued,
+                                   struct judge_at at);
 
 /* One has faulted, at an address that is nobody's: the program ends by that. */
 void judge_host_function_crashes(struct judge *j, uint64_t site);

@@ -160,7 +160,7 @@ check_compile = $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(CFLAGS) 
 made_of = $(patsubst $(TOP)/check/%.c,$(1)/%.o,$(check_sources)) $(1)/front/mpi_made.o
 check_public := cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* read write pread pread64 pwrite pwrite64 readv writev \
     preadv preadv64 preadv2 pwritev pwritev64 pwritev2 recv recvfrom recvmsg send sendto sendmsg fread fwrite fgets fputs \
-    aio_read aio_read64 aio_write aio_write64 mlockall pthread_create pthread_join thrd_join pthread_sigmask sigprocmask sigaction signal __sysv_signal \
+    aio_read aio_read64 aio_write aio_write64 mlockall free realloc munmap pthread_create pthread_join thrd_join pthread_sigmask sigprocmask sigaction signal __sysv_signal \
     $(shell sed -n 's/^[A-Z_]*(\(.*\))$$/\1/p' $(TOP)/check/front/channels.list)
 
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main

@@ -7,6 +7,7 @@
  * uses may be wrong, and the call may block. What is made is told when it is there.
  */
 #include "answer.h"
+#include "heap.h"
 #include "registered.h"
 #include "timeline.h"
 
@@ -275,11 +276,14 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
     cudaError_t error = made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags),
                              &pointer, bytes, JUDGE_PINNED, at);
     guard_never(pointer);
+    if (error == cudaSuccess)
+        heap_needs(HEAP_REGISTERED, pointer, bytes, at);
     return error;
 }
 
 cudaError_t cudaHostUnregister(void *pointer) {
     ENTER(cudaHostUnregister, pointer);
+    heap_done(heap_registered(pointer));
     return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
 }
 
@@ -689,6 +693,7 @@ cudaError_t cudaDeviceReset(void) {
     int device = current_device();
     judge_wait_device(front_in(), device, at);
     front_out();
+    heap_forget();
     if (timeline_on)
         timeline_device_reset();
     cudaError_t error = wait_over(CALL(BELOW(cudaDeviceReset)), true, at);
@@ -984,10 +989,16 @@ struct host_function {
     void *data;
     int number;
     struct stack_argument *argument; // NULL: it is no variable of a function
+    struct heap_need *heap;          // the same, of memory that is given back
     bool stays;                      // it belongs to a graph, which may be launched again
     struct host_function *next;      // of those that stay
 };
 static struct host_function *that_stay;
+
+static void argument_used(const struct host_function *f) {
+    stacks_argument_used(f->argument);
+    heap_done(f->heap);
+}
 
 static void run(struct host_function *f, cudaStream_t stream, cudaError_t status) {
     struct host_function function = *f;
@@ -998,7 +1009,7 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     front_out();
     runs_host_function = true;
     // How long it needs its argument, it alone knows.
-    stacks_argument_used(function.argument);
+    argument_used(&function);
 #if ALL_OF_CUDA
     if (function.callback)
         function.callback(stream, status, function.data);
@@ -1030,6 +1041,7 @@ static struct host_function *host_function(struct host_function like, cudaStream
         f->stays = in_graph;
         f->argument =
             in_graph ? NULL : stacks_argument(like.data, __builtin_frame_address(0), at);
+        f->heap = in_graph ? NULL : heap_needs(HEAP_ARGUMENT, like.data, 1, at);
         if (in_graph) {
             f->next = that_stay;
             that_stay = f;
@@ -1051,7 +1063,7 @@ static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
                                     CALL(BELOW(cudaLaunchHostFunc), stream,
                                          f ? run_function : function, f ? f : data));
     if (error != cudaSuccess && f && !f->stays) {
-        stacks_argument_used(f->argument);
+        argument_used(f);
         free(f);
     }
     return answer(error, at);
@@ -1079,7 +1091,7 @@ static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t
                     CALL(BELOW(cudaStreamAddCallback), stream,
                          f ? run_callback : callback, f ? f : data, flags));
     if (error != cudaSuccess && f && !f->stays) {
-        stacks_argument_used(f->argument);
+        argument_used(f);
         free(f);
     }
     return answer(error, at);

@@ -21,6 +21,7 @@ static struct judge *judge;
 struct judge_options front_options = {.mode = JUDGE_ON, .timeout = 5};
 
 void (*front_at_out)(struct judge *j);
+void (*_Atomic front_at_in)(struct judge *j);
 void (*front_new_thread)(int number);
 
 /* --- What lies below ----------------------------------------------------------- */
@@ -66,6 +67,10 @@ static __thread bool inside; // this thread has the judge's lock
 struct judge *front_in_as(int thread) {
     judge_enter(judge, thread);
     inside = true;
+    void (*at_in)(struct judge *) =
+        front_at_in ? atomic_exchange(&front_at_in, NULL) : NULL;
+    if (at_in)
+        at_in(judge);
     return judge;
 }
 

@@ -19,6 +19,7 @@
  *   handles.c     the program's handles, and the judge's numbers for them
  *   registered.c  buffers that are registered with NCCL
  *   stacks.c      variables of functions that have returned
+ *   heap.c        memory of the program's own that it gives back
  *   refers.c      which functions the program's code names
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
@@ -161,6 +162,7 @@ void front_obeys(void);
 /* Called if it is set: by the next front_out, before it leaves (guard.c); where a thread
  * gets its number, always, 0 where it gives it back (tasks.c). */
 extern void (*front_at_out)(struct judge *j);
+extern void (*_Atomic front_at_in)(struct judge *j); // by whoever enters next (heap.c)
 extern void (*front_new_thread)(int number);
 
 /* --- start.c --- */
@@ -192,6 +194,9 @@ bool front_theirs(void *return_address);   // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* Many lines at once, of sites in ascending order; "" where none is known. */
 void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
+/* The line of the program that has led to the instruction `at`: the first frame there or
+ * above that is not of a library, nor of a header (std::fill). */
+uint64_t front_program_frame(const char *at, void *const *frames, int n);
 /* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
 bool front_is_own(uint64_t site);
 

@@ -282,28 +282,9 @@ void guard_host_call(const struct judge_at *at) {
     host_call = at;
 }
 
-/* The first frame at or above the one that was interrupted that is a line of the program:
- * not of a library, nor of a header (std::fill). */
-static uint64_t program_frame(void *fault) {
+static uint64_t program_frame(const char *fault) {
     void *frames[64];
-    int n = backtrace(frames, 64), at = 2;
-    uint64_t site = front_site((char *)fault + 1), first = site;
-    bool any = front_site_in_program(site);
-    if (any && front_is_own(site))
-        return site;
-    for (int i = 0; i < n; i++)
-        if (frames[i] == fault)
-            at = i + 1;
-    for (int i = at; i < n; i++) {
-        site = front_site(frames[i]);
-        if (!front_site_in_program(site))
-            continue;
-        if (front_is_own(site))
-            return site;
-        first = any ? first : site;
-        any = true;
-    }
-    return first;
+    return front_program_frame(fault, frames, backtrace(frames, 64));
 }
 
 /* Whether the access was a write, as the processor says it. */

@@ -263,6 +263,27 @@ bool front_is_own(uint64_t site) {
     return look_up(site, place);
 }
 
+uint64_t front_program_frame(const char *at, void *const *frames, int n) {
+    int next = 2;
+    uint64_t site = front_site((void *)(uintptr_t)(at + 1)), first = site;
+    bool any = front_site_in_program(site);
+    if (any && front_is_own(site))
+        return site;
+    for (int i = 0; i < n; i++)
+        if (frames[i] == at || frames[i] == at + 1) // interrupted, or called from there
+            next = i + 1;
+    for (int i = next; i < n; i++) {
+        site = front_site(frames[i]);
+        if (!front_site_in_program(site))
+            continue;
+        if (front_is_own(site))
+            return site;
+        first = any ? first : site;
+        any = true;
+    }
+    return first;
+}
+
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     enum { WORDS = 64 };
     static struct {

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "../base.h"
+#include "heap.h"
 #include "mpi_front.h"
 #include "neighbours.h"
 #include "talk.h"
@@ -339,6 +340,7 @@ static void finish(bool finalize, struct judge_at at) {
 void front_mpi_ends(struct judge_at at) {
     if (!front_job.mpi_up)
         return;
+    heap_forget(); // what is left then is told
     if (front_checks && !front_job.ending)
         finish(true, at);
     else if (front_job.gave_up && !front_job.ending)
