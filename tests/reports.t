@@ -242,6 +242,28 @@ for np in 1 2; do
         "$np ranks: a lock inside a library is none of the program's sleep"
 done
 
+# A thread that has told nothing may abort a communicator only if the program names ncclCommAbort.
+# Among its constants may be one that looks like the way there; a call, a jump or an address taken is
+# another matter.
+names() { # LINE-OF-ASSEMBLY
+    printf '__asm__(".pushsection .text\\n%s\\n.popsection");\n' "$1" >among_the_code.h
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -O1 -g -include among_the_code.h "$top/tests/check/wrong/missing-heartbeat.c" \
+        $flags -o heartbeat
+    local code=0 begun=$SECONDS
+    NCCL_CHECK_TIMEOUT=8 timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./heartbeat >stdout 2>stderr ||
+        code=$?
+    echo "$code, $(grep -c '^NCCL CHECK: missing' stderr) reports, $((SECONDS - begun < 8)) early"
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    is "$(names '.long ncclCommAbort - . - 4')" '1, 1 reports, 1 early' \
+        'a constant that looks like the way to ncclCommAbort is no call of it'
+    for instruction in 'call ncclCommAbort' 'jmp ncclCommAbort' 'je ncclCommAbort' \
+        'lea ncclCommAbort(%rip), %%r9' 'mov ncclCommAbort@GOTPCREL(%rip), %%rax'; do
+        is "$(names "$instruction")" '1, 1 reports, 0 early' "$instruction: a thread may abort"
+    done
+fi
+
 # A setting that is none.
 settings() { # LINE SETTING…
     local line=$1

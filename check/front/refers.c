@@ -59,15 +59,27 @@ static bool relocated(const struct dl_phdr_info *object, const ElfW(Dyn) * dynam
 /* --- In code ------------------------------------------------------------------------ */
 
 #ifdef FRONT_LINKED
+#if defined __x86_64__
+/* Whether an instruction ends here in a distance of four bytes: a call, a jump, a jump on
+ * a condition, the taking of an address (Intel 64 manual, volume 2: CALL, JMP, Jcc, LEA
+ * with RIP-relative addressing). Any four bytes may look like the distance, among some
+ * hundred thousand, and constants stand beside the code. */
+static bool takes_distance(const unsigned char *end, size_t before) {
+    return (before >= 1 && (end[-1] == 0xe8 || end[-1] == 0xe9)) ||
+           (before >= 2 && end[-2] == 0x0f && (end[-1] & 0xf0) == 0x80) ||
+           (before >= 3 && (end[-3] & 0xf8) == 0x48 && end[-2] == 0x8d &&
+            (end[-1] & 0xc7) == 0x05);
+}
+#endif
+
 static bool coded(const unsigned char *code, size_t bytes, const struct search *search) {
 #if defined __x86_64__
-    // A call, a jump or the taking of an address ends in the distance, of four bytes.
     for (size_t i = 0; i + 4 <= bytes; i++) {
         int32_t distance;
         memcpy(&distance, code + i, sizeof distance);
-        if (distance != 0 && // before the function itself there may be nothing
-            (uint64_t)(uintptr_t)(code + i + 4) + (uint64_t)(int64_t)distance ==
-                search->address)
+        if ((uint64_t)(uintptr_t)(code + i + 4) + (uint64_t)(int64_t)distance ==
+                search->address &&
+            takes_distance(code + i, i))
             return true;
     }
     return false;

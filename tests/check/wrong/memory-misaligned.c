@@ -2,10 +2,13 @@
 // address. A GPU can't compute with numbers that lie so.
 //
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce is not aligned to its elements
+//
 // expect: rank @any on @host: ncclAllReduce(count 100, ncclFloat32, ncclSum) at
-// @gradients expect: the address: byte 1 of a buffer of 404 bytes made at @made expect:
-// Hint: a GPU computes with numbers of 4 bytes only where the address is a
-//     multiple of 4;
+// @gradients
+//
+// expect: the address: byte 1 of a buffer of 404 bytes made at @made
+//
+// expect: computes with numbers of 4 bytes only where the address is a multiple of 4;
 #include "../check.h"
 
 enum { N = 100 };
