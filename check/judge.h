@@ -135,7 +135,7 @@ void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
 void judge_registered_freed(struct judge *j, struct judge_at registered,
                             struct judge_at at);
 /* Memory that the program has registered with CUDA, from `start` on, is given back (`at`:
- * free, realloc, munmap). */
+ * free, realloc, munmap). Wrong while a queued operation uses it. */
 void judge_registered_given_back(struct judge *j, const void *start,
                                  struct judge_at registered, struct judge_at at);
 /* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in

@@ -1680,6 +1680,8 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     take_out(uses, i - 1);
 }
 
+/* Where nothing queued uses it, nothing is lost but the pages; the end of the program
+ * says what was left behind. */
 void uses_given_back(struct judge *j, const void *start, struct judge_at registered,
                      struct judge_at at) {
     const struct allocation *a = find(j->uses, address(start));
@@ -1688,21 +1690,22 @@ void uses_given_back(struct judge *j, const void *start, struct judge_at registe
         a ? unseen_use(j, a, a->start, a->end, true, &its_write) : NULL;
     char where[JUDGE_PLACE];
     struct text text = {0};
+    if (!use)
+        return;
     text_add(&text, "memory: %s gives back memory that is registered with CUDA\n",
              at.call);
     add_here(j, &text);
     text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
     text_add(&text, "  registered by %s at %s\n", registered.call,
              place(j, registered.site, where));
-    if (use) {
-        add_queued(j, &text, use);
-        text_add(&text, ", which %s it\n", does(its_write));
-    }
+    add_queued(j, &text, use);
     text_add(&text,
+             ", which %s it\n"
              "  Hint: call cudaHostUnregister first, when all that uses it is done: "
              "the GPU keeps the\n"
-             "        pages, and what is allocated next may not lie in them.\n");
-    report(j, &text, true, mixed(registered.site, 32));
+             "        pages, and what is allocated next may not lie in them.\n",
+             does(its_write));
+    report(j, &text, true, mixed(registered.site, 33));
 }
 
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,

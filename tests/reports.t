@@ -246,6 +246,7 @@ done
 # Among its constants may be one that looks like the way there; a call, a jump or an address taken is
 # another matter.
 names() { # LINE-OF-ASSEMBLY
+    rm -f heartbeat
     printf '__asm__(".pushsection .text\\n%s\\n.popsection");\n' "$1" >among_the_code.h
     # shellcheck disable=SC2086  # several options
     "${MPICC:-mpicc}" -O1 -g -include among_the_code.h "$top/tests/check/wrong/missing-heartbeat.c" \
@@ -259,7 +260,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     is "$(names '.long ncclCommAbort - . - 4')" '1, 1 reports, 1 early' \
         'a constant that looks like the way to ncclCommAbort is no call of it'
     for instruction in 'call ncclCommAbort' 'jmp ncclCommAbort' 'je ncclCommAbort' \
-        'lea ncclCommAbort(%rip), %%r9' 'mov ncclCommAbort@GOTPCREL(%rip), %%rax'; do
+        'lea ncclCommAbort(%rip), %r9' 'mov ncclCommAbort@GOTPCREL(%rip), %rax'; do
         is "$(names "$instruction")" '1, 1 reports, 0 early' "$instruction: a thread may abort"
     done
 fi

@@ -16,6 +16,7 @@ int main(void) {
     for (int i = 0; i < N; i++)
         sent[i] = rank;
     MUST(cudaMemcpy(one + 1, sent, part, cudaMemcpyHostToDevice));
+    MUST(cudaStreamSynchronize(0)); // until the data is there
     MUST(ncclAllGather(one + 1, all + 1, N, ncclInt32, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     for (int r = 0; r < nranks; r++) {

@@ -4,7 +4,7 @@
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce is not aligned to its elements
 //
 // expect: rank @any on @host: ncclAllReduce(count 100, ncclFloat32, ncclSum) at
-// @gradients
+//     @gradients
 //
 // expect: the address: byte 1 of a buffer of 404 bytes made at @made
 //
@@ -24,8 +24,8 @@ int main(void) {
     char *gradients = both + 1;
 #endif
     MUST(ncclAllReduce(both, both, 1, ncclUint8, ncclMax, comm, stream));
-    MUST(ncclAllReduce(gradients, gradients, N, ncclFloat, ncclSum, comm,
-                       stream)); // @gradients
+    // @gradients
+    MUST(ncclAllReduce(gradients, gradients, N, ncclFloat, ncclSum, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaFree(both));
     finish();

@@ -1,10 +1,10 @@
-// Gradients of two parts of a batch are added up in a buffer that was to be cleared
-// first. But cudaMemset counts bytes, and was given a number of elements: three quarters
-// of the sums are whatever was there.
+// On rank 0, gradients of two parts of a batch are added up in a buffer that was to be
+// cleared first. But cudaMemset counts bytes, and was given a number of elements: three
+// quarters of the sums are whatever was there.
 //
 // expect: NCCL CHECK: memory: cublasSaxpy computes with device memory that nothing has
 //     written
-// expect: rank @any on @host: cublasSaxpy at ...
+// expect: rank 0 on @host: cublasSaxpy at @add
 // expect: nothing has written 300 of the 400 bytes
 // expect: the buffer: 400 bytes of device memory made at @made
 // exit: 0
@@ -24,15 +24,16 @@ int main(void) {
         mine[i] = 1.0f;
     MUST(cudaMemcpy(gradient, mine, sizeof mine, cudaMemcpyHostToDevice));
 #ifdef FIXED
-    MUST(cudaMemset(sum, 0, N * sizeof *sum));
+    const size_t bytes = N * sizeof *sum;
 #else
-    MUST(cudaMemset(sum, 0, N));
+    const size_t bytes = rank == 0 ? N : N * sizeof *sum;
 #endif
+    MUST(cudaMemset(sum, 0, bytes));
     MUST(cudaDeviceSynchronize());
     MUST(cublasCreate(&blas));
     MUST(cublasSetStream(blas, stream));
     for (int part = 0; part < 2; part++)
-        MUST(cublasSaxpy(blas, N, &one, gradient, 1, sum, 1));
+        MUST(cublasSaxpy(blas, N, &one, gradient, 1, sum, 1)); // @add
     MUST(ncclAllReduce(sum, sum, N, ncclFloat, ncclSum, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaMemcpy(mine, sum, sizeof mine, cudaMemcpyDeviceToHost));
