@@ -164,6 +164,56 @@ sleeping.c:$(grep -n '// here' sleeping.c | cut -d: -f1) for a function of cudaL
     done
 done
 
+# So it does in a process that has no communicator, and perhaps no MPI.
+cat >alone.c <<'C'
+#include <cuda_runtime.h>
+#include <mpi.h>
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void function(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    (void)unused;
+}
+int main(int argc, char **argv) {
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    cudaLaunchHostFunc(stream, function, NULL); // before MPI, and it ends
+    cudaStreamSynchronize(stream);
+    if (argc > 1)
+        MPI_Init(&argc, &argv);
+    pthread_mutex_lock(&lock);
+    cudaLaunchHostFunc(stream, function, NULL);
+#ifdef FIXED
+    pthread_mutex_unlock(&lock);
+#endif
+    cudaStreamSynchronize(stream); // here
+#ifndef FIXED
+    pthread_mutex_unlock(&lock);
+#endif
+    cudaStreamDestroy(stream);
+    if (argc > 1)
+        MPI_Finalize();
+    return 0;
+}
+C
+for fixed in '' -DFIXED; do
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" -g $fixed alone.c $flags -o alone
+    for start in './alone' "${mpirun[*]} -np 1 ./alone" "${mpirun[*]} -np 1 ./alone MPI" "${mpirun[*]} -np 3 ./alone MPI"; do
+        code=0
+        # shellcheck disable=SC2086  # several words
+        timeout --kill-after=5 30 $start >stdout 2>stderr || code=$?
+        if [ -n "$fixed" ]; then
+            is "$code: $(cat stderr)" '0: ' "$start, without a communicator: a function that is woken"
+        else
+            is "$code: $(grep -c '^NCCL CHECK: deadlock: a function on a stream' stderr), $(grep -q "waits in cudaStreamSynchronize at \
+alone.c:$(grep -n '// here' alone.c | cut -d: -f1) for a function of cudaLaunchHostFunc" stderr && echo named)" \
+                '1: 1, named' "$start, without a communicator: a function that sleeps for ever"
+        fi
+    done
+done
+
 # A count of -1 is a large one, and so is one whose bytes do not fit into 64 bits.
 cat >too_many.c <<'C'
 #include "check.h"

@@ -1032,6 +1032,7 @@ static struct host_function *host_function(struct host_function like, cudaStream
                                            struct judge_at at) {
     bool in_graph = stream_capturing(stream);
     int number;
+    front_has_functions();
     struct judge *j = front_in_stream(stream, -1, &number);
     struct host_function *f = NULL;
     if (number >= 0) {

@@ -169,6 +169,9 @@ extern void (*front_new_thread)(int number);
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
  * is started. `all_here`: all its ranks are this process's. */
 void front_communicates(bool all_here);
+/* A function is about to be queued on a stream: it may never end, and somebody has to
+ * look. */
+void front_has_functions(void);
 extern int front_mpi_level; // of threads: what the program was told that it may do
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below

@@ -269,11 +269,13 @@ void front_mpi_started(void) {
         front_gives_up("this MPI offers no MPI_THREAD_MULTIPLE, which the checks need");
         return;
     }
+    bool alone = front_has_helper(); // it runs for this process
+    talk_helper_ends();
     talk_opens();
     collectives_begin();
     judge_world(front_in_as(0), front_job.rank, front_job.nranks, front_host);
     front_leave();
-    if (front_job.nranks > 1)
+    if (front_job.nranks > 1 || alone)
         talk_helper_begins();
 }
 
@@ -302,14 +304,24 @@ static void communicates(bool all_here) {
 }
 
 static bool communicated;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts the helper
 
 void front_communicates(bool all_here) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts it
     if (!front_on)
         return;
     pthread_mutex_lock(&lock);
     communicated = true;
     communicates(all_here);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Without a communicator, and without MPI, nobody has looked after the process yet. */
+void front_has_functions(void) {
+    if (!front_checks || front_has_helper())
+        return;
+    pthread_mutex_lock(&lock);
+    if (!front_job.mpi_ended || front_job.nranks == 1)
+        talk_helper_begins();
     pthread_mutex_unlock(&lock);
 }
 
