@@ -112,11 +112,10 @@ void report(struct judge *j, struct text *text, bool may_go_on, uint64_t key);
 void report_and_go_on(struct judge *j, struct text *text, uint64_t key); // always
 
 struct reports *reports_new(void);
-/* A variable of a function that had returned when `at` was called, which `made` had given
- * away; `state`: what else is so then; `kind`: the report's own number. */
-void report_variable_gone(struct judge *j, const char *whose, struct judge_at made,
-                          struct judge_at at, const char *state, const char *hint,
-                          uint64_t kind);
+/* What `made` had given away is gone, as `what` says, when `at` is called, and somebody
+ * still uses it; `state`: what else is so then; `kind`: the report's own number. */
+void report_gone(struct judge *j, const char *what, struct judge_at made,
+                 struct judge_at at, const char *state, const char *hint, uint64_t kind);
 void reports_free(struct reports *reports);
 
 /* --- failed.c --- */

@@ -546,41 +546,40 @@ void judge_host_function_crashes(struct judge *j, uint64_t site) {
     report_and_go_on(j, &text, mixed(site, 24));
 }
 
-void report_variable_gone(struct judge *j, const char *whose, struct judge_at made,
-                          struct judge_at at, const char *state, const char *hint,
-                          uint64_t kind) {
+void report_gone(struct judge *j, const char *what, struct judge_at made,
+                 struct judge_at at, const char *state, const char *hint, uint64_t kind) {
     char where[JUDGE_PLACE], there[JUDGE_PLACE];
     struct text text = {0};
     text_add(&text,
-             "memory: %s is a variable of a function that has returned\n"
+             "memory: %s\n"
              "  rank %d on %s: %s at %s\n"
              "  then comes %s at %s%s\n"
              "  Hint: %s\n",
-             whose, j->rank, j->host, made.call, place(j, made.site, where), at.call,
+             what, j->rank, j->host, made.call, place(j, made.site, where), at.call,
              place(j, at.site, there), state, hint);
     report(j, &text, true, mixed(made.site, kind));
 }
 
+static void report_argument_gone(struct judge *j, const char *what,
+                                 struct judge_at queued, struct judge_at at,
+                                 uint64_t kind) {
+    report_gone(j, what, queued, at, ", and the function on the stream has not begun",
+                "what its argument points to has to live until it has run.", kind);
+}
+
 void judge_function_argument_gone(struct judge *j, struct judge_at queued,
                                   struct judge_at at) {
-    report_variable_gone(j, "the argument of a function on a stream", queued, at,
-                         ", and the function on the stream has not begun",
-                         "what its argument points to has to live until it has run.", 29);
+    report_argument_gone(j,
+                         "the argument of a function on a stream is a variable of a"
+                         " function that has returned",
+                         queued, at, 29);
 }
 
 void judge_function_argument_freed(struct judge *j, struct judge_at queued,
                                    struct judge_at at) {
-    char where[JUDGE_PLACE], there[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(
-        &text,
-        "memory: the argument of a function on a stream is given back before it begins\n"
-        "  rank %d on %s: %s at %s\n"
-        "  then comes %s at %s, and the function on the stream has not begun\n"
-        "  Hint: what its argument points to has to live until it has run.\n",
-        j->rank, j->host, queued.call, place(j, queued.site, where), at.call,
-        place(j, at.site, there));
-    report(j, &text, true, mixed(queued.site, 31));
+    report_argument_gone(
+        j, "the argument of a function on a stream is given back before it begins",
+        queued, at, 31);
 }
 
 void judge_registered_given_back(struct judge *j, const void *start,

@@ -139,12 +139,14 @@ void judge_mpi_overlap(struct judge *j, struct judge_at at) {
 }
 
 void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at) {
-    char whose[JUDGE_PLACE];
-    snprintf(whose, sizeof whose, "the buffer of %s", made.call);
-    report_variable_gone(j, whose, made, at, "",
-                         "a buffer belongs to MPI until its request is completed: it has"
-                         " to live as long.",
-                         27);
+    char what[JUDGE_PLACE];
+    snprintf(what, sizeof what,
+             "the buffer of %s is a variable of a function that has returned", made.call);
+    report_gone(
+        j, what, made, at, "",
+        "a buffer belongs to MPI until its request is completed: it has to live as"
+        " long.",
+        27);
 }
 
 /* --- Requests --------------------------------------------------------------------- */

@@ -476,16 +476,17 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
  * aligned" (CUDA Runtime API, cudaErrorMisalignedAddress): numbers of 2, 4 or 8 bytes are
  * computed with only at multiples of that. What merely moves bytes may begin anywhere;
  * both were seen on an H200. */
-static bool misaligned(struct judge *j, const char *what, const char *words,
+static bool misaligned(struct judge *j, const char *what, const struct judge_call *call,
                        const void *start, size_t element, struct judge_at at) {
-    char where[JUDGE_PLACE], made[JUDGE_PLACE];
-    const struct allocation *a = find(j->uses, address(start));
-    struct text text = {0};
     if (element == 0 || address(start) % element == 0)
         return false;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE], made[JUDGE_PLACE];
+    const struct allocation *a = find(j->uses, address(start));
+    struct text text = {0};
     text_add(&text, "memory: %s of %s is not aligned to its elements\n", what, at.call);
     add_here(j, &text);
-    text_add(&text, "%s at %s\n", words, place(j, at.site, where));
+    text_add(&text, "%s at %s\n", call ? call_words(words, call) : at.call,
+             place(j, at.site, where));
     if (a)
         text_add(&text, "  the address: byte %llu of a buffer of %llu bytes made at %s\n",
                  (unsigned long long)(address(start) - a->start),
@@ -506,7 +507,7 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     const struct allocation *a = find(j->uses, start);
     if (a)
         return too_long(j, a, start, range->bytes, "", at.call, NULL, at) ||
-               misaligned(j, "a buffer", at.call, range->start, range->element, at);
+               misaligned(j, "a buffer", NULL, range->start, range->element, at);
     // Where a copy may mean the host's memory, malloc may have given the address out
     // again.
     const struct freed *freed = find_freed(j->uses, start);
@@ -1015,14 +1016,12 @@ static bool call_misaligned(struct judge *j, const struct judge_call *call) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
     bool reduces = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
                    call->kind == JUDGE_REDUCE_SCATTER;
-    char words[JUDGE_PLACE];
     if (!reduces || !comm || comm->nranks < 2)
         return false;
-    call_words(words, call);
-    return (call_send_bytes(j, call) && misaligned(j, "sendbuff", words, call->sendbuff,
+    return (call_send_bytes(j, call) && misaligned(j, "sendbuff", call, call->sendbuff,
                                                    call->type_bytes, call->at)) ||
            (call_recv_bytes(j, call) &&
-            misaligned(j, "recvbuff", words, call->recvbuff, call->type_bytes, call->at));
+            misaligned(j, "recvbuff", call, call->recvbuff, call->type_bytes, call->at));
 }
 
 /* In place is what NCCL calls it; any other overlap makes garbage. */

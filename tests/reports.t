@@ -124,8 +124,7 @@ for np in 2 3; do
 done
 
 # A function on a stream sleeps, and what would wake it comes behind the wait for it.
-cat >sleeping.c <<'C'
-#include "check.h"
+cat >locks.h <<'C'
 #include <pthread.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void function(void *unused) {
@@ -133,6 +132,10 @@ static void function(void *unused) {
     pthread_mutex_unlock(&lock);
     (void)unused;
 }
+C
+cat >sleeping.c <<'C'
+#include "check.h"
+#include "locks.h"
 int main(void) {
     start();
     pthread_mutex_lock(&lock);
@@ -168,13 +171,7 @@ done
 cat >alone.c <<'C'
 #include <cuda_runtime.h>
 #include <mpi.h>
-#include <pthread.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void function(void *unused) {
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
-    (void)unused;
-}
+#include "locks.h"
 int main(int argc, char **argv) {
     cudaStream_t stream;
     cudaStreamCreate(&stream);
@@ -295,23 +292,25 @@ done
 # A thread that has told nothing may abort a communicator only if the program names ncclCommAbort.
 # Among its constants may be one that looks like the way there; a call, a jump or an address taken is
 # another matter.
-names() { # LINE-OF-ASSEMBLY
-    rm -f heartbeat
-    printf '__asm__(".pushsection .text\\n%s\\n.popsection");\n' "$1" >among_the_code.h
+names() { # PROGRAM LINE-OF-ASSEMBLY
+    printf '__asm__(".pushsection .text\\n%s\\n.popsection");\n' "$2" >"$1.h"
     # shellcheck disable=SC2086  # several options
-    "${MPICC:-mpicc}" -O1 -g -include among_the_code.h "$top/tests/check/wrong/missing-heartbeat.c" \
-        $flags -o heartbeat
+    "${MPICC:-mpicc}" -O1 -g -include "$1.h" "$top/tests/check/wrong/missing-heartbeat.c" $flags -o "$1"
     local code=0 begun=$SECONDS
-    NCCL_CHECK_TIMEOUT=8 timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./heartbeat >stdout 2>stderr ||
-        code=$?
-    echo "$code, $(grep -c '^NCCL CHECK: missing' stderr) reports, $((SECONDS - begun < 8)) early"
+    NCCL_CHECK_TIMEOUT=8 timeout --kill-after=5 30 "${mpirun[@]}" -np 2 "./$1" >"$1.out" 2>"$1.err" || code=$?
+    echo "$code, $(grep -c '^NCCL CHECK: missing' "$1.err") reports, $((SECONDS - begun < 8)) early"
 }
 if [ "$(uname -m)" = x86_64 ]; then
-    is "$(names '.long ncclCommAbort - . - 4')" '1, 1 reports, 1 early' \
+    is "$(names constant '.long ncclCommAbort - . - 4')" '1, 1 reports, 1 early' \
         'a constant that looks like the way to ncclCommAbort is no call of it'
-    for instruction in 'call ncclCommAbort' 'jmp ncclCommAbort' 'je ncclCommAbort' \
-        'lea ncclCommAbort(%rip), %r9' 'mov ncclCommAbort@GOTPCREL(%rip), %rax'; do
-        is "$(names "$instruction")" '1, 1 reports, 0 early' "$instruction: a thread may abort"
+    instructions=('call ncclCommAbort' 'jmp ncclCommAbort' 'je ncclCommAbort'
+        'lea ncclCommAbort(%rip), %r9' 'mov ncclCommAbort@GOTPCREL(%rip), %rax')
+    for i in "${!instructions[@]}"; do # each waits for the timeout: together
+        names "instruction$i" "${instructions[i]}" >"said$i" &
+    done
+    wait
+    for i in "${!instructions[@]}"; do
+        is "$(cat "said$i")" '1, 1 reports, 0 early' "${instructions[i]}: a thread may abort"
     done
 fi
 

@@ -121,7 +121,6 @@ const char *cublasGetStatusString(cublasStatus_t result) {
  * numbers do. */
 struct use {
     struct rows rows;
-    size_t element; // bytes
     bool write, number;
     bool scaled; // only used if its factor is not 0
     const void *factor;
@@ -159,10 +158,7 @@ static struct begun begins(cublasHandle_t handle, const struct use *uses, int nu
     size_t bytes = 0;
     for (int i = 0; i < nuses; i++)
         if (is_used(&uses[i], &found)) {
-            int first = n;
             all = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n) && all;
-            while (first < n)
-                ranges[first++].element = uses[i].element;
             bytes += uses[i].rows.width * uses[i].rows.height;
         }
     struct judge *j = front_in_stream(found.stream, found.device, &number);
@@ -209,10 +205,10 @@ static cublasStatus_t ends(struct begun begun, cublasStatus_t result,
 
 static struct use matrix(const void *start, int64_t rows, int64_t columns,
                          int64_t distance, size_t size, bool write) {
-    struct use use = {.element = size, .write = write};
+    struct use use = {.write = write};
     if (rows > 0 && columns > 0)
         use.rows = (struct rows){start, (size_t)distance * size, (size_t)rows * size,
-                                 (size_t)columns};
+                                 (size_t)columns, size};
     else
         use.number = true; // nothing
     return use;
@@ -226,7 +222,7 @@ static struct use vector(const void *start, int64_t n, int64_t distance, size_t 
 
 static struct use one(const void *start, size_t size, bool write) {
     return (struct use){
-        .rows = {start, size, size, 1}, .element = size, .write = write, .number = true};
+        .rows = {start, size, size, 1, size}, .write = write, .number = true};
 }
 
 static struct use unless_zero(const void *factor, size_t bytes, struct use use) {

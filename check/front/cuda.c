@@ -337,7 +337,7 @@ struct copy {
 };
 
 static struct side linear(const void *start, size_t bytes, bool says_device) {
-    return (struct side){{start, bytes, bytes, 1}, says_device, UNKNOWN, 0};
+    return (struct side){{start, bytes, bytes, 1, 0}, says_device, UNKNOWN, 0};
 }
 
 static bool to_device(enum cudaMemcpyKind kind) {
@@ -598,7 +598,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
 static struct side pitched(const void *start, size_t pitch, size_t width, size_t height,
                            bool says_device) {
     return (struct side){
-        {start, pitch, height ? width : 0, height}, says_device, UNKNOWN, 0};
+        {start, pitch, height ? width : 0, height, 0}, says_device, UNKNOWN, 0};
 }
 
 COPY_FUNCTION(cudaMemcpy2D, pitched(to, tpitch, width, height, to_device(kind)),

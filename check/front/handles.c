@@ -214,7 +214,7 @@ void streams_reset(struct judge *j, int device) {
 bool add_rows(const struct rows *rows, bool write, bool device,
               struct judge_range *ranges, int *n) {
     struct judge_range range = {rows->start, rows->width * rows->height, write, device,
-                                0};
+                                rows->element};
     if (rows->height == 0)
         return false;
     if (rows->height == 1 || rows->pitch == rows->width) {

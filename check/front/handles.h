@@ -79,6 +79,7 @@ void nccl_memory_gone(const void *pointer);
 struct rows {
     const void *start;
     size_t pitch, width, height;
+    size_t element; // bytes of each number that is computed with; 0: bytes are moved
 };
 enum { MOST_ROWS = 64 };
 /* Adds up to MOST_ROWS ranges; false if that does not do. What lies in the gaps is not

@@ -281,6 +281,12 @@ void front_mpi_started(void) {
 
 /* --- The first communicator ------------------------------------------------------ */
 
+/* From here on. When MPI has ended, the judges of several ranks can't talk any more. */
+static void begin_helper(void) {
+    if (!front_job.mpi_ended || front_job.nranks == 1)
+        talk_helper_begins();
+}
+
 static void communicates(bool all_here) {
     int started = 0;
     if (!front_job.mpi_up && !front_job.mpi_ended && !standin_host_blocks) {
@@ -299,8 +305,7 @@ static void communicates(bool all_here) {
         if (started)
             front_mpi_started();
     }
-    if (!front_job.mpi_ended || front_job.nranks == 1)
-        talk_helper_begins();
+    begin_helper();
 }
 
 static bool communicated;
@@ -320,8 +325,7 @@ void front_has_functions(void) {
     if (!front_checks || front_has_helper())
         return;
     pthread_mutex_lock(&lock);
-    if (!front_job.mpi_ended || front_job.nranks == 1)
-        talk_helper_begins();
+    begin_helper();
     pthread_mutex_unlock(&lock);
 }
 
