@@ -69,8 +69,9 @@ struct judge {
     struct clock known;
     struct order *order;
     struct uses *uses;
-    uint64_t groups; // so far
-    uint64_t issued; // operations and calls of NCCL so far
+    uint64_t groups;   // so far
+    uint64_t meetings; // judge_meets's, so far
+    uint64_t issued;   // operations and calls of NCCL so far
     struct functions *functions;
     struct later *later; // NULL: there was no call yet
     struct graphs *graphs;
@@ -410,8 +411,8 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
 void waits_begin_launch(struct judge *j, struct judge_at at);
 void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
-void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
-                     struct judge_at at);
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                     bool poll, struct judge_at at);
 void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at);
 void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
                            struct judge_at at);

@@ -396,6 +396,7 @@ bool judge_spoke_early(struct judge *j) {
 
 void judge_meets(struct judge *j, uint64_t number, int root) {
     shared_meets(j, number, root);
+    j->meetings = number;
 }
 
 void judge_hears(struct judge *j) {
@@ -946,9 +947,10 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
     waits_begin_leave(j, comm, at);
 }
 
-void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at) {
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                    struct judge_at at) {
     shared_speaks(j);
-    waits_begin_mpi(j, whom, peer, false, at);
+    waits_begin_mpi(j, whom, peer, way, false, at);
 }
 
 void judge_wait_end(struct judge *j, bool happened) {
@@ -1001,7 +1003,7 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     if (done)
         waits_end(j, NULL);
     else
-        waits_begin_mpi(j, NULL, JUDGE_ANY, true, at);
+        waits_begin_mpi(j, NULL, JUDGE_ANY, JUDGE_MORE, true, at);
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {

@@ -462,7 +462,12 @@ void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at);
  * readable until the wait ends: for all of them (JUDGE_ALL, or the one with peer >= 0),
  * or for any of them (JUDGE_ONE_OF); JUDGE_ANY: nobody knows for whom. */
 enum { JUDGE_ALL = -1, JUDGE_ANY = -2, JUDGE_ONE_OF = -3 };
-void judge_wait_mpi(struct judge *j, const void *whom, int peer, struct judge_at at);
+/* What a call of MPI is, and all that the process has under way in MPI: otherwise, with a
+ * request that is not completed, say, it is JUDGE_MORE. A collective call is no message;
+ * JUDGE_MEETS: one that no rank can leave before all have come (MPI_Barrier). */
+enum judge_way { JUDGE_MORE, JUDGE_NO_MESSAGE, JUDGE_MEETS, JUDGE_SENDS, JUDGE_RECEIVES };
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                    struct judge_at at);
 /* `happened`: what was waited for has happened, and the host knows it. */
 void judge_wait_end(struct judge *j, bool happened);
 

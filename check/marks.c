@@ -220,11 +220,33 @@ bool stuck_in_mpi(const struct process *process) {
     return false;
 }
 
+static bool is_message(const struct state_wait *wait) {
+    return wait->way == JUDGE_SENDS || wait->way == JUDGE_RECEIVES;
+}
+
+/* Whether a process that is in `other` does meanwhile what `wait` of process p needs: all
+ * that it has under way may be something else. */
+static bool may_meet(int p, const struct state_wait *wait, const struct process *of,
+                     const struct state_wait *other) {
+    if (other->way == JUDGE_MORE)
+        return true;
+    if (wait->way == JUDGE_MEETS)
+        return wait->meeting == 0 || of->head->meetings >= wait->meeting;
+    bool with = other->n != 1 || of->ints[other->first] == p;
+    return !is_message(wait) || (is_message(other) && other->way != wait->way && with);
+}
+
 /* Whether process q may yet do what a wait of process p in MPI needs. In MPI it does more
  * than it waits for; but not for ever, if all others wait. */
-bool stuck_peer_can(const struct stuck *s, int p, int q) {
-    return q == p || q < 0 || q >= s->n || stuck_can_call(s, q) ||
-           (!s->silent && stuck_in_mpi(&s->of[q]));
+bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q) {
+    if (q == p || q < 0 || q >= s->n || stuck_can_call(s, q))
+        return true;
+    const struct process *other = &s->of[q];
+    for (int w = 0; !s->silent && other->data && w < other->head->nwaits; w++)
+        if (other->waits[w].kind == WAIT_MPI &&
+            may_meet(p, wait, other, &other->waits[w]))
+            return true;
+    return false;
 }
 
 bool stuck_join_can(struct judge *j, const struct state_item *item) {
@@ -350,7 +372,7 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
             int q = process->ints[wait->first + i];
             if (wait->one_of && wait->n > 1 && q == p)
                 continue; // what it has sent to itself has come
-            if (stuck_peer_can(s, p, q) == (wait->one_of != 0))
+            if (stuck_peer_can(s, p, wait, q) == (wait->one_of != 0))
                 return wait->one_of;
         }
         return !wait->one_of;

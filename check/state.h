@@ -23,6 +23,7 @@ enum wait_kind {
 struct state_head {
     unsigned char message, more, pad[6]; // more: operations behind the window
     uint64_t activity;
+    uint64_t meetings;                // judge_meets's, so far
     uint64_t window;                  // the number of the first operation
     uint64_t failed_site;             // what NCCL refused last
     uint64_t unlooked, unlooked_site; // how many nobody looked at; the first of them
@@ -35,12 +36,14 @@ struct state_head {
 
 struct state_wait {
     uint64_t site, comm;
+    uint64_t meeting; // WAIT_MPI: judge_meets's; 0: none
     int32_t kind, poll, comm_number, thread;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
     int32_t first, n; // -1: not known; WAIT_THREAD: the other's number
     int32_t beyond;   // some are behind the window
     int32_t one_of;   // WAIT_MPI: any of the ranks will do; WAIT_WOKEN: in a function of
                       // the program on a stream
+    int32_t way;      // WAIT_MPI: enum judge_way
     char call[CALL_NAME];
 };
 

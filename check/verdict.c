@@ -108,7 +108,7 @@ static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
     }
     for (int i = 0; wait->kind == WAIT_MPI && i < wait->n; i++) {
         int peer = process->ints[wait->first + i];
-        if (!stuck_peer_can(s, p, peer))
+        if (!stuck_peer_can(s, p, wait, peer))
             return peer;
     }
     const struct member_comm *comm = members_comm(j, wait->comm);
@@ -571,7 +571,7 @@ static bool add_two_of_a_line(struct judge *j, struct text *text) {
 
 static void add_hint(struct judge *j, struct text *text, const struct fact *about,
                      bool cycle) {
-    bool leave = false, aborted = false, itself = false, woken = false;
+    bool leave = false, aborted = false, itself = false, woken = false, message = false;
     bool in_mpi = false, grouped = true;
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
@@ -582,6 +582,7 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
         leave |= leaving(j, q);
         itself |= waits_for_itself(j, q);
         woken |= wait && wait->kind == WAIT_WOKEN;
+        message |= wait && (wait->way == JUDGE_SENDS || wait->way == JUDGE_RECEIVES);
     }
     for (int q = 0; q < j->stuck->n && about; q++) {
         struct cause cause;
@@ -636,6 +637,10 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
                "several\n"
                "        communicators are destroyed in the same order. The real NCCL "
                "hangs here.";
+    else if (message)
+        hint = "MPI_Recv waits for its message, and MPI_Send may wait until it is "
+               "received: one side sends first\n"
+               "        and the other receives first, or both call MPI_Sendrecv.";
     text_add(text, "  Hint: %s\n", hint);
 }
 

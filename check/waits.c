@@ -23,7 +23,9 @@ struct thread_wait {
     int comm;
     const void *whom;
     int peer;
-    uint64_t name; // of another thread
+    enum judge_way way;
+    uint64_t meeting; // judge_meets's
+    uint64_t name;    // of another thread
     struct recent_call *launches;
     size_t nlaunches, launches_size;
 };
@@ -146,13 +148,15 @@ void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
-void waits_begin_mpi(struct judge *j, const void *whom, int peer, bool poll,
-                     struct judge_at at) {
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                     bool poll, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
     if (!wait)
         return;
     wait->whom = whom;
     wait->peer = peer;
+    wait->way = way;
+    wait->meeting = j->thread->meeting;
 }
 
 bool waits_for_launch(const struct judge *j) {
@@ -478,6 +482,8 @@ static void add_launches(struct described *d, struct state_wait *record,
 static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
                       const struct thread_wait *wait) {
     record->n = -1;
+    record->way = (int32_t)wait->way;
+    record->meeting = wait->meeting;
     if (wait->peer == JUDGE_ANY || !wait->whom || !j->outside.mpi_ranks)
         return;
     int *world = must_alloc((size_t)j->nranks * sizeof *world);
@@ -599,6 +605,7 @@ static void tell(struct judge *j) {
     struct calls *calls = calls_of(j);
     struct described d = {.head = {.message = MESSAGE_STATE,
                                    .activity = waits->activity + calls->activity,
+                                   .meetings = j->meetings,
                                    .failed_site = calls->failed_site,
                                    .worked = -1}};
     struct state_head *head = &d.head;

@@ -123,15 +123,18 @@ BEGIN {
             ", " (parameters ~ /MPI_Op op,/ ? "mpi_reduction(op)" : "-1") \
             ", " alike(tolower(substr(name, 5, 1)) substr(name, 6), parameters) ");"
     if (word[1] == "all")
-        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") ");"
+        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") \
+            ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"
     else if (word[1] == "one")
-        print "    mpi_waits_one(&at, &" word[3] ", " word[2] ");"
+        print "    mpi_waits_one(&at, &" word[3] ", " word[2] ", " (name ~ /Sendrecv/ ? "JUDGE_MORE" : name ~ /send$/ ? "JUDGE_SENDS" : "JUDGE_RECEIVES") ");"
     else if (word[1] == "any")
         print "    mpi_waits_any(&at);"
     else if (word[1] == "fence")
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
     if (word[1] ~ /^(later|window|-)$/)
         print "    mpi_speaks();"
+    if (name ~ /[Bb]send/)
+        print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
     completes = name ~ /^MPI_Win_(fence|complete|unlock|flush|free)/
     if (completes)
         print "    MPI_Win done = " (parameters ~ /MPI_Win \*win/ ? "*win;" : "win;")

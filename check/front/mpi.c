@@ -8,6 +8,7 @@
 #include "talk.h"
 #include "timeline.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,7 +29,15 @@ static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, in
     timeline_waits(&wait);
 }
 
-void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
+/* Requests and the like that are not known to be completed. */
+static atomic_int under_way;
+
+void mpi_under_way(int more) {
+    atomic_fetch_add(&under_way, more);
+}
+
+static void waits(const struct judge_at *at, const struct mpi_whom *whom, int peer,
+                  enum judge_way way) {
     if (standin_host_blocks)
         standin_host_blocks(1);
     if (timeline_on)
@@ -36,8 +45,13 @@ void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer)
     if (!front_on)
         return;
     guard_host_call(at);
-    judge_wait_mpi(front_in(), whom, whom ? peer : JUDGE_ANY, *at);
+    judge_wait_mpi(front_in(), whom, whom ? peer : JUDGE_ANY,
+                   atomic_load(&under_way) > 0 ? JUDGE_MORE : way, *at);
     front_out();
+}
+
+void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
+    waits(at, whom, peer, JUDGE_MORE);
 }
 
 static __thread struct mpi_whom whom;
@@ -48,18 +62,20 @@ static const struct mpi_whom *only(MPI_Comm comm, int peer) {
     return &whom;
 }
 
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root) {
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root,
+                   enum judge_way way) {
     static uint64_t meetings; // a program's threads make these calls in turn
     if (*comm == MPI_COMM_WORLD && front_on) {
         judge_meets(front_in(), ++meetings, root);
         front_leave();
     }
-    mpi_waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL);
+    waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL, way);
 }
 
-void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int rank) {
+void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int rank,
+                   enum judge_way way) {
     int peer = mpi_peer(rank);
-    mpi_waits(at, peer == JUDGE_ANY ? NULL : only(*comm, peer), peer);
+    waits(at, peer == JUDGE_ANY ? NULL : only(*comm, peer), peer, way);
 }
 
 void mpi_waits_any(const struct judge_at *at) {
@@ -115,6 +131,7 @@ void mpi_speaks(void) {
 }
 
 void mpi_window(void) {
+    mpi_under_way(1); // others use it at any time
     if (!front_on)
         return;
     judge_hears_unseen(front_in());
@@ -211,7 +228,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     MPI_HERE;
     mpi_collective(&at, comm, -1, -1, MPI_NOT_ALIKE);
-    mpi_waits_all(&at, &comm, -1);
+    mpi_waits_all(&at, &comm, -1, JUDGE_NO_MESSAGE);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);

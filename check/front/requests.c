@@ -185,6 +185,7 @@ void mpi_opens_at(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, 
     else
         lend(j, r, false, *at);
     r->number = ++newest;
+    mpi_under_way(1);
     lies_on_stack(handle, r->number, frame);
     front_out();
 }
@@ -220,6 +221,8 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
         r->sent.bytes = 0;
         return;
     }
+    if (!freed || (r->persistent && !r->active)) // else it goes on unseen
+        mpi_under_way(-1);
     for (struct request *one = r; one; one = one->next) {
         take_back(j, one);
         one->sent.bytes = 0; // it may be changed from now on

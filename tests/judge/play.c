@@ -1008,7 +1008,12 @@ static void ev_wait(const struct event *e) {
             for (const char *at = of ? of : peer; *at; at += *at == ',')
                 whom->world[whom->n++] = (int)sum(&at, e->rank, e->line);
         }
-        judge_wait_mpi(e->judge, whom, kind,
+        enum judge_way way = has(e, "sends")        ? JUDGE_SENDS
+                             : has(e, "receives")   ? JUDGE_RECEIVES
+                             : has(e, "no-message") ? JUDGE_NO_MESSAGE
+                             : has(e, "meets")      ? JUDGE_MEETS
+                                                    : JUDGE_MORE;
+        judge_wait_mpi(e->judge, whom, kind, way,
                        here(e, kept(in                  ? in
                                     : kind == JUDGE_ALL ? "MPI_Barrier"
                                                         : "MPI_Recv")));

@@ -804,7 +804,7 @@ static void step(int r) {
             break;
         }
         rank->whom = 1u << s->root;
-        judge_wait_mpi(judge, &rank->whom, s->root, at("MPI_Recv", s));
+        judge_wait_mpi(judge, &rank->whom, s->root, JUDGE_RECEIVES, at("MPI_Recv", s));
         rank->in_mpi = rank->at - 1;
         rank->waits = true;
         break;
@@ -831,7 +831,8 @@ static void step(int r) {
         depend_all(&rank->stream[s->stream], &rank->event[s->event]);
         break;
     case MPI:
-        judge_wait_mpi(judge, &s->with, JUDGE_ALL, at("MPI_Barrier", s));
+        judge_wait_mpi(judge, &s->with, JUDGE_ALL, JUDGE_NO_MESSAGE,
+                       at("MPI_Barrier", s));
         here_in_mpi[r][s->number] = true;
         rank->in_mpi = rank->at - 1;
         rank->waits = true;
