@@ -81,7 +81,7 @@ void function_queued(struct judge *j, int number, int slot, struct judge_at at) 
                                 .seq = run->seq,
                                 .clock = order_clock(j->order, slot),
                                 .captured = f->captured};
-    waits_function_queued(j, number, position);
+    waits_function_queued(j, number, position, at);
 }
 
 void function_begins(struct judge *j, int number) {

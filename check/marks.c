@@ -430,6 +430,16 @@ static void one_more_here(struct stuck *s, struct front *front, struct meeting *
             end_op(s, front, m->who[i], m->op[i]);
 }
 
+/* Functions on streams "execute in undefined order and may be serialized" (CUDA Runtime
+ * API, "Execution Control", cudaLaunchHostFunc); those of a device are. */
+static bool another_runs(const struct process *process, const struct state_op *op) {
+    for (int i = 0; i < process->head->nops; i++)
+        if (process->ops[i].function == FUNCTION_RUNS && !process->ends[i] &&
+            process->ops[i].device == op->device)
+            return true;
+    return false;
+}
+
 static void begin_ops(struct stuck *s, struct front *front) {
     while (front->n > 0) {
         struct ready ready = front->at[--front->n];
@@ -439,21 +449,25 @@ static void begin_ops(struct stuck *s, struct front *front) {
             (enum function_state)process->ops[ready.op].function;
         if (function == FUNCTION_NONE)
             one_more_here(s, front, s->meetings[process->meeting[ready.op]]);
-        else if (function == FUNCTION_QUEUED && !s->sure)
+        else if (function == FUNCTION_QUEUED && !s->sure &&
+                 !another_runs(process, &process->ops[ready.op]))
             end_op(s, front, ready.process, ready.op);
     }
 }
 
-/* A function that runs ends if its thread can go on. */
+/* A function that runs ends if its thread can go on; one that has not begun may do
+ * anything. */
 static bool end_functions(struct judge *j, struct front *front, int p) {
     struct process *process = &j->stuck->of[p];
     bool news = false;
     for (int i = 0; process->data && i < process->head->nops; i++) {
         const struct state_op *op = &process->ops[i];
-        if (op->function != FUNCTION_RUNS || !process->begins[i] || process->ends[i])
+        if (op->function == FUNCTION_NONE || !process->begins[i] || process->ends[i])
             continue;
-        const struct state_wait *wait = stuck_wait_of(process, op->thread);
-        if (wait && !stuck_wait_can(j, p, wait))
+        const struct state_wait *wait =
+            op->function == FUNCTION_RUNS ? stuck_wait_of(process, op->thread) : NULL;
+        if (wait ? !stuck_wait_can(j, p, wait)
+                 : op->function == FUNCTION_QUEUED && another_runs(process, op))
             continue;
         end_op(j->stuck, front, p, i);
         news = true;

@@ -59,6 +59,7 @@ struct state_op {
     uint64_t number;
     int32_t first_before, nbefore; // among the ints
     int32_t function, thread;      // enum function_state; who runs it
+    int32_t device;                // of a function
     char call[CALL_NAME];
 };
 

@@ -626,7 +626,9 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
     else if (itself)
         hint = "a function on a stream does not wait for what waits for the stream: for "
                "a lock, say, that\n"
-               "        the host holds in cudaStreamSynchronize. The program hangs here.";
+               "        the host holds in cudaStreamSynchronize. Nor for another such "
+               "function: CUDA may run them\n"
+               "        one after another. The program hangs here.";
     else if (woken)
         hint = "what wakes the thread, or sets what it looks at, comes behind work on a "
                "stream that waits for\n"

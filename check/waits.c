@@ -246,10 +246,12 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
 /* --- Functions of the program ----------------------------------------------------------
  */
 
-void waits_function_queued(struct judge *j, int function, struct position at) {
+void waits_function_queued(struct judge *j, int function, struct position position,
+                           struct judge_at at) {
     struct waits *waits = waits_of(j);
-    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, at, -1);
+    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
     op->function = FUNCTION_QUEUED;
+    op->fact.site = at.site;
     op->function_number = function;
     struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
     if (!f)
@@ -365,6 +367,7 @@ static void add_ops(struct judge *j, struct described *d) {
         record->number = op->number;
         record->function = (int32_t)op->function;
         record->thread = op->thread;
+        record->device = order_device_of(j->order, op->slot);
         name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
         if (op->like) {
             int leader =

@@ -2,11 +2,13 @@
  * hostfunc.c has the threads that run the program's own functions, those it gave to
  * cudaLaunchHostFunc.
  *
- * They are threads of their own, as CUDA's are: a function may wait for the program, and
- * the program meanwhile for another stream. The lock is not held.
- * CUDA Runtime API, "Execution Control", cudaLaunchHostFunc.
+ * Each device has a thread for them, so that a function may wait for the program, and the
+ * program meanwhile for another stream. The functions of a device run one after another,
+ * whatever their streams: they "may be serialized" (CUDA Runtime API, "Execution
+ * Control", cudaLaunchHostFunc), and are so on an H100. The lock is not held.
  */
 #define _GNU_SOURCE
+#include "device.h"
 #include "hostfunc.h"
 
 #include <pthread.h>
@@ -22,32 +24,40 @@ struct function_op {
 };
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t bell = PTHREAD_COND_INITIALIZER;
-static struct function_op *waiting; // for a thread
-static int free_threads;            // that none of them has been promised to
+static struct runner { // of a device
+    pthread_cond_t bell;
+    struct function_op *waiting;
+    bool started;
+} runners[MAX_DEVICES];
 static __thread bool inside;
 
 bool in_host_function(void) {
     return inside;
 }
 
-static void *serve(void *unused) {
-    (void)unused;
+static void *serve(void *self) {
+    struct runner *runner = self;
     inside = true;
     for (;;) {
         pthread_mutex_lock(&door);
-        while (!waiting)
-            pthread_cond_wait(&bell, &door);
-        struct function_op *mine = waiting;
-        waiting = mine->next;
+        while (!runner->waiting)
+            pthread_cond_wait(&runner->bell, &door);
+        struct function_op *mine = runner->waiting;
+        runner->waiting = mine->next;
         pthread_mutex_unlock(&door);
         mine->function(mine->argument);
-        pthread_mutex_lock(&door);
-        free_threads++;
-        pthread_mutex_unlock(&door);
         atomic_store(&mine->ended, true); // from here on it may be gone
     }
     return NULL;
+}
+
+static void start(struct runner *runner) {
+    pthread_t thread;
+    runner->started = true;
+    pthread_cond_init(&runner->bell, NULL);
+    if (pthread_create(&thread, NULL, serve, runner) != 0)
+        fail("no thread for host functions");
+    pthread_detach(thread);
 }
 
 static bool step(struct op *op) {
@@ -55,22 +65,16 @@ static bool step(struct op *op) {
     if (mine->started)
         return op->done = atomic_load(&mine->ended);
     mine->started = true;
+    struct runner *runner = &runners[op->stream->device];
+    if (!runner->started)
+        start(runner);
     pthread_mutex_lock(&door);
-    struct function_op **end = &waiting;
+    struct function_op **end = &runner->waiting;
     while (*end)
         end = &(*end)->next;
     *end = mine;
-    if (free_threads > 0) {
-        free_threads--;
-        pthread_cond_signal(&bell);
-        pthread_mutex_unlock(&door);
-        return true;
-    }
+    pthread_cond_signal(&runner->bell);
     pthread_mutex_unlock(&door);
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, serve, NULL) != 0)
-        fail("no thread for a host function");
-    pthread_detach(thread);
     return true;
 }
 

@@ -111,13 +111,32 @@ static void one_stream_is_held(void) {
     CUDA(cudaStreamSynchronize(one));
     expect_ints(a, N, 0x01010101, "behind the function");
     expect_ints(b, N, nranks, "on the other stream");
-    /* One function waits for another one. */
-    CUDA(cudaLaunchHostFunc(one, wait_for_it, NULL));
-    CUDA(cudaLaunchHostFunc(two, ring_it, NULL));
-    CUDA(cudaStreamSynchronize(one));
     CUDA(cudaFree(a));
     CUDA(cudaFree(b));
     point("while a host function holds one stream, the others go on");
+}
+
+static atomic_int inside, most;
+
+static void count_inside(void *unused) {
+    (void)unused;
+    int here = atomic_fetch_add(&inside, 1) + 1;
+    if (here > atomic_load(&most))
+        atomic_store(&most, here);
+    usleep(20000);
+    atomic_fetch_sub(&inside, 1);
+}
+
+/* "Host functions without a mandated order … may be serialized": they are on an H100. */
+static void one_function_at_a_time(void) {
+    atomic_store(&most, 0);
+    for (int i = 0; i < 3; i++) {
+        CUDA(cudaLaunchHostFunc(one, count_inside, NULL));
+        CUDA(cudaLaunchHostFunc(two, count_inside, NULL));
+    }
+    CUDA(cudaDeviceSynchronize());
+    expect(atomic_load(&most) == 1, "%d functions at the same time", atomic_load(&most));
+    point("host functions on two streams run one after another");
 }
 
 static void note_time(void *when) {
@@ -263,6 +282,7 @@ int main(int argc, char **argv) {
     calls_mpi();
     calls_cuda();
     one_stream_is_held();
+    one_function_at_a_time();
     synchronous();
     behind_an_event();
     waits_elsewhere();
