@@ -583,6 +583,22 @@ void judge_function_argument_freed(struct judge *j, struct judge_at queued,
         queued, at, 31);
 }
 
+void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
+                             struct judge_at freed, struct judge_at at) {
+    char what[JUDGE_PLACE], state[2 * JUDGE_PLACE] = "", where[JUDGE_PLACE];
+    snprintf(what, sizeof what, "%s in a graph %s",
+             argument ? "the argument of a function" : "host memory that is copied",
+             freed.call ? "is given back before the graph is launched"
+                        : "is a variable of a function that has returned");
+    if (freed.call)
+        snprintf(state, sizeof state, ", behind %s at %s", freed.call,
+                 place(j, freed.site, where));
+    report_gone(j, what, captured, at, state,
+                "a graph uses the same addresses at each launch: what lies there has to"
+                " live as long.",
+                33);
+}
+
 void judge_registered_given_back(struct judge *j, const void *start,
                                  struct judge_at registered, struct judge_at at) {
     uses_given_back(j, start, registered, at);

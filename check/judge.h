@@ -250,6 +250,12 @@ void judge_function_argument_gone(struct judge *j, struct judge_at queued,
 void judge_function_argument_freed(struct judge *j, struct judge_at queued,
                                    struct judge_at at);
 
+/* A graph is launched at `at`. Host memory that it copies, or that a function in it is
+ * given (`argument`), since it was captured so, is gone: freed, or a variable of a
+ * function that has returned (`freed` has no call). */
+void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
+                             struct judge_at freed, struct judge_at at);
+
 /* One has faulted, at an address that is nobody's: the program ends by that. */
 void judge_host_function_crashes(struct judge *j, uint64_t site);
 

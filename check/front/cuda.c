@@ -8,6 +8,7 @@
  */
 #include "answer.h"
 #include "heap.h"
+#include "loans.h"
 #include "registered.h"
 #include "timeline.h"
 
@@ -333,6 +334,7 @@ struct copy {
     cudaStream_t stream;
     bool asynchronous; // by the function's name
     enum { NO, BEFORE, PERHAPS, ALL } waits;
+    bool captured; // though it uses pageable memory
     int number;
 };
 
@@ -401,7 +403,7 @@ static void find_waits(struct copy *copy) {
     if (set)
         copy->waits = !copy->asynchronous && (to_host || managed) ? ALL : NO;
     else if (copy->asynchronous && pageable && stream_capturing(copy->stream))
-        copy->waits = NO;
+        copy->captured = true; // and waits for nothing
     else if (copy->to.place == PAGEABLE || (to_host && from_host))
         copy->waits = ALL;
     else if (copy->asynchronous)
@@ -410,6 +412,15 @@ static void find_waits(struct copy *copy) {
         copy->waits = BEFORE;
     else
         copy->waits = to_host || from_host || managed ? ALL : NO;
+}
+
+/* A graph will copy it at each launch. */
+static void lend(const struct copy *copy, struct judge_at at) {
+    const struct side *sides[] = {&copy->to, &copy->from};
+    for (int i = 0; i < 2; i++)
+        if (sides[i]->place == PAGEABLE)
+            loans_lend(LOAN_COPY, sides[i]->rows.start, 1, __builtin_frame_address(0),
+                       at);
 }
 
 static bool copy_begins(struct copy *copy, struct judge_at at) {
@@ -432,6 +443,8 @@ static bool copy_begins(struct copy *copy, struct judge_at at) {
     } else {
         find_waits(copy);
     }
+    if (copy->captured)
+        lend(copy, at);
     bool wrong = false;
     if (copy->waits == BEFORE || copy->waits == PERHAPS) {
         judge_wait_stream(j, copy->number, at);
@@ -1046,6 +1059,7 @@ static struct host_function *host_function(struct host_function like, cudaStream
         if (in_graph) {
             f->next = that_stay;
             that_stay = f;
+            loans_lend(LOAN_ARGUMENT, like.data, 1, __builtin_frame_address(0), at);
         }
     }
     front_out();

@@ -20,6 +20,7 @@
  *   registered.c  buffers that are registered with NCCL
  *   stacks.c      variables of functions that have returned
  *   heap.c        memory of the program's own that it gives back
+ *   loans.c       memory of the program's own that a graph uses
  *   refers.c      which functions the program's code names
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE

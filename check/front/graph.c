@@ -6,27 +6,44 @@
  * a kernel.
  */
 #include "answer.h"
+#include "loans.h"
 #include "timeline.h"
 
 #include <stdlib.h>
 
-static struct table graphs, executables; // the judge's numbers
+struct known {
+    int number; // the judge's
+    struct loans *loans;
+};
+static struct table graphs, executables; // struct known
 
-static void keep(struct table *table, const void *handle, int number) {
-    int *known = front_alloc(sizeof *known);
-    *known = number;
-    free(table_get(table, handle));
+static void forget(struct known *known) {
+    if (known)
+        loans_drop(known->loans);
+    free(known);
+}
+
+static void keep(struct table *table, const void *handle, int number,
+                 struct loans *loans) {
+    struct known *known = front_alloc(sizeof *known);
+    *known = (struct known){number, loans};
+    forget(table_get(table, handle));
     table_put(table, handle, known);
 }
 
 static int number_of(const struct table *table, const void *handle) {
-    const int *known = table_get(table, handle);
-    return known ? *known : -1;
+    const struct known *known = table_get(table, handle);
+    return known ? known->number : -1;
+}
+
+static struct loans *loans_of(const struct table *table, const void *handle) {
+    const struct known *known = table_get(table, handle);
+    return known ? known->loans : NULL;
 }
 
 static int drop(struct table *table, const void *handle) {
     int number = number_of(table, handle);
-    free(table_get(table, handle));
+    forget(table_get(table, handle));
     table_remove(table, handle);
     return number;
 }
@@ -58,6 +75,7 @@ static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
     struct judge *j = front_in_stream(stream, -1, &number);
     if (number >= 0)
         judge_capture_begins(j, number, at);
+    loans_capture_begins();
     front_out();
     return error;
 }
@@ -81,10 +99,12 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
         return answer(error, at); // it goes on
     struct judge *j = front_in_stream(stream, -1, &number);
     int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
+    struct loans *loans = loans_capture_ends();
     if (error == cudaSuccess && graph && *graph && made >= 0)
-        keep(&graphs, *graph, made);
+        keep(&graphs, *graph, made, loans_keep(loans));
     else if (made >= 0)
         judge_graph_gone(j, made);
+    loans_drop(loans);
     front_out();
     return answer(error, at);
 }
@@ -116,7 +136,8 @@ static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *execut
     if (before >= 0) // the handle comes again
         judge_executable_gone(j, before);
     if (number >= 0)
-        keep(&executables, *executable, judge_graph_instantiated(j, number, at));
+        keep(&executables, *executable, judge_graph_instantiated(j, number, at),
+             loans_keep(loans_of(&graphs, graph)));
     front_out();
     return error;
 }
@@ -128,12 +149,17 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                         executable, graph, at);
 }
 
-/* Told before: a launch may wait for other ranks, and they for it. */
-static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
-                                struct judge_at at) {
+/* Told before: a launch may wait for other ranks, and they for it. (Its frame is that of
+ * the call.) */
+static inline __attribute__((always_inline)) cudaError_t
+graph_launch(cudaGraphExec_t executable, cudaStream_t stream, struct judge_at at) {
     int number;
+    bool again = !stream_capturing(stream); // else it becomes a part of another graph
     struct judge *j = front_in_stream(stream, -1, &number);
     int launched = number_of(&executables, executable);
+    if (again)
+        loans_launched(j, loans_of(&executables, executable), __builtin_frame_address(0),
+                       at);
     if (number >= 0 && launched >= 0)
         judge_graph_launched(j, launched, number, at);
     else if (number >= 0)

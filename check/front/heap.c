@@ -72,8 +72,21 @@ struct heap_need *heap_needs(enum heap_why why, const void *start, size_t bytes,
 }
 
 void heap_done(struct heap_need *need) {
-    if (need && goes(need, NEEDED, NONE))
+    if (need && (goes(need, NEEDED, NONE) ||
+                 (need->why == HEAP_GRAPH && goes(need, NOTED, NONE))))
         atomic_fetch_sub(&nneeds, 1);
+}
+
+static struct judge_at given_back_at(const struct heap_need *need) {
+    return (struct judge_at){
+        need->by, front_program_frame(need->caller, need->frames, need->nframes)};
+}
+
+bool heap_given_back(const struct heap_need *need, struct judge_at *at) {
+    bool noted = need && state_of(atomic_load(&need->state)) == NOTED;
+    if (noted)
+        *at = given_back_at(need);
+    return noted;
 }
 
 struct heap_need *heap_registered(const void *start) {
@@ -98,10 +111,9 @@ void heap_forget(void) {
 static void look(struct judge *j) {
     for (int i = 0; i < MOST; i++) {
         struct heap_need *need = &needs[i];
-        if (state_of(atomic_load(&need->state)) != NOTED)
-            continue;
-        const struct judge_at at = {
-            need->by, front_program_frame(need->caller, need->frames, need->nframes)};
+        if (state_of(atomic_load(&need->state)) != NOTED || need->why == HEAP_GRAPH)
+            continue; // a graph that uses it may not be launched again
+        const struct judge_at at = given_back_at(need);
         if (need->why == HEAP_REGISTERED)
             judge_registered_given_back(j, (const void *)atomic_load(&need->from),
                                         need->at, at);

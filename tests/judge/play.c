@@ -963,6 +963,13 @@ static void ev_dead_argument(const struct event *e) {
     const struct judge_at queued = ranks[e->rank].last;
     judge_function_argument_gone(e->judge, queued, here(e, kept(word(e, 1))));
 }
+/* dead-in-graph CALL [argument] [freed]: what the event before was given; `freed`: here
+ */
+static void ev_dead_in_graph(const struct event *e) {
+    const struct judge_at queued = ranks[e->rank].last, at = here(e, kept(word(e, 1)));
+    struct judge_at freed = {has(e, "freed") ? "free" : NULL, at.site};
+    judge_graph_memory_gone(e->judge, has(e, "argument"), queued, freed, at);
+}
 static void ev_overlap(const struct event *e) {
     judge_mpi_overlap(e->judge, here(e, kept(word(e, 1))));
 }
@@ -1127,6 +1134,7 @@ static const struct {
     {"sent-changed", ev_sent_changed},
     {"dead-buffer", ev_dead_buffer},
     {"dead-argument", ev_dead_argument},
+    {"dead-in-graph", ev_dead_in_graph},
     {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
     {"mpi-twice", ev_mpi_twice},
