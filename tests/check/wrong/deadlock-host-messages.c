@@ -1,5 +1,5 @@
-// Both ranks receive before they send. MPI_Recv returns when the message is there
-// (MPI 4.1, 3.2.4), and neither rank gets to its MPI_Send. The program hangs.
+// All ranks receive before they send. MPI_Recv returns when the message is there
+// (MPI 4.1, 3.2.4), and no rank gets to its MPI_Send. The program hangs.
 //
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 //
@@ -7,20 +7,21 @@
 //
 // expect: rank 1 on @host: waits in MPI_Recv at @recv
 //
-// expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.
+// expect: The cycle: rank
 #include "../check.h"
 
 int main(void) {
     start();
-    int mine = rank, other = -1, peer = 1 - rank;
+    int mine = rank, got = -1, next = (rank + 1) % nranks,
+        before = (rank + nranks - 1) % nranks;
 #ifdef FIXED
-    MPI_Sendrecv(&mine, 1, MPI_INT, peer, 7, &other, 1, MPI_INT, peer, 7, MPI_COMM_WORLD,
+    MPI_Sendrecv(&mine, 1, MPI_INT, next, 7, &got, 1, MPI_INT, before, 7, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-    EXPECT(other, peer);
+    EXPECT(got, before);
 #else
     // @recv
-    MPI_Recv(&other, 1, MPI_INT, peer, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Send(&mine, 1, MPI_INT, peer, 7, MPI_COMM_WORLD);
+    MPI_Recv(&got, 1, MPI_INT, before, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&mine, 1, MPI_INT, next, 7, MPI_COMM_WORLD);
 #endif
     finish();
     return 0;
