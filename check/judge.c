@@ -480,7 +480,9 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         graph_op(j, stream, ranges, n, false, at);
     } else {
         order_ready(j, stream);
-        issue_op(j, stream->slot, ranges, n, use_new(at), told);
+        struct use *use = use_new(at);
+        use->source = uses_source(ranges, n, at);
+        issue_op(j, stream->slot, ranges, n, use, told);
     }
     return wrong;
 }

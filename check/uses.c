@@ -293,6 +293,24 @@ static void mark_written(struct allocation *a, uint64_t from, uint64_t to) {
     a->nwritten += 1 - (end - first);
 }
 
+/* A copy takes along what nothing has written of its source. */
+static void mark_copied(const struct uses *uses, struct allocation *a, uint64_t from,
+                        uint64_t to, uint64_t source) {
+    const struct allocation *s = source ? find(uses, source) : NULL;
+    if (!s || s == a || s->kind != JUDGE_DEVICE || s->open || s->of_graph ||
+        s->nwritten == 0) {
+        mark_written(a, from, to);
+        return;
+    }
+    for (int i = 0; i < s->nwritten; i++) {
+        uint64_t start = s->written[i].from, end = s->written[i].to;
+        start = start > source ? start : source;
+        end = end < source + (to - from) ? end : source + (to - from);
+        if (start < end)
+            mark_written(a, from + (start - source), from + (end - source));
+    }
+}
+
 static bool never_written(const struct allocation *a, uint64_t from, uint64_t to) {
     for (int i = 0; i < a->nwritten; i++)
         if (a->written[i].from < to && from < a->written[i].to)
@@ -533,14 +551,23 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     return true;
 }
 
-static bool copies_overlap(struct judge *j, const struct judge_range *ranges, int n,
-                           struct judge_at at) {
+/* It copies one piece of memory, as it is, to another place. */
+static bool copies_whole(const struct judge_range *ranges, int n, struct judge_at at) {
     static const char *const copies[] = {"cudaMemcpy", "cudaMemcpyAsync",
                                          "cudaMemcpyPeer", "cudaMemcpyPeerAsync"};
     bool copy = false;
     for (int i = 0; i < 4 && n == 2; i++)
         copy |= at.call && strcmp(at.call, copies[i]) == 0;
-    if (!copy || ranges[0].write == ranges[1].write)
+    return copy && ranges[0].write != ranges[1].write;
+}
+
+uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at) {
+    return copies_whole(ranges, n, at) ? address(ranges[ranges[0].write].start) : 0;
+}
+
+static bool copies_overlap(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    if (!copies_whole(ranges, n, at))
         return false;
     uint64_t a = address(ranges[0].start), b = address(ranges[1].start);
     if (a == b || a + ranges[0].bytes <= b || b + ranges[1].bytes <= a)
@@ -578,7 +605,8 @@ static void report_aborted(struct judge *j, const struct fresh *fresh,
                            struct judge_at at) {
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    text_add(&text, "memory: %s reads what an aborted call was to write\n", at.call);
+    text_add(&text, "memory: %s reads what %san aborted call was to write\n", at.call,
+             fresh->newest ? "came of what " : "");
     add_here(j, &text);
     text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
     text_add(&text, "  aborted: %s at %s", call_words(words, &fresh->call),
@@ -623,7 +651,9 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
     else
         text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
                  fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
-                 fresh->written ? ", but for its beginning" : "");
+                 fresh->written ? ", but for its beginning"
+                 : fresh->never ? ", in part"
+                                : "");
     add_here(j, &text);
     text_add(&text, "%s at %s\n", op ? op->call : call_words(words, call),
              place(j, site, where));
@@ -687,6 +717,11 @@ static void leaves_nothing_fresh(struct allocation *a, uint64_t from, uint64_t t
         return;
     free(a->fresh);
     a->fresh = NULL;
+}
+
+/* What an aborted call was to write may have been there before, if it worked in place. */
+static bool goes_on(const struct fresh *fresh) {
+    return !fresh->aborted.call || fresh->call.sendbuff != fresh->call.recvbuff;
 }
 
 static struct fresh fresh_of(const struct allocation *a) {
@@ -753,7 +788,7 @@ static void works_on_nothing(struct judge *j, const struct judge_range *ranges, 
             fresh = fresh_of(a);
             fresh.op = at;
             found = true;
-        } else if (a && !a->open && a->fresh && !a->fresh->aborted.call &&
+        } else if (a && !a->open && a->fresh && goes_on(a->fresh) &&
                    a->fresh->from <= start && end <= a->fresh->to) {
             fresh = *a->fresh;
             found = true;
@@ -1113,6 +1148,40 @@ static uint64_t counted_in_bytes(const struct allocation *a,
                : 0;
 }
 
+/* A reduction adds up numbers of which a good part, in one piece, was never written.
+ * (What fills a buffer up to a multiple of the ranks, or of an alignment, is less.) True
+ * if it does, and what comes of it is noted. */
+static bool adds_up_hole(struct judge *j, const struct judge_call *call,
+                         const struct allocation *a, struct allocation *b) {
+    enum { FILLS_UP = 512 }; // bytes
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call),
+             out = call_recv_bytes(j, call), to = address(call->recvbuff), first = 0;
+    if (call->kind == JUDGE_REDUCE_SCATTER && comm)
+        first = (uint64_t)comm->rank * out;
+    else if (call->kind != JUDGE_ALL_REDUCE && call->kind != JUDGE_REDUCE)
+        return false;
+    size_t never =
+        start + bytes <= a->end ? never_written_of(a, start, start + bytes) : 0;
+    if (never < FILLS_UP || never < bytes / 4)
+        return false;
+    struct span gap = longest_gap(a, start, start + bytes);
+    if (gap.to - gap.from < FILLS_UP || gap.to - gap.from < bytes / 4)
+        return false;
+    uint64_t from = gap.from - start, end = gap.to - start;
+    from = from > first ? from - first : 0;
+    end = end > first ? end - first : 0;
+    end = end < out ? end : out;
+    if (from >= end)
+        return false;
+    struct fresh fresh = fresh_of(a);
+    fresh.call = *call;
+    fresh.never = never;
+    fresh.read = bytes;
+    leaves_fresh(b, to + from, to + end, fresh, call->at.site);
+    return true;
+}
+
 /* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
  * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
  * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
@@ -1140,7 +1209,7 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
         fresh = fresh_of(a);
         fresh.written = written;
         fresh.call = *call;
-    } else if (before && !before->aborted.call && before->from <= start &&
+    } else if (before && goes_on(before) && before->from <= start &&
                start + bytes <= before->to) {
         fresh = *before; // what came of fresh memory is sent on
         written = 0;
@@ -1151,7 +1220,8 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
         leaves_fresh(b, to + from, to + end, *before, call->at.site);
         return;
     } else { // part of a buffer may be mere room
-        leaves_nothing_fresh(b, to, to + out, call->at.site);
+        if (!adds_up_hole(j, call, a, b))
+            leaves_nothing_fresh(b, to, to + out, call->at.site);
         return;
     }
     leaves_fresh(b, to + written, to + out, fresh, call->at.site);
@@ -1492,7 +1562,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         a->fresh = NULL;
     }
     if (range->write && !use->makes)
-        mark_written(a, from, to);
+        mark_copied(j->uses, a, from, to, use->source);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
