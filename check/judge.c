@@ -585,6 +585,31 @@ void judge_function_argument_freed(struct judge *j, struct judge_at queued,
         queued, at, 31);
 }
 
+/* "The device associated with a particular cuBLAS context is assumed to remain unchanged
+ * between the corresponding cublasCreate() and cublasDestroy() calls" (cuBLAS, "cuBLAS
+ * Context"). */
+bool judge_handle_device(struct judge *j, int number, int device, struct judge_at made,
+                         struct judge_at at) {
+    const struct stream *stream = order_stream(j->order, number);
+    if (!stream || !stream->made.call || stream->device == device)
+        return false;
+    char where[JUDGE_PLACE], there[JUDGE_PLACE], handle[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "setup: the stream of %s belongs to another device than its handle\n"
+             "  rank %d on %s: %s at %s\n"
+             "  the stream: on device %d, made at %s\n"
+             "  the handle: on device %d, made by %s at %s\n"
+             "  Hint: a handle belongs to the device that was set when it was made:"
+             " cudaSetDevice, and then\n"
+             "        %s, for each device.\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where), stream->device,
+             place(j, stream->made.site, there), device, made.call,
+             place(j, made.site, handle), made.call);
+    report(j, &text, true, mixed(at.site, 34));
+    return true;
+}
+
 void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
                              struct judge_at freed, struct judge_at at) {
     char what[JUDGE_PLACE], state[2 * JUDGE_PLACE] = "", where[JUDGE_PLACE];

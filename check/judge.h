@@ -256,6 +256,11 @@ void judge_function_argument_freed(struct judge *j, struct judge_at queued,
 void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
                              struct judge_at freed, struct judge_at at);
 
+/* An operation of a library is about to be queued, whose handle was made for `device`, by
+ * `made`. True if the stream is one of another device: reported. */
+bool judge_handle_device(struct judge *j, int stream, int device, struct judge_at made,
+                         struct judge_at at);
+
 /* One has faulted, at an address that is nobody's: the program ends by that. */
 void judge_host_function_crashes(struct judge *j, uint64_t site);
 

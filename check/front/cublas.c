@@ -18,6 +18,7 @@ struct blas {
     int device;
     cudaStream_t stream;
     bool on_device; // factors and results of one number lie there
+    struct judge_at made;
 };
 static struct table handles;
 
@@ -38,6 +39,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
         return status(result, at);
     struct blas *blas = front_alloc(sizeof *blas);
     blas->device = current_device();
+    blas->made = at;
     front_in();
     free(table_get(&handles, *handle));
     table_put(&handles, *handle, blas);
@@ -163,7 +165,9 @@ static struct begun begins(cublasHandle_t handle, const struct use *uses, int nu
         }
     struct judge *j = front_in_stream(found.stream, found.device, &number);
     struct begun begun = {number >= 0 ? GOES_ON : UNSEEN, NULL};
-    if (number >= 0 && judge_op(j, number, ranges, all ? n : 0, !all, at) &&
+    if (number >= 0 &&
+        (judge_handle_device(j, number, found.device, found.made, at) ||
+         judge_op(j, number, ranges, all ? n : 0, !all, at)) &&
         front_checks) {
         begun.how = WRONG;
     } else if (number >= 0 && result && !found.on_device) {

@@ -970,6 +970,11 @@ static void ev_dead_in_graph(const struct event *e) {
     struct judge_at freed = {has(e, "freed") ? "free" : NULL, at.site};
     judge_graph_memory_gone(e->judge, has(e, "argument"), queued, freed, at);
 }
+/* handle STREAM D CALL: that of the event before is of device D */
+static void ev_handle(const struct event *e) {
+    judge_handle_device(e->judge, stream_of(e, word(e, 1)), (int)number(e, word(e, 2)),
+                        ranks[e->rank].last, here(e, kept(word(e, 3))));
+}
 static void ev_overlap(const struct event *e) {
     judge_mpi_overlap(e->judge, here(e, kept(word(e, 1))));
 }
@@ -1135,6 +1140,7 @@ static const struct {
     {"dead-buffer", ev_dead_buffer},
     {"dead-argument", ev_dead_argument},
     {"dead-in-graph", ev_dead_in_graph},
+    {"handle", ev_handle},
     {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
     {"mpi-twice", ev_mpi_twice},
