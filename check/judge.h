@@ -439,6 +439,8 @@ void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge
 /* The call, which is told of before it is made, reads and writes the same bytes, and is
  * none that has one buffer for both. */
 void judge_mpi_overlap(struct judge *j, struct judge_at at);
+/* The call gathers parts of which one overlaps another. */
+void judge_mpi_parts_overlap(struct judge *j, struct judge_at at);
 /* At `at` a request that `made` made is not completed, and its buffer lies in a part of
  * the thread's stack that nobody has any more. */
 void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at);

@@ -138,6 +138,19 @@ void judge_mpi_overlap(struct judge *j, struct judge_at at) {
     report_and_go_on(j, &text, mixed(at.site, 26));
 }
 
+void judge_mpi_parts_overlap(struct judge *j, struct judge_at at) {
+    char where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "memory: parts that %s receives overlap\n"
+             "  rank %d on %s: %s at %s\n"
+             "  Hint: counts and displs are both in elements of recvtype: a part begins"
+             " where the last one ends,\n"
+             "        or behind that. MPI may leave the data of either rank there.\n",
+             at.call, j->rank, j->host, at.call, place(j, at.site, where));
+    report_and_go_on(j, &text, mixed(at.site, 28));
+}
+
 void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at) {
     char what[JUDGE_PLACE];
     snprintf(what, sizeof what,

@@ -216,6 +216,39 @@ void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
     look_vs(at, buffer, counts, displs, type, comm, true);
 }
 
+static int by_start(const void *a, const void *b) {
+    const struct span *one = a, *other = b;
+    return (one->start > other->start) - (one->start < other->start);
+}
+
+/* "The specification of counts, types, and displacements should not cause any location on
+ * the root to be written more than once. Such a call is erroneous" (MPI 4.1, 6.5, of
+ * MPI_Gatherv; MPI_Allgatherv is one for each root, 6.7). What is in place already is not
+ * written. Parts of a type with holes may lie within one another. */
+void mpi_apart(const struct judge_at *at, const void *sent, const void *buffer,
+               const int *counts, const int *displs, MPI_Datatype type, MPI_Comm comm) {
+    MPI_Aint low, extent;
+    int n = mpi_size(comm), mine = sent == MPI_IN_PLACE ? mpi_rank(comm) : -1, used = 0;
+    bool overlap = false;
+    if (!counts || !displs || type == MPI_DATATYPE_NULL)
+        return;
+    PMPI_Type_get_extent(type, &low, &extent);
+    struct span *all = must_alloc((size_t)n * sizeof *all);
+    for (int r = 0; r < n; r++) {
+        struct span span = span_of(buffer, displs[r] * extent, counts[r], type);
+        if (r != mine && span.used > 0 && span.used == span.all)
+            all[used++] = span;
+    }
+    qsort(all, (size_t)used, sizeof *all, by_start);
+    for (int i = 1; i < used; i++)
+        overlap |= all[i - 1].start + all[i - 1].all > all[i].start;
+    free(all);
+    if (!overlap)
+        return;
+    judge_mpi_parts_overlap(front_in(), *at);
+    front_out();
+}
+
 static void look_ws(const struct judge_at *at, const void *buffer, const int *counts,
                     const int *displs, const MPI_Datatype *types, MPI_Comm comm,
                     bool write) {

@@ -17,6 +17,8 @@ void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
               const int *displs, MPI_Datatype type, MPI_Comm comm);
 void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, MPI_Datatype type, MPI_Comm comm);
+void mpi_apart(const struct judge_at *at, const void *sent, const void *buffer,
+               const int *counts, const int *displs, MPI_Datatype type, MPI_Comm comm);
 void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
               const int *displs, const MPI_Datatype *types, MPI_Comm comm);
 void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,

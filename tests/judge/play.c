@@ -963,6 +963,9 @@ static void ev_dead_argument(const struct event *e) {
     const struct judge_at queued = ranks[e->rank].last;
     judge_function_argument_gone(e->judge, queued, here(e, kept(word(e, 1))));
 }
+static void ev_parts_overlap(const struct event *e) {
+    judge_mpi_parts_overlap(e->judge, here(e, kept(word(e, 1))));
+}
 /* dead-in-graph CALL [argument] [freed]: what the event before was given; `freed`: here
  */
 static void ev_dead_in_graph(const struct event *e) {
@@ -1140,6 +1143,7 @@ static const struct {
     {"dead-buffer", ev_dead_buffer},
     {"dead-argument", ev_dead_argument},
     {"dead-in-graph", ev_dead_in_graph},
+    {"parts-overlap", ev_parts_overlap},
     {"handle", ev_handle},
     {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},

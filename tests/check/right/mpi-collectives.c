@@ -51,6 +51,37 @@ int main(void) {
                    MPI_COMM_WORLD);
     MPI_Gatherv(parts, rank, MPI_INT, parts + nranks, counts, at, MPI_INT, 0,
                 MPI_COMM_WORLD);
+    // Parts in another order; one within the holes of another; one of no elements
+    // anywhere; and in place the own one is not written.
+    int *wide = calloc((size_t)(2 * nranks) + 2, sizeof *wide), two_of[2] = {rank, rank};
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = 2;
+        at[r] = 2 * (last - r);
+    }
+    MPI_Allgatherv(two_of, 2, MPI_INT, wide, counts, at, MPI_INT, MPI_COMM_WORLD);
+    EXPECT(wide[0], last);
+    MPI_Datatype apart, spread;
+    MPI_Type_vector(2, 1, nranks, MPI_INT, &apart);
+    MPI_Type_create_resized(apart, 0, sizeof(int), &spread);
+    MPI_Type_commit(&spread);
+    for (int r = 0; r < nranks; r++) {
+        counts[r] = 1;
+        at[r] = r;
+    }
+    MPI_Gatherv(two_of, 2, MPI_INT, wide, counts, at, spread, 0, MPI_COMM_WORLD);
+    EXPECT(rank == 0 ? wide[nranks + last] : last, last);
+    MPI_Type_free(&apart);
+    MPI_Type_free(&spread);
+    counts[last] = 0;
+    at[last] = 0;
+    MPI_Allgatherv(two_of, rank < last, MPI_INT, wide, counts, at, MPI_INT,
+                   MPI_COMM_WORLD);
+    at[last] = last;
+    counts[last] = 1;
+    at[0] = rank == 0 ? 1 : 0;
+    MPI_Gatherv(rank == 0 ? MPI_IN_PLACE : two_of, 1, MPI_INT, wide, counts, at, MPI_INT,
+                0, MPI_COMM_WORLD);
+    free(wide);
     // Reductions.
     MPI_Op own;
     MPI_Op_create(largest, 1, &own);
