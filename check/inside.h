@@ -309,9 +309,9 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
 /* The ranges that a call uses, at most 3. */
 int uses_of_call(struct judge *j, const struct judge_call *call,
                  struct judge_range out[3]);
-/* The operation `use` uses the range, behind all that `clock` covers: races. */
 /* The address that it copies all bytes from; 0: it does not. */
 uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at);
+/* The operation `use` uses the range, behind all that `clock` covers: races. */
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
               const struct clock *clock);
 void uses_undo(struct judge *j, const struct judge_range *range, struct use *use);

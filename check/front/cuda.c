@@ -419,8 +419,7 @@ static void lend(const struct copy *copy, struct judge_at at) {
     const struct side *sides[] = {&copy->to, &copy->from};
     for (int i = 0; i < 2; i++)
         if (sides[i]->place == PAGEABLE)
-            loans_lend(LOAN_COPY, sides[i]->rows.start, 1, __builtin_frame_address(0),
-                       at);
+            loans_lend(LOAN_COPY, sides[i]->rows.start, __builtin_frame_address(0), at);
 }
 
 static bool copy_begins(struct copy *copy, struct judge_at at) {
@@ -1059,7 +1058,7 @@ static struct host_function *host_function(struct host_function like, cudaStream
         if (in_graph) {
             f->next = that_stay;
             that_stay = f;
-            loans_lend(LOAN_ARGUMENT, like.data, 1, __builtin_frame_address(0), at);
+            loans_lend(LOAN_ARGUMENT, like.data, __builtin_frame_address(0), at);
         }
     }
     front_out();

@@ -226,6 +226,46 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     return instantiated(error, &executable, graph, at);
 }
 
+#define GIVES_ADDRESSES(name, parameters, ...)             \
+    cudaError_t name parameters {                          \
+        ENTER(name, __VA_ARGS__);                          \
+        front_in();                                        \
+        loans_change();                                    \
+        front_out();                                       \
+        return answer(CALL(BELOW(name), __VA_ARGS__), at); \
+    }
+GIVES_ADDRESSES(cudaGraphMemcpyNodeSetParams,
+                (cudaGraphNode_t node, const struct cudaMemcpy3DParms *what), node, what)
+GIVES_ADDRESSES(cudaGraphMemcpyNodeSetParams1D,
+                (cudaGraphNode_t node, void *to, const void *from, size_t bytes,
+                 enum cudaMemcpyKind kind),
+                node, to, from, bytes, kind)
+GIVES_ADDRESSES(cudaGraphHostNodeSetParams,
+                (cudaGraphNode_t node, const struct cudaHostNodeParams *what), node, what)
+GIVES_ADDRESSES(cudaGraphExecMemcpyNodeSetParams,
+                (cudaGraphExec_t executable, cudaGraphNode_t node,
+                 const struct cudaMemcpy3DParms *what),
+                executable, node, what)
+GIVES_ADDRESSES(cudaGraphExecMemcpyNodeSetParams1D,
+                (cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
+                 const void *from, size_t bytes, enum cudaMemcpyKind kind),
+                executable, node, to, from, bytes, kind)
+GIVES_ADDRESSES(cudaGraphExecHostNodeSetParams,
+                (cudaGraphExec_t executable, cudaGraphNode_t node,
+                 const struct cudaHostNodeParams *what),
+                executable, node, what)
+GIVES_ADDRESSES(cudaGraphExecChildGraphNodeSetParams,
+                (cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child),
+                executable, node, child)
+#if CUDART_VERSION >= 12020
+GIVES_ADDRESSES(cudaGraphNodeSetParams,
+                (cudaGraphNode_t node, struct cudaGraphNodeParams *what), node, what)
+GIVES_ADDRESSES(cudaGraphExecNodeSetParams,
+                (cudaGraphExec_t executable, cudaGraphNode_t node,
+                 struct cudaGraphNodeParams *what),
+                executable, node, what)
+#endif
+
 #if CUDART_VERSION >= 12030
 /* What the graph had before is not seen. */
 static cudaError_t begin_capture_to_graph(cudaStream_t stream, cudaGraph_t graph,

@@ -32,7 +32,7 @@ struct loans {
  * a call belongs to. */
 static struct loans *captured;
 static int captures;
-static bool several;
+static bool several, changed;
 
 /* Few are looked after at a time: the others are not known to be gone. */
 enum { MOST = 32 };
@@ -42,15 +42,15 @@ void loans_capture_begins(void) {
     several |= captures++ > 0;
 }
 
-void loans_lend(enum loan_use use, const void *start, size_t bytes, const char *frame,
+void loans_lend(enum loan_use use, const void *start, const char *frame,
                 struct judge_at at) {
     Dl_info object;
     bool on_stack = stacks_own(start) && (const char *)start >= frame;
-    if (captures != 1 || several || !front_checks || !start || bytes == 0)
+    if (captures != 1 || several || !front_checks || !start)
         return;
     struct heap_need *heap = NULL;
     if (!on_stack && looked_after < MOST && dladdr(start, &object) == 0)
-        heap = heap_needs(HEAP_GRAPH, start, bytes, at);
+        heap = heap_needs(HEAP_GRAPH, start, 1, at);
     if (!on_stack && !heap)
         return;
     looked_after += heap != NULL;
@@ -100,6 +100,10 @@ void loans_drop(struct loans *loans) {
     free(loans);
 }
 
+void loans_change(void) {
+    changed = true;
+}
+
 void loans_launched(struct judge *j, const struct loans *loans, const char *frame,
                     struct judge_at at) {
     for (struct loan *loan = loans ? loans->first : NULL; loan; loan = loan->next) {
@@ -107,7 +111,7 @@ void loans_launched(struct judge *j, const struct loans *loans, const char *fram
         bool gone = loan->on_stack ? pthread_equal(loan->thread, pthread_self()) &&
                                          stacks_own(frame) && loan->start < frame
                                    : heap_given_back(loan->heap, &freed);
-        if (!gone || loan->told)
+        if (!gone || loan->told || changed)
             continue;
         loan->told = true;
         judge_graph_memory_gone(j, loan->use == LOAN_ARGUMENT, loan->at, freed, at);
