@@ -819,6 +819,12 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     CHECK_COMM(comm);
     if (flags & ~NCCL_WIN_COLL_SYMMETRIC)
         return nccl_error(ncclInvalidArgument, "%s: unknown flags %d", __func__, flags);
+    // NCCL 2.30.7 says so on an H100; 2.28.3 takes it, at least for one rank.
+    if ((uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT != 0)
+        return nccl_error(ncclInvalidArgument,
+                          "%s: the address of a window is a multiple of %d"
+                          " (NCCL_WIN_REQUIRED_ALIGNMENT), as ncclMemAlloc gives it",
+                          __func__, NCCL_WIN_REQUIRED_ALIGNMENT);
     return register_buffer(__func__, comm, buffer, bytes, true, (void **)window);
 }
 

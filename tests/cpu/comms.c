@@ -419,6 +419,8 @@ static void registered(void) {
     NCCL(ncclCommDeregister(comm, handle));
     NCCL_IS(ncclInvalidUsage, ncclCommDeregister(comm, handle)); /* it is gone */
     NCCL(ncclCommDeregister(comm, NULL));
+    NCCL_IS(ncclInvalidArgument,
+            ncclCommWindowRegister(comm, a + 64, 4096, &window, NCCL_WIN_DEFAULT));
     NCCL(ncclCommWindowRegister(comm, a, 8192, &window, NCCL_WIN_COLL_SYMMETRIC));
     NCCL(ncclAllReduce(a, a, 2048, ncclInt32, ncclSum, comm, stream));
     settle();
