@@ -492,8 +492,8 @@ static bool too_long(struct judge *j, const struct allocation *a, uint64_t start
 
 /* "The device encountered a load or store instruction on a memory address which is not
  * aligned" (CUDA Runtime API, cudaErrorMisalignedAddress): numbers of 2, 4 or 8 bytes are
- * computed with only at multiples of that. What merely moves bytes may begin anywhere;
- * both were seen on an H200. */
+ * computed with only at multiples of that. What merely moves bytes may begin anywhere.
+ * Seen on an H200, where cublasSgemm refuses such an address (status 15). */
 static bool misaligned(struct judge *j, const char *what, const struct judge_call *call,
                        const void *start, size_t element, struct judge_at at) {
     if (element == 0 || address(start) % element == 0)
@@ -513,8 +513,10 @@ static bool misaligned(struct judge *j, const char *what, const struct judge_cal
         &text,
         "  Hint: a GPU computes with numbers of %zu bytes only where the address is a"
         " multiple of %zu;\n"
-        "        here it fails with \"misaligned address\".\n",
-        element, element);
+        "        here it %s.\n",
+        element, element,
+        starts(at.call, "cublasSgemm") ? "returns CUBLAS_STATUS_NOT_SUPPORTED"
+                                       : "fails with \"misaligned address\"");
     report(j, &text, true, mixed(at.site, 32));
     return true;
 }
