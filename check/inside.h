@@ -300,17 +300,17 @@ void uses_peer_access(struct judge *j, int device, int peer, bool on);
 /* Whether a kernel on `device` uses memory of another one that it may not. */
 bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
                        int device, struct judge_at at);
+/* The address from which an operation copies all bytes; 0: it does not. */
+uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at);
 /* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
  */
-bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
-                struct judge_at at);
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
+                bool captured, struct judge_at at);
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream);
 /* The ranges that a call uses, at most 3. */
 int uses_of_call(struct judge *j, const struct judge_call *call,
                  struct judge_range out[3]);
-/* The address that it copies all bytes from; 0: it does not. */
-uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at);
 /* The operation `use` uses the range, behind all that `clock` covers: races. */
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
               const struct clock *clock);

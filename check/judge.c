@@ -471,7 +471,8 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     if (!stream)
         return false;
     later_uses_stream(j, number, at);
-    bool wrong = uses_check(j, ranges, n, stream->capture != NULL, at) ||
+    uint64_t source = uses_source(ranges, n, at);
+    bool wrong = uses_check(j, ranges, n, source, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, stream->device, at);
     check_early(j, ranges, n, at);
     if (kernel)
@@ -481,7 +482,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     } else {
         order_ready(j, stream);
         struct use *use = use_new(at);
-        use->source = uses_source(ranges, n, at);
+        use->source = source;
         issue_op(j, stream->slot, ranges, n, use, told);
     }
     return wrong;

@@ -220,7 +220,7 @@ bool stuck_in_mpi(const struct process *process) {
     return false;
 }
 
-static bool is_message(const struct state_wait *wait) {
+bool stuck_is_message(const struct state_wait *wait) {
     return wait->way == JUDGE_SENDS || wait->way == JUDGE_RECEIVES;
 }
 
@@ -233,7 +233,8 @@ static bool may_meet(int p, const struct state_wait *wait, const struct process 
     if (wait->way == JUDGE_MEETS)
         return wait->meeting == 0 || of->head->meetings >= wait->meeting;
     bool with = other->n != 1 || of->ints[other->first] == p;
-    return !is_message(wait) || (is_message(other) && other->way != wait->way && with);
+    return !stuck_is_message(wait) ||
+           (stuck_is_message(other) && other->way != wait->way && with);
 }
 
 /* Whether process q may yet do what a wait of process p in MPI needs. In MPI it does more
@@ -457,17 +458,21 @@ static void begin_ops(struct stuck *s, struct front *front) {
 
 /* A function that runs ends if its thread can go on; one that has not begun may do
  * anything. */
+static bool function_can_end(struct judge *j, int p, const struct state_op *op) {
+    const struct process *process = &j->stuck->of[p];
+    if (op->function == FUNCTION_QUEUED)
+        return !another_runs(process, op);
+    const struct state_wait *wait = stuck_wait_of(process, op->thread);
+    return !wait || stuck_wait_can(j, p, wait);
+}
+
 static bool end_functions(struct judge *j, struct front *front, int p) {
     struct process *process = &j->stuck->of[p];
     bool news = false;
     for (int i = 0; process->data && i < process->head->nops; i++) {
         const struct state_op *op = &process->ops[i];
-        if (op->function == FUNCTION_NONE || !process->begins[i] || process->ends[i])
-            continue;
-        const struct state_wait *wait =
-            op->function == FUNCTION_RUNS ? stuck_wait_of(process, op->thread) : NULL;
-        if (wait ? !stuck_wait_can(j, p, wait)
-                 : op->function == FUNCTION_QUEUED && another_runs(process, op))
+        if (op->function == FUNCTION_NONE || !process->begins[i] || process->ends[i] ||
+            !function_can_end(j, p, op))
             continue;
         end_op(j->stuck, front, p, i);
         news = true;

@@ -79,6 +79,7 @@ bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
                  int rank); // LEAVE
 const struct state_wait *stuck_wait_of(const struct process *process, int thread);
 
+bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
 bool stuck_in_mpi(const struct process *process);
 void marks_find(struct judge *j); // where calls meet
 void marks_set(struct judge *j, bool sure);

@@ -293,21 +293,29 @@ static void mark_written(struct allocation *a, uint64_t from, uint64_t to) {
     a->nwritten += 1 - (end - first);
 }
 
+/* All that writes it is seen, and kept apart. */
+static bool writes_known(const struct allocation *a) {
+    return a->kind == JUDGE_DEVICE && !a->open && !a->of_graph;
+}
+
+/* The part of `span` that lies in [from, to). */
+static struct span within(struct span span, uint64_t from, uint64_t to) {
+    span.from = span.from > from ? span.from : from;
+    span.to = span.to < to ? span.to : to;
+    return span.from < span.to ? span : (struct span){from, from};
+}
+
 /* A copy takes along what nothing has written of its source. */
 static void mark_copied(const struct uses *uses, struct allocation *a, uint64_t from,
                         uint64_t to, uint64_t source) {
     const struct allocation *s = source ? find(uses, source) : NULL;
-    if (!s || s == a || s->kind != JUDGE_DEVICE || s->open || s->of_graph ||
-        s->nwritten == 0) {
+    if (!s || s == a || !writes_known(s) || s->nwritten == 0) {
         mark_written(a, from, to);
         return;
     }
     for (int i = 0; i < s->nwritten; i++) {
-        uint64_t start = s->written[i].from, end = s->written[i].to;
-        start = start > source ? start : source;
-        end = end < source + (to - from) ? end : source + (to - from);
-        if (start < end)
-            mark_written(a, from + (start - source), from + (end - source));
+        struct span part = within(s->written[i], source, source + (to - from));
+        mark_written(a, from + (part.from - source), from + (part.to - source));
     }
 }
 
@@ -315,7 +323,7 @@ static bool never_written(const struct allocation *a, uint64_t from, uint64_t to
     for (int i = 0; i < a->nwritten; i++)
         if (a->written[i].from < to && from < a->written[i].to)
             return false;
-    return a->kind == JUDGE_DEVICE && !a->open && !a->of_graph;
+    return writes_known(a);
 }
 
 /* --- Words ------------------------------------------------------------------------ */
@@ -553,23 +561,20 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     return true;
 }
 
-/* It copies one piece of memory, as it is, to another place. */
-static bool copies_whole(const struct judge_range *ranges, int n, struct judge_at at) {
+uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at) {
     static const char *const copies[] = {"cudaMemcpy", "cudaMemcpyAsync",
                                          "cudaMemcpyPeer", "cudaMemcpyPeerAsync"};
     bool copy = false;
     for (int i = 0; i < 4 && n == 2; i++)
         copy |= at.call && strcmp(at.call, copies[i]) == 0;
-    return copy && ranges[0].write != ranges[1].write;
+    if (!copy || ranges[0].write == ranges[1].write)
+        return 0;
+    return address(ranges[ranges[0].write].start);
 }
 
-uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at) {
-    return copies_whole(ranges, n, at) ? address(ranges[ranges[0].write].start) : 0;
-}
-
-static bool copies_overlap(struct judge *j, const struct judge_range *ranges, int n,
-                           struct judge_at at) {
-    if (!copies_whole(ranges, n, at))
+static bool copies_overlap(struct judge *j, const struct judge_range *ranges,
+                           uint64_t source, struct judge_at at) {
+    if (source == 0)
         return false;
     uint64_t a = address(ranges[0].start), b = address(ranges[1].start);
     if (a == b || a + ranges[0].bytes <= b || b + ranges[1].bytes <= a)
@@ -733,14 +738,21 @@ static struct fresh fresh_of(const struct allocation *a) {
 
 static size_t never_written_of(const struct allocation *a, uint64_t from, uint64_t to) {
     size_t never = to - from;
-    if (a->kind != JUDGE_DEVICE || a->open || a->of_graph)
+    if (!writes_known(a))
         return 0;
     for (int i = 0; i < a->nwritten; i++) {
-        uint64_t first = a->written[i].from > from ? a->written[i].from : from,
-                 end = a->written[i].to < to ? a->written[i].to : to;
-        never -= end > first ? end - first : 0;
+        struct span part = within(a->written[i], from, to);
+        never -= part.to - part.from;
     }
     return never;
+}
+
+/* So many of the bytes that are computed with were never written. */
+static struct fresh fresh_part(const struct allocation *a, size_t never, size_t read) {
+    struct fresh fresh = fresh_of(a);
+    fresh.never = never;
+    fresh.read = read;
+    return fresh;
 }
 
 /* The same memory is read as well. */
@@ -766,11 +778,9 @@ static void computes_with_gap(struct allocation *a, const struct judge_range *ra
     size_t never = end <= a->end ? never_written_of(a, start, end) : 0;
     if (range->element == 0 || never < range->bytes / 4 || never == 0)
         return;
-    struct fresh fresh = fresh_of(a);
+    struct fresh fresh = fresh_part(a, never, range->bytes);
     struct span gap = longest_gap(a, start, end);
     fresh.op = at;
-    fresh.never = never;
-    fresh.read = range->bytes;
     leaves_fresh(a, gap.from, gap.to, fresh, at.site);
 }
 
@@ -902,9 +912,9 @@ void uses_unwritten(struct judge *j, struct text *text) {
                  place(j, at->site, where), made->call, place(j, made->site, there));
 }
 
-bool uses_check(struct judge *j, const struct judge_range *ranges, int n, bool captured,
-                struct judge_at at) {
-    bool wrong = copies_overlap(j, ranges, n, at);
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
+                bool captured, struct judge_at at) {
+    bool wrong = copies_overlap(j, ranges, source, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
     if (!wrong && !captured)
@@ -1141,8 +1151,8 @@ static uint64_t counted_in_bytes(const struct allocation *a,
                                  const struct judge_call *call) {
     bool alike = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
                  call->kind == JUDGE_BROADCAST;
-    return alike && call->type_bytes > 1 && a->kind == JUDGE_DEVICE && !a->open &&
-                   !a->of_graph && a->nwritten == 1 && a->written[0].from == a->start &&
+    return alike && call->type_bytes > 1 && writes_known(a) && a->nwritten == 1 &&
+                   a->written[0].from == a->start &&
                    a->written[0].to == a->start + call->count &&
                    address(call->sendbuff) == a->start &&
                    a->end - a->start == call_bytes(call)
@@ -1165,22 +1175,17 @@ static bool adds_up_hole(struct judge *j, const struct judge_call *call,
         return false;
     size_t never =
         start + bytes <= a->end ? never_written_of(a, start, start + bytes) : 0;
-    if (never < FILLS_UP || never < bytes / 4)
+    if (never == 0)
         return false;
-    struct span gap = longest_gap(a, start, start + bytes);
-    if (gap.to - gap.from < FILLS_UP || gap.to - gap.from < bytes / 4)
+    struct span gap = longest_gap(a, start, start + bytes),
+                mine = within(gap, start + first, start + first + out);
+    if (gap.to - gap.from < FILLS_UP || gap.to - gap.from < bytes / 4 ||
+        mine.from == mine.to)
         return false;
-    uint64_t from = gap.from - start, end = gap.to - start;
-    from = from > first ? from - first : 0;
-    end = end > first ? end - first : 0;
-    end = end < out ? end : out;
-    if (from >= end)
-        return false;
-    struct fresh fresh = fresh_of(a);
+    struct fresh fresh = fresh_part(a, never, bytes);
     fresh.call = *call;
-    fresh.never = never;
-    fresh.read = bytes;
-    leaves_fresh(b, to + from, to + end, fresh, call->at.site);
+    uint64_t shift = to - (start + first);
+    leaves_fresh(b, mine.from + shift, mine.to + shift, fresh, call->at.site);
     return true;
 }
 

@@ -582,7 +582,7 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
         leave |= leaving(j, q);
         itself |= waits_for_itself(j, q);
         woken |= wait && wait->kind == WAIT_WOKEN;
-        message |= wait && (wait->way == JUDGE_SENDS || wait->way == JUDGE_RECEIVES);
+        message |= wait && stuck_is_message(wait);
     }
     for (int q = 0; q < j->stuck->n && about; q++) {
         struct cause cause;

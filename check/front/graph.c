@@ -100,11 +100,13 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
     struct judge *j = front_in_stream(stream, -1, &number);
     int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
     struct loans *loans = loans_capture_ends();
-    if (error == cudaSuccess && graph && *graph && made >= 0)
-        keep(&graphs, *graph, made, loans_keep(loans));
-    else if (made >= 0)
-        judge_graph_gone(j, made);
-    loans_drop(loans);
+    if (error == cudaSuccess && graph && *graph && made >= 0) {
+        keep(&graphs, *graph, made, loans);
+    } else {
+        loans_drop(loans);
+        if (made >= 0)
+            judge_graph_gone(j, made);
+    }
     front_out();
     return answer(error, at);
 }

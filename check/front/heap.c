@@ -100,7 +100,8 @@ struct heap_need *heap_registered(const void *start) {
 
 void heap_forget(void) {
     for (int i = 0; i < MOST; i++)
-        heap_done(&needs[i]);
+        if (needs[i].why != HEAP_GRAPH) // whose graph has it still
+            heap_done(&needs[i]);
 }
 
 /* --- What is given back -------------------------------------------------------- */

@@ -20,6 +20,6 @@ void heap_done(struct heap_need *need); // NULL: nothing
 /* Inside front_in: whether they were given back, and where. */
 bool heap_given_back(const struct heap_need *need, struct judge_at *at);
 struct heap_need *heap_registered(const void *start); // what heap_needs returned for it
-void heap_forget(void);                               // nobody needs anything any more
+void heap_forget(void); // nobody needs anything any more, but for graphs
 
 #endif

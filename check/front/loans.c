@@ -20,9 +20,9 @@ struct loans {
     struct loan {
         enum loan_use use;
         const char *start;
-        pthread_t thread; // on whose stack it lies, if on_stack
-        bool on_stack, told;
-        struct heap_need *heap; // NULL: nobody looks after it
+        struct heap_need *heap; // NULL: it lies on the stack of `thread`
+        pthread_t thread;
+        bool told;
         struct judge_at at;
         struct loan *next;
     } * first;
@@ -55,12 +55,8 @@ void loans_lend(enum loan_use use, const void *start, const char *frame,
         return;
     looked_after += heap != NULL;
     struct loan *loan = front_alloc(sizeof *loan);
-    *loan = (struct loan){.use = use,
-                          .start = start,
-                          .thread = pthread_self(),
-                          .on_stack = on_stack,
-                          .heap = heap,
-                          .at = at};
+    *loan = (struct loan){
+        .use = use, .start = start, .thread = pthread_self(), .heap = heap, .at = at};
     if (!captured) {
         captured = front_alloc(sizeof *captured);
         *captured = (struct loans){.holders = 1};
@@ -106,12 +102,14 @@ void loans_change(void) {
 
 void loans_launched(struct judge *j, const struct loans *loans, const char *frame,
                     struct judge_at at) {
-    for (struct loan *loan = loans ? loans->first : NULL; loan; loan = loan->next) {
+    if (!loans || changed)
+        return;
+    for (struct loan *loan = loans->first; loan; loan = loan->next) {
         struct judge_at freed = {0};
-        bool gone = loan->on_stack ? pthread_equal(loan->thread, pthread_self()) &&
-                                         stacks_own(frame) && loan->start < frame
-                                   : heap_given_back(loan->heap, &freed);
-        if (!gone || loan->told || changed)
+        bool gone = loan->heap ? heap_given_back(loan->heap, &freed)
+                               : pthread_equal(loan->thread, pthread_self()) &&
+                                     stacks_own(frame) && loan->start < frame;
+        if (!gone || loan->told)
             continue;
         loan->told = true;
         judge_graph_memory_gone(j, loan->use == LOAN_ARGUMENT, loan->at, freed, at);

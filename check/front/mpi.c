@@ -30,7 +30,7 @@ static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, in
 }
 
 /* Requests and the like that are not known to be completed. */
-static atomic_int under_way;
+static atomic_llong under_way;
 
 void mpi_under_way(int more) {
     atomic_fetch_add(&under_way, more);
