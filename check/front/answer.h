@@ -9,12 +9,14 @@
 #include "stacks.h"
 
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
-#define ENTER(name, ...)             \
-    FRONT_PASS(name, ##__VA_ARGS__); \
-    AT_HERE;                         \
+#define ENTER(name, ...)                                  \
+    FRONT_IN_CHILD(__func__, BELOW(name), ##__VA_ARGS__); \
+    FRONT_PASS(name, ##__VA_ARGS__);                      \
+    AT_HERE;                                              \
     check_enters(at)
 /* The same for a function whose name in the library is not the one that programs use. */
 #define ENTER_AS(shown, name, ...)                                               \
+    FRONT_IN_CHILD(shown, BELOW(name), ##__VA_ARGS__);                           \
     FRONT_PASS(name, ##__VA_ARGS__);                                             \
     const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
     check_enters(at)

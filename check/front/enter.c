@@ -14,7 +14,7 @@
 
 __thread int front_depth;
 __thread bool front_in_signal;
-bool front_on, front_checks, front_saw_cuda, front_timed;
+bool front_on, front_checks, front_saw_cuda, front_in_child, front_timed;
 char front_host[JUDGE_HOST];
 
 static struct judge *judge;

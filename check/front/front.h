@@ -101,6 +101,7 @@ extern __thread int front_depth;
 extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
 extern bool front_checks;   // they are not switched off, and nothing made them give up
 extern bool front_saw_cuda; // a call of the program
+extern bool front_in_child; // this process was forked off by one that had called CUDA
 extern bool front_timed;    // it looks at a clock: what it does may be there to be timed
 
 static inline bool front_passes(void) {
@@ -115,6 +116,19 @@ static inline bool front_passes(void) {
         if (NOT_THE_PROGRAM)                 \
             return BELOW(name)(__VA_ARGS__); \
         front_saw_cuda = true;               \
+    } while (0)
+/* In a process that was forked off behind the first call of CUDA, on the program's own
+ * calls of CUDA, cuBLAS and NCCL: passes the call on, and an error is told of, once. */
+#define FRONT_IN_CHILD(shown, below, ...)                                               \
+    do {                                                                                \
+        if (front_in_child && front_depth == 0 &&                                       \
+            !front_theirs(__builtin_return_address(0))) {                               \
+            __typeof__((below)(__VA_ARGS__)) answered = CALL(below, ##__VA_ARGS__);     \
+            if (answered != 0)                                                          \
+                front_child_fails(                                                      \
+                    (struct judge_at){shown, front_site(__builtin_return_address(0))}); \
+            return answered;                                                            \
+        }                                                                               \
     } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
@@ -173,6 +187,7 @@ void front_communicates(bool all_here);
 /* A function is about to be queued on a stream: it may never end, and somebody has to
  * look. */
 void front_has_functions(void);
+void front_child_fails(struct judge_at at);
 extern int front_mpi_level; // of threads: what the program was told that it may do
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below

@@ -251,9 +251,10 @@ static bool sees_cuda(bool used) {
         if (NOT_THE_PROGRAM || !sees_cuda(false)) \
             return PNCCL(name)(__VA_ARGS__);      \
     } while (0)
-#define ENTER_NCCL(name, ...)       \
-    PASS_NCCL(name, ##__VA_ARGS__); \
-    AT_HERE;                        \
+#define ENTER_NCCL(name, ...)                             \
+    FRONT_IN_CHILD(__func__, PNCCL(name), ##__VA_ARGS__); \
+    PASS_NCCL(name, ##__VA_ARGS__);                       \
+    AT_HERE;                                              \
     check_enters(at)
 
 /* The same for one that uses a communicator: one that was given up is not passed on. */

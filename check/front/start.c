@@ -60,9 +60,40 @@ static bool others_may_call(void *self) {
            (front_may_abort && front_may_abort());
 }
 
+/* Programs release what they have at their exit, and a forked process does, too: that it
+ * cannot be released there does no harm. */
+static void child_exits(void) {
+    front_in_child = false;
+}
+
+/* "Any use of CUDA after a call to fork and before a subsequent call to exec has
+ * undefined behavior" (CUDA C++ Guidelines for Robust and Safety-Critical
+ * Programming 3.0.1, CUDA 1.6). The runtime answers with cudaErrorInitializationError.
+ * There is no judge here. */
+void front_child_fails(struct judge_at at) {
+    static atomic_bool told;
+    char place[1][JUDGE_PLACE];
+    if (atomic_exchange(&told, true))
+        return;
+    front_places(&at.site, 1, place);
+    fprintf(
+        stderr,
+        "NCCL CHECK: setup: a process that was forked off after CUDA was called calls"
+        " %s\n"
+        "  rank %d on %s, in process %d: %s at %s\n"
+        "  Hint: CUDA does not work there: fork before the first call of CUDA, or let"
+        " the new process exec\n"
+        "        a program. What it needs of the data, the first process copies to the"
+        " host before.\n",
+        at.call, front_job.rank, front_host, (int)getpid(), at.call,
+        place[0][0] ? place[0] : "an unknown place");
+}
+
 /* What a process that was forked off does is none of the job's, and the helper is not
  * there. */
 static void forked(void) {
+    if (front_checks && front_saw_cuda && atexit(child_exits) == 0)
+        front_in_child = true;
     guard_forked();
     timeline_forked();
     talk_forked();

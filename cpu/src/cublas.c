@@ -24,6 +24,8 @@ static struct cublasContext *contexts;
 #define CUBLAS_CALL                            \
     if (in_host_function())                    \
         return CUBLAS_STATUS_EXECUTION_FAILED; \
+    if (device_forked())                       \
+        return CUBLAS_STATUS_NOT_INITIALIZED;  \
     LOCKED
 
 static bool is_context(cublasHandle_t handle) {

@@ -6,7 +6,6 @@
 #include "capture.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/sysinfo.h>
 
@@ -180,14 +179,7 @@ static void in_child(void) {
 }
 
 /* As on an H200, where that holds behind any call of CUDA. */
-bool device_forked(const char *call) {
-    static atomic_bool told;
-    if (forked && !atomic_exchange(&told, true))
-        fprintf(
-            stderr,
-            "CPU build: %s fails in a process that was forked off after the first call"
-            " of CUDA: begin with CUDA in one of the two alone, or exec a program\n",
-            call);
+bool device_forked(void) {
     return forked;
 }
 

@@ -19,13 +19,13 @@ void device_wait(int device);              // for all that is queued on it
 cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind);
 
 /* This process was forked off by one that had called CUDA: here CUDA cannot be used. */
-bool device_forked(const char *call);
+bool device_forked(void);
 
 /* At the entry of a call of CUDA: takes the lock, refuses a host function's call. */
 #define CUDA_CALL                                        \
     if (in_host_function())                              \
         return cuda_error(cudaErrorNotPermitted);        \
-    if (device_forked(__func__))                         \
+    if (device_forked())                                 \
         return cuda_error(cudaErrorInitializationError); \
     LOCKED
 

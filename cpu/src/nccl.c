@@ -14,7 +14,7 @@
 #define NCCL_CALL                                                                       \
     if (in_host_function())                                                             \
         return nccl_error(ncclInvalidUsage, "%s: called by a host function", __func__); \
-    if (device_forked(__func__))                                                        \
+    if (device_forked())                                                                \
         return nccl_error(ncclUnhandledCudaError,                                       \
                           "%s: this process was forked off by "                         \
                           "one that uses CUDA",                                         \
