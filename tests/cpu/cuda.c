@@ -6,8 +6,6 @@
 #define TAP_ALONE
 #include "ints.h"
 #include <stdint.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int devices;
 
@@ -697,30 +695,6 @@ static void blocks(void) {
     point("rows: errors, and nothing");
 }
 
-/* In a process that was forked off after the first call of CUDA. An H200 answers CUDA's
- * calls so; what NCCL answers was not tried there. */
-static void forked(void) {
-    int status = 1;
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        void *memory;
-        int n = 0;
-        bool as_on_gpus = cudaMalloc(&memory, 4) == cudaErrorInitializationError &&
-                          cudaSetDevice(0) == cudaErrorInitializationError &&
-                          cudaDeviceSynchronize() == cudaErrorInitializationError &&
-                          cudaGetLastError() == cudaErrorInitializationError &&
-                          cudaGetDeviceCount(&n) == cudaSuccess && n == devices;
-        ncclUniqueId id;
-        as_on_gpus &= ncclGetUniqueId(&id) == ncclUnhandledCudaError;
-        _exit(!as_on_gpus);
-    }
-    waitpid(child, &status, 0);
-    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
-    CUDA(cudaDeviceSynchronize());
-    point("a forked process cannot use CUDA");
-}
-
 int main(int argc, char **argv) {
     start(&argc, &argv);
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
@@ -736,7 +710,6 @@ int main(int argc, char **argv) {
     streams_and_events();
     captures();
     per_thread_streams();
-    forked();
     reset();
     return finish();
 }

@@ -1,11 +1,13 @@
 /*
  * What a GPU answers with an illegal access breaks the device and moves nothing:
  * addresses of the host, past the end, freed before. CUDA Runtime API, "Error Handling",
- * cudaErrorIllegalAddress. Without MPI.
+ * cudaErrorIllegalAddress. And what it answers in a forked process. Without MPI.
  */
 #define TAP_ALONE
 #include "ints.h"
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 3000 };
 #define BYTES (N * sizeof(int))
@@ -41,6 +43,31 @@ static void broken(const char *what) {
     cudaGetLastError();
     point("%s", what);
     begin();
+}
+
+/* In a process that was forked off after the first call of CUDA. An H200 answers CUDA's
+ * calls so; what NCCL answers was not tried there. */
+static void forked(void) {
+    int status = 1, devices;
+    CUDA(cudaGetDeviceCount(&devices));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        void *memory;
+        int n = 0;
+        bool as_on_gpus = cudaMalloc(&memory, 4) == cudaErrorInitializationError &&
+                          cudaSetDevice(0) == cudaErrorInitializationError &&
+                          cudaDeviceSynchronize() == cudaErrorInitializationError &&
+                          cudaGetLastError() == cudaErrorInitializationError &&
+                          cudaGetDeviceCount(&n) == cudaSuccess && n == devices;
+        ncclUniqueId id;
+        as_on_gpus &= ncclGetUniqueId(&id) == ncclUnhandledCudaError;
+        _exit(!as_on_gpus);
+    }
+    waitpid(child, &status, 0);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    CUDA(cudaDeviceSynchronize());
+    point("a forked process cannot use CUDA");
 }
 
 int main(int argc, char **argv) {
@@ -127,6 +154,7 @@ int main(int argc, char **argv) {
     CUDA(cudaGraphExecDestroy(executable));
     CUDA(cudaGraphDestroy(graph));
 
+    forked();
     free(host);
     NCCL(ncclCommDestroy(comm));
     point("clean-up");
