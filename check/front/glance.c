@@ -17,6 +17,7 @@
 
 enum seen { NOTHING, LOOKED, DROPPED };
 enum { RAX = 0, NONE = -1, MOST = 96 }; // MOST: instructions
+enum { NOT_READY = 600 };               // cudaErrorNotReady, the answer to a question
 
 struct instruction {
     const unsigned char *at; // behind what was read of it
@@ -141,6 +142,11 @@ static enum seen look(struct instruction *i, int *left) {
     enum seen seen;
     if (opcode == 0x0f)
         return second_page(i, left);
+    // Who only asks whether there is more to wait for takes an error for the end.
+    if (opcode == 0x3d && !i->wide && !i->word && number32(i->at) == NOT_READY) {
+        i->at += 4; // of EAX, a number is compared
+        return NOTHING;
+    }
     if (opcode < 0x40) { // arithmetic
         if ((opcode & 7) > 3)
             return LOOKED; // with RAX, or not of 64 bits

@@ -26,6 +26,33 @@ static int in_a_loop(void) {
     return n;
 }
 
+/* Not ready, or else an error, of which there may be several. */
+static int asked(cudaEvent_t event) {
+    cudaError_t error = cudaEventQuery(event);
+    while (error == cudaErrorNotReady)
+        error = cudaEventQuery(event);
+    return error != cudaSuccess;
+}
+
+static int asked_by_case(cudaEvent_t event) {
+    switch (cudaEventQuery(event)) {
+    case cudaErrorNotReady: return 2;
+    case cudaSuccess: return 0;
+    default: return 1;
+    }
+}
+
+static cudaEvent_t captured(void) {
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    MUST(cudaEventCreate(&event));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    MUST(cudaEventRecord(event, stream));
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphDestroy(graph));
+    return event;
+}
+
 int main(void) {
     start();
     int *buf = device_ints(4, rank), device = 4711;
@@ -54,6 +81,10 @@ int main(void) {
                 cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue;
     EXPECT(both, 1);
     printf("%d\n", cudaSetDevice(4711));
+    cudaEvent_t event = captured();
+    EXPECT(asked(event), 1);
+    EXPECT(asked_by_case(event), 1);
+    MUST(cudaEventDestroy(event));
 
     MUST(cudaFree(buf));
     finish();
