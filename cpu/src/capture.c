@@ -167,6 +167,13 @@ void capture_spoil(struct stream *stream) {
         recording_of(stream)->spoilt = true;
 }
 
+cudaError_t capture_ask(uint64_t number) {
+    const struct recording *recording = recording_number(number);
+    return !number                           ? cudaSuccess
+           : !recording || recording->spoilt ? cudaErrorInvalidValue
+                                             : cudaErrorCapturedEvent;
+}
+
 void capture_spoil_number(uint64_t number) {
     struct recording *recording = recording_number(number);
     if (recording)
@@ -185,8 +192,8 @@ cudaError_t capture_wait(struct stream *stream, uint64_t number,
                          const struct point *point) {
     struct recording *mine = recording_of(stream), *its = recording_number(number);
     cudaError_t error = cudaSuccess;
-    if (!its) // that capture is over
-        error = cudaErrorCapturedEvent;
+    if (!its || (its->spoilt && !mine)) // that capture is over, or was broken off
+        error = cudaErrorInvalidValue;
     else if (stream->legacy)
         error = cudaErrorStreamCaptureImplicit;
     else if (mine && mine != its)

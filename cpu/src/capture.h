@@ -31,6 +31,9 @@ bool capture_spoilt(const struct stream *stream);
 void capture_spoil(struct stream *stream);
 
 void capture_spoil_number(uint64_t number);
+/* What asking for an event that capture `number` recorded last returns; 0: none did. Once
+ * the capture is over, or broken off, it is another code (seen on an H200, CUDA 13.0). */
+cudaError_t capture_ask(uint64_t number);
 
 uint64_t capture_number(const struct stream *stream); // of its capture; 0: none
 const struct point *capture_point(const struct stream *stream);

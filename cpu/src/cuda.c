@@ -589,10 +589,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
 static cudaError_t event_to_ask(const struct CUevent_st *event) {
     if (!event)
         return cudaErrorInvalidResourceHandle;
+    cudaError_t error = capture_ask(event->capture);
     capture_spoil_number(event->capture);
-    return event->capture      ? cudaErrorCapturedEvent
-           : capture_forbids() ? cudaErrorStreamCaptureUnsupported
-                               : cudaSuccess;
+    return error == cudaSuccess && capture_forbids() ? cudaErrorStreamCaptureUnsupported
+                                                     : error;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
@@ -625,7 +625,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
     if (!ms)
         return cuda_error(cudaErrorInvalidValue);
     if (first && second && (first->capture || second->capture))
-        return cuda_error(cudaErrorCapturedEvent);
+        return cuda_error(capture_ask(first->capture ? first->capture : second->capture));
     if (!first || !second || !first->recorded || !second->recorded || !first->timing ||
         !second->timing || first->device != second->device)
         return cuda_error(cudaErrorInvalidResourceHandle);

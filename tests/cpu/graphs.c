@@ -226,12 +226,23 @@ static void refused(void) {
 
     CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
     CUDA(cudaEventRecord(fork_event, one));
-    CUDA_IS(cudaErrorCapturedEvent, cudaEventQuery(fork_event));
-    CUDA_IS(cudaErrorCapturedEvent, cudaEventSynchronize(fork_event));
     CUDA_IS(cudaErrorCapturedEvent, cudaEventElapsedTime(&ms, fork_event, fork_event));
+    CUDA(cudaGraphExecDestroy(end_capture(one)));
+    CUDA_IS(cudaErrorInvalidValue, cudaEventElapsedTime(&ms, fork_event, fork_event));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventQuery(fork_event));
+    CUDA_IS(cudaErrorInvalidValue, cudaEventQuery(fork_event));
+    CUDA_IS(cudaErrorInvalidValue, cudaEventSynchronize(fork_event));
+    CUDA_IS(cudaErrorInvalidValue, cudaEventElapsedTime(&ms, fork_event, fork_event));
+    CUDA_IS(cudaErrorInvalidValue, cudaStreamWaitEvent(two, fork_event, 0));
     spoilt(cudaErrorStreamCaptureInvalidated, one, "asked about a captured event");
-    CUDA_IS(cudaErrorCapturedEvent, cudaEventSynchronize(fork_event)); /* still */
-    CUDA_IS(cudaErrorCapturedEvent, cudaStreamWaitEvent(two, fork_event, 0));
+    CUDA(cudaStreamBeginCapture(one, cudaStreamCaptureModeRelaxed));
+    CUDA(cudaEventRecord(fork_event, one));
+    CUDA_IS(cudaErrorCapturedEvent, cudaEventSynchronize(fork_event));
+    spoilt(cudaErrorStreamCaptureInvalidated, one, "waited for a captured event");
+    CUDA_IS(cudaErrorInvalidValue, cudaEventSynchronize(fork_event)); /* still */
+    CUDA_IS(cudaErrorInvalidValue, cudaStreamWaitEvent(two, fork_event, 0));
     CUDA(cudaEventRecord(fork_event, two)); /* and an event like any other again */
     CUDA(cudaEventSynchronize(fork_event));
     cudaGetLastError();

@@ -6,8 +6,7 @@
 //
 // expect: NCCL CHECK: failed: the program ends well, though calls failed
 //
-// expect: 1 call failed and nobody looked: cudaEventQuery at @query: operation not
-//     permitted on an event last recorded in a capturing stream
+// expect: 1 call failed and nobody looked: cudaEventQuery at @query: invalid argument
 #include "../check.h"
 
 int main(void) {
