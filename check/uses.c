@@ -1200,9 +1200,9 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
              out = call_recv_bytes(j, call), to = address(call->recvbuff);
     const struct allocation *a = bytes ? find(j->uses, start) : NULL;
     struct allocation *b = out ? find(j->uses, to) : NULL;
+    note_doubtful(&j->uses->sent, a, start, start + bytes, call->at);
     if (!a || !b || b->kind != JUDGE_DEVICE)
         return;
-    note_doubtful(&j->uses->sent, a, start, start + bytes, call->at);
     uint64_t written = counted_in_bytes(a, call);
     const struct fresh *before = a->fresh;
     const struct allocation *s =

@@ -96,6 +96,7 @@ BEGIN {
     print "    MPI_HERE;"
     if (name ~ /^MPI_Win_(create|allocate)/)
         print "    mpi_window();"
+    sends = sends_if = ""
     n = split(buffers, buffer, ";")
     if (buffers != "")
         print "    if (front_on) {"
@@ -107,6 +108,10 @@ BEGIN {
             words = substr(words, 1, RSTART - 1)
         }
         m = split(words, word, " ")
+        if (word[1] == "in" && wait ~ /^later /) {
+            sends = word[2] ", " word[3] ", " word[4]
+            sends_if = condition
+        }
         call = "mpi_" word[1] "(&at"
         for (k = 2; k <= m; k++)
             call = call ", " word[k]
@@ -165,9 +170,9 @@ BEGIN {
         print "    mpi_gives_back();"
     else
         print "    mpi_waited();"
-    if (name ~ /^MPI_I[a-z]*send$/) {
-        print "    if (result == MPI_SUCCESS)"
-        print "        mpi_sends(*request, buf, count, type);"
+    if (sends != "") {
+        print "    if (result == MPI_SUCCESS" (sends_if == "" ? "" : " && (" sends_if ")") ")"
+        print "        mpi_sends(*request, " sends ");"
     }
     print "    return result;"
     print "}"

@@ -148,8 +148,7 @@ void mpi_asked(const struct judge_at *at, int there) {
 /* --- Threads ------------------------------------------------------------------- */
 
 static int main_thread; // which started MPI
-// Where the stand-in keeps MPI for itself; else MPI says itself that it has ended.
-static struct judge_at finalized;
+static struct judge_at finalized; // MPI_Finalize has returned
 
 /* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
  * "MPI_THREAD_SERIALIZED: […] MPI calls are not made concurrently" (MPI 4.1, 11.6.2). */
@@ -257,7 +256,9 @@ int MPI_Finalize(void) {
     front_depth--;
     // Not CALL: MPI calls functions of the program here (attributes), which may still
     // release.
-    return BELOW_MPI(MPI_Finalize)();
+    int result = BELOW_MPI(MPI_Finalize)();
+    finalized = at;
+    return result;
 }
 
 double MPI_Wtime(void) {

@@ -586,9 +586,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0));
 
 /* cudaSuccess if what `event` captured has happened (also if it captured nothing), else
- * cudaErrorNotReady. Recorded last in a stream that is being captured, here and in the two
- * calls below: cudaErrorCapturedEvent. This call and the next make the capture invalid.
- * From then on, and when the capture has ended: cudaErrorInvalidValue. */
+ * cudaErrorNotReady. Recorded last in a stream that is being captured, here and in the
+ * two calls below: cudaErrorCapturedEvent. This call and the next make the capture
+ * invalid. From then on, and when the capture has ended: cudaErrorInvalidValue. */
 cudaError_t cudaEventQuery(cudaEvent_t event);
 
 /* Waits until what `event` captured has happened. */
