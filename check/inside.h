@@ -204,6 +204,7 @@ void shared_begins(struct judge *j);   // there is such memory
 void shared_hears(struct judge *j);    // this process may have heard from others
 void shared_may_hear(struct judge *j); // in a function on a stream, or while NCCL queues
 void shared_unseen(struct judge *j);
+bool shared_is_unseen(const struct judge *j);
 struct shared_part {
     uint64_t memory;                // the same in all processes
     uint64_t from, to, bytes, made; // from, to: in it
@@ -334,6 +335,8 @@ bool uses_early(struct judge *j, const void *at, bool write);
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
               struct judge_at at);
 void uses_back(struct judge *j, int lent);
+void uses_given_up(struct judge *j, int lent, struct judge_at at);
+void uses_hears(struct judge *j); // what was given up may be back
 void uses_known(struct judge *j); // the host knows more than before
 void uses_each(struct judge *j, const void *start,
                void (*each)(void *self, const void *start, size_t bytes, bool write),

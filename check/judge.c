@@ -196,10 +196,20 @@ static void look_at_memory(struct judge *j) {
 }
 
 /* The host knows more than before. */
+static void may_hear(struct judge *j) {
+    shared_may_hear(j);
+    uses_hears(j);
+}
+
+static void hears(struct judge *j) {
+    shared_hears(j);
+    uses_hears(j);
+}
+
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     if (calls_seen(j)) // of other ranks, too
-        shared_hears(j);
+        hears(j);
     uses_known(j);
     look_at_memory(j);
 }
@@ -400,11 +410,12 @@ void judge_meets(struct judge *j, uint64_t number, int root) {
 }
 
 void judge_hears(struct judge *j) {
-    shared_hears(j);
+    hears(j);
 }
 
 void judge_hears_unseen(struct judge *j) {
     shared_unseen(j);
+    uses_hears(j);
 }
 
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
@@ -441,6 +452,13 @@ int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool wri
 
 void judge_memory_back(struct judge *j, int lent) {
     uses_back(j, lent);
+}
+
+void judge_memory_given_up(struct judge *j, int lent, struct judge_at at) {
+    if (shared_is_unseen(j))
+        uses_back(j, lent);
+    else
+        uses_given_up(j, lent, at);
 }
 
 void judge_memory_in_use(struct judge *j, const void *start,
@@ -504,14 +522,14 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     shared_speaks(j); // whatever it does
-    shared_may_hear(j);
+    may_hear(j);
     calls_seen(j);
     look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
     function_ends(j, function);
-    shared_may_hear(j);
+    may_hear(j);
     calls_seen(j);
 }
 
@@ -1004,9 +1022,9 @@ void judge_wait_end(struct judge *j, bool happened) {
     if (happened && clock.n)
         learns(j, &clock);
     else if (launches)
-        shared_may_hear(j);
+        may_hear(j);
     else
-        shared_hears(j);
+        hears(j);
     clock_free(&clock);
 }
 
@@ -1043,7 +1061,7 @@ void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     shared_speaks(j);
-    shared_hears(j);
+    hears(j);
     if (done)
         waits_end(j, NULL);
     else
@@ -1051,7 +1069,7 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
-    shared_hears(j);
+    hears(j);
     if (!done) {
         waits_begin_poll_comm(j, comm, at);
         return;
@@ -1062,7 +1080,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
-    shared_hears(j);
+    hears(j);
     waits_begin_poll_join(j, join, at);
 }
 

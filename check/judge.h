@@ -199,6 +199,11 @@ bool judge_host_is_early(struct judge *j, const void *address, bool write);
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
                       bool window, struct judge_at at);
 void judge_memory_back(struct judge *j, int lent);
+/* A request was freed before it was completed: nobody can ask for it any more. So its
+ * bytes are MPI's until this process hears from another one, which may tell. ("An active
+ * send request" may be freed; whether the send is done "is not possible to check", MPI
+ * 4.1, 3.7.3.) */
+void judge_memory_given_up(struct judge *j, int lent, struct judge_at at);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,
                          void (*each)(void *self, const void *start, size_t bytes,

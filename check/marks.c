@@ -238,8 +238,8 @@ static bool may_meet(int p, const struct state_wait *wait, const struct process 
 }
 
 /* Whether process q may yet do what a wait of process p in MPI needs. In MPI it does more
- * than it waits for; but not for ever, if all others wait, and not for a device that works
- * on. */
+ * than it waits for; but not for ever, if all others wait, and not for a device that
+ * works on. */
 bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q) {
     if (q == p || q < 0 || q >= s->n || stuck_can_call(s, q))
         return true;

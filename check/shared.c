@@ -215,6 +215,10 @@ static void end(struct judge *j, struct pending *p) {
 }
 
 /* Of what is not known to be done, nobody will know when others may hear of it. */
+bool shared_is_unseen(const struct judge *j) {
+    return j->shared && j->shared->unseen;
+}
+
 void shared_unseen(struct judge *j) {
     struct shared *shared = shared_of(j);
     shared_speaks(j);

@@ -74,11 +74,15 @@ NM ?= nm
 sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
 # A report names the lines of calls: sibling calls are off, since a call in tail position
 # would hide who made it, and addr2line knows the files of older debug information better.
-cpu_compile := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+cpu_any := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+# It also says when a variable is gone that a queued function is to have: gcc is kept from making a
+# function and the only one that calls it one, which would give both the same variables.
+cpu_compile := $(cpu_any)$(if $(filter cpu,$(backend)), $(shell \
+    flag=-fno-inline-functions-called-once; $(MPICC) $$flag -Werror -E -x c /dev/null >/dev/null 2>&1 && echo $$flag))
 # The lines of the library itself nobody asks for: without them programs link, and reports come, in less
 # time. SANITIZE=1 has them, and make LIBRARY_DEBUG=-g the variables, too.
 LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
-library_compile := $(cpu_compile) $(LIBRARY_DEBUG)
+library_compile := $(cpu_any) $(LIBRARY_DEBUG)
 cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))

@@ -63,9 +63,13 @@ static void lend(struct judge *j, struct request *r, bool window, struct judge_a
                                                r->buffers[i].write, window, at);
 }
 
-static void take_back(struct judge *j, struct request *r) {
+/* `given_up`: by this call, and it goes on; call NULL: it is completed. */
+static void take_back(struct judge *j, struct request *r, struct judge_at given_up) {
     for (int i = 0; i < r->nbuffers && r->active; i++) {
-        judge_memory_back(j, r->buffers[i].lent);
+        if (given_up.call && !r->buffers[i].write)
+            judge_memory_given_up(j, r->buffers[i].lent, given_up);
+        else
+            judge_memory_back(j, r->buffers[i].lent);
         mpi_let_go(j, &r->buffers[i]);
     }
     r->active = false;
@@ -151,7 +155,7 @@ static void window_ends(struct judge *j, MPI_Win win, MPI_Request request) {
             continue;
         }
         *at = r->next;
-        take_back(j, r);
+        take_back(j, r, (struct judge_at){0});
         free(r->buffers);
         free(r);
     }
@@ -207,24 +211,25 @@ void mpi_sends(MPI_Request handle, const void *buffer, int count, MPI_Datatype t
 }
 
 /* Which of several with one handle is completed nobody can tell: one of them is, and what
- * all of them have may be used. */
-static void closes(struct judge *j, MPI_Request handle, bool freed) {
+ * all of them have may be used. `freed`: by this call; call NULL: it is completed. */
+static void closes(struct judge *j, MPI_Request handle, struct judge_at freed) {
     struct request *r = table_get(&requests, key_of(handle));
     if (!r) {
         window_ends(j, MPI_WIN_NULL, handle);
         return;
     }
-    if (!freed && !r->next && mpi_sent_changed(&r->sent))
+    if (!freed.call && !r->next && mpi_sent_changed(&r->sent))
         judge_mpi_sent_changed(j, r->sent_at);
-    if (r->persistent && !freed) {
-        take_back(j, r);
+    if (r->persistent && !freed.call) {
+        take_back(j, r, freed);
         r->sent.bytes = 0;
         return;
     }
-    if (!freed || (r->persistent && !r->active)) // else it goes on unseen
+    if (!freed.call || (r->persistent && !r->active)) // else it goes on unseen
         mpi_under_way(-1);
+    const bool several = r->next != NULL;
     for (struct request *one = r; one; one = one->next) {
-        take_back(j, one);
+        take_back(j, one, several ? (struct judge_at){0} : freed);
         one->sent.bytes = 0; // it may be changed from now on
     }
     if (r->next)
@@ -239,7 +244,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
 static void completed(MPI_Request handle) {
     if (handle == MPI_REQUEST_NULL || !front_on)
         return;
-    closes(front_in(), handle, false);
+    closes(front_in(), handle, (struct judge_at){0});
     front_out();
 }
 
@@ -426,7 +431,8 @@ int MPI_Testsome(int count, MPI_Request requests_[], int *done, int indices[],
 
 int MPI_Request_free(MPI_Request *request) {
     if (front_depth == 0 && front_on && *request != MPI_REQUEST_NULL) {
-        closes(front_in(), *request, true);
+        AT_HERE;
+        closes(front_in(), *request, at);
         front_out();
     }
     return CALL(PMPI_Request_free, request);

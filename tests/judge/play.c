@@ -526,6 +526,10 @@ static void ev_lends(const struct event *e) {
 static void ev_back(const struct event *e) {
     judge_memory_back(e->judge, named(e, word(e, 1), LENT)->number);
 }
+static void ev_given_up(const struct event *e) {
+    judge_memory_given_up(e->judge, named(e, word(e, 1), LENT)->number,
+                          here(e, "MPI_Request_free"));
+}
 
 /* early A [read], or `not` behind it: what judge_host_is_early says */
 static void ev_early(const struct event *e) {
@@ -1150,6 +1154,7 @@ static const struct {
     {"mpi-twice", ev_mpi_twice},
     {"lends", ev_lends},
     {"back", ev_back},
+    {"given-up", ev_given_up},
     {"early", ev_early},
     {"at-gate", ev_at_gate},
     {"sleeps", ev_sleeps},
