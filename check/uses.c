@@ -1434,8 +1434,7 @@ static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool w
     return -1;
 }
 
-/* When it is completed. */
-static void add_until(struct judge *j, struct text *text, const struct lent *lent) {
+static void add_given_up(struct judge *j, struct text *text, const struct lent *lent) {
     char where[JUDGE_PLACE];
     if (lent->given_up.call)
         text_add(text, "  nobody knows until when: %s at %s\n", lent->given_up.call,
@@ -1449,14 +1448,15 @@ static const char *until(const struct lent *lent) {
 }
 
 static const char *how_to_complete(const struct lent *lent) {
-    return lent->given_up.call ? "MPI_Wait completes a request. Without one only an "
-                                 "answer of who receives"
-                                 " says that the\n        buffer may be used again."
-           : lent->window
-               ? "MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes it: call it"
-                 " first."
-               : "MPI_Wait, or an MPI_Test that says so, completes a request: call it"
-                 " first.";
+    if (lent->given_up.call)
+        return "MPI_Wait completes a request. Without one, only an answer of the rank "
+               "that"
+               " receives\n"
+               "        says that the buffer may be used again.";
+    if (lent->window)
+        return "MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes it: call it"
+               " first.";
+    return "MPI_Wait, or an MPI_Test that says so, completes a request: call it first.";
 }
 
 /* What is to be received into may not be touched, nor what is sent be written, until the
@@ -1470,7 +1470,7 @@ static void report_two_requests(struct judge *j, const struct lent *lent, bool w
     text_add(&text, "%s at %s %s what\n", at.call, place(j, at.site, where), does(write));
     text_add(&text, "  %s at %s %s until %s\n", lent->at.call,
              place(j, lent->at.site, where), does(lent->write), until(lent));
-    add_until(j, &text, lent);
+    add_given_up(j, &text, lent);
     text_add(&text, "  Hint: a buffer for each; or MPI_Wait for the one before the other"
                     " begins.\n");
     report(j, &text, true, mixed(pair_of(at.site, lent->at.site), 32));
@@ -1516,6 +1516,10 @@ void uses_given_up(struct judge *j, int number, struct judge_at at) {
     struct uses *uses = j->uses;
     if (number < 0 || (size_t)number >= uses->nlent)
         return;
+    if (uses->given_up >= MANY_LENT) {
+        uses_back(j, number);
+        return;
+    }
     uses->lent[number].given_up = at;
     uses->given_up++;
 }
@@ -1535,7 +1539,7 @@ static void report_lent(struct judge *j, const struct allocation *a, const char 
     text_add(&text, "%s at %s %s what\n", words, place(j, at.site, where), verb);
     text_add(&text, "  %s at %s %s until %s\n", lent->at.call,
              place(j, lent->at.site, where), does(lent->write), until(lent));
-    add_until(j, &text, lent);
+    add_given_up(j, &text, lent);
     if (a)
         add_buffer(j, &text, a);
     text_add(&text, "  Hint: %s\n", how_to_complete(lent));

@@ -147,7 +147,7 @@ void mpi_asked(const struct judge_at *at, int there) {
 
 /* --- Threads ------------------------------------------------------------------- */
 
-static int main_thread; // which started MPI
+static int main_thread;           // which started MPI
 static struct judge_at finalized; // MPI_Finalize has returned
 
 /* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
