@@ -131,10 +131,14 @@ static bool registered_agree(const struct fact *a, const struct fact *b) {
 
 /* "The type signature of count, datatype on any MPI process must be equal" to the root's
  * (MPI 4.1, 6.4; 6.9.1 of reductions; 3.3.1). Integers of any kind are taken for equal:
- * nothing is converted between them. */
+ * nothing is converted between them. So are floating-point numbers of different lengths,
+ * where MPI only moves as many bytes; who adds them up must know which they are. */
 static bool types_agree(const struct fact *a, const struct fact *b) {
-    return a->type < 0 || b->type < 0 ||
-           (a->type < JUDGE_MPI_FLOATING) == (b->type < JUDGE_MPI_FLOATING);
+    if (a->type < 0 || b->type < 0)
+        return true;
+    bool floating = a->type < JUDGE_MPI_FLOATING;
+    return floating == (b->type < JUDGE_MPI_FLOATING) &&
+           (!floating || a->redop < 0 || a->type == b->type);
 }
 
 /* "The launch of a graph … is considered collective for the same set of ranks that were
