@@ -54,13 +54,25 @@ static bool completions_come_here(void) {
     return come;
 }
 
+/* Parts of one call that overlap are told of where they are looked at (mpi_apart). */
+static bool overlaps_before(const struct request *r, int i) {
+    const struct mpi_buffer *b = r->buffers, *mine = &b[i];
+    for (int k = 0; k < i; k++)
+        if ((const char *)b[k].start < (const char *)mine->start + mine->used &&
+            (const char *)mine->start < (const char *)b[k].start + b[k].used)
+            return true;
+    return false;
+}
+
 static void lend(struct judge *j, struct request *r, bool window, struct judge_at at) {
     r->active = true;
     // What lies in the holes of a datatype may be used meanwhile (MPI standard, "Derived
     // Datatypes": a message is the bytes of the type map).
     for (int i = 0; i < r->nbuffers && completions_come_here(); i++)
-        r->buffers[i].lent = judge_memory_lent(j, r->buffers[i].start, r->buffers[i].used,
-                                               r->buffers[i].write, window, at);
+        if (!overlaps_before(r, i))
+            r->buffers[i].lent =
+                judge_memory_lent(j, r->buffers[i].start, r->buffers[i].used,
+                                  r->buffers[i].write, window, at);
 }
 
 /* `given_up`: by this call, and it goes on; call NULL: it is completed. */
