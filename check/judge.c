@@ -19,6 +19,12 @@ struct group { // that a thread has opened
     struct judge_at makes;      // the first communicator that it makes; call NULL: none
     struct judge_call *calls;
     size_t ncalls, size;
+    struct written { // meanwhile, by an operation that is queued at once
+        const char *from, *to;
+        size_t ncalls; // of the group before it
+        struct judge_at at;
+    } * written;
+    size_t nwritten, written_size;
 };
 
 /* --- The judge -------------------------------------------------------------------- */
@@ -42,8 +48,10 @@ struct judge *judge_new(const struct judge_outside *outside,
 }
 
 static void group_clear(struct group *group) {
-    if (group)
+    if (group) {
         free(group->calls);
+        free(group->written);
+    }
     free(group);
 }
 
@@ -323,6 +331,64 @@ static void check_early(struct judge *j, const struct judge_range *ranges, int n
     report(j, &text, true, mixed(at.site, call->at.site));
 }
 
+/* The call of the group, made after `first` was written, that is to read all bytes which
+ * `first` and [from, to) have in common with it; NULL: none. */
+static const struct judge_call *reads_first(struct judge *j, const struct group *group,
+                                            const struct written *first, const char *from,
+                                            const char *to) {
+    struct judge_range ranges[3];
+    for (size_t i = first->ncalls; i < group->ncalls; i++)
+        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;) {
+            const char *start = ranges[n].start, *end = start + ranges[n].bytes;
+            start = start > first->from ? start : first->from;
+            end = end < first->to ? end : first->to;
+            if (!ranges[n].write && start < end && from <= start && end <= to)
+                return &group->calls[i];
+        }
+    return NULL;
+}
+
+/* A buffer is filled, a call of this thread's open group is to send that, and it is
+ * filled anew before the group ends: what came first is never sent. */
+static void check_refilled(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    enum { MOST = 256 };
+    struct group *group = j->thread ? j->thread->group : NULL;
+    for (int r = 0; group && r < n; r++) {
+        const char *from = ranges[r].start, *to = from + ranges[r].bytes;
+        const struct judge_call *call = NULL;
+        const struct written *first = group->written;
+        if (!ranges[r].write || from == to)
+            continue;
+        for (size_t i = 0; i < group->nwritten && !call; i++) {
+            first = &group->written[i];
+            call = reads_first(j, group, first, from, to);
+        }
+        if (call) {
+            char words[JUDGE_PLACE], where[JUDGE_PLACE];
+            struct text text = {0};
+            text_add(&text,
+                     "race: %s overwrites, inside a group, what the group is to send\n"
+                     "  rank %d on %s: %s at %s\n",
+                     at.call, j->rank, j->host, at.call, place(j, at.site, where));
+            text_add(&text, "  written before: %s at %s\n", first->at.call,
+                     place(j, first->at.site, where));
+            text_add(&text, "  in the group: %s at %s", call_words(words, call),
+                     place(j, call->at.site, where));
+            text_add(&text, "; it was started at %s, and is open\n",
+                     place(j, group->at.site, where));
+            text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd, and"
+                            " send what lies there then: a buffer for each.\n");
+            report(j, &text, true, mixed(at.site, call->at.site));
+            return;
+        }
+        if (group->nwritten == MOST)
+            continue;
+        ROOM(group->written, group->nwritten, &group->written_size);
+        group->written[group->nwritten++] = (struct written){from, to, group->ncalls, at};
+    }
+}
+
 void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
                           struct judge_at at) {
     struct judge_memory memory;
@@ -493,6 +559,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     bool wrong = uses_check(j, ranges, n, source, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, stream->device, at);
     check_early(j, ranges, n, at);
+    check_refilled(j, ranges, n, at);
     if (kernel)
         uses_kernel(j);
     if (stream->capture) {

@@ -149,6 +149,7 @@ struct begun {
 static struct begun begins(cublasHandle_t handle, const struct use *uses, int nuses,
                            bool result, struct judge_at at) {
     struct judge_range ranges[MOST_USES * MOST_ROWS];
+    enum rows_told told[MOST_USES] = {0};
     int n = 0, number = -1;
     bool all = true;
     front_in();
@@ -160,11 +161,14 @@ static struct begun begins(cublasHandle_t handle, const struct use *uses, int nu
     size_t bytes = 0;
     for (int i = 0; i < nuses; i++)
         if (is_used(&uses[i], &found)) {
-            all = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n) && all;
+            told[i] = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n);
+            all &= told[i] != NO_ROWS;
             bytes += uses[i].rows.width * uses[i].rows.height;
         }
     struct judge *j = front_in_stream(found.stream, found.device, &number);
     struct begun begun = {number >= 0 ? GOES_ON : UNSEEN, NULL};
+    for (int i = 0; i < nuses; i++)
+        open_rows(j, &uses[i].rows, told[i]);
     if (number >= 0 &&
         (judge_handle_device(j, number, found.device, found.made, at) ||
          judge_op(j, number, ranges, all ? n : 0, !all, at)) &&

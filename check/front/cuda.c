@@ -385,10 +385,15 @@ static bool tell_copy(struct judge *j, const struct copy *copy, struct judge_at 
     struct judge_range ranges[2 * MOST_ROWS];
     int n = 0;
     bool set = copy->from.place == UNKNOWN;
-    if (add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n) &&
-        (set || add_rows(&copy->from.rows, false, copy->from.says_device, ranges, &n)))
-        return judge_op(j, copy->number, ranges, n, false, at) && front_checks;
-    return judge_op(j, copy->number, NULL, 0, true, at) && front_checks;
+    enum rows_told to = add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n),
+                   from = set ? ALL_ROWS
+                              : add_rows(&copy->from.rows, false, copy->from.says_device,
+                                         ranges, &n);
+    if (to == NO_ROWS || from == NO_ROWS)
+        return judge_op(j, copy->number, NULL, 0, true, at) && front_checks;
+    open_rows(j, &copy->to.rows, to);
+    open_rows(j, &copy->from.rows, from);
+    return judge_op(j, copy->number, ranges, n, false, at) && front_checks;
 }
 
 /* Memory of the host that is not pinned is copied by the driver through memory of its

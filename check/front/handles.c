@@ -211,22 +211,29 @@ void streams_reset(struct judge *j, int device) {
 
 /* --- Ranges --------------------------------------------------------------------- */
 
-bool add_rows(const struct rows *rows, bool write, bool device,
-              struct judge_range *ranges, int *n) {
+enum rows_told add_rows(const struct rows *rows, bool write, bool device,
+                        struct judge_range *ranges, int *n) {
     struct judge_range range = {rows->start, rows->width * rows->height, write, device,
                                 rows->element};
     if (rows->height == 0)
-        return false;
+        return NO_ROWS;
     if (rows->height == 1 || rows->pitch == rows->width) {
         ranges[(*n)++] = range;
-        return true;
+        return ALL_ROWS;
     }
-    if (rows->height > MOST_ROWS)
-        return false;
     range.bytes = rows->width;
-    for (size_t i = 0; i < rows->height; i++) {
-        range.start = (const char *)rows->start + i * rows->pitch;
+    const bool some = rows->height > MOST_ROWS;
+    const size_t told = some ? MOST_ROWS : rows->height,
+                 left_out = rows->height - told; // behind the first half
+    for (size_t i = 0; i < told; i++) {
+        size_t row = some && i >= told / 2 ? i + left_out : i;
+        range.start = (const char *)rows->start + row * rows->pitch;
         ranges[(*n)++] = range;
     }
-    return true;
+    return some ? SOME_ROWS : ALL_ROWS;
+}
+
+void open_rows(struct judge *j, const struct rows *rows, enum rows_told told) {
+    if (told == SOME_ROWS)
+        judge_memory_open(j, rows->start);
 }

@@ -82,9 +82,12 @@ struct rows {
     size_t element; // bytes of each number that is computed with; 0: bytes are moved
 };
 enum { MOST_ROWS = 64 };
-/* Adds up to MOST_ROWS ranges; false if that does not do. What lies in the gaps is not
- * theirs. */
-bool add_rows(const struct rows *rows, bool write, bool device,
-              struct judge_range *ranges, int *n);
+/* Adds up to MOST_ROWS ranges; of more rows the first and the last. What lies in the gaps
+ * is not theirs. NO_ROWS: there are none, or nobody knows how many. */
+enum rows_told { NO_ROWS, SOME_ROWS, ALL_ROWS };
+enum rows_told add_rows(const struct rows *rows, bool write, bool device,
+                        struct judge_range *ranges, int *n);
+/* Of some rows nobody knows who writes the others. */
+void open_rows(struct judge *j, const struct rows *rows, enum rows_told told);
 
 #endif

@@ -428,9 +428,10 @@ cudaError_t cudaMalloc(void **devPtr, size_t size);
  * many bytes after one another they begin. */
 cudaError_t cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height);
 
-/* Frees what cudaMalloc, cudaMallocManaged or cudaMallocAsync gave, after all work that
- * is queued on that device; null does nothing. Any other address, or one freed already:
- * cudaErrorInvalidValue. */
+/* Frees what cudaMalloc, cudaMallocManaged or cudaMallocAsync gave; null does nothing. It
+ * "may perform implicit synchronization": here it waits for all work that is queued on
+ * that device, but a program that relies on this waits itself. Any other address, or one
+ * freed already: cudaErrorInvalidValue. */
 cudaError_t cudaFree(void *devPtr);
 
 /* Allocates `size` bytes of page-locked host memory, which host and devices may use. */
