@@ -231,8 +231,8 @@ void stuck_look(struct judge *j) {
     s->quiet = now(j) - changed;
     s->silent = s->quiet >= j->options.timeout;
     for (int p = 0; p < s->n; p++)
-        s->silent &=
-            s->of[p].data && s->of[p].head->nwaits > 0 && s->of[p].head->computing == 0;
+        s->silent &= s->of[p].data && s->of[p].head->nwaits > 0 &&
+                     (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
     marks_find(j);
     marks_set(j, true);
     for (int p = 0; p < s->n; p++)
