@@ -389,6 +389,33 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     report(j, &text, false, 0);
 }
 
+/* Of a collective call of MPI, which gives each rank another part. */
+static bool is_part(const struct fact *fact) {
+    return fact->number == MPI_WORLD || fact->number == MPI_OTHER;
+}
+
+static void say_parts(struct judge *j, const struct misfit *misfit) {
+    const struct fact *of[] = {&misfit->send, &misfit->recv};
+    char comm[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "mismatch: a rank gives another number of bytes than is taken at collective"
+             " call %llu on %s\n",
+             (unsigned long long)of[0]->index, fact_comm(comm, of[0]));
+    for (int i = 0; i < 2; i++)
+        text_add(&text, "  rank %d on %s: %s at %s %s rank %d %llu byte%s\n",
+                 of[i]->world, host_of(j, of[i]->world), of[i]->name,
+                 fact_site(j, where, of[i]), i == 0 ? "gives" : "takes from",
+                 of[!i]->world, (unsigned long long)of[i]->count,
+                 of[i]->count == 1 ? "" : "s");
+    text_add(
+        &text,
+        "  Hint: the count that the root has for a rank is the count of that rank. MPI"
+        " ends the job here,\n"
+        "        or leaves a part of the buffer as it was.\n");
+    report(j, &text, true, mixed(of[0]->site, of[1]->site));
+}
+
 /* --- Collectives -------------------------------------------------------------------- */
 
 static void forget_collective(struct judge *j, struct kept *kept, struct collective *c) {
@@ -466,6 +493,8 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     bool send = fact->kind == JUDGE_SEND;
     uint64_t key = (uint64_t)(uint32_t)(send ? fact->rank : fact->root) << 32 |
                    (uint32_t)(send ? fact->root : fact->rank);
+    if (is_part(fact)) // of one call
+        key = mixed(fact->seq, key);
     struct pair *pair = map_get(&kept->pairs, key);
     if (!pair)
         map_put(&kept->pairs, key, pair = must_alloc(sizeof *pair));
@@ -711,7 +740,10 @@ void compare_look(struct judge *j) {
         if (j->last || now(j) >= compare->misfits[i].due) {
             struct misfit misfit = compare->misfits[i];
             compare->misfits[i--] = compare->misfits[--compare->nmisfits];
-            say_misfit(j, &misfit);
+            if (is_part(&misfit.send))
+                say_parts(j, &misfit);
+            else
+                say_misfit(j, &misfit);
         }
 }
 

@@ -428,6 +428,12 @@ enum { JUDGE_MPI_FLOATING = 3 };
         each(MPI_COUNT)
 /* Before the call. */
 void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *call);
+/* Behind it, of a call whose counts differ from rank to rank (MPI_Gatherv): this rank
+ * gives `peer` so many bytes, or takes them. The one that lists all counts tells of each,
+ * the others of their own. "The amount of data sent must be equal to the amount of data
+ * received, pairwise" (MPI 4.1, 6.5 to 6.7). */
+void judge_mpi_part(struct judge *j, const struct judge_mpi_collective *call, bool gives,
+                    int peer, uint64_t bytes);
 /* It returned an error: it has not happened. */
 void judge_mpi_collective_failed(struct judge *j,
                                  const struct judge_mpi_collective *call);

@@ -36,6 +36,16 @@ void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *ca
     calls_pass_on(j, &fact);
 }
 
+void judge_mpi_part(struct judge *j, const struct judge_mpi_collective *call, bool gives,
+                    int peer, uint64_t bytes) {
+    struct fact fact = fact_of(j, call);
+    fact.kind = gives ? JUDGE_SEND : JUDGE_RECV;
+    fact.count = bytes;
+    fact.type = fact.redop = -1;
+    fact.root = peer;
+    calls_pass_on(j, &fact);
+}
+
 void judge_mpi_collective_failed(struct judge *j,
                                  const struct judge_mpi_collective *call) {
     struct fact fact = fact_of(j, call);

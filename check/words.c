@@ -70,7 +70,7 @@ static const char *mpi_words(char out[JUDGE_PLACE], const struct fact *f) {
 }
 
 const char *fact_comm(char out[JUDGE_PLACE], const struct fact *f) {
-    if (f->kind != JUDGE_MPI)
+    if (f->number > 0)
         snprintf(out, JUDGE_PLACE, "communicator %d", f->number);
     else
         snprintf(out, JUDGE_PLACE, "%s",

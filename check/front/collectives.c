@@ -88,6 +88,28 @@ void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int redu
     front_leave();
 }
 
+void mpi_parts(int root, bool scatters, const int *counts, MPI_Datatype type, int count,
+               MPI_Datatype own) {
+    enum { MOST = 64 }; // ranks
+    int lists = root < 0 ? 0 : root, size = 0;
+    if (!mine || call.seq > COMPARED || call.nranks > MOST || lists >= call.nranks)
+        return;
+    bool listed = call.rank == lists || count < 0;
+    MPI_Datatype of = listed ? type : own;
+    if (of == MPI_DATATYPE_NULL || (listed && !counts))
+        return;
+    PMPI_Type_size(of, &size);
+    struct judge *j = front_in();
+    for (int r = 0; call.rank == lists && r < call.nranks; r++)
+        if (r != lists && counts[r] >= 0)
+            judge_mpi_part(j, &call, scatters, r, (uint64_t)counts[r] * (uint64_t)size);
+    if (count < 0 && listed)
+        count = counts[call.rank];
+    if (call.rank != lists && count >= 0)
+        judge_mpi_part(j, &call, !scatters, lists, (uint64_t)count * (uint64_t)size);
+    front_leave();
+}
+
 void mpi_collective_was(int result) {
     if (!mine)
         return;

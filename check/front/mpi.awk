@@ -127,6 +127,12 @@ BEGIN {
             ", " (parameters ~ /int root,/ ? "root" : "-1") \
             ", " (parameters ~ /MPI_Op op,/ ? "mpi_reduction(op)" : "-1") \
             ", " alike(tolower(substr(name, 5, 1)) substr(name, 6), parameters) ");"
+    if (name ~ /^MPI_I?[Ss]catterv$/)
+        print "    mpi_parts(root, true, sendcounts, sendtype, recvcount, recvtype);"
+    else if (name ~ /^MPI_I?[Gg]atherv$/)
+        print "    mpi_parts(root, false, recvcounts, recvtype, sendcount, sendtype);"
+    else if (name ~ /^MPI_I?[Aa]llgatherv$/)
+        print "    mpi_parts(-1, false, recvcounts, recvtype, sendbuf == MPI_IN_PLACE ? -1 : sendcount, sendtype);"
     if (word[1] == "all")
         print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") \
             ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"

@@ -99,6 +99,11 @@ struct mpi_data { // as in judge_mpi_collective
 #define MPI_NOT_ALIKE ((struct mpi_data){JUDGE_NOT_ALIKE, -1})
 void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int reduction,
                     struct mpi_data data);
+/* Behind mpi_collective, where each rank gives or gets another count: `counts` of all
+ * ranks, which `root` gives (scatters) or takes; -1: every rank knows them. `count`: this
+ * rank's own; -1: in place. */
+void mpi_parts(int root, bool scatters, const int *counts, MPI_Datatype type, int count,
+               MPI_Datatype own);
 void mpi_collective_was(int result); // behind it
 /* The call succeeded, and made a communicator. */
 void mpi_communicator(MPI_Comm made);

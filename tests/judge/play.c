@@ -915,7 +915,8 @@ static void ev_looked(const struct event *e) {
 
 /* --- Events: MPI ------------------------------------------------------------------ */
 
-/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [type T] [op K] [fails] */
+/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [type T] [op K] [fails], or
+ * [gives|takes R] behind the bytes */
 static void ev_mpi(const struct event *e) {
     const char *comm = behind(e, "on");
     uint64_t id = 1;
@@ -935,6 +936,10 @@ static void ev_mpi(const struct event *e) {
         .at = here(e, kept(word(e, 1)))};
     if (has(e, "fails"))
         judge_mpi_collective_failed(e->judge, &call);
+    else if (has(e, "gives") || has(e, "takes"))
+        judge_mpi_part(e->judge, &call, has(e, "gives"),
+                       (int)number_behind(e, has(e, "gives") ? "gives" : "takes", 0),
+                       call.bytes);
     else
         judge_mpi_collective(e->judge, &call);
     if (has(e, "gone"))
