@@ -200,9 +200,9 @@ int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool wri
                       bool window, struct judge_at at);
 void judge_memory_back(struct judge *j, int lent);
 /* A request was freed before it was completed: nobody can ask for it any more. So its
- * bytes are MPI's until this process hears from another one, which may tell. ("An active
- * send request" may be freed; whether the send is done "is not possible to check", MPI
- * 4.1, 3.7.3.) */
+ * bytes are MPI's until this process hears from another one, which may tell. (Whether it
+ * is completed "is not possible to check" then, and "an active receive request should
+ * never be freed", MPI 4.1, 3.7.3.) */
 void judge_memory_given_up(struct judge *j, int lent, struct judge_at at);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,

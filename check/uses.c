@@ -1442,12 +1442,16 @@ static void add_given_up(struct judge *j, struct text *text, const struct lent *
 }
 
 static const char *until(const struct lent *lent) {
-    return lent->given_up.call ? "it has sent them"
-           : lent->window      ? "its window is waited for"
-                               : "its request is completed";
+    return lent->given_up.call && lent->write ? "a message has come"
+           : lent->given_up.call              ? "it has sent them"
+           : lent->window                     ? "its window is waited for"
+                                              : "its request is completed";
 }
 
 static const char *how_to_complete(const struct lent *lent) {
+    if (lent->given_up.call && lent->write)
+        return "MPI_Wait completes a request; MPI_Cancel before it, if nothing comes any"
+               " more.";
     if (lent->given_up.call)
         return "MPI_Wait completes a request. Without one, only an answer of the rank "
                "that"

@@ -22,7 +22,7 @@ struct request {
     MPI_Win win;           // of what belongs to a window,
     MPI_Request of_window; // and may have a request besides
     int peer;              // of it; or JUDGE_…
-    bool persistent, active;
+    bool persistent, active, cancelled;
     struct mpi_buffer *buffers;
     int nbuffers;
     struct mpi_sent sent;      // what it sends,
@@ -78,7 +78,7 @@ static void lend(struct judge *j, struct request *r, bool window, struct judge_a
 /* `given_up`: by this call, and it goes on; call NULL: it is completed. */
 static void take_back(struct judge *j, struct request *r, struct judge_at given_up) {
     for (int i = 0; i < r->nbuffers && r->active; i++) {
-        if (given_up.call && !r->buffers[i].write)
+        if (given_up.call && !r->cancelled)
             judge_memory_given_up(j, r->buffers[i].lent, given_up);
         else
             judge_memory_back(j, r->buffers[i].lent);
@@ -450,6 +450,19 @@ int MPI_Request_free(MPI_Request *request) {
     return CALL(PMPI_Request_free, request);
 }
 
+/* What is marked for cancellation is completed by MPI_Wait, MPI_Test or MPI_Request_free
+ * (MPI 4.1, 3.8.4): who frees it gives nothing up. */
+int MPI_Cancel(MPI_Request *request) {
+    if (front_depth == 0 && front_on) {
+        front_in();
+        struct request *r = table_get(&requests, key_of(*request));
+        for (; r; r = r->next)
+            r->cancelled = true;
+        front_leave();
+    }
+    return CALL(PMPI_Cancel, request);
+}
+
 /* Its requests go on, and nobody can be asked any more who its ranks are. */
 int MPI_Comm_free(MPI_Comm *comm) {
     if (front_depth == 0 && front_on) {
@@ -512,6 +525,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     }
     if (r && r->persistent) {
         lend(j, r, false, *at);
+        r->cancelled = false;
         r->sent = sent;
         r->sent_at = *at;
     }
