@@ -360,7 +360,11 @@ static void check_refilled(struct judge *j, const struct judge_range *ranges, in
         const struct written *first = group->written;
         if (!ranges[r].write || from == to)
             continue;
-        for (size_t i = 0; i < group->nwritten && !call; i++) {
+        bool adds = false; // to what lies there
+        for (int i = 0; i < n; i++)
+            adds |= !ranges[i].write && (const char *)ranges[i].start < to &&
+                    from < (const char *)ranges[i].start + ranges[i].bytes;
+        for (size_t i = 0; i < group->nwritten && !call && !adds; i++) {
             first = &group->written[i];
             call = reads_first(j, group, first, from, to);
         }

@@ -1453,10 +1453,9 @@ static const char *how_to_complete(const struct lent *lent) {
         return "MPI_Wait completes a request; MPI_Cancel before it, if nothing comes any"
                " more.";
     if (lent->given_up.call)
-        return "MPI_Wait completes a request. Without one, only an answer of the rank "
-               "that"
-               " receives\n"
-               "        says that the buffer may be used again.";
+        return "MPI_Wait completes a request. Without one, only an answer of the receiver"
+               " says\n"
+               "        that the buffer may be used again.";
     if (lent->window)
         return "MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes it: call it"
                " first.";
