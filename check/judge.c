@@ -203,7 +203,6 @@ static void look_at_memory(struct judge *j) {
         j->outside.host_memory(j->outside.self, NULL, NULL);
 }
 
-/* The host knows more than before. */
 static void may_hear(struct judge *j) {
     shared_may_hear(j);
     uses_hears(j);
@@ -214,6 +213,7 @@ static void hears(struct judge *j) {
     uses_hears(j);
 }
 
+/* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     if (calls_seen(j)) // of other ranks, too
@@ -267,6 +267,11 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     }
 }
 
+static bool overlaps(const struct judge_range *range, const char *from, const char *to) {
+    const char *start = range->start;
+    return start < to && from < start + range->bytes;
+}
+
 /* The first call of an open group that uses some of the range; `writes`: that writes it.
  * NULL: none. */
 static const struct judge_call *in_group(struct judge *j, const struct group *group,
@@ -275,8 +280,7 @@ static const struct judge_call *in_group(struct judge *j, const struct group *gr
     const char *from = start, *to = from + bytes;
     for (size_t i = 0; group && i < group->ncalls; i++)
         for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)
-            if ((ranges[n].write || !writes) && (const char *)ranges[n].start < to &&
-                from < (const char *)ranges[n].start + ranges[n].bytes)
+            if ((ranges[n].write || !writes) && overlaps(&ranges[n], from, to))
                 return &group->calls[i];
     return NULL;
 }
@@ -306,6 +310,30 @@ static void check_groups(struct judge *j, const void *start, struct judge_at at)
     report(j, &text, true, mixed(at.site, call->at.site));
 }
 
+/* An operation, which is queued at once, `does` something to what a call of the open
+ * group is to write or to send (`used`). `first`: what has written that; NULL: the call
+ * will. */
+static void report_in_group(struct judge *j, const struct group *group,
+                            const struct judge_call *call, const struct judge_at *first,
+                            const char *does, const char *used, const char *hint,
+                            struct judge_at at) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct text text = {0};
+    text_add(&text,
+             "race: %s %s, inside a group, what the group is to %s\n"
+             "  rank %d on %s: %s at %s\n",
+             at.call, does, used, j->rank, j->host, at.call, place(j, at.site, where));
+    if (first)
+        text_add(&text, "  written before: %s at %s\n", first->call,
+                 place(j, first->site, where));
+    text_add(&text, "  in the group: %s at %s", call_words(words, call),
+             place(j, call->at.site, where));
+    text_add(&text, "; it was started at %s, and is open\n",
+             place(j, group->at.site, where));
+    text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd%s\n", hint);
+    report(j, &text, true, mixed(at.site, call->at.site));
+}
+
 /* What a call of this thread's open group is to write, when it is queued. */
 static void check_early(struct judge *j, const struct judge_range *ranges, int n,
                         struct judge_at at) {
@@ -314,21 +342,9 @@ static void check_early(struct judge *j, const struct judge_range *ranges, int n
     for (int r = 0; r < n && !call; r++)
         if (!ranges[r].write && ranges[r].bytes)
             call = in_group(j, group, ranges[r].start, ranges[r].bytes, true);
-    if (!call)
-        return;
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text,
-             "race: %s reads, inside a group, what the group is to write\n"
-             "  rank %d on %s: %s at %s\n",
-             at.call, j->rank, j->host, at.call, place(j, at.site, where));
-    text_add(&text, "  in the group: %s at %s", call_words(words, call),
-             place(j, call->at.site, where));
-    text_add(&text, "; it was started at %s, and is open\n",
-             place(j, group->at.site, where));
-    text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd: what reads"
-                    " their results comes behind it.\n");
-    report(j, &text, true, mixed(at.site, call->at.site));
+    if (call)
+        report_in_group(j, group, call, NULL, "reads", "write",
+                        ": what reads their results comes behind it.", at);
 }
 
 /* The call of the group, made after `first` was written, that is to read all bytes which
@@ -348,42 +364,44 @@ static const struct judge_call *reads_first(struct judge *j, const struct group 
     return NULL;
 }
 
+/* The call of the group that is not to send any more what was written `first`, if [from,
+ * to) is written now; NULL: none. */
+static const struct judge_call *lost(struct judge *j, const struct group *group,
+                                     const char *from, const char *to,
+                                     const struct written **first) {
+    const struct judge_call *call = NULL;
+    for (size_t i = 0; i < group->nwritten && !call; i++) {
+        *first = &group->written[i];
+        call = reads_first(j, group, *first, from, to);
+    }
+    return call;
+}
+
+static bool reads_some(const struct judge_range *ranges, int n, const char *from,
+                       const char *to) {
+    for (int i = 0; i < n; i++)
+        if (!ranges[i].write && overlaps(&ranges[i], from, to))
+            return true;
+    return false;
+}
+
 /* A buffer is filled, a call of this thread's open group is to send that, and it is
- * filled anew before the group ends: what came first is never sent. */
+ * filled anew before the group ends: what came first is never sent. (Who adds to it means
+ * the sum.) */
 static void check_refilled(struct judge *j, const struct judge_range *ranges, int n,
                            struct judge_at at) {
     enum { MOST = 256 };
     struct group *group = j->thread ? j->thread->group : NULL;
     for (int r = 0; group && r < n; r++) {
         const char *from = ranges[r].start, *to = from + ranges[r].bytes;
-        const struct judge_call *call = NULL;
-        const struct written *first = group->written;
+        const struct written *first = NULL;
         if (!ranges[r].write || from == to)
             continue;
-        bool adds = false; // to what lies there
-        for (int i = 0; i < n; i++)
-            adds |= !ranges[i].write && (const char *)ranges[i].start < to &&
-                    from < (const char *)ranges[i].start + ranges[i].bytes;
-        for (size_t i = 0; i < group->nwritten && !call && !adds; i++) {
-            first = &group->written[i];
-            call = reads_first(j, group, first, from, to);
-        }
+        const struct judge_call *call =
+            reads_some(ranges, n, from, to) ? NULL : lost(j, group, from, to, &first);
         if (call) {
-            char words[JUDGE_PLACE], where[JUDGE_PLACE];
-            struct text text = {0};
-            text_add(&text,
-                     "race: %s overwrites, inside a group, what the group is to send\n"
-                     "  rank %d on %s: %s at %s\n",
-                     at.call, j->rank, j->host, at.call, place(j, at.site, where));
-            text_add(&text, "  written before: %s at %s\n", first->at.call,
-                     place(j, first->at.site, where));
-            text_add(&text, "  in the group: %s at %s", call_words(words, call),
-                     place(j, call->at.site, where));
-            text_add(&text, "; it was started at %s, and is open\n",
-                     place(j, group->at.site, where));
-            text_add(&text, "  Hint: the calls of a group are queued by ncclGroupEnd, and"
-                            " send what lies there then: a buffer for each.\n");
-            report(j, &text, true, mixed(at.site, call->at.site));
+            report_in_group(j, group, call, &first->at, "overwrites", "send",
+                            ", and send what lies there then: a buffer for each.", at);
             return;
         }
         if (group->nwritten == MOST)

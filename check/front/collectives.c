@@ -91,22 +91,23 @@ void mpi_collective(const struct judge_at *at, MPI_Comm comm, int root, int redu
 void mpi_parts(int root, bool scatters, const int *counts, MPI_Datatype type, int count,
                MPI_Datatype own) {
     enum { MOST = 64 }; // ranks
-    int lists = root < 0 ? 0 : root, size = 0;
+    const int lists = root < 0 ? 0 : root;
     if (!mine || call.seq > COMPARED || call.nranks > MOST || lists >= call.nranks)
         return;
-    bool listed = call.rank == lists || count < 0;
-    MPI_Datatype of = listed ? type : own;
-    if (of == MPI_DATATYPE_NULL || (listed && !counts))
+    const bool is_list = call.rank == lists, in_place = count < 0;
+    const MPI_Datatype of = is_list || in_place ? type : own;
+    if (of == MPI_DATATYPE_NULL || ((is_list || in_place) && !counts))
         return;
+    int size;
     PMPI_Type_size(of, &size);
     struct judge *j = front_in();
-    for (int r = 0; call.rank == lists && r < call.nranks; r++)
-        if (r != lists && counts[r] >= 0)
-            judge_mpi_part(j, &call, scatters, r, (uint64_t)counts[r] * (uint64_t)size);
-    if (count < 0 && listed)
-        count = counts[call.rank];
-    if (call.rank != lists && count >= 0)
-        judge_mpi_part(j, &call, !scatters, lists, (uint64_t)count * (uint64_t)size);
+    for (int r = 0; r < call.nranks; r++) {
+        const int n = is_list || in_place ? counts[r] : count;
+        if ((call.rank == r) == is_list || n < 0)
+            continue; // to itself; or of another rank than this one
+        judge_mpi_part(j, &call, scatters == is_list, is_list ? r : lists,
+                       (uint64_t)n * (uint64_t)size);
+    }
     front_leave();
 }
 

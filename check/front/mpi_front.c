@@ -116,6 +116,10 @@ const void *mpi_one_buffer(void) {
     return parts.n > 0 ? parts.at[0].start : NULL;
 }
 
+bool mpi_overlap(const char *start, size_t bytes, const char *other, size_t its_bytes) {
+    return start < other + its_bytes && other < start + bytes;
+}
+
 /* "Unless specified otherwise, an argument of type OUT or type INOUT cannot be aliased
  * with any other argument" (MPI 4.1, 2.3). MPI_Sendrecv_replace has one for both. */
 static void check_parts(struct span span, bool write, const struct judge_at *at) {
@@ -124,8 +128,8 @@ static void check_parts(struct span span, bool write, const struct judge_at *at)
     if (span.used != span.all || parts.n == MOST_PARTS || strcmp(at->call, REPLACES) == 0)
         return;
     for (int i = 0; i < parts.n; i++)
-        overlap |= parts.write[i] != write && parts.at[i].start < span.start + span.all &&
-                   span.start < parts.at[i].start + parts.at[i].all;
+        overlap |= parts.write[i] != write &&
+                   mpi_overlap(parts.at[i].start, parts.at[i].all, span.start, span.all);
     parts.at[parts.n] = span;
     parts.write[parts.n++] = write;
     if (!overlap)

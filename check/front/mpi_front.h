@@ -59,6 +59,7 @@ struct mpi_buffer {
 void mpi_hold(struct judge *j, const struct mpi_buffer *buffer);
 void mpi_let_go(struct judge *j, const struct mpi_buffer *buffer);
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
+bool mpi_overlap(const char *start, size_t bytes, const char *other, size_t its_bytes);
 
 /* Conditions and counts of mpi.list, in the communicator `comm`. */
 bool mpi_is_root(int root, MPI_Comm comm);

@@ -56,10 +56,9 @@ static bool completions_come_here(void) {
 
 /* Parts of one call that overlap are told of where they are looked at (mpi_apart). */
 static bool overlaps_before(const struct request *r, int i) {
-    const struct mpi_buffer *b = r->buffers, *mine = &b[i];
-    for (int k = 0; k < i; k++)
-        if ((const char *)b[k].start < (const char *)mine->start + mine->used &&
-            (const char *)mine->start < (const char *)b[k].start + b[k].used)
+    const struct mpi_buffer *mine = &r->buffers[i];
+    for (const struct mpi_buffer *b = r->buffers; b < mine; b++)
+        if (mpi_overlap(b->start, b->used, mine->start, mine->used))
             return true;
     return false;
 }
@@ -239,9 +238,9 @@ static void closes(struct judge *j, MPI_Request handle, struct judge_at freed) {
     }
     if (!freed.call || (r->persistent && !r->active)) // else it goes on unseen
         mpi_under_way(-1);
-    const bool several = r->next != NULL;
+    const struct judge_at given_up = r->next ? (struct judge_at){0} : freed;
     for (struct request *one = r; one; one = one->next) {
-        take_back(j, one, several ? (struct judge_at){0} : freed);
+        take_back(j, one, given_up);
         one->sent.bytes = 0; // it may be changed from now on
     }
     if (r->next)

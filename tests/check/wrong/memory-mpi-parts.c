@@ -1,11 +1,16 @@
 // Each rank has a part of another size, and the displacements are still those of parts of
-// one size: they overlap, and MPI leaves there what the one sent or the other.
+// one size: they overlap, and MPI leaves there what the one sent or the other. And once
+// more in the background.
 //
 // expect: NCCL CHECK: memory: parts that MPI_Gatherv receives overlap
 //
 // expect: rank 0 on @host: MPI_Gatherv at @gather
 //
 // expect: Hint: counts and displs are both in elements of recvtype
+//
+// expect: NCCL CHECK: memory: parts that MPI_Igatherv receives overlap
+//
+// expect: rank 0 on @host: MPI_Igatherv at @later
 //
 // exit: 0
 #include "../check.h"
@@ -30,6 +35,15 @@ int main(void) {
     // @gather
     MPI_Gatherv(mine, counts[rank], MPI_INT, all, counts, displs, MPI_INT, 0,
                 MPI_COMM_WORLD);
+#ifdef FIXED
+    EXPECT(all[begin - 1], rank == 0 ? nranks - 1 : 0);
+#endif
+    MPI_Request request;
+    memset(all, 0, (size_t)nranks * MOST * sizeof(int));
+    // @later
+    MPI_Igatherv(mine, counts[rank], MPI_INT, all, counts, displs, MPI_INT, 0,
+                 MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 #ifdef FIXED
     EXPECT(all[begin - 1], rank == 0 ? nranks - 1 : 0);
 #endif
