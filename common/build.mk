@@ -267,6 +267,11 @@ timeline:
 	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
 	@$(TOP)/check/timeline-svg '$(FILE)' '$(if $(filter file,$(origin SVG)),$(patsubst %.json,%,$(FILE)).svg,$(SVG))' $(FROM) $(TO)
 
+# Breaks a lesson on purpose, or lists the ways to do so: common/break.sh says how they are written.
+.PHONY: break
+break:
+	@BACKEND=$(backend) $(TOP)/common/break.sh $(N)
+
 clean-lesson:
 	rm -f $(programs)
 ifneq ($(PROGRAM),)

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# make break: lists the ways to break a lesson's program on purpose.
+# make break N=04.1: shows one change, runs the changed program and shows what is reported.
+#
+# Number 04.1 is the file 04-…/break/1-NAME.diff:
+#   its first line says in one sentence what is changed;
+#   "Run: mpirun -np 4 ./PROGRAM -n 5", variables in front if need be, says how it is run;
+#   "Report: TEXT" is what some line of the output must begin with;
+#   after an empty line comes the change, as diff -u prints it.
+#
+# BACKEND is cpu or cuda; RANKS, if set, replaces the number of ranks.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+stop() {
+    printf 'make break: %s\n' "$1" >&2
+    exit 2
+}
+
+# Open MPI 4 and 5: more ranks than cores, which then share them politely, also as root.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export PRTE_MCA_hwloc_default_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+if [ $# -eq 0 ]; then
+    here=$(basename "$PWD")
+    [[ $here == [0-9][0-9]-* ]] || here='[0-9][0-9]-*'
+    # shellcheck disable=SC2231 # $here is a pattern
+    for diff in "$top"/$here/break/*.diff; do
+        [[ $diff =~ /([0-9]+)-[^/]*/break/([0-9]+)- ]] || continue
+        printf '%s.%s  %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
+    done
+    exit
+fi
+
+[[ $1 =~ ^([0-9][0-9])\.([0-9]+)$ ]] || stop "N=$1 is not a number such as N=04.1"
+diff=$(compgen -G "$top/${BASH_REMATCH[1]}-*/break/${BASH_REMATCH[2]}-*.diff") ||
+    stop "there is no $1; make break lists what there is"
+lesson=${diff%/break/*}
+source=$(sed -n 's/^--- \(a\/\)\{0,1\}\([^[:space:]]*\).*/\2/p' "$diff" | head -n 1)
+run=$(sed -n 's/^Run: //p' "$diff")
+report=$(sed -n 's/^Report: //p' "$diff")
+
+# The changed program, built beside nothing else, under its own name: reports name its lines.
+command -v patch >/dev/null || stop 'needs the program patch (apt-get install patch)'
+work=$top/build/break/$1
+rm -rf "$work"
+mkdir -p "$work"
+cp "$lesson"/*.[ch] "$work"
+patch --silent -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
+flags=$(make -s --no-print-directory -C "$top" "$BACKEND-flags")
+[ "$BACKEND" = cpu ] || ! grep -qE 'cublas_v2|"network.h"' "$work"/*.[ch] || flags+=' -lcublas'
+# shellcheck disable=SC2086 # the flags are words
+${MPICC:-mpicc} -std=c11 -g -w -I"$top/common" "$work/$source" $flags -o "$work/${source%.c}"
+
+if [ -n "${RANKS:-}" ] && [[ $run =~ ' -np '[0-9]+ ]]; then
+    run=${run/"${BASH_REMATCH[0]}"/ -np $RANKS}
+fi
+awk 'NR == 1 { print; print "" } /^@@/ { if (hunks++) print "…"; next } hunks' "$diff"
+printf '\n$ %s\n' "$run"
+if [ "$BACKEND" = cuda ]; then
+    make -s --no-print-directory -C "$top" check-library
+    run=${run/ .\// "'$top/check/nccl-check'" ./}
+fi
+cd "$work"
+timeout 300 bash -c "$run" >out 2>err </dev/null || true
+# What mpirun itself says of a job that has failed tells nothing: it stands between lines of dashes.
+awk '/^-----/ { framed = !framed; next } !framed && NF && !/^\[[^ ]*:[0-9]+\] |^[0-9]+ total processes /' err |
+    cat out -
+if ! cat out err | grep -aqF -- "$report"; then
+    echo "make break: nothing reported \"$report\"" >&2
+    exit 1
+fi

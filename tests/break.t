@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# What `make break` can break is reported as its file says. Those that a README shows in a console
+# block are run by tests/readme.t instead.
+#
+#     tests/break.t [NUMBER…]     only these, also those in READMEs
+set -euo pipefail
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top"
+export BACKEND=cpu LC_ALL=C.UTF-8
+unset RANKS CPU_HOSTS CPU_DEVICES NCCL_CHECK NCCL_CPU_CLOCK
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+make -s -j2 all >/dev/null
+numbers=("$@")
+if [ $# -eq 0 ]; then
+    numbers=()
+    while read -r number _; do
+        shown=$(cat "${number%%.*}"-*/README.md)
+        grep -qE "^ *\\$ .*make break N=$number\b" <<<"$shown" || numbers+=("$number")
+    done < <(common/break.sh)
+fi
+
+# Two at a time.
+# shellcheck disable=SC2016 # for sh
+printf '%s\n' "${numbers[@]}" |
+    xargs -P 2 -I@ sh -c 'timeout 100 common/break.sh @ >"$0/@" 2>&1 && echo >"$0/@.right"' "$out" || true
+test=0 failed=0
+point() { # NAME FILE COMMAND…
+    test=$((test + 1))
+    if "${@:3}"; then
+        echo "ok $test - $1"
+    else
+        sed 's/^/# /' "$2"
+        echo "not ok $test - $1"
+        failed=1
+    fi
+}
+for number in "${numbers[@]}"; do
+    point "make break N=$number" "$out/$number" test -e "$out/$number.right"
+done
+
+# What does not come is missed: a file that promises what the changed program does not do.
+mkdir "$out/course"
+ln -s "$top"/* "$out/course"
+rm "$out/course"/00-*
+mkdir -p "$out/course/00-hello/break"
+cp 00-*/hello.c "$out/course/00-hello"
+# shellcheck disable=SC2317 # point calls it
+broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
+    printf '%s\n' 'Nothing.' 'Run: mpirun -np 1 ./hello' 'Report: NCCL CHECK: race' '' '--- hello.c' \
+        '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/course/00-hello/break/1-a.diff"
+    local code=0
+    timeout 60 "$out/course/common/break.sh" 00.1 >"$out/said" 2>&1 || code=$?
+    [ "$code" -eq "$2" ] && grep -qF "$3" "$out/said"
+}
+point 'a report that does not come is missed' "$out/said" broken '/*' 1 'nothing reported "NCCL CHECK: race"'
+point 'a change that does not fit is told' "$out/said" broken 'not a line of it' 2 'does not fit 00-hello/hello.c'
+echo "1..$test"
+exit $failed
