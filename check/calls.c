@@ -421,14 +421,6 @@ static void unsay(struct judge *j, int keeper, const struct fact *fact) {
     pass_on(j, keeper, &back);
 }
 
-void calls_pass_on(struct judge *j, const struct fact *fact) {
-    pass_on(j, keeper_of(j, fact->comm), fact);
-}
-
-void calls_take_back(struct judge *j, const struct fact *fact) {
-    unsay(j, keeper_of(j, fact->comm), fact);
-}
-
 void calls_taken_back(struct judge *j, int number) {
     struct comm *comm = comm_of(j, number);
     struct recent *recent = recent_of(j);

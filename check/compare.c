@@ -129,18 +129,6 @@ static bool registered_agree(const struct fact *a, const struct fact *b) {
            alike(a->recv_registered, b->recv_registered);
 }
 
-/* "The type signature of count, datatype on any MPI process must be equal" to the root's
- * (MPI 4.1, 6.4; 6.9.1 of reductions; 3.3.1). Integers of any kind are taken for equal:
- * nothing is converted between them. So are floating-point numbers of different lengths,
- * where MPI only moves as many bytes; who adds them up must know which they are. */
-static bool types_agree(const struct fact *a, const struct fact *b) {
-    if (a->type < 0 || b->type < 0)
-        return true;
-    bool floating = a->type < JUDGE_MPI_FLOATING;
-    return floating == (b->type < JUDGE_MPI_FLOATING) &&
-           (!floating || a->redop < 0 || a->type == b->type);
-}
-
 /* "The launch of a graph … is considered collective for the same set of ranks that were
  * present in the capture, and each of those ranks must be using the graph derived from
  * that collective capture." Where the ranks have captured the same calls, the number of
@@ -157,10 +145,6 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return a->count == b->count && a->type == b->type && !crosswise(a, b);
     if (a->kind != b->kind)
         return false;
-    if (a->kind == JUDGE_MPI)
-        return strncmp(a->name, b->name, sizeof a->name) == 0 && a->count == b->count &&
-               a->root == b->root && types_agree(a, b) &&
-               (a->redop == b->redop || a->redop < 0 || b->redop < 0);
     if (a->kind == JUDGE_REGISTER)
         return a->count == b->count;
     return a->kind == JUDGE_SPLIT ||
@@ -168,21 +152,11 @@ static bool agree(const struct fact *a, const struct fact *b) {
             a->root == b->root && registered_agree(a, b) && offsets_agree(a, b));
 }
 
-static const char *difference_of_mpi(const struct fact *a, const struct fact *b) {
-    return strncmp(a->name, b->name, sizeof a->name) != 0 ? "make different calls"
-           : a->root != b->root                           ? "give different roots"
-           : a->count != b->count ? "give different numbers of bytes"
-           : !types_agree(a, b)   ? "give different data types"
-                                  : "give different reductions";
-}
-
 static const char partly_registered[] = "do not all give registered buffers";
 static const char different_offsets[] = "give different offsets of symmetric windows";
 static const char different_captures[] = "launch graphs of different captures";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
-    if (a->kind == JUDGE_MPI)
-        return difference_of_mpi(a, b);
     bool pair = pairs(a->kind) && pairs(b->kind);
     return !pair && a->kind != b->kind ? "call different operations"
            : a->kind == JUDGE_REGISTER ? "give different sizes"
@@ -241,8 +215,7 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
     if (by_number)
         text_add(text, ", captured call %d of %s", f->captured,
                  pairs(f->kind) ? "these two ranks" : "the communicator");
-    if (f->kind != JUDGE_MPI)
-        add_registered(text, f);
+    add_registered(text, f);
     text_add(text, "\n");
 }
 
@@ -295,11 +268,8 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
     if (!differ(kept, c, &first, &other))
         return; // what differed was taken back
     const char *what = difference(first, other);
-    bool mpi = first->kind == JUDGE_MPI;
-    char comm[JUDGE_PLACE];
-    text_add(&text, "mismatch: the ranks %s at %s %llu on %s\n", what,
-             mpi ? "collective call" : "operation", (unsigned long long)first->index,
-             fact_comm(comm, first));
+    text_add(&text, "mismatch: the ranks %s at operation %llu on communicator %d\n", what,
+             (unsigned long long)first->index, first->number);
     bool by_rank = together(kept->world, kept->nranks);
     int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
     bool *told = must_alloc((size_t)c->nfacts * sizeof *told);
@@ -326,16 +296,8 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         add_ranks(&text, ranks, absent);
         text_add(&text, " of the communicator: not there yet\n");
     }
-    if (!mpi || first->number != MPI_WORLD)
-        add_size(&text, first->number, false, kept->nranks, kept->world, kept->device);
-    if (mpi)
-        text_add(&text,
-                 "  Hint: every rank of a communicator of MPI makes the same collective"
-                 " calls in the same order,\n"
-                 "        with the same root, reduction, amount and type of data. MPI"
-                 " hangs here, or goes on with\n"
-                 "        wrong data.\n");
-    else if (what == different_captures)
+    add_size(&text, first->number, false, kept->nranks, kept->world, kept->device);
+    if (what == different_captures)
         text_add(&text, "%s", captures_hint);
     else if (first->kind == other->kind && !first->captured != !other->captured &&
              agree(first, &(struct fact){.kind = other->kind,
@@ -387,33 +349,6 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
                  "        The real NCCL hangs here, or leaves part of the buffer as it"
                  " was.\n");
     report(j, &text, false, 0);
-}
-
-/* Of a collective call of MPI, which gives each rank another part. */
-static bool is_part(const struct fact *fact) {
-    return fact->number == MPI_WORLD || fact->number == MPI_OTHER;
-}
-
-static void say_parts(struct judge *j, const struct misfit *misfit) {
-    const struct fact *of[] = {&misfit->send, &misfit->recv};
-    char comm[JUDGE_PLACE], where[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text,
-             "mismatch: a rank gives another number of bytes than is taken at collective"
-             " call %llu on %s\n",
-             (unsigned long long)of[0]->index, fact_comm(comm, of[0]));
-    for (int i = 0; i < 2; i++)
-        text_add(&text, "  rank %d on %s: %s at %s %s rank %d %llu byte%s\n",
-                 of[i]->world, host_of(j, of[i]->world), of[i]->name,
-                 fact_site(j, where, of[i]), i == 0 ? "gives" : "takes from",
-                 of[!i]->world, (unsigned long long)of[i]->count,
-                 of[i]->count == 1 ? "" : "s");
-    text_add(
-        &text,
-        "  Hint: the count that the root has for a rank is the count of that rank. MPI"
-        " ends the job here,\n"
-        "        or leaves a part of the buffer as it was.\n");
-    report(j, &text, true, mixed(of[0]->site, of[1]->site));
 }
 
 /* --- Collectives -------------------------------------------------------------------- */
@@ -493,8 +428,6 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     bool send = fact->kind == JUDGE_SEND;
     uint64_t key = (uint64_t)(uint32_t)(send ? fact->rank : fact->root) << 32 |
                    (uint32_t)(send ? fact->root : fact->rank);
-    if (is_part(fact)) // of one call
-        key = mixed(fact->seq, key);
     struct pair *pair = map_get(&kept->pairs, key);
     if (!pair)
         map_put(&kept->pairs, key, pair = must_alloc(sizeof *pair));
@@ -740,10 +673,7 @@ void compare_look(struct judge *j) {
         if (j->last || now(j) >= compare->misfits[i].due) {
             struct misfit misfit = compare->misfits[i];
             compare->misfits[i--] = compare->misfits[--compare->nmisfits];
-            if (is_part(&misfit.send))
-                say_parts(j, &misfit);
-            else
-                say_misfit(j, &misfit);
+            say_misfit(j, &misfit);
         }
 }
 

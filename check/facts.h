@@ -29,11 +29,8 @@ struct fact {
             uint8_t grouped;
             uint64_t captures; // if captured: struct captures
         };
-        char name[40]; // JUDGE_MPI: the function's
     };
 };
-/* `number`, where the communicator is one of MPI's. */
-enum { MPI_WORLD = 0, MPI_OTHER = -1 };
 
 /* To a keeper: this, and then the facts. */
 struct batch {
@@ -64,8 +61,6 @@ struct notice {
 
 bool pairs(int kind); // sends and receives
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
-/* "communicator 1", "MPI_COMM_WORLD" */
-const char *fact_comm(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
 /* " of ranks 5, 6, 7": tells communicators of one number apart. */
 void add_members(struct text *text, int nranks, const int *world);
@@ -193,9 +188,6 @@ struct calls {
 };
 
 struct calls *calls_of(struct judge *j);
-/* To the communicator's keeper: what was called, or that it was not. */
-void calls_pass_on(struct judge *j, const struct fact *fact);
-void calls_take_back(struct judge *j, const struct fact *fact);
 void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);

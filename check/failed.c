@@ -1,5 +1,5 @@
 /*
- * failed.c: calls that failed, and whether anybody looked.
+ * failed.c: calls that failed, and whether the program asked why.
  */
 #include "inside.h"
 
@@ -10,7 +10,6 @@ struct failures {
     struct unlooked { // of one thread
         int thread;
         size_t n, serial;
-        uint64_t issued; // operations and calls, of the process, until the first
         struct judge_at first;
         char *text; // what the library says of the first
     } * at;
@@ -42,7 +41,7 @@ void failed(struct judge *j, const char *text, struct judge_at at) {
     char *copy = must_alloc(strlen(text) + 1);
     strcpy(copy, text);
     ROOM(f->at, f->n, &f->size);
-    f->at[f->n++] = (struct unlooked){thread_in(j), 1, f->serial++, j->issued, at, copy};
+    f->at[f->n++] = (struct unlooked){thread_in(j), 1, f->serial++, at, copy};
 }
 
 void failed_looked(struct judge *j) {
@@ -72,18 +71,10 @@ void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at 
                   const char *words) {
     char where[JUDGE_PLACE];
     if (n == 1)
-        text_add(text, "1 call failed and nobody looked: ");
+        text_add(text, "1 call returned an error: ");
     else
-        text_add(text, "%zu calls failed and nobody looked, the first: ", n);
+        text_add(text, "%zu calls returned errors, the first: ", n);
     text_add(text, "%s at %s: %s", first.call, place(j, first.site, where), words);
-}
-
-bool failed_and_went_on(const struct judge *j) {
-    const struct failures *f = j->failures;
-    for (size_t i = 0; i < f->n; i++)
-        if (j->issued > f->at[i].issued)
-            return true;
-    return false;
 }
 
 void add_unlooked(struct judge *j, struct text *text) {

@@ -17,7 +17,6 @@
  *   calls.c    the communicators and calls of this process
  *   unseen.c   the operations that the host does not know to be done
  *   compare.c  what the ranks of a communicator must agree on, compared by one of them
- *   mpi.c      what a program does with MPI, beside waiting
  *   stuck.c    on rank 0: who will never go on
  *   verdict.c  on rank 0: that, in words
  *   marks.c    on rank 0: who can go on
@@ -71,7 +70,6 @@ struct judge {
     struct uses *uses;
     uint64_t groups;   // so far
     uint64_t meetings; // judge_meets's, so far
-    uint64_t issued;   // operations and calls of NCCL so far
     struct functions *functions;
     struct later *later; // NULL: there was no call yet
     struct graphs *graphs;
@@ -85,8 +83,6 @@ struct judge {
     struct failures *failures;
     struct shared *shared;
     struct detours *detours;
-    size_t requests_left; // of MPI, that were never completed: the first
-    struct judge_at request_left;
 };
 
 /* The time. One moment for all that is told in one go: clocks are dear where calls are
@@ -132,8 +128,6 @@ size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char
 void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
                   const char *words);
 void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
-/* Whether the program queued something behind a failure that nobody looked at. */
-bool failed_and_went_on(const struct judge *j);
 
 /* --- calls.c --- */
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
@@ -332,11 +326,9 @@ bool uses_faults(struct judge *j, const void *address, bool write, bool write_kn
                  uint64_t site);
 void uses_lost(struct judge *j, const void *address);
 bool uses_early(struct judge *j, const void *at, bool write);
-int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
               struct judge_at at);
 void uses_back(struct judge *j, int lent);
-void uses_given_up(struct judge *j, int lent, struct judge_at at);
-void uses_hears(struct judge *j); // what was given up may be back
 void uses_known(struct judge *j); // the host knows more than before
 void uses_each(struct judge *j, const void *start,
                void (*each)(void *self, const void *start, size_t bytes, bool write),
@@ -428,8 +420,6 @@ void waits_asks(struct judge *j);
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
 bool waits_for_launch(const struct judge *j); // the thread that is in
-/* Whether another thread of this process waits in MPI, and where. */
-bool waits_in_mpi(const struct judge *j, struct judge_at *where);
 /* A host function: queued (its number is the judge's), begun by the thread that is in,
  * ended. */
 void waits_function_queued(struct judge *j, int function, struct position position,

@@ -65,7 +65,6 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
               struct use *use, struct told *told) {
     use->slot = slot;
     use->seq = order_next(j->order, slot);
-    j->issued++;
     add_use(j, use, ranges, n, order_clock(j->order, slot), told);
     use_drop(use);
 }
@@ -194,7 +193,6 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     t.comms = many ? must_alloc((size_t)n * sizeof(int)) : t.few_comms;
     t.seqs = many ? must_alloc((size_t)n * sizeof(uint64_t)) : t.few_seqs;
     t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : t.few_clocks;
-    j->issued += (uint64_t)n;
     if (n > 1)
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);

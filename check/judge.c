@@ -203,21 +203,11 @@ static void look_at_memory(struct judge *j) {
         j->outside.host_memory(j->outside.self, NULL, NULL);
 }
 
-static void may_hear(struct judge *j) {
-    shared_may_hear(j);
-    uses_hears(j);
-}
-
-static void hears(struct judge *j) {
-    shared_hears(j);
-    uses_hears(j);
-}
-
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
     if (calls_seen(j)) // of other ranks, too
-        hears(j);
+        shared_hears(j);
     uses_known(j);
     look_at_memory(j);
 }
@@ -232,12 +222,9 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
     if (this_one)
         told_undo(j, told);
     look_at_memory(j);
+    failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
-}
-
-void judge_dropped(struct judge *j, const char *text, struct judge_at at) {
-    failed(j, text, at);
 }
 
 void judge_not_told(struct judge *j) {
@@ -498,12 +485,11 @@ void judge_meets(struct judge *j, uint64_t number, int root) {
 }
 
 void judge_hears(struct judge *j) {
-    hears(j);
+    shared_hears(j);
 }
 
 void judge_hears_unseen(struct judge *j) {
     shared_unseen(j);
-    uses_hears(j);
 }
 
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
@@ -534,19 +520,12 @@ bool judge_host_is_early(struct judge *j, const void *address, bool write) {
 }
 
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
-                      bool window, struct judge_at at) {
-    return uses_lent(j, start, bytes, write, window, at);
+                      struct judge_at at) {
+    return uses_lent(j, start, bytes, write, at);
 }
 
 void judge_memory_back(struct judge *j, int lent) {
     uses_back(j, lent);
-}
-
-void judge_memory_given_up(struct judge *j, int lent, struct judge_at at) {
-    if (shared_is_unseen(j))
-        uses_back(j, lent);
-    else
-        uses_given_up(j, lent, at);
 }
 
 void judge_memory_in_use(struct judge *j, const void *start,
@@ -611,14 +590,14 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
     shared_speaks(j); // whatever it does
-    may_hear(j);
+    shared_may_hear(j);
     calls_seen(j);
     look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
     function_ends(j, function);
-    may_hear(j);
+    shared_may_hear(j);
     calls_seen(j);
 }
 
@@ -1111,9 +1090,9 @@ void judge_wait_end(struct judge *j, bool happened) {
     if (happened && clock.n)
         learns(j, &clock);
     else if (launches)
-        may_hear(j);
+        shared_may_hear(j);
     else
-        hears(j);
+        shared_hears(j);
     clock_free(&clock);
 }
 
@@ -1150,7 +1129,7 @@ void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     shared_speaks(j);
-    hears(j);
+    shared_hears(j);
     if (done)
         waits_end(j, NULL);
     else
@@ -1158,7 +1137,7 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
-    hears(j);
+    shared_hears(j);
     if (!done) {
         waits_begin_poll_comm(j, comm, at);
         return;
@@ -1169,7 +1148,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
-    hears(j);
+    shared_hears(j);
     waits_begin_poll_join(j, join, at);
 }
 
@@ -1227,7 +1206,6 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
             site = comm->made.site;
         }
     add_left(j, &text, "communicator", n, site);
-    add_left(j, &text, "MPI request", j->requests_left, j->request_left.site);
     hand_out(&text, out, bytes);
 }
 
@@ -1237,28 +1215,7 @@ void judge_unwritten(struct judge *j, char *out, size_t bytes) {
     hand_out(&text, out, bytes);
 }
 
-static void hand_out_of(struct judge *j, struct text *text, char *out, size_t bytes) {
-    struct text whole = {0};
-    if (text->at)
-        text_add(&whole, "rank %d on %s: %s", j->rank, j->host, text->at);
-    free(text->at);
-    hand_out(&whole, out, bytes);
-}
-
-void judge_doubtful(struct judge *j, char *out, size_t bytes) {
-    struct text text = {0};
-    uses_doubtful(j, &text);
-    hand_out_of(j, &text, out, bytes);
-}
-
-void judge_failed_before(struct judge *j, char *out, size_t bytes) {
-    struct text text = {0};
-    if (failed_and_went_on(j))
-        add_unlooked(j, &text);
-    hand_out_of(j, &text, out, bytes);
-}
-
-void judge_unlooked(struct judge *j, char *out, size_t bytes) {
+void judge_failures(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     add_unlooked(j, &text);
     hand_out(&text, out, bytes);

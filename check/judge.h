@@ -193,17 +193,12 @@ bool judge_host_may_fault(struct judge *j, const void *address);
 void judge_memory_lost(struct judge *j, const void *address);
 /* Whether an unseen operation uses this byte, so that the host comes too early. */
 bool judge_host_is_early(struct judge *j, const void *address, bool write);
-/* MPI has these bytes until the number that is returned is given back (a request is
- * completed, or a `window` waited for), and reads or writes them meanwhile: what uses
- * them before is wrong. */
+/* MPI has these bytes until the number that is returned is given back, when a request is
+ * completed, and reads or writes them meanwhile: an operation that uses them before is
+ * wrong. */
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
-                      bool window, struct judge_at at);
+                      struct judge_at at);
 void judge_memory_back(struct judge *j, int lent);
-/* A request was freed before it was completed: nobody can ask for it any more. So its
- * bytes are MPI's until this process hears from another one, which may tell. (Whether it
- * is completed "is not possible to check" then, and "an active receive request should
- * never be freed", MPI 4.1, 3.7.3.) */
-void judge_memory_given_up(struct judge *j, int lent, struct judge_at at);
 /* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
 void judge_memory_in_use(struct judge *j, const void *start,
                          void (*each)(void *self, const void *start, size_t bytes,
@@ -304,8 +299,7 @@ enum judge_kind {
     // register_window).
     JUDGE_REGISTER,
     JUDGE_SEND,
-    JUDGE_RECV,
-    JUDGE_MPI // not NCCL's: see judge_mpi_collective
+    JUDGE_RECV
 };
 
 /* ncclCommInitRank and its kin, before it is called: the unique id as a number that is
@@ -387,83 +381,14 @@ void judge_call_answered(struct judge *j, bool in_progress);
 
 /* The call that this thread has just told of (judge_call, judge_joins, judge_group_ends)
  * returned an error: it has not happened. `text`: what the library says. Also for calls
- * of CUDA (`cuda`). */
+ * of CUDA (`cuda`). Unless the thread asks what went wrong, a last line at the end of the
+ * job names it. */
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at);
-/* And the program does not look at what the call returned. Unless it asks later, a last
- * line at the end of the job names it. */
-void judge_dropped(struct judge *j, const char *text, struct judge_at at);
 /* The thread makes a call that is not told, since the library will refuse it: that it
  * fails takes back nothing that was told before from the same line. */
 void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
-
-/* --- Collective calls of MPI ------------------------------------------------------ */
-
-/* "A collective operation is executed by having all MPI processes in the group call the
- * communication routine, with matching arguments" (MPI 4.1, 6.1), in the same order
- * (6.14, "Correctness"). MPI_Finalize is one of them (11.2). */
-struct judge_mpi_collective {
-    uint64_t comm; // the same number for all its ranks, and for no other communicator
-    uint64_t seq;  // which of its collective calls, from 1
-    int rank, nranks;
-    bool world;     // it is MPI_COMM_WORLD
-    int root;       // -1: none
-    int reduction;  // index into the names below; -1: none, or one of the program's own
-    uint64_t bytes; // that all ranks must give alike; JUDGE_NOT_ALIKE: they need not
-    int type;       // of these, likewise; -1: none, or none of those below
-    struct judge_at at;
-};
-#define JUDGE_NOT_ALIKE UINT64_MAX
-extern const char *const judge_mpi_op_names[], *const judge_mpi_type_names[];
-/* So many of the types are of floating-point numbers, the others of integers. Not those
- * that programs take for bytes, or for parts of something else: of one byte, complex. */
-enum { JUDGE_MPI_FLOATING = 3 };
-#define JUDGE_MPI_TYPES(each)                                                         \
-    each(MPI_FLOAT), each(MPI_DOUBLE), each(MPI_LONG_DOUBLE), each(MPI_SHORT),        \
-        each(MPI_INT), each(MPI_LONG), each(MPI_LONG_LONG), each(MPI_UNSIGNED_SHORT), \
-        each(MPI_UNSIGNED), each(MPI_UNSIGNED_LONG), each(MPI_UNSIGNED_LONG_LONG),    \
-        each(MPI_INT16_T), each(MPI_INT32_T), each(MPI_INT64_T), each(MPI_UINT16_T),  \
-        each(MPI_UINT32_T), each(MPI_UINT64_T), each(MPI_AINT), each(MPI_OFFSET),     \
-        each(MPI_COUNT)
-/* Before the call. */
-void judge_mpi_collective(struct judge *j, const struct judge_mpi_collective *call);
-/* Behind it, of a call whose counts differ from rank to rank (MPI_Gatherv): this rank
- * gives `peer` so many bytes, or takes them. The one that lists all counts tells of each,
- * the others of their own. "The amount of data sent must be equal to the amount of data
- * received, pairwise" (MPI 4.1, 6.5 to 6.7). */
-void judge_mpi_part(struct judge *j, const struct judge_mpi_collective *call, bool gives,
-                    int peer, uint64_t bytes);
-/* It returned an error: it has not happened. */
-void judge_mpi_collective_failed(struct judge *j,
-                                 const struct judge_mpi_collective *call);
-/* A thread makes one on a communicator while another is in one, which began at `other`.
- * It is "the user's responsibility to ensure that the same communicator is not used
- * concurrently by two different collective communication calls at the same process"
- * (MPI 4.1, 6.14). */
-void judge_mpi_collective_twice(struct judge *j, struct judge_at other,
-                                struct judge_at at);
-/* A thread is about to call MPI that did not start it (`one`: only that one may), or that
- * may not do so while another one is in MPI. `level`: what the program was told, by name.
- */
-void judge_mpi_thread(struct judge *j, bool one, const char *level, struct judge_at at);
-/* The call, which is told of before it is made, reads and writes the same bytes, and is
- * none that has one buffer for both. */
-void judge_mpi_overlap(struct judge *j, struct judge_at at);
-/* The call gathers parts of which one overlaps another. */
-void judge_mpi_parts_overlap(struct judge *j, struct judge_at at);
-/* At `at` a request that `made` made is not completed, and its buffer lies in a part of
- * the thread's stack that nobody has any more. */
-void judge_mpi_dead_buffer(struct judge *j, struct judge_at made, struct judge_at at);
-/* MPI is called, and MPI_Finalize has returned: then nothing of MPI may be called any
- * more, but a few functions that ask (MPI 4.1, 11.2.2). */
-void judge_mpi_after_end(struct judge *j, struct judge_at finalize, struct judge_at at);
-/* A request of MPI that the call has made was never completed. To be told at the end. */
-void judge_mpi_request_left(struct judge *j, struct judge_at at);
-/* A send that `made` began is completed, and its buffer was changed meanwhile. */
-void judge_mpi_sent_changed(struct judge *j, struct judge_at made);
-/* This process has freed the communicator. */
-void judge_mpi_comm_gone(struct judge *j, uint64_t comm, int rank, int nranks);
 
 /* --- Waits --------------------------------------------------------------------- */
 
@@ -514,18 +439,12 @@ bool judge_undecided(struct judge *j);
 /* The process ends: what is still queued, or waits in a group, is lost. */
 void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if
- * nothing is left; and "3 calls failed and nobody looked, the first: …", "" if none. */
+ * nothing is left; and "3 calls returned errors, the first: …", "" if none. */
 void judge_left_behind(struct judge *j, char *out, size_t bytes);
-void judge_unlooked(struct judge *j, char *out, size_t bytes);
+void judge_failures(struct judge *j, char *out, size_t bytes);
 /* "cudaMemcpy at x.c:12, of what cudaMalloc made at x.c:9": the first copy to the host of
  * device memory that nothing has written; "" if there was none. On some ranks that may be
  * right: only where all have the same one, one of them was meant to be written. */
 void judge_unwritten(struct judge *j, char *out, size_t bytes);
-/* Likewise, with "rank 1 on host: " before it, of a process that ends with an exit code,
- * by which the program says itself that something is wrong: failures behind which it went
- * on, and the first copy to the host, or else call, of a buffer of which some bytes were
- * never written. */
-void judge_failed_before(struct judge *j, char *out, size_t bytes);
-void judge_doubtful(struct judge *j, char *out, size_t bytes);
 
 #endif

@@ -11,7 +11,6 @@
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
-enum { MANY_LENT = 4096 };  // requests of MPI: more are not compared with one another
 enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
@@ -56,15 +55,14 @@ struct freed {
 
 struct lent {          // to MPI
     uint64_t from, to; // 0, 0: it is back
-    bool write, window;
-    struct judge_at at, given_up; // given_up.call NULL: it has a request, or a window
+    bool write;
+    struct judge_at at;
 };
 
 struct uses {
     struct lent *lent;
     size_t nlent, lent_size; // nlent: numbers given out
     size_t lent_free;        // below it, none is free
-    size_t given_up;         // of them
     struct late { // an operation that may wait until MPI is done with its buffer
         struct use *use;
         uint64_t at;
@@ -1434,59 +1432,10 @@ static int lent_part(const struct uses *uses, uint64_t from, uint64_t to, bool w
     return -1;
 }
 
-static void add_given_up(struct judge *j, struct text *text, const struct lent *lent) {
-    char where[JUDGE_PLACE];
-    if (lent->given_up.call)
-        text_add(text, "  nobody knows until when: %s at %s\n", lent->given_up.call,
-                 place(j, lent->given_up.site, where));
-}
-
-static const char *until(const struct lent *lent) {
-    return lent->given_up.call && lent->write ? "a message has come"
-           : lent->given_up.call              ? "it has sent them"
-           : lent->window                     ? "its window is waited for"
-                                              : "its request is completed";
-}
-
-static const char *how_to_complete(const struct lent *lent) {
-    if (lent->given_up.call && lent->write)
-        return "MPI_Wait completes a request; MPI_Cancel before it, if nothing comes any"
-               " more.";
-    if (lent->given_up.call)
-        return "MPI_Wait completes a request. Without one, only an answer of the receiver"
-               " says\n"
-               "        that the buffer may be used again.";
-    if (lent->window)
-        return "MPI_Win_fence, MPI_Win_flush or MPI_Win_unlock completes it: call it"
-               " first.";
-    return "MPI_Wait, or an MPI_Test that says so, completes a request: call it first.";
-}
-
-/* What is to be received into may not be touched, nor what is sent be written, until the
- * request is completed (MPI 4.1, 3.7.2): so not by another request either. */
-static void report_two_requests(struct judge *j, const struct lent *lent, bool write,
-                                struct judge_at at) {
-    char where[JUDGE_PLACE];
-    struct text text = {0};
-    text_add(&text, "race: two requests of MPI have the same memory\n");
-    add_here(j, &text);
-    text_add(&text, "%s at %s %s what\n", at.call, place(j, at.site, where), does(write));
-    text_add(&text, "  %s at %s %s until %s\n", lent->at.call,
-             place(j, lent->at.site, where), does(lent->write), until(lent));
-    add_given_up(j, &text, lent);
-    text_add(&text, "  Hint: a buffer for each; or MPI_Wait for the one before the other"
-                    " begins.\n");
-    report(j, &text, true, mixed(pair_of(at.site, lent->at.site), 32));
-}
-
-int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool window,
+int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
               struct judge_at at) {
     struct uses *uses = j->uses;
     uint64_t from = address(start), to = from + bytes;
-    int other = uses->nlent < MANY_LENT ? lent_part(uses, from, to, write) : -1;
-    // What a window's calls have, they may have at the same time.
-    if (other >= 0 && !window && !uses->lent[other].window)
-        report_two_requests(j, &uses->lent[other], write, at);
     size_t i = uses->lent_free;
     while (i < uses->nlent && uses->lent[i].to)
         i++;
@@ -1495,8 +1444,7 @@ int uses_lent(struct judge *j, const void *start, size_t bytes, bool write, bool
         uses->nlent++;
     }
     uses->lent_free = i + 1;
-    uses->lent[i] =
-        (struct lent){.from = from, .to = to, .write = write, .window = window, .at = at};
+    uses->lent[i] = (struct lent){.from = from, .to = to, .write = write, .at = at};
     return (int)i;
 }
 
@@ -1504,7 +1452,6 @@ void uses_back(struct judge *j, int number) {
     struct uses *uses = j->uses;
     if (number < 0 || (size_t)number >= uses->nlent)
         return;
-    uses->given_up -= uses->lent[number].given_up.call != NULL;
     uses->lent[number] = (struct lent){0};
     if ((size_t)number < uses->lent_free)
         uses->lent_free = (size_t)number;
@@ -1515,24 +1462,6 @@ void uses_back(struct judge *j, int number) {
         uses->nlent--;
 }
 
-void uses_given_up(struct judge *j, int number, struct judge_at at) {
-    struct uses *uses = j->uses;
-    if (number < 0 || (size_t)number >= uses->nlent)
-        return;
-    if (uses->given_up >= MANY_LENT) {
-        uses_back(j, number);
-        return;
-    }
-    uses->lent[number].given_up = at;
-    uses->given_up++;
-}
-
-void uses_hears(struct judge *j) {
-    for (size_t i = j->uses->nlent; i-- > 0 && j->uses->given_up;)
-        if (j->uses->lent[i].given_up.call)
-            uses_back(j, (int)i);
-}
-
 static void report_lent(struct judge *j, const struct allocation *a, const char *words,
                         const char *verb, struct judge_at at, const struct lent *lent) {
     char where[JUDGE_PLACE];
@@ -1540,12 +1469,12 @@ static void report_lent(struct judge *j, const struct allocation *a, const char 
     text_add(&text, "race: %s %s a buffer that MPI still has\n", at.call, verb);
     add_here(j, &text);
     text_add(&text, "%s at %s %s what\n", words, place(j, at.site, where), verb);
-    text_add(&text, "  %s at %s %s until %s\n", lent->at.call,
-             place(j, lent->at.site, where), does(lent->write), until(lent));
-    add_given_up(j, &text, lent);
+    text_add(&text, "  %s at %s %s until its request is completed\n", lent->at.call,
+             place(j, lent->at.site, where), does(lent->write));
     if (a)
         add_buffer(j, &text, a);
-    text_add(&text, "  Hint: %s\n", how_to_complete(lent));
+    text_add(&text, "  Hint: MPI_Wait, or an MPI_Test that says so, completes a request:"
+                    " call it first.\n");
     report(j, &text, true, pair_of(at.site, lent->at.site));
 }
 

@@ -163,15 +163,6 @@ bool waits_for_launch(const struct judge *j) {
     return j->thread && j->thread->wait && j->thread->wait->kind == WAIT_LAUNCH;
 }
 
-bool waits_in_mpi(const struct judge *j, struct judge_at *where) {
-    for (const struct thread *t = j->threads; t; t = t->next)
-        if (t != j->thread && t->wait && t->wait->kind == WAIT_MPI && !t->wait->poll) {
-            *where = t->wait->at;
-            return true;
-        }
-    return false;
-}
-
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
     if (wait)

@@ -16,13 +16,6 @@ const char *const judge_type_names[] = {
 const char *const judge_redop_names[] = {"ncclSum", "ncclProd", "ncclMax", "ncclMin",
                                          "ncclAvg"};
 
-const char *const judge_mpi_op_names[] = {
-    "MPI_SUM",  "MPI_PROD", "MPI_MAX", "MPI_MIN",  "MPI_LAND",   "MPI_LOR",
-    "MPI_LXOR", "MPI_BAND", "MPI_BOR", "MPI_BXOR", "MPI_MAXLOC", "MPI_MINLOC"};
-
-#define NAME(type) #type
-const char *const judge_mpi_type_names[] = {JUDGE_MPI_TYPES(NAME)};
-
 bool pairs(int kind) {
     return kind == JUDGE_SEND || kind == JUDGE_RECV;
 }
@@ -52,35 +45,7 @@ static const char *redop_name(int redop) {
     return redop >= 0 && redop < n ? judge_redop_names[redop] : "a PreMulSum";
 }
 
-/* "MPI_Reduce(8 bytes of MPI_INT, MPI_SUM, root 0)" */
-static const char *mpi_words(char out[JUDGE_PLACE], const struct fact *f) {
-    char bytes[64] = "", root[24] = "";
-    const char *op = f->redop >= 0 ? judge_mpi_op_names[f->redop] : "";
-    if (f->count != JUDGE_NOT_ALIKE)
-        snprintf(bytes, sizeof bytes, "%llu byte%s%s%s", (unsigned long long)f->count,
-                 f->count == 1 ? "" : "s", f->type >= 0 ? " of " : "",
-                 f->type >= 0 ? judge_mpi_type_names[f->type] : "");
-    if (f->root >= 0)
-        snprintf(root, sizeof root, "root %d", f->root);
-    bool any = *bytes || *op || *root;
-    snprintf(out, JUDGE_PLACE, "%.*s%s%s%s%s%s%s%s", (int)sizeof f->name, f->name,
-             any ? "(" : "", bytes, *bytes && (*op || *root) ? ", " : "", op,
-             *op && *root ? ", " : "", root, any ? ")" : "");
-    return out;
-}
-
-const char *fact_comm(char out[JUDGE_PLACE], const struct fact *f) {
-    if (f->number > 0)
-        snprintf(out, JUDGE_PLACE, "communicator %d", f->number);
-    else
-        snprintf(out, JUDGE_PLACE, "%s",
-                 f->number == MPI_WORLD ? "MPI_COMM_WORLD" : "a communicator of MPI");
-    return out;
-}
-
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
-    if (f->kind == JUDGE_MPI)
-        return mpi_words(out, f);
     const char *name = judge_kind_names[f->kind], *type = type_name(f->type);
     unsigned long long count = f->count;
     switch (f->kind) {
@@ -138,10 +103,7 @@ void add_members(struct text *text, int nranks, const int *world) {
 void add_size(struct text *text, int number, bool namesakes, int nranks, const int *world,
               const int *device) {
     enum { MANY = 32 };
-    if (number > 0)
-        text_add(text, "  communicator %d", number);
-    else
-        text_add(text, "  this communicator");
+    text_add(text, "  communicator %d", number);
     if (namesakes)
         add_members(text, nranks, world);
     text_add(text, " has");

@@ -16,8 +16,6 @@ void host_function_calls(struct judge_at at) {
 void front_failed(bool cuda, const char *text, struct judge_at at) {
     struct judge *j = front_in();
     judge_failed(j, cuda, text, at);
-    if (front_drops(at.site))
-        judge_dropped(j, text, at);
     front_out();
 }
 

@@ -30,7 +30,7 @@ static inline void check_enters(struct judge_at at) {
         stacks_look(__builtin_frame_address(0), at);
 }
 
-/* The judge hears of a call that failed, and whether the program drops the error. */
+/* The judge hears of a call that failed. */
 void front_failed(bool cuda, const char *text, struct judge_at at);
 /* What the program is answered. */
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at);

@@ -47,23 +47,6 @@ function clock(name, parameters, way, requests, n) {
     }
 }
 
-# What all ranks of the communicator must give alike: how many bytes, of which type.
-function alike(name, parameters) {
-    if (name ~ /neighbor|[vw]$/)
-        return "MPI_NOT_ALIKE"
-    if (name ~ /^i?gather$/)
-        return "IS_ROOT(root) ? mpi_data(recvcount, recvtype) : mpi_data(sendcount, sendtype)"
-    if (name ~ /^i?scatter$/)
-        return "IS_ROOT(root) ? mpi_data(sendcount, sendtype) : mpi_data(recvcount, recvtype)"
-    if (parameters ~ /int count, MPI_Datatype type/)
-        return "mpi_data(count, type)"
-    if (parameters ~ /int recvcount, MPI_Datatype recvtype/)
-        return "mpi_data(recvcount, recvtype)"
-    if (parameters ~ /int recvcount, MPI_Datatype type/)
-        return "mpi_data(recvcount, type)"
-    return "MPI_NOT_ALIKE"
-}
-
 function tell(what) {
     if (what ~ /&time/ && !told++)
         print "    MPI_Request time = MPI_REQUEST_NULL;"
@@ -96,7 +79,6 @@ BEGIN {
     print "    MPI_HERE;"
     if (name ~ /^MPI_Win_(create|allocate)/)
         print "    mpi_window();"
-    sends = sends_if = ""
     n = split(buffers, buffer, ";")
     if (buffers != "")
         print "    if (front_on) {"
@@ -108,10 +90,6 @@ BEGIN {
             words = substr(words, 1, RSTART - 1)
         }
         m = split(words, word, " ")
-        if (word[1] == "in" && wait ~ /^later /) {
-            sends = word[2] ", " word[3] ", " word[4]
-            sends_if = condition
-        }
         call = "mpi_" word[1] "(&at"
         for (k = 2; k <= m; k++)
             call = call ", " word[k]
@@ -121,18 +99,6 @@ BEGIN {
         print "    }"
     split(wait, word, " ")
     clock(trim($1), parameters)
-    collective = wait ~ /^(all|later all) /
-    if (collective)
-        print "    mpi_collective(&at, " word[word[1] == "all" ? 2 : 3] \
-            ", " (parameters ~ /int root,/ ? "root" : "-1") \
-            ", " (parameters ~ /MPI_Op op,/ ? "mpi_reduction(op)" : "-1") \
-            ", " alike(tolower(substr(name, 5, 1)) substr(name, 6), parameters) ");"
-    if (name ~ /^MPI_I?[Ss]catterv$/)
-        print "    mpi_parts(root, true, sendcounts, sendtype, recvcount, recvtype);"
-    else if (name ~ /^MPI_I?[Gg]atherv$/)
-        print "    mpi_parts(root, false, recvcounts, recvtype, sendcount, sendtype);"
-    else if (name ~ /^MPI_I?[Aa]llgatherv$/)
-        print "    mpi_parts(-1, false, recvcounts, recvtype, sendbuf == MPI_IN_PLACE ? -1 : sendcount, sendtype);"
     if (word[1] == "all")
         print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") \
             ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"
@@ -142,44 +108,27 @@ BEGIN {
         print "    mpi_waits_any(&at);"
     else if (word[1] == "fence")
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
-    if (word[1] ~ /^(later|window|-)$/)
+    if (word[1] ~ /^(later|-)$/)
         print "    mpi_speaks();"
     if (name ~ /[Bb]send/)
         print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
-    completes = name ~ /^MPI_Win_(fence|complete|unlock|flush|free)/
-    if (completes)
-        print "    MPI_Win done = " (parameters ~ /MPI_Win \*win/ ? "*win;" : "win;")
     print "    front_depth++;"
     tell(before)
     print "    int result = P" name "(" arguments ");"
     tell(behind)
     print "    front_depth--;"
-    if (completes)
-        print "    mpi_window_done(done);"
-    if (word[1] ~ /^(later|window|-)$/)
+    if (word[1] ~ /^(later|-)$/)
         print "    mpi_spoke();"
-    if (collective)
-        print "    mpi_collective_was(result);"
-    if (collective && parameters ~ /MPI_Comm \*newcomm/) {
-        print "    if (result == MPI_SUCCESS)"
-        print "        mpi_communicator(*newcomm);"
-    }
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
     else if (word[1] == "later" && word[2] == "any")
         print "    mpi_opens(&at, *request, MPI_COMM_NULL, JUDGE_ANY, false);"
     else if (word[1] == "later")
         print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ", false);"
-    else if (word[1] == "window")
-        print "    mpi_window_has(&at, win, " (parameters ~ /request$/ ? "*request" : "MPI_REQUEST_NULL") ");"
     else if (word[1] == "-")
         print "    mpi_gives_back();"
     else
         print "    mpi_waited();"
-    if (sends != "") {
-        print "    if (result == MPI_SUCCESS" (sends_if == "" ? "" : " && (" sends_if ")") ")"
-        print "        mpi_sends(*request, " sends ");"
-    }
     print "    return result;"
     print "}"
 }

@@ -145,32 +145,6 @@ void mpi_asked(const struct judge_at *at, int there) {
     front_out();
 }
 
-/* --- Threads ------------------------------------------------------------------- */
-
-static int main_thread;           // which started MPI
-static struct judge_at finalized; // MPI_Finalize has returned
-
-/* "MPI_THREAD_FUNNELED: […] only the main thread will make MPI calls",
- * "MPI_THREAD_SERIALIZED: […] MPI calls are not made concurrently" (MPI 4.1, 11.6.2). */
-void mpi_enters(const struct judge_at *at) {
-    if (finalized.call && front_checks) {
-        judge_mpi_after_end(front_in(), finalized, *at);
-        front_out();
-    }
-    const int level = front_mpi_level;
-    if (!front_checks || level == MPI_THREAD_MULTIPLE || !front_job.mpi_up)
-        return;
-    bool one = level < MPI_THREAD_SERIALIZED;
-    if (one && front_thread() == main_thread)
-        return;
-    judge_mpi_thread(front_in(), one,
-                     level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
-                     : level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
-                                                    : "MPI_THREAD_SERIALIZED",
-                     *at);
-    front_out();
-}
-
 /* --- Functions of the same names ------------------------------------------------ */
 
 /* (Where they are defined the compiler would answer for it.) */
@@ -200,7 +174,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
         front_mpi_level = required;
     if (provided)
         *provided = front_mpi_level;
-    main_thread = front_thread();
     front_depth++;
     if (result == MPI_SUCCESS)
         front_mpi_started();
@@ -216,7 +189,7 @@ int MPI_Init(int *argc, char ***argv) {
 
 int MPI_Query_thread(int *provided) {
     int result = PMPI_Query_thread(provided);
-    if (result == MPI_SUCCESS && front_depth == 0 && main_thread)
+    if (result == MPI_SUCCESS && front_depth == 0 && front_job.mpi_up)
         *provided = front_mpi_level;
     return result;
 }
@@ -226,14 +199,10 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     if (front_depth > 0)
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     MPI_HERE;
-    mpi_collective(&at, comm, -1, -1, MPI_NOT_ALIKE);
     mpi_waits_all(&at, &comm, -1, JUDGE_NO_MESSAGE);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
-    mpi_collective_was(result);
-    if (result == MPI_SUCCESS)
-        mpi_communicator(*out);
     if (standin_mpi_made && result == MPI_SUCCESS)
         standin_mpi_made(*out);
     mpi_waited();
@@ -247,18 +216,14 @@ int MPI_Finalize(void) {
     if (standin_keeps_mpi && standin_keeps_mpi()) {
         front_mpi_kept(at);
         // Functions of the program that it calls (attributes) may still call MPI.
-        int result = BELOW_MPI(MPI_Finalize)();
-        finalized = at;
-        return result;
+        return BELOW_MPI(MPI_Finalize)();
     }
     front_depth++;
     front_mpi_ends(at);
     front_depth--;
     // Not CALL: MPI calls functions of the program here (attributes), which may still
     // release.
-    int result = BELOW_MPI(MPI_Finalize)();
-    finalized = at;
-    return result;
+    return BELOW_MPI(MPI_Finalize)();
 }
 
 double MPI_Wtime(void) {

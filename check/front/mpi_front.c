@@ -7,12 +7,9 @@
 
 #include "../base.h"
 #include "talk.h"
-#include "types.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* --- The buffers of the call that this thread makes ---------------------------- */
 
@@ -22,8 +19,8 @@ static __thread struct {
     int n;
 } mine;
 
-/* The bytes that a call uses, of a type with holes the first, and those between its first
- * and its last; 0: none. */
+/* The bytes between the first and the last that a call uses, and how many of them it uses
+ * for certain: all of them, or, of a type with holes, none. */
 struct span {
     const char *start;
     size_t used, all;
@@ -92,90 +89,29 @@ static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
     span.start = (const char *)buffer + skip + true_low;
     span.all = (size_t)(true_extent + (count - 1) * extent);
     span.used =
-        size == extent && extent == true_extent ? (size_t)count * (size_t)size : 1;
+        size == extent && extent == true_extent ? (size_t)count * (size_t)size : 0;
     return span;
-}
-
-/* What the call that this thread is in reads and writes, where it has no holes. */
-enum { MOST_PARTS = 16 };
-static __thread struct {
-    struct span at[MOST_PARTS];
-    bool write[MOST_PARTS];
-    int n;
-} parts;
-
-void (*mpi_stack_is)(const char *frame, const struct judge_at *at);
-
-void mpi_begins(const char *frame, const struct judge_at *at) {
-    parts.n = 0;
-    if (mpi_stack_is)
-        mpi_stack_is(frame, at);
-}
-
-const void *mpi_one_buffer(void) {
-    return parts.n > 0 ? parts.at[0].start : NULL;
-}
-
-bool mpi_overlap(const char *start, size_t bytes, const char *other, size_t its_bytes) {
-    return start < other + its_bytes && other < start + bytes;
-}
-
-/* "Unless specified otherwise, an argument of type OUT or type INOUT cannot be aliased
- * with any other argument" (MPI 4.1, 2.3). MPI_Sendrecv_replace has one for both. */
-static void check_parts(struct span span, bool write, const struct judge_at *at) {
-    static const char REPLACES[] = "MPI_Sendrecv_replace";
-    bool overlap = false;
-    if (span.used != span.all || parts.n == MOST_PARTS || strcmp(at->call, REPLACES) == 0)
-        return;
-    for (int i = 0; i < parts.n; i++)
-        overlap |= parts.write[i] != write &&
-                   mpi_overlap(parts.at[i].start, parts.at[i].all, span.start, span.all);
-    parts.at[parts.n] = span;
-    parts.write[parts.n++] = write;
-    if (!overlap)
-        return;
-    judge_mpi_overlap(front_in(), *at);
-    front_out();
-}
-
-struct looking {
-    const struct judge_at *at;
-    bool write;
-};
-
-static void look_at(void *self, const char *start, size_t bytes) {
-    const struct looking *call = self;
-    guard_at_gate(start, bytes, call->write);
-    // Whether this MPI takes device memory is known only of the stand-in's: it never
-    // does.
-    judge_host_uses(front_in(), start, bytes, call->write, !standin_host_blocks,
-                    *call->at);
-    front_out();
-}
-
-static bool is_known(const char *address) {
-    struct judge_memory memory;
-    bool found = judge_memory_find(front_in(), address, &memory);
-    front_out();
-    return found;
 }
 
 static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
                  long long count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, skip, count, type);
-    struct looking call = {at, write};
-    if (span.used == 0)
+    if (span.all == 0)
         return;
-    check_parts(span, write, at);
-    if (span.used == span.all || !is_known(span.start) ||
-        !types_blocks((const char *)buffer + skip, count, type, look_at, &call))
-        look_at(&call, span.start, span.used);
+    guard_at_gate(span.start, span.used, write);
+    // Whether this MPI takes device memory is known only of the stand-in's: it never
+    // does.
+    if (span.used > 0) {
+        judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks,
+                        *at);
+        front_out();
+    }
     has(span, write);
 }
 
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, 0, count, type);
-    if (span.used > 0)
+    if (span.all > 0)
         has(span, write);
 }
 
@@ -188,26 +124,15 @@ void mpi_out(const struct judge_at *at, const void *buffer, int count,
     look(at, buffer, 0, count, type, true);
 }
 
-/* The k-th part of the buffer, for ranks[k]: `counts[k]` elements, or `count`, from the
- * displs[k]-th on, or one behind the other. Nothing for a rank that is not there; `ranks`
- * NULL: all are. */
-static void look_parts(const struct judge_at *at, const void *buffer, const int *counts,
-                       const int *displs, int count, const int *ranks, int n,
-                       MPI_Datatype type, bool write) {
-    MPI_Aint low, extent;
-    if (buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL)
-        return;
-    PMPI_Type_get_extent(type, &low, &extent);
-    for (int k = 0; k < n; k++)
-        if (!ranks || ranks[k] != MPI_PROC_NULL)
-            look(at, buffer, (displs ? displs[k] : (MPI_Aint)k * count) * extent,
-                 counts ? counts[k] : count, type, write);
-}
-
+/* A part of the buffer for each rank. */
 static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
                     const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
-    if (counts && displs)
-        look_parts(at, buffer, counts, displs, 0, NULL, mpi_size(comm), type, write);
+    MPI_Aint low, extent;
+    if (!counts || !displs || buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL)
+        return;
+    PMPI_Type_get_extent(type, &low, &extent);
+    for (int r = 0, n = mpi_size(comm); r < n; r++)
+        look(at, buffer, displs[r] * extent, counts[r], type, write);
 }
 
 void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
@@ -218,130 +143,6 @@ void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, MPI_Datatype type, MPI_Comm comm) {
     look_vs(at, buffer, counts, displs, type, comm, true);
-}
-
-static int by_start(const void *a, const void *b) {
-    const struct span *one = a, *other = b;
-    return (one->start > other->start) - (one->start < other->start);
-}
-
-/* "The specification of counts, types, and displacements should not cause any location on
- * the root to be written more than once. Such a call is erroneous" (MPI 4.1, 6.5, of
- * MPI_Gatherv; MPI_Allgatherv is one for each root, 6.7). What is in place already is not
- * written. Parts of a type with holes may lie within one another. */
-void mpi_apart(const struct judge_at *at, const void *sent, const void *buffer,
-               const int *counts, const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    MPI_Aint low, extent;
-    int n = mpi_size(comm), mine = sent == MPI_IN_PLACE ? mpi_rank(comm) : -1, used = 0;
-    bool overlap = false;
-    if (!counts || !displs || type == MPI_DATATYPE_NULL)
-        return;
-    PMPI_Type_get_extent(type, &low, &extent);
-    struct span *all = must_alloc((size_t)n * sizeof *all);
-    for (int r = 0; r < n; r++) {
-        struct span span = span_of(buffer, displs[r] * extent, counts[r], type);
-        if (r != mine && span.used > 0 && span.used == span.all)
-            all[used++] = span;
-    }
-    qsort(all, (size_t)used, sizeof *all, by_start);
-    for (int i = 1; i < used; i++)
-        overlap |= all[i - 1].start + all[i - 1].all > all[i].start;
-    free(all);
-    if (!overlap)
-        return;
-    judge_mpi_parts_overlap(front_in(), *at);
-    front_out();
-}
-
-static void look_ws(const struct judge_at *at, const void *buffer, const int *counts,
-                    const int *displs, const MPI_Datatype *types, MPI_Comm comm,
-                    bool write) {
-    int n = mpi_size(comm);
-    for (int r = 0; buffer != MPI_IN_PLACE && counts && displs && types && r < n; r++)
-        look(at, buffer, displs[r], counts[r], types[r], write);
-}
-
-void mpi_inws(const struct judge_at *at, const void *buffer, const int *counts,
-              const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
-    look_ws(at, buffer, counts, displs, types, comm, false);
-}
-
-void mpi_outws(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, const MPI_Datatype *types, MPI_Comm comm) {
-    look_ws(at, buffer, counts, displs, types, comm, true);
-}
-
-static void look_neighbours(const struct judge_at *at, const void *buffer,
-                            const int *counts, const int *displs, int count,
-                            MPI_Datatype type, MPI_Comm comm, bool write) {
-    if (comm == MPI_COMM_NULL)
-        return;
-    int *ranks, n = types_neighbours(comm, write, &ranks);
-    look_parts(at, buffer, counts, displs, count, ranks, n, type, write);
-    free(ranks);
-}
-
-void mpi_inns(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type,
-              MPI_Comm comm) {
-    look_neighbours(at, buffer, NULL, NULL, count, type, comm, false);
-}
-
-void mpi_outns(const struct judge_at *at, const void *buffer, int count,
-               MPI_Datatype type, MPI_Comm comm) {
-    look_neighbours(at, buffer, NULL, NULL, count, type, comm, true);
-}
-
-void mpi_innvs(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    if (counts && displs)
-        look_neighbours(at, buffer, counts, displs, 0, type, comm, false);
-}
-
-void mpi_outnvs(const struct judge_at *at, const void *buffer, const int *counts,
-                const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    if (counts && displs)
-        look_neighbours(at, buffer, counts, displs, 0, type, comm, true);
-}
-
-/* Read as the system would: the memory may be gone by now. Another number in any word
- * gives another hash. */
-static bool hash_of(const struct mpi_sent *sent, uint64_t *hash) {
-    uint64_t words[512];
-    *hash = 0;
-    for (size_t done = 0; done < sent->bytes; done += sizeof words) {
-        size_t left = sent->bytes - done, n = left < sizeof words ? left : sizeof words;
-        struct iovec from = {(char *)(uintptr_t)sent->start + done, n}, to = {words, n};
-        words[(n - 1) / sizeof *words] = 0; // of which a part may stay
-        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
-            return false;
-        for (size_t i = 0; i <= (n - 1) / sizeof *words; i++)
-            *hash = (*hash ^ words[i]) * UINT64_C(0x100000001b3);
-    }
-    return true;
-}
-
-/* (On GPUs the bytes may be the device's.) */
-void mpi_keep_sent(struct mpi_sent *sent, const void *buffer, int count,
-                   MPI_Datatype type) {
-    enum { FIRST = 16384 };
-    struct span span = span_of(buffer, 0, count, type);
-    struct judge_memory memory;
-    *sent = (struct mpi_sent){0};
-    if (!standin_host_blocks || span.used != span.all || span.used == 0)
-        return;
-    bool found = judge_memory_find(front_in(), span.start, &memory);
-    front_out();
-    if (found && memory.kind != JUDGE_PINNED && memory.kind != JUDGE_MANAGED)
-        return;
-    sent->start = span.start;
-    sent->bytes = span.used < FIRST ? span.used : FIRST;
-    if (!hash_of(sent, &sent->hash))
-        sent->bytes = 0;
-}
-
-bool mpi_sent_changed(const struct mpi_sent *sent) {
-    uint64_t hash;
-    return sent->bytes > 0 && hash_of(sent, &hash) && hash != sent->hash;
 }
 
 /* Others will read and write it, at any time and unseen. */

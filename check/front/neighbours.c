@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* What a process says at its end. */
-enum end { LEFT_BEHIND, UNRECEIVED, FAILED, UNWRITTEN, FAILED_BEFORE, DOUBTFUL, ENDS };
+enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
 enum { WORDS = 4096 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
@@ -115,22 +115,21 @@ static bool all_say_the_same(enum end end) {
     return true;
 }
 
-/* The first process that has something to say of it. */
-static bool print_one(enum end end, int status, const char *title, const char *hint) {
-    int i = 0, n = atomic_load(&shared->here);
-    while (i < n && !shared->of[i].words[end][0])
-        i++;
-    if (i < n)
-        fprintf(
-            stderr,
-            "NCCL CHECK: %s, and the program ends with exit code %d\n  %s\n  Hint: %s\n",
-            title, status, shared->of[i].words[end], hint);
-    return i < n;
+/* One line for all of them. */
+static void print_failed(void) {
+    int n = atomic_load(&shared->here);
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        const char *mine = shared->of[i].words[FAILED];
+        if (mine[0])
+            fprintf(stderr, "%s rank %d: %s",
+                    any ? ";" : "NCCL CHECK: note:", shared->of[i].rank, mine);
+        any |= mine[0] != '\0';
+    }
+    if (any)
+        fprintf(stderr, "\n");
 }
 
-static const char ask[] =
-    "every call of CUDA and NCCL returns whether it went well; look at it, and ask"
-    " cudaGetLastError,\n        ncclGetLastError.";
 static const char fresh[] =
     "fresh memory holds anything. Was another buffer meant, or did a copy or"
     " a call of NCCL\n        get lost that was to write here?";
@@ -145,42 +144,12 @@ static bool is_shared(void) {
     return shared;
 }
 
-void neighbours_note(void) {
-    if (!is_shared())
-        return;
-    struct judge *j = front_in();
-    judge_failed_before(j, shared->of[my_place].words[FAILED_BEFORE], WORDS);
-    judge_doubtful(j, shared->of[my_place].words[DOUBTFUL], WORDS);
-    front_leave();
-}
-
-void neighbours_unreceived(int source, int tag) {
-    if (is_shared())
-        snprintf(shared->of[my_place].words[UNRECEIVED], WORDS, "from rank %d, tag %d",
-                 source, tag);
-}
-
-void neighbours_end_badly(int status) {
-    neighbours_note();
-    if (!shared)
-        return;
-    bool any = false;
-    for (int i = 0; i < atomic_load(&shared->here); i++)
-        any |= shared->of[i].words[FAILED_BEFORE][0] || shared->of[i].words[DOUBTFUL][0];
-    if (any && neighbours_first(NEIGHBOURS_BAD_END, true) &&
-        !print_one(FAILED_BEFORE, status,
-                   "failed: calls failed, and it was never asked why", ask))
-        print_one(DOUBTFUL, status,
-                  "memory: device memory was used that nothing has written", fresh);
-    fflush(stderr);
-}
-
 void neighbours_end(void) {
     if (!is_shared())
         return;
     struct judge *j = front_in();
     judge_left_behind(j, shared->of[my_place].words[LEFT_BEHIND], WORDS);
-    judge_unlooked(j, shared->of[my_place].words[FAILED], WORDS);
+    judge_failures(j, shared->of[my_place].words[FAILED], WORDS);
     if (!front_timed)
         judge_unwritten(j, shared->of[my_place].words[UNWRITTEN], WORDS);
     front_leave();
@@ -195,12 +164,6 @@ void neighbours_end(void) {
         LEFT_BEHIND, "left behind: the program ends and has not released",
         "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
         " ncclCommDestroy.");
-    print_shared(UNRECEIVED,
-                 "left behind: the program ends and has not received a message of MPI",
-                 "every message is received before MPI_Finalize. Is a receive missing, or"
-                 " has it another tag?");
-    print_shared(
-        FAILED,
-        "failed: the program ends well, though calls failed and it never asked why", ask);
+    print_failed();
     fflush(stderr);
 }

@@ -11,28 +11,15 @@ void neighbours_share(void);
 
 /* What several of them find is told by one. Whether this process is the first to say it;
  * `alone`: the answer where nothing is shared. */
-enum neighbours_word {
-    NEIGHBOURS_REPORT,
-    NEIGHBOURS_GIVE_UP,
-    NEIGHBOURS_BAD_END,
-    NEIGHBOURS_WORDS
-};
+enum neighbours_word { NEIGHBOURS_REPORT, NEIGHBOURS_GIVE_UP, NEIGHBOURS_WORDS };
 bool neighbours_first(enum neighbours_word word, bool alone);
 
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);
 
-/* This process never received a message of MPI, which that rank has sent. */
-void neighbours_unreceived(int source, int tag);
-
 /* This process ends well. The last of the machine says what all of them left behind,
- * which messages it never received, which calls failed that nobody looked at, and whether
- * all have copied to the host what nothing had written. */
+ * which calls failed, and whether all have copied to the host what nothing had written.
+ */
 void neighbours_end(void);
-/* This one ends with an exit code: the first to do so says what one of them has noted, of
- * failures and of fresh memory. The others, which mpirun then ends, have noted theirs in
- * MPI_Finalize. */
-void neighbours_note(void);
-void neighbours_end_badly(int status);
 
 #endif

@@ -228,19 +228,6 @@ static void share_names(void) {
     snprintf(front_host, sizeof front_host, "%.*s", JUDGE_HOST - 1, name);
 }
 
-/* "If the process is the target of a send, then it must post the matching receive" before
- * MPI_Finalize (MPI 4.1, 11.2.2). All ranks have called that, so nothing is sent any
- * more, and what is there no receive waits for. */
-static void look_for_messages(void) {
-    MPI_Status status;
-    int there = 0;
-    if (!front_checks || front_job.ending || front_job.nranks == 1)
-        return;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status);
-    if (there)
-        neighbours_unreceived(status.MPI_SOURCE, status.MPI_TAG);
-}
-
 /* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
 static struct judge_at kept_at;
 static int exit_status = -1; // of the process: not yet
@@ -253,7 +240,6 @@ static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
     front_depth++;
     if (!kept_at.call && exit_status < 0) { // else the end of the process takes care
         front_mpi_ends((struct judge_at){"PMPI_Finalize", 0});
-        look_for_messages(); // the program's own attributes may have received some
     }
     if (standin_mpi_ends)
         standin_mpi_ends();
@@ -303,7 +289,6 @@ void front_mpi_started(void) {
     bool alone = front_has_helper(); // it runs for this process
     talk_helper_ends();
     talk_opens();
-    collectives_begin();
     judge_world(front_in_as(0), front_job.rank, front_job.nranks, front_host);
     front_leave();
     if (front_job.nranks > 1 || alone)
@@ -362,15 +347,7 @@ void front_has_functions(void) {
 
 /* --- The end ------------------------------------------------------------------- */
 
-void (*front_at_finalize)(void);
-
 static void finish(bool finalize, struct judge_at at) {
-    if (finalize && front_job.mpi_up) {
-        mpi_collective(&at, MPI_COMM_WORLD, -1, -1, MPI_NOT_ALIKE);
-        if (front_at_finalize)
-            front_at_finalize();
-    }
-    neighbours_note();
     judge_finishes(front_in(), finalize, at);
     front_leave();
     talk_helper_looks();
@@ -379,8 +356,6 @@ static void finish(bool finalize, struct judge_at at) {
         talk_meets();
     else
         talk_helper_ends();
-    if (kept_at.call)
-        look_for_messages();
 }
 
 /* Before MPI_Finalize is called below. */
@@ -491,8 +466,6 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 __attribute__((destructor(101))) static void end(void) {
     if (!front_checks || front_job.ending)
         return;
-    if (exit_status > 0)
-        neighbours_end_badly(exit_status);
-    else if (exit_status == 0)
+    if (exit_status == 0)
         neighbours_end();
 }

@@ -513,24 +513,17 @@ static void ev_uses(const struct event *e) {
                     here(e, kept(call ? call : "MPI_Send")));
 }
 
-/* lends L A BYTES read|write [window]; back L */
+/* lends L A BYTES read|write; back L */
 static void ev_lends(const struct event *e) {
-    bool write = strcmp(word(e, 4), "write") == 0, window = has(e, "window");
-    const char *call =
-        window ? (write ? "MPI_Get" : "MPI_Put") : (write ? "MPI_Irecv" : "MPI_Isend");
+    bool write = strcmp(word(e, 4), "write") == 0;
     struct named *lent = name_new(e, LENT);
     lent->number =
         judge_memory_lent(e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
-                          write, window, here(e, call));
+                          write, here(e, write ? "MPI_Irecv" : "MPI_Isend"));
 }
 static void ev_back(const struct event *e) {
     judge_memory_back(e->judge, named(e, word(e, 1), LENT)->number);
 }
-static void ev_given_up(const struct event *e) {
-    judge_memory_given_up(e->judge, named(e, word(e, 1), LENT)->number,
-                          here(e, "MPI_Request_free"));
-}
-
 /* early A [read], or `not` behind it: what judge_host_is_early says */
 static void ev_early(const struct event *e) {
     bool early = judge_host_is_early(e->judge, address(e, word(e, 1)), !has(e, "read"));
@@ -900,80 +893,21 @@ static void ev_fails(const struct event *e) {
     char text[200];
     join_words(e, 2, text, sizeof text);
     judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, ranks[e->rank].last);
-    judge_dropped(e->judge, text, ranks[e->rank].last);
 }
 static void ev_failed(const struct event *e) {
     char text[200];
     join_words(e, 3, text, sizeof text);
     const struct judge_at at = here(e, kept(word(e, 2)));
     judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, at);
-    judge_dropped(e->judge, text, at);
 }
 static void ev_looked(const struct event *e) {
     judge_looked(e->judge);
 }
 
-/* --- Events: MPI ------------------------------------------------------------------ */
-
-/* mpi CALL SEQ [on COMM] [rank R] [of N] [root R] [bytes B] [type T] [op K] [fails], or
- * [gives|takes R] behind the bytes */
-static void ev_mpi(const struct event *e) {
-    const char *comm = behind(e, "on");
-    uint64_t id = 1;
-    for (const char *c = comm ? comm : ""; *c; c++)
-        id = 31 * id + (unsigned char)*c;
-    const struct judge_mpi_collective call = {
-        .comm = id,
-        .seq = (uint64_t)number(e, word(e, 2)),
-        .rank = (int)number_behind(e, "rank", e->rank),
-        .nranks = (int)number_behind(e, "of", n),
-        .world = !comm,
-        .root = (int)number_behind(e, "root", -1),
-        .reduction = (int)number_behind(e, "op", -1),
-        .bytes =
-            behind(e, "bytes") ? (uint64_t)number_behind(e, "bytes", 0) : JUDGE_NOT_ALIKE,
-        .type = (int)number_behind(e, "type", -1),
-        .at = here(e, kept(word(e, 1)))};
-    if (has(e, "fails"))
-        judge_mpi_collective_failed(e->judge, &call);
-    else if (has(e, "gives") || has(e, "takes"))
-        judge_mpi_part(e->judge, &call, has(e, "gives"),
-                       (int)number_behind(e, has(e, "gives") ? "gives" : "takes", 0),
-                       call.bytes);
-    else
-        judge_mpi_collective(e->judge, &call);
-    if (has(e, "gone"))
-        judge_mpi_comm_gone(e->judge, id, call.rank, call.nranks);
-}
-/* mpi-twice CALL: while the event before is under way */
-static void ev_mpi_twice(const struct event *e) {
-    const struct judge_at other = ranks[e->rank].last;
-    judge_mpi_collective_twice(e->judge, other, here(e, kept(word(e, 1))));
-}
-/* mpi-thread one|several LEVEL CALL */
-static void ev_mpi_thread(const struct event *e) {
-    judge_mpi_thread(e->judge, strcmp(word(e, 1), "one") == 0, word(e, 2),
-                     here(e, kept(word(e, 3))));
-}
-static void ev_request_left(const struct event *e) {
-    judge_mpi_request_left(e->judge, here(e, kept(word(e, 1))));
-}
-static void ev_sent_changed(const struct event *e) {
-    judge_mpi_sent_changed(e->judge, here(e, kept(word(e, 1))));
-}
-/* dead-buffer MADE CALL */
-static void ev_dead_buffer(const struct event *e) {
-    struct judge_at made = ranks[e->rank].last;
-    made.call = kept(word(e, 1));
-    judge_mpi_dead_buffer(e->judge, made, here(e, kept(word(e, 2))));
-}
 /* dead-argument CALL: that of the function which the event before has queued */
 static void ev_dead_argument(const struct event *e) {
     const struct judge_at queued = ranks[e->rank].last;
     judge_function_argument_gone(e->judge, queued, here(e, kept(word(e, 1))));
-}
-static void ev_parts_overlap(const struct event *e) {
-    judge_mpi_parts_overlap(e->judge, here(e, kept(word(e, 1))));
 }
 /* dead-in-graph CALL [argument] [freed]: what the event before was given; `freed`: here
  */
@@ -986,9 +920,6 @@ static void ev_dead_in_graph(const struct event *e) {
 static void ev_handle(const struct event *e) {
     judge_handle_device(e->judge, stream_of(e, word(e, 1)), (int)number(e, word(e, 2)),
                         ranks[e->rank].last, here(e, kept(word(e, 3))));
-}
-static void ev_overlap(const struct event *e) {
-    judge_mpi_overlap(e->judge, here(e, kept(word(e, 1))));
 }
 /* two-threads COMM CALL: the other is in the event before */
 static void ev_two_threads(const struct event *e) {
@@ -1145,21 +1076,12 @@ static const struct {
     {"hears", ev_hears},
     {"speaks", ev_speaks},
     {"meets", ev_meets},
-    {"mpi", ev_mpi},
-    {"mpi-thread", ev_mpi_thread},
-    {"request-left", ev_request_left},
-    {"sent-changed", ev_sent_changed},
-    {"dead-buffer", ev_dead_buffer},
     {"dead-argument", ev_dead_argument},
     {"dead-in-graph", ev_dead_in_graph},
-    {"parts-overlap", ev_parts_overlap},
     {"handle", ev_handle},
-    {"overlap", ev_overlap},
     {"two-threads", ev_two_threads},
-    {"mpi-twice", ev_mpi_twice},
     {"lends", ev_lends},
     {"back", ev_back},
-    {"given-up", ev_given_up},
     {"early", ev_early},
     {"at-gate", ev_at_gate},
     {"sleeps", ev_sleeps},
@@ -1393,16 +1315,14 @@ static void wrong(const struct the_case *c, int line, const char *format, ...) {
     (void)c;
 }
 
-/* What a rank has left behind, what nobody looked at, and what it copied that nothing had
+/* What a rank has left behind, which calls failed, and what it copied that nothing had
  * written: the words for it, and whom to ask. */
 static const struct {
     const char *word;
     void (*ask)(struct judge *, char *, size_t);
 } ends[] = {{"left", judge_left_behind},
-            {"unlooked", judge_unlooked},
-            {"unwritten", judge_unwritten},
-            {"failed-before", judge_failed_before},
-            {"doubtful", judge_doubtful}};
+            {"failures", judge_failures},
+            {"unwritten", judge_unwritten}};
 enum { ENDS = sizeof ends / sizeof *ends };
 
 /* The end that a line asks for, behind its rank; ENDS: none. */

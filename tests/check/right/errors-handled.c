@@ -1,5 +1,5 @@
-// Calls with a wrong argument return their documented error, and the program goes on.
-// That is no reason to say more.
+// Calls with a wrong argument return their documented error, the program asks for it, and
+// goes on. That is no reason to say more.
 #include "../check.h"
 
 int main(void) {
@@ -11,6 +11,7 @@ int main(void) {
            ncclInvalidArgument);
     EXPECT(cudaSetDevice(-1), cudaErrorInvalidDevice);
     cudaGetLastError();
+    ncclGetLastError(NULL);
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     EXPECT_INTS(buf, 4, sum_of_ranks());

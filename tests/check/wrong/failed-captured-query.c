@@ -4,9 +4,8 @@
 //
 // exit: 0
 //
-// expect: NCCL CHECK: failed: the program ends well, though calls failed
-//
-// expect: 1 call failed and nobody looked: cudaEventQuery at @query: invalid argument
+// expect: NCCL CHECK: note: rank 0: 1 call returned an error: cudaEventQuery at @query:
+// invalid argument
 #include "../check.h"
 
 int main(void) {

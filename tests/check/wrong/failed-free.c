@@ -2,9 +2,8 @@
 // refused (cudaErrorInvalidValue, ncclUnhandledCudaError), and the memory stays.
 //
 // exit: 0
-// expect: NCCL CHECK: failed: the program ends well, though calls failed
-// expect: 2 calls failed and nobody looked, the first: cudaFree at @first: invalid
-// expect: NCCL CHECK: left behind: the program ends and has not released
+// expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: cudaFree at
+// @first: invalid expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: 2 device buffers (made at
 #include "../check.h"
 

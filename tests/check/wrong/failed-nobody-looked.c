@@ -2,8 +2,8 @@
 // on another day it will not be.
 //
 // exit: 0
-// expect: NCCL CHECK: failed: the program ends well, though calls failed
-// expect: 8 calls failed and nobody looked, the first: cudaSetDevice at @first: invalid
+// expect: NCCL CHECK: note: rank 0: 8 calls returned errors, the first: cudaSetDevice at
+// @first: invalid
 //     device ordinal
 #include "../check.h"
 
