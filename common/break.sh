@@ -58,7 +58,7 @@ if [ -n "${RANKS:-}" ] && [[ $run =~ ' -np '[0-9]+ ]]; then
     run=${run/"${BASH_REMATCH[0]}"/ -np $RANKS}
 fi
 awk 'NR == 1 { print; print "" } /^@@/ { if (hunks++) print "…"; next } hunks' "$diff"
-printf '\n$ %s\n' "$run"
+printf '\nRun: %s\n' "$run"
 if [ "$BACKEND" = cuda ]; then
     make -s --no-print-directory -C "$top" check-library
     run=${run/ .\// "'$top/check/nccl-check'" ./}

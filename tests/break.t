@@ -15,8 +15,11 @@ make -s -j2 all >/dev/null
 numbers=("$@")
 if [ $# -eq 0 ]; then
     numbers=()
-    while read -r number _; do
+    while read -r number sentence; do
         shown=$(cat "${number%%.*}"-*/README.md)
+        if ! grep -qE "make break N=$number\b" <<<"$shown"; then
+            echo "not ok $((${#numbers[@]} + 1)) - $number: $sentence" >>"$out/unnamed"
+        fi
         grep -qE "^ *\\$ .*make break N=$number\b" <<<"$shown" || numbers+=("$number")
     done < <(common/break.sh)
 fi
@@ -39,6 +42,8 @@ point() { # NAME FILE COMMAND…
 for number in "${numbers[@]}"; do
     point "make break N=$number" "$out/$number" test -e "$out/$number.right"
 done
+touch "$out/unnamed"
+point 'a README of the lesson names each' "$out/unnamed" test ! -s "$out/unnamed"
 
 # What does not come is missed: a file that promises what the changed program does not do.
 mkdir "$out/course"
