@@ -1,5 +1,6 @@
 # One front door. `make help` lists the targets.
 include common/build.mk
+include exercises/exercises.mk
 
 # More ranks than cores must share them politely, and programs that run at the same time must
 # not all be bound to the first of them (PRTE_: Open MPI 5); containers often run as root.
@@ -40,6 +41,8 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
 	@echo 'make demo           install what is missing (INSTALL=no only lists it), build, run all lessons'
+	@echo 'make exercise       the first exercise that is not solved; N=01.2 HINT=1 WATCH=1 RESET=1'
+	@echo 'make exercises      all of them, and how far you are'
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'

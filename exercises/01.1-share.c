@@ -1,0 +1,66 @@
+//: kind complete
+//: title The missing broadcast
+//: trains ncclBroadcast: count, type, root
+//: ranks 2 3 8 | 1 4 7
+//: calls ncclBroadcast=1
+//: only ncclBroadcast
+//: starter element 0 of buf is …, expected
+//: learned All ranks make the same call; the root says whose data it is, and count counts elements.
+//: why Every rank makes the same call with the same root; the stream puts it after all that was queued before.
+//: hint Lesson 01 has the call in "The lines that matter". Which of its arguments is fixed there and
+//:   a parameter here?
+//: hint ncclBroadcast takes: send buffer, receive buffer, number of elements, type, root,
+//:   communicator, stream. In place, both buffers are the same pointer.
+//: hint CHECK_NCCL(ncclBroadcast(buf, buf, …, ncclInt32, …, comm, stream)); fill in the two dots.
+//: file
+
+/*
+ * Rank `root` has `count` whole numbers in buf, in the memory of its GPU. Queue on
+ * `stream` what brings them into buf on all other ranks, with one call of NCCL. Don't
+ * wait for it: the caller does.
+ */
+#include "lesson.h"
+
+void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t stream) {
+    //: starter
+    // Your call.
+    (void)buf, (void)count, (void)root, (void)comm, (void)stream;
+    //: solution
+    CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
+    //: wrong root-0: element 0 of buf is …, expected
+    CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
+    (void)root;
+    //: wrong bytes: NCCL CHECK: memory:
+    CHECK_NCCL(
+        ncclBroadcast(buf, buf, count * sizeof(int), ncclInt32, root, comm, stream));
+    //: wrong root-only: rank 1 is not there
+    int rank;
+    CHECK_NCCL(ncclCommUserRank(comm, &rank));
+    if (rank == root)
+        CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
+    //: wrong sum: calls ncclBroadcast never
+    CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclInt32, ncclMax, comm, stream));
+    (void)root;
+    //: end
+}
+//: check
+void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t stream);
+
+void check(void) {
+    const size_t counts[] = {4, 1, 1001};
+    for (int c = 0; c < 3; c++) {
+        for (int root = 0; root<check_nranks; root += check_nranks> 3 ? 3 : 1) {
+            const size_t count = counts[c], bytes = count * sizeof(int);
+            check_case("%zu elements, root %d", count, root);
+            int *buf = check_device(bytes), *mine = check_host(bytes);
+            int *expected = check_host(bytes);
+            for (size_t i = 0; i < count; i++) {
+                mine[i] = check_rank == root ? check_data(root, i) : 0;
+                expected[i] = check_data(root, i);
+            }
+            check_put(buf, mine, bytes);
+            share(buf, count, root, check_comm, check_stream);
+            check_buffer("buf", buf, expected, count, ncclInt32);
+        }
+    }
+}

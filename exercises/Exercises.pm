@@ -1,0 +1,561 @@
+# What an exercise is (README.md beside this file), and how one is built, run and judged. The
+# learner's front is `exercise`, the instructor's `grade`; tests/exercises.t runs them all.
+package Exercises;
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use Digest::MD5 qw(md5_hex);
+use Exporter qw(import);
+use File::Basename qw(basename dirname);
+use File::Path qw(make_path remove_tree);
+use JSON::PP ();
+use POSIX ();
+use Time::HiRes qw(sleep time);
+
+our @EXPORT_OK = qw(answer_of build_checker compile_flags judge load_all parse read_file
+    run_limited starter_path variant write_file $backend $top);
+
+our $top     = dirname(dirname(abs_path(__FILE__)));
+our $backend = $ENV{EXERCISE_BACKEND} || 'cpu';
+my @kinds = qw(complete repair predict build fast);
+
+# The settings with which the programs run: as in the Makefile and the tests.
+$ENV{OMPI_MCA_mpi_yield_when_idle}             //= 1;
+$ENV{OMPI_MCA_hwloc_base_binding_policy}       //= 'none';
+$ENV{PRTE_MCA_hwloc_default_binding_policy}    //= 'none';
+if ($> == 0) {
+    $ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;
+    $ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
+}
+if ($backend eq 'cpu') {
+    my %quick = (OMPI_MCA_pml => 'ob1', HWLOC_COMPONENTS => '-linuxio',
+        HWLOC_PLUGINS_PATH => '/nowhere', PMIX_MCA_gds => 'hash');
+    $ENV{$_} //= $quick{$_} for keys %quick;
+}
+# What the caller has set for other programs is not for these.
+delete @ENV{grep { /^(NCCL_(CHECK|CPU|TIMELINE)|CPU_(DEVICES|HOSTS)$)/ } keys %ENV};
+
+sub read_file {
+    my ($name) = @_;
+    open my $in, '<', $name or return '';
+    local $/;
+    return <$in> // '';
+}
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $out, '>', $name or die "$name: $!\n";
+    print $out $text;
+    close $out or die "$name: $!\n";
+}
+
+# --- The source of an exercise -----------------------------------------------------------
+
+# Reads exercises/NN.M-name.c or .txt: see README.md. Dies with the line that is wrong.
+sub parse {
+    my ($path) = @_;
+    my ($number, $name, $ending) = basename($path) =~ /^(\d\d\.\d+)-([\w-]+)\.(c|txt)$/
+        or die "$path: not named NN.M-name.c or NN.M-name.txt\n";
+    my %ex = (number => $number, name => $name, ending => $ending, source => $path,
+        hint => [], wrong => [], file => [], check => '', setup => 'comm', run => []);
+    my ($section, $last, $choice, $line) = ('head', undef, undef, 0);
+    for (split /^/, read_file($path)) {
+        $line++;
+        my $where = "$path:$line";
+        if (!m{^\s*//: ?(.*?)\s*$}) {
+            if ($section eq 'check') {
+                $ex{check} = "#line $line \"check-$number.c\"\n" if $ex{check} eq '';
+                $ex{check} .= $_;
+            } elsif ($section eq 'file') {
+                $choice ? ($choice->{now} .= $_) : push @{ $ex{file} }, $_;
+            } elsif (/\S/) {
+                die "$where: before `//: file` every line begins with //:\n";
+            }
+            next;
+        }
+        my $said = $1;
+        if ($section eq 'head' && $said =~ /^ +(\S.*)/ && $last) {
+            $$last .= " $1";
+        } elsif ($said =~ /^(file|check)$/) {
+            $section = $1;
+        } elsif ($section eq 'head' && $said =~ /^(\w+) (.+)/) {
+            $last = head_line(\%ex, $1, $2, $where);
+        } elsif ($section eq 'file' && $said eq 'starter') {
+            $choice = { starter => '' };
+            push @{ $ex{file} }, $choice;
+            chosen($choice, 'starter');
+        } elsif ($section eq 'file' && $said eq 'solution' && $choice) {
+            chosen($choice, 'solution');
+        } elsif ($section eq 'file' && $choice && $said =~ /^wrong ([\w-]+)(?:: (.+))?$/) {
+            chosen($choice, $1);
+            push @{ $ex{wrong} }, { name => $1, says => $2 } if $2;
+        } elsif ($section eq 'file' && $said eq 'end' && $choice) {
+            chosen($choice, undef);
+            $choice = undef;
+        } else {
+            die "$where: what is `//: $said` here?\n";
+        }
+    }
+    complete_or_die(\%ex);
+    return \%ex;
+}
+
+# What follows in a block goes to the alternative of this name.
+sub chosen {
+    my ($choice, $name) = @_;
+    $choice->{ $choice->{name} } = delete $choice->{now} if defined $choice->{name};
+    $choice->{name} = $name;
+    $choice->{now}  = '' if defined $name;
+    delete $choice->{name} if !defined $name;
+}
+
+# One line of the head; a reference to the text that a next line would continue.
+sub head_line {
+    my ($ex, $key, $value, $where) = @_;
+    if ($key eq 'hint' || $key eq 'run') {
+        push @{ $ex->{$key} }, $value;
+        return \$ex->{$key}[-1];
+    }
+    if ($key eq 'wrong' && $value =~ m{^([\w-]+) (s/.*/[gs]*): (.+)$}) {
+        push @{ $ex->{wrong} }, { name => $1, change => $2, says => $3 };
+        return \$ex->{wrong}[-1]{says};
+    }
+    if ($key eq 'wrong' && $value =~ /^(.+?): (.+)$/) {
+        push @{ $ex->{wrong} }, { name => $1, says => $2 };
+        return \$ex->{wrong}[-1]{says};
+    }
+    $key =~ /^(kind|title|trains|learned|why|ranks|clock|setup|calls|only|no|starter|build|seconds|answer|within|otherwise|proof|seen)$/
+        or die "$where: what is `$key`?\n";
+    die "$where: `$key` twice\n" if defined $ex->{$key} && $key ne 'setup';
+    $ex->{$key} = $value;
+    return \$ex->{$key};
+}
+
+sub complete_or_die {
+    my ($ex) = @_;
+    my $path = $ex->{source};
+    my @missing = grep { !defined $ex->{$_} } qw(kind title trains learned why),
+        $ex->{ending} eq 'txt' ? 'answer' : ('ranks', 'starter');
+    die "$path: no `//: $_`\n" for @missing;
+    die "$path: kind $ex->{kind} is none of @kinds\n" if !grep { $_ eq $ex->{kind} } @kinds;
+    die "$path: three hints, not " . @{ $ex->{hint} } . "\n" if @{ $ex->{hint} } != 3;
+    die "$path: at least three wrong answers\n" if @{ $ex->{wrong} } < 3;
+    die "$path: setup is comm, mpi or program\n" if $ex->{setup} !~ /^(comm|mpi|program)$/;
+    ($ex->{counts}, $ex->{also}) = map { [split] } split /\|/, $ex->{ranks} // '', 2;
+    $ex->{lesson} = substr $ex->{number}, 0, 2;
+}
+
+# All sources of a folder, in order.
+sub load_all {
+    my ($folder) = @_;
+    my @all = map { parse($_) } glob("'$folder'/[0-9][0-9].*-*.c"), glob("'$folder'/[0-9][0-9].*-*.txt");
+    return sort { $a->{lesson} <=> $b->{lesson} || rank_of($a) <=> rank_of($b) } @all;
+}
+
+sub rank_of { return (split /\./, $_[0]{number})[1] }
+
+# Where the file lies that the reader edits; undef if there is no such lesson.
+sub starter_path {
+    my ($ex) = @_;
+    my ($lesson) = glob "'$top'/$ex->{lesson}-*/";
+    return $lesson && $lesson . 'exercises/' . rank_of($ex) . "-$ex->{name}.$ex->{ending}";
+}
+
+# The text of the reader's file: as it is at first ('starter'), solved ('solution'), or with one
+# of the wrong answers.
+sub variant {
+    my ($ex, $name) = @_;
+    my $what = "$ex->{number} $ex->{title} ($ex->{kind})";
+    my $again = "make exercise N=$ex->{number}";
+    if ($ex->{ending} eq 'txt') {
+        my $answer = $name eq 'starter' ? '' : $name eq 'solution' ? $ex->{answer} : $name;
+        return "$what\n" . join('', @{ $ex->{file} })
+            . "\nWrite your answer behind the colon, then: $again\n\nanswer: $answer\n"
+            =~ s/ +$//mr;
+    }
+    my ($wrong) = grep { $_->{name} eq $name } @{ $ex->{wrong} };
+    my $base = $wrong && $wrong->{change} ? 'solution' : $name;
+    my $text = join '', map { ref $_ ? $_->{$base} // $_->{solution} // '' : $_ } @{ $ex->{file} };
+    if ($wrong && $wrong->{change}) {
+        my ($from, $to, $flags) = $wrong->{change} =~ m{^s/((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/([gs]*)$}
+            or die "$ex->{source}: $wrong->{change} is no change\n";
+        $from = $flags =~ /s/ ? qr/$from/s : qr/$from/;
+        $to =~ s/\\n/\n/g;
+        my $put = sub { my @g = @_; $to =~ s{\\(.)|\$(\d)}{defined $1 ? $1 : $g[$2 - 1]}ger };
+        my $hits = $flags =~ /g/ ? $text =~ s/$from/$put->($1, $2, $3)/ge : $text =~ s/$from/$put->($1, $2, $3)/e;
+        die "$ex->{source}: $wrong->{name} changes nothing\n" if !$hits;
+    }
+    return "// $what\n// $again\n$text";
+}
+
+# --- Building ----------------------------------------------------------------------------
+
+# Flags for the compiler and the linker; make says them.
+my ($mpicc, $compile, $link);
+sub compile_flags {
+    ($mpicc, $compile, $link) = @ENV{qw(MPICC EXERCISE_COMPILE EXERCISE_LINK)};
+    return if $compile;
+    my @said = split /\n/, `make -s --no-print-directory -C '$top' BACKEND=$backend exercise-flags`;
+    die "make exercise-flags says nothing\n" if @said < 3;
+    ($mpicc, $compile, $link) = @said[-3 .. -1];
+}
+
+# command OUT: runs it, everything it says to a file; its exit code.
+sub quietly {
+    my ($command, $out) = @_;
+    return system("$command >'$out' 2>&1 </dev/null") >> 8;
+}
+
+# The frame and the hidden half of an exercise as objects; made again when a source has changed.
+sub build_checker {
+    my ($ex, $dir) = @_;
+    make_path("$top/build/exercises", $dir);
+    my $flags   = md5_hex("$mpicc $compile");
+    my $harness = "$top/build/exercises/harness-" . substr(md5_hex($flags, map { read_file($_) }
+        "$top/exercises/harness.c", "$top/exercises/harness.h", "$top/common/lesson.h"), 0, 12) . '.o';
+    compile_once("$top/exercises/harness.c", $harness, '');
+    my %setups = (comm => 0, mpi => 1, program => 2);
+    my $text = "#include \"harness.h\"\n#include <unistd.h>\nconst int check_setup = $setups{ $ex->{setup} };\n$ex->{check}";
+    my $object = "$dir/check-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
+    if (!-f $object) {
+        write_file("$dir/check.c", $text);
+        compile_once("$dir/check.c", $object, "-I'$top/exercises'");
+    }
+    return ($harness, $object);
+}
+
+sub compile_once {
+    my ($source, $object, $flags) = @_;
+    return if -f $object;
+    my $new = "$object.$$";
+    my $said = "$new.log";
+    my $code = quietly("$mpicc $compile $flags -c '$source' -o '$new'", $said);
+    my $text = read_file($said);
+    unlink $said;
+    die "$source does not compile:\n$text" if $code != 0;
+    rename $new, $object or die "$object: $!\n";
+}
+
+# --- Running -----------------------------------------------------------------------------
+
+# Runs a command in a session of its own and stops all of it when the time is over or its memory
+# (MiB, 0: any) is. Its exit code, and why it was stopped, or ''.
+sub run_limited {
+    my ($command, $dir, $out, $err, $seconds, $memory) = @_;
+    my $pid = fork // die "fork: $!\n";
+    if ($pid == 0) {
+        POSIX::setsid();
+        chdir $dir or POSIX::_exit(126);
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', $out or POSIX::_exit(126);
+        open STDERR, '>', $err or POSIX::_exit(126);
+        { exec '/bin/sh', '-c', "exec $command" }
+        POSIX::_exit(127);
+    }
+    my ($end, $why, $code) = (time + $seconds, '');
+    my $pause = 0.01;
+    while (1) {
+        if (waitpid($pid, POSIX::WNOHANG()) == $pid) {
+            $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+            last;
+        }
+        if (!$why && time > $end) {
+            $why = "it did not end within $seconds seconds";
+        } elsif (!$why && $memory && session_memory($pid) > $memory) {
+            $why = "it took more than $memory MiB of memory";
+        }
+        if ($why) {
+            kill 'KILL', session_members($pid);
+            waitpid $pid, 0;
+            $code = 137;
+            last;
+        }
+        sleep $pause;
+        $pause = 0.05 if $pause < 0.05;
+    }
+    my @left = session_members($pid);
+    kill 'KILL', @left if @left;
+    return ($code, $why);
+}
+
+# The processes of a session, from /proc.
+sub session_members {
+    my ($session) = @_;
+    my @members;
+    for my $stat (glob '/proc/[0-9]*/stat') {
+        my ($pid, $rest) = read_file($stat) =~ /^(\d+) \(.*\) (.*)/s or next;
+        push @members, $pid if (split / /, $rest)[3] == $session;
+    }
+    return @members;
+}
+
+# What they have in memory, in MiB.
+sub session_memory {
+    my $pages = 0;
+    for (session_members(@_)) {
+        my (undef, $resident, $shared) = split / /, read_file("/proc/$_/statm");
+        $pages += ($resident // 0) - ($shared // 0);
+    }
+    return $pages * POSIX::sysconf(POSIX::_SC_PAGESIZE()) / 2**20;
+}
+
+my $mpirun;
+sub mpirun {
+    $mpirun //= do {
+        my $command = $ENV{MPIRUN} // 'mpirun';
+        $command .= ' --oversubscribe' if `$command --version 2>&1` =~ /Open MPI|OpenRTE/;
+        $command;
+    };
+    return $mpirun;
+}
+
+# How many GPUs there are; the CPU build has as many as one likes.
+sub gpus {
+    return 1000 if $backend eq 'cpu';
+    return scalar split /,/, $ENV{CUDA_VISIBLE_DEVICES} if $ENV{CUDA_VISIBLE_DEVICES};
+    return scalar grep { /^GPU/ } `nvidia-smi -L 2>/dev/null`;
+}
+
+# --- Judging -----------------------------------------------------------------------------
+
+# Whether the reader's file solves the exercise. Options: dir (where to build), all (all rank
+# counts the task allows), counts (only these), seconds and memory (limits), quick (no proof).
+# Returns { solved, text }; text says what came and what was expected, or what one sees now.
+sub judge {
+    my ($ex, $file, %option) = @_;
+    my $dir = $option{dir};
+    make_path($dir);
+    return judge_answer($ex, $file, %option) if $ex->{ending} eq 'txt';
+    return no_build() if ($ex->{build} // '') eq 'cpu' && $backend ne 'cpu';
+    my ($harness, $check) = build_checker($ex, $option{checker_dir} // $dir);
+    my $main   = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
+    my $object = "$dir/yours.o";
+    my $code   = quietly("$mpicc $compile $main -c '$file' -o '$object'", "$dir/log");
+    my $said   = read_file("$dir/log");
+    return failed("It does not compile:\n$said") if $code != 0;
+    my $program = "$dir/program";
+    $code = quietly("$mpicc '$harness' '$object' '$check' $link -o '$program'", "$dir/log");
+    return failed("It does not link:\n" . read_file("$dir/log")) if $code != 0;
+    my @runs = runs($ex, %option);
+    return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu") if !@runs;
+    for my $run (@runs) {
+        my $result = one_run($ex, $file, $program, $run, %option);
+        next if $result->{solved};
+        $result->{text} .= "\nThe compiler warns:\n$said" if $said =~ /warning/;
+        return $result;
+    }
+    return { solved => 1, text => '' };
+}
+
+sub failed { return { solved => 0, text => $_[0] =~ s/\s+\z/\n/r } }
+
+sub no_build {
+    return failed("This exercise is for the CPU build: add BACKEND=cpu");
+}
+
+# What is run: { n, env, label }.
+sub runs {
+    my ($ex, %option) = @_;
+    my @counts = $option{counts} ? @{ $option{counts} } : (@{ $ex->{counts} }, $option{all} ? @{ $ex->{also} // [] } : ());
+    my @runs = map { { n => $_, env => {} } } @counts;
+    for (@{ $ex->{run} }) {
+        my ($n, @settings) = split;
+        push @runs, { n => $n, env => { map { split /=/, $_, 2 } @settings } };
+    }
+    for (@runs) {
+        my $env = $_->{env};
+        $_->{label} = ($_->{n} == 1 ? '1 rank' : "$_->{n} ranks") . join '', map { ", $_=$env->{$_}" } sort keys %$env;
+        $env->{NCCL_CPU_CLOCK} = $ex->{clock} if $ex->{clock} && $backend eq 'cpu';
+    }
+    my $most = gpus();
+    return grep { $_->{n} <= $most } @runs;
+}
+
+sub one_run {
+    my ($ex, $file, $program, $run, %option) = @_;
+    my $dir = $option{dir};
+    unlink glob("'$dir'/verdict.*"), "$dir/run.json";
+    my $token = md5_hex(read_some('/dev/urandom'));
+    local %ENV = (%ENV, %{ $run->{env} }, %{ $option{env} // {} }, EXERCISE_VERDICT => $dir,
+        EXERCISE_TOKEN => $token, NCCL_TIMELINE => "$dir/run.json");
+    my $before = $backend eq 'cpu' ? '' : "'$top/check/nccl-check' ";
+    my $seconds = $option{seconds} // ($ex->{seconds} // ($backend eq 'cpu' ? 10 : 60)) * ($ENV{EXERCISE_PATIENCE} || 1);
+    my ($code, $why) = run_limited(mpirun() . " -np $run->{n} $before'$program'", $dir,
+        "$dir/out", "$dir/err", $seconds, $option{memory} // 0);
+    my $on = "On $run->{label}";
+    my ($out, $err) = (readable(read_file("$dir/out")), readable(read_file("$dir/err")));
+    my $printed = $out eq '' ? '' : "\nYour program printed:\n" . first_lines($out, 20);
+    return failed("$on: $why.\n$err$printed") if $why;
+    return failed("$on:\n$err$printed") if $err =~ /NCCL CHECK: /;
+    my ($verdict, $reason) = verdict($dir, $token, $run->{n});
+    if (!$verdict) {
+        my $end = $code == 0 ? 'it ended by itself, before all was checked' : "it ended with exit code $code" . signal_of($code, $err);
+        return failed("$on: $end.\n$err$printed");
+    }
+    return failed("$on$reason\n$err$printed") if $reason;
+    return failed("$on: it ended with exit code $code.\n$err$printed") if $code != 0;
+    my $calls = wrong_calls($ex, $dir, basename($file), $run->{n}, $verdict->{cases});
+    return failed("$on: $calls\n") if $calls;
+    return { solved => 1, text => '' };
+}
+
+sub read_some {
+    open my $in, '<', $_[0] or die "$_[0]: $!\n";
+    read $in, my $bytes, 32;
+    return $bytes;
+}
+
+sub signal_of {
+    my ($code, $err) = @_;
+    return ' (a segmentation fault: does the host use an address of the device?)' if $code == 139 || $err =~ /signal 11/;
+    return '';
+}
+
+# What the ranks' files say, if each has one with the token: how many cases there were; and what
+# failed first, as ", 5 elements:\n  rank 1: …".
+sub verdict {
+    my ($dir, $token, $n) = @_;
+    my @ranks;
+    for (glob "'$dir'/verdict.*") {
+        my ($word, $rank, $cases, $failed, $where, @why) = split /\n/, read_file($_);
+        next if ($word // '') ne $token;
+        push @ranks, { rank => $rank, cases => $cases, failed => $failed, where => $where, why => join "\n", @why };
+    }
+    return if @ranks < $n;
+    my ($first) = sort { $a->{failed} <=> $b->{failed} || $a->{rank} <=> $b->{rank} } grep { $_->{failed} >= 0 } @ranks;
+    my ($most) = sort { $b <=> $a } map { $_->{cases} } @ranks;
+    return ({ cases => $most || 1 }) if !$first;
+    my $where = $first->{where} ? ", $first->{where}" : '';
+    my $who = $first->{rank} >= 0 ? "rank $first->{rank}: " : '';
+    return ({ cases => $most }, "$where:\n  $who$first->{why}");
+}
+
+# Compares the calls that the reader's file makes, as the timeline has them, with `calls`, `only`
+# and `no`. What is wrong, or ''.
+sub wrong_calls {
+    my ($ex, $dir, $file, $n, $cases) = @_;
+    return '' if !grep { defined $ex->{$_} } qw(calls only no);
+    my $all = eval { JSON::PP->new->utf8->decode(read_file("$dir/run.json")) }
+        or return 'the timeline with its calls is missing';
+    my (%made, %line);
+    for my $event (@{ $all->{traceEvents} }) {
+        my $line = ($event->{args} // {})->{line} // next;
+        next if $line !~ /^\Q$file\E:/;
+        my $call = $event->{args}{call} // $event->{name};
+        $made{ $event->{pid} }{$call}++;
+        $line{$call} //= $line;
+    }
+    for (split ' ', $ex->{calls} // '') {
+        my ($call, $how, $number) = /^(\w+)(?:(=|<=)(\d+))?$/ or die "$ex->{source}: calls $_\n";
+        for my $rank (0 .. $n - 1) {
+            my $has = ($made{$rank}{$call} // 0) / $cases;
+            return "rank $rank does not call $call, and the task asks for it." if !$how && !$has;
+            next if !$how || ($how eq '=' ? $has == $number : $has <= $number);
+            my $times = $has == 0 ? 'never' : sprintf '%.3g time%s', $has, $has == 1 ? '' : 's';
+            my $most = $how eq '=' ? '' : 'at most ';
+            return "rank $rank calls $call $times for each case, and the task asks for $most$number.";
+        }
+    }
+    my %allowed = map { $_ => 1 } split ' ', $ex->{only} // '';
+    for my $call (sort keys %line) {
+        return "your file calls $call at $line{$call}, and the task allows only " . join(', ', sort keys %allowed) . '.'
+            if %allowed && $call =~ /^nccl(?!Comm|Group|GetUnique)/ && !$allowed{$call};
+        return "your file calls $call at $line{$call}, and the task does without."
+            if grep { $call eq $_ } split ' ', $ex->{no} // '';
+    }
+    return '';
+}
+
+# What a program has said, without what the launcher adds.
+sub readable {
+    my ($text) = @_;
+    $text =~ s/\0//g;
+    $text =~ s/^-{60,}\n(?:(?!-{60,}\n)[^\n]*\n)*?-{60,}\n//gm;
+    $text =~ s/^(?:\[\S+:\d+\] |CPU build: |\d+ total processes |\d+ more process|Primary job |mpirun detected )[^\n]*\n//gm;
+    $text =~ s{\bharness\.c:\d+}{the check of this exercise}g;
+    $text =~ s/^\s*\n//gm;
+    return $text;
+}
+
+sub first_lines {
+    my ($text, $most) = @_;
+    my @lines = split /^/, $text;
+    return $text if @lines <= $most;
+    return join('', @lines[0 .. $most - 1]) . '… ' . (@lines - $most) . " more lines\n";
+}
+
+# --- Answers to questions ----------------------------------------------------------------
+
+# What stands behind `answer:`, or ''.
+sub answer_of {
+    my ($text) = @_;
+    my ($answer) = $text =~ /^answer:[ \t]*(.*?)[ \t\r]*$/m;
+    return $answer // '';
+}
+
+# An answer as a list of words and numbers, with units taken into account: 4 KiB is 4096.
+sub normal {
+    my ($text) = @_;
+    my %unit = (k => 1e3, m => 1e6, g => 1e9, t => 1e12, ki => 2**10, mi => 2**20, gi => 2**30, ti => 2**40);
+    my @values;
+    $text = lc $text;
+    $text =~ s/(?<=\d)[,_' ](?=\d{3}\b)//g;
+    while ($text =~ /\G[\s,;]*(?:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?:([kmgt]i?)b\b(?:ytes?)?|bytes?\b|b\b|%|times\b)?|([a-z][\w-]*))/gc) {
+        push @values, defined $3 ? $3 : $1 * ($2 ? $unit{$2} : 1);
+    }
+    return @values;
+}
+
+sub same_answer {
+    my ($given, $wanted, $within) = @_;
+    my @given = normal($given);
+    my @wanted = normal($wanted);
+    return 0 if @given != @wanted;
+    for (0 .. $#given) {
+        my ($g, $w) = ($given[$_], $wanted[$_]);
+        if ("$g$w" =~ /[a-df-z]/) {
+            return 0 if $g ne $w;
+        } elsif (abs($g - $w) > abs($w) * $within + 1e-12) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+sub judge_answer {
+    my ($ex, $file, %option) = @_;
+    my $given = answer_of(read_file($file));
+    return failed('There is no answer yet: write it behind `answer:` in the file.') if $given eq '';
+    my ($percent) = ($ex->{within} // '0') =~ /([\d.]+)/;
+    if (same_answer($given, $ex->{answer}, $percent / 100)) {
+        my $seen = $option{quick} ? '' : proof($ex, %option);
+        return { solved => 1, text => $seen eq '' ? '' : "What a run says:\n$seen" };
+    }
+    for (@{ $ex->{wrong} }) {
+        return failed("$given: $_->{says}") if same_answer($given, $_->{name}, $percent / 100);
+    }
+    return failed("$given: " . ($ex->{otherwise} // 'No. The hints go step by step: HINT=1.'));
+}
+
+# What the exercise's own run prints, in which the answer is seen; '' where it has none.
+sub proof {
+    my ($ex, %option) = @_;
+    my $dir = $option{dir};
+    if ($ex->{check} ne '' && $backend eq 'cpu') {
+        my ($harness, $check) = build_checker($ex, $dir);
+        quietly("$mpicc '$harness' '$check' $link -o '$dir/program'", "$dir/log") == 0 or die read_file("$dir/log");
+        my ($run) = runs($ex, %option);
+        local %ENV = (%ENV, %{ $run->{env} });
+        run_limited(mpirun() . " -np $run->{n} '$dir/program'", $dir, "$dir/out", "$dir/err", 20, 0);
+    } elsif ($ex->{proof} && $backend eq 'cpu') {
+        my $command = $ex->{proof} =~ s/\bmpirun\b/mpirun()/er;
+        run_limited("/bin/sh -c " . quoted($command), $top, "$dir/out", "$dir/err", 30, 0);
+    } else {
+        return '';
+    }
+    return readable(read_file("$dir/out") . read_file("$dir/err"));
+}
+
+sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }
+
+1;

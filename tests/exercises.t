@@ -1,0 +1,84 @@
+#!/usr/bin/env perl
+# The exercises: what is committed for the reader is what the source gives, the starter fails with
+# the message that it should, the solution passes, and each wrong answer fails for its own reason.
+# Prints TAP.
+#
+#     tests/exercises.t [-v] [--all] [N...]   only these (01.2, or 01 for a lesson); -v shows what
+#                                             a reader sees; --all takes all rank counts
+use strict;
+use warnings;
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use FindBin qw($Bin);
+use lib $Bin, "$Bin/../exercises";
+use Programs qw(in_parallel);
+use Exercises qw(compile_flags judge load_all read_file starter_path variant write_file $top);
+
+my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
+my $all     = @ARGV && $ARGV[0] eq '--all' && shift @ARGV;
+my @asked   = @ARGV;
+$ENV{EXERCISE_PATIENCE} //= 6; # a busy machine is no wrong answer
+
+my @exercises = grep {
+    my $ex = $_;
+    !@asked || grep { $ex->{number} eq $_ || $ex->{lesson} eq $_ } @asked
+} load_all("$top/exercises");
+compile_flags();
+my $dir = tempdir('exercises-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+
+# Whether a text has all pieces of an expectation, in order; … stands between them.
+sub says {
+    my ($text, $expected) = @_;
+    my $pattern = join '.*', map { quotemeta } split /\s*…\s*/, $expected;
+    return $text =~ /$pattern/s;
+}
+
+# One variant of an exercise: what is wrong with how it was judged, or ''.
+sub tried {
+    my ($ex, $name, $expected, $out) = @_;
+    my $here = "$dir/$ex->{number}";
+    my $file = "$here/" . ($ex->{number} =~ /\.(.*)/)[0] . "-$ex->{name}.$ex->{ending}";
+    write_file($file, variant($ex, $name));
+    my $result = judge($ex, $file, dir => "$here/build", all => $all);
+    print $out map { "#     $_\n" } "-- $name", split /\n/, $result->{text} if $verbose;
+    if ($name eq 'solution') {
+        return "not solved:\n$result->{text}" if !$result->{solved};
+        return '' if $ex->{ending} ne 'txt' || !$ex->{check} && !$ex->{proof};
+        my $seen = $ex->{seen} // "answer: $ex->{answer}";
+        return says($result->{text}, $seen) ? '' : "its run does not say $seen:\n$result->{text}";
+    }
+    return 'solved' if $result->{solved};
+    return says($result->{text}, $expected) ? '' : "it does not say $expected:\n$result->{text}";
+}
+
+sub check_exercise {
+    my ($ex, $file) = @_;
+    open my $out, '>', $file or die "$file: $!\n";
+    make_path("$dir/$ex->{number}");
+    my $point = sub {
+        my ($name, $problem) = @_;
+        print $out $problem eq '' ? 'ok' : 'not ok', " $ex->{number} $name\n";
+        print $out map { "#   $_\n" } split /\n/, $problem;
+    };
+    my $committed = starter_path($ex);
+    $point->('the file is what the source gives', read_file($committed) eq variant($ex, 'starter') ? '' :
+        "$committed is another: make starters N=$ex->{number}, or it is being solved");
+    $point->('the starter', tried($ex, 'starter', $ex->{starter} // 'There is no answer yet', $out));
+    $point->('the solution', tried($ex, 'solution', '', $out));
+    $point->("wrong: $_->{name}", tried($ex, $_->{name}, $_->{says}, $out)) for @{ $ex->{wrong} };
+    close $out;
+}
+
+my ($number, $failed) = in_parallel($ENV{JOBS} // 2, $dir, 0, \&check_exercise,
+    @exercises);
+
+# No two files of the same name: a file that is handed in is known by it.
+my %names;
+$names{ ($_->{number} =~ /\.(.*)/)[0] . "-$_->{name}" }++ for @exercises;
+my @twice = grep { $names{$_} > 1 } sort keys %names;
+$number++;
+$failed++ if @twice;
+print @twice ? 'not ' : '', "ok $number - no two exercises have the same file name\n";
+print "#   $_\n" for @twice;
+print "1..$number\n";
+exit($failed ? 1 : 0);
