@@ -1,19 +1,20 @@
 /*
- * Ring all-reduce by hand: chunks go round a ring, to be added up, then to be shared.
+ * Ring all-reduce by hand: chunks travel around a ring, first to be added up, then to be
+ * shared.
  *
  *     mpirun -np 4 ./ring_allreduce [-n COUNT] [--no-tables] [-h]
  */
 #include "lesson.h"
 #include <cublas_v2.h>
 
-/* Some elements of a buffer: the number of the first, and how many. */
+/* A part of a buffer: where it begins, and how many elements it has. */
 struct chunk {
     size_t first, count;
 };
 
-/* Chunk number `index` of a buffer of `count` elements that is cut into `nranks`. They
- * are counted round the ring: before chunk 0 comes the last one, as chunk -1. Chunks
- * differ by one element at most; with fewer elements than ranks some are empty. */
+/* Chunk number `index` of a buffer of `count` elements that is cut into `nranks` chunks.
+ * Numbers go around the ring: chunk -1 is the last one. Chunks differ by one element at
+ * most; with fewer elements than ranks, some are empty. */
 static struct chunk chunk_of(size_t count, int nranks, int index) {
     const size_t n = (size_t)nranks, i = (size_t)((index + 2 * nranks) % nranks);
     const size_t first = count * i / n, next = count * (i + 1) / n;
@@ -21,11 +22,77 @@ static struct chunk chunk_of(size_t count, int nranks, int index) {
 }
 
 /* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
- * from rank 5. Whole numbers, whose sum stays below 2^24 up to 800 ranks: so far a float
- * counts exactly, in whatever order the ring adds. */
+ * from rank 5. These are whole numbers, and up to 800 ranks their sum stays below 2^24,
+ * so a float is exact, in whatever order the ring adds. */
 static float value(int rank, size_t i) {
     const float place[] = {1, 10, 100, 1000, 10000};
     return place[rank % 5] * (float)(1 + i % 9);
+}
+
+/* What a rank works with. */
+struct ring {
+    int rank, nranks;
+    ncclComm_t comm;
+    cudaStream_t stream;
+    cublasHandle_t blas; // adds on the GPU, in the same stream
+    bool tables;         // shows `sum` after every step
+};
+
+/* Shows what is in `sum` now. For this the host must wait: cudaMemcpy does not wait for
+ * our stream by itself. */
+static void show(const struct ring *r, int step, const float *sum, size_t count) {
+    const int steps = 2 * (r->nranks - 1);
+    char title[64];
+    float *host = lesson_malloc(count * sizeof(float));
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
+    snprintf(title, sizeof title, "After step %d of %d, %s:", step + 1, steps,
+             step < r->nranks - 1 ? "added up" : "passed on");
+    lesson_table(title, host, count, ncclFloat32);
+    free(host);
+}
+
+/* Two rounds of the ring. `mine` is what this rank brings, and stays as it is; `sum`
+ * begins as a copy of it. Returns the bytes that this rank has sent. */
+static size_t ring_all_reduce(const struct ring *r, const float *mine, float *sum,
+                              size_t count) {
+    const int n = r->nranks, next = (r->rank + 1) % n, previous = (r->rank + n - 1) % n;
+    const float one = 1;
+    size_t sent = 0;
+    for (int step = 0; step < 2 * (n - 1); step++) {
+        // What came in with one step goes out with the next.
+        const struct chunk out = chunk_of(count, n, r->rank - step);
+        const struct chunk in = chunk_of(count, n, r->rank - step - 1);
+
+        // Without the group every rank would wait in its send, and none would receive.
+        CHECK_NCCL(ncclGroupStart());
+        CHECK_NCCL(
+            ncclSend(sum + out.first, out.count, ncclFloat32, next, r->comm, r->stream));
+        CHECK_NCCL(ncclRecv(sum + in.first, in.count, ncclFloat32, previous, r->comm,
+                            r->stream));
+        CHECK_NCCL(ncclGroupEnd());
+        sent += out.count * sizeof(float);
+
+        // First round: sum = 1 * mine + sum. In the same stream, the addition begins when
+        // the chunk has come, and the next step when it has been added.
+        if (step < n - 1)
+            CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one, mine + in.first,
+                                        1, sum + in.first, 1));
+        if (r->tables)
+            show(r, step, sum, count);
+    }
+    return sent;
+}
+
+/* Copies `sum` to the host, and compares every element. */
+static void check(const struct ring *r, const float *sum, float *host, size_t count) {
+    float factor = 0;
+    for (int rank = 0; rank < r->nranks; rank++)
+        factor += value(rank, 0);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < count; i++)
+        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
 }
 
 int main(int argc, char **argv) {
@@ -33,119 +100,68 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Init(&argc, &argv));
     // Errors come back from its calls, for CHECK_MPI to explain.
     CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    int rank, nranks;
-    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
-    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    struct ring r;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r.nranks));
     size_t count = 0;
     bool no_tables = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = &count,
-         .usual = (size_t)nranks, .least = 1},
+         .usual = (size_t)r.nranks, .least = 1},
         {"--no-tables", NULL, "prints only the bytes that each rank sends",
          .flag = &no_tables},
         {0}};
     lesson_options(argc, argv, options);
+    r.tables = !no_tables;
     const size_t bytes = count * sizeof(float);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     int ndevices;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
-    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
-    ncclComm_t comm;
-    if (rank == 0)
+    if (r.rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
-    CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
+    CHECK_NCCL(ncclCommInitRank(&r.comm, r.nranks, id, r.rank));
 
-    // cuBLAS adds on the GPU. It queues its additions in the stream that it is given: the
-    // one that the sends and receives are in.
-    cudaStream_t stream;
-    cublasHandle_t blas;
-    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK_CUBLAS(cublasCreate(&blas));
-    CHECK_CUBLAS(cublasSetStream(blas, stream));
+    // cuBLAS queues its additions in the stream that it is given: that of the sends.
+    CHECK_CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+    CHECK_CUBLAS(cublasCreate(&r.blas));
+    CHECK_CUBLAS(cublasSetStream(r.blas, r.stream));
 
     // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
 
-    // On the host: this rank's numbers.
-    float *host = lesson_malloc(bytes);
+    // This rank's numbers: on the host, and twice on the GPU.
+    float *mine, *sum, *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
-        host[i] = value(rank, i);
-
-    // On the GPU: `mine` is what this rank brings, and stays as it is; in `sum` the sums
-    // grow. In the beginning both are the same.
-    float *mine, *sum;
+        host[i] = value(r.rank, i);
     CHECK_CUDA(cudaMalloc((void **)&mine, bytes));
     CHECK_CUDA(cudaMalloc((void **)&sum, bytes));
-    CHECK_CUDA(cudaMemcpyAsync(mine, host, bytes, cudaMemcpyHostToDevice, stream));
-    CHECK_CUDA(cudaMemcpyAsync(sum, host, bytes, cudaMemcpyHostToDevice, stream));
-    CHECK_CUDA(cudaStreamSynchronize(stream));
-    if (!no_tables)
+    CHECK_CUDA(cudaMemcpyAsync(mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
+    CHECK_CUDA(cudaMemcpyAsync(sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    if (r.tables)
         lesson_table("Before ring all-reduce:", host, count, ncclFloat32);
+    const size_t sent = ring_all_reduce(&r, mine, sum, count);
+    check(&r, sum, host, count);
 
-    // Round the ring twice. In the first round every rank adds its own to what came in;
-    // after it each rank has one whole sum. The second round only passes the sums on.
-    const int next = (rank + 1) % nranks, previous = (rank + nranks - 1) % nranks;
-    const float one = 1;
-    size_t sent = 0;
-    for (int step = 0; step < 2 * (nranks - 1); step++) {
-        // What goes out is what came in with the last step.
-        const struct chunk out = chunk_of(count, nranks, rank - step);
-        const struct chunk in = chunk_of(count, nranks, rank - step - 1);
-
-        // Without the group each rank waits in its send, and none reaches its receive.
-        CHECK_NCCL(ncclGroupStart());
-        CHECK_NCCL(ncclSend(sum + out.first, out.count, ncclFloat32, next, comm, stream));
-        CHECK_NCCL(
-            ncclRecv(sum + in.first, in.count, ncclFloat32, previous, comm, stream));
-        CHECK_NCCL(ncclGroupEnd());
-        sent += out.count * sizeof(float);
-
-        // sum = 1 * mine + sum. Being in the same stream it begins when the chunk has
-        // come, and the next step begins when it has been added: the host need not wait.
-        if (step < nranks - 1)
-            CHECK_CUBLAS(cublasSaxpy_64(blas, (int64_t)in.count, &one, mine + in.first, 1,
-                                        sum + in.first, 1));
-
-        // The host waits only because the table is to show what is there now. cudaMemcpy
-        // does not wait for this stream by itself.
-        if (!no_tables) {
-            char title[64];
-            snprintf(title, sizeof title, "After step %d of %d, %s:", step + 1,
-                     2 * (nranks - 1), step < nranks - 1 ? "added up" : "passed on");
-            CHECK_CUDA(cudaStreamSynchronize(stream));
-            CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
-            lesson_table(title, host, count, ncclFloat32);
-        }
-    }
-    CHECK_CUDA(cudaStreamSynchronize(stream));
-    CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
-    float factor = 0;
-    for (int r = 0; r < nranks; r++)
-        factor += value(r, 0);
-    for (size_t i = 0; i < count; i++)
-        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
-
-    // NCCL's own all-reduce of the same numbers: the result must be the same. Nothing of
-    // the ring's sums is left to be taken for it.
-    CHECK_CUDA(cudaMemsetAsync(sum, 255, bytes, stream));
-    CHECK_NCCL(ncclAllReduce(mine, sum, count, ncclFloat32, ncclSum, comm, stream));
-    CHECK_CUDA(cudaStreamSynchronize(stream));
-    CHECK_CUDA(cudaMemcpy(host, sum, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < count; i++)
-        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
-    if (!no_tables)
+    // NCCL's own all-reduce of the same numbers must give the same sums. The ring's are
+    // overwritten first, so that they can't be taken for NCCL's.
+    CHECK_CUDA(cudaMemsetAsync(sum, 255, bytes, r.stream));
+    CHECK_NCCL(ncclAllReduce(mine, sum, count, ncclFloat32, ncclSum, r.comm, r.stream));
+    check(&r, sum, host, count);
+    if (r.tables)
         lesson_table("After ncclAllReduce:", host, count, ncclFloat32);
 
-    // The bytes that this rank has sent round the ring, beside the formula.
+    // The bytes that each rank has sent around the ring, beside the formula.
     char line[128];
-    snprintf(line, sizeof line, "GPU %d sent %zu bytes; 2(N-1)/N x D = %.1f", rank, sent,
-             2.0 * (nranks - 1) / nranks * (double)bytes);
+    snprintf(line, sizeof line, "GPU %d sent %zu bytes; 2(N-1)/N x D = %.1f", r.rank,
+             sent, 2.0 * (r.nranks - 1) / r.nranks * (double)bytes);
     lesson_print_in_order(line);
     const int exit_code = lesson_verdict("element");
 
@@ -153,9 +169,9 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaFree(sum));
     CHECK_CUDA(cudaFree(mine));
     free(host);
-    CHECK_CUBLAS(cublasDestroy(blas));
-    CHECK_CUDA(cudaStreamDestroy(stream));
-    CHECK_NCCL(ncclCommDestroy(comm));
+    CHECK_CUBLAS(cublasDestroy(r.blas));
+    CHECK_CUDA(cudaStreamDestroy(r.stream));
+    CHECK_NCCL(ncclCommDestroy(r.comm));
     CHECK_MPI(MPI_Finalize());
     return exit_code;
 }
