@@ -380,7 +380,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     op->call = *call;
     op->fact = fact;
     op->at = call->at;
-    detours_called(j, &fact, at);
+    detour_call(j, &fact, at);
     recent->number = op->number;
     follow(comm, op, at.group);
     if (pair || comm->facts.nranks == 1)
@@ -433,7 +433,7 @@ void calls_taken_back(struct judge *j, int number) {
         return;
     j->calls->activity++;
     struct recent_call call = recent->at[i - 1];
-    detours_taken_back(j, &call.fact);
+    detour_taken_back(j, &call.fact);
     memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
     recent->n--;
     comm->ops--;
@@ -460,7 +460,6 @@ static void saw(void *self, const struct unseen_op *op) {
 bool calls_seen(struct judge *j) {
     if (!j->calls)
         return false;
-    detours_known(j);
     const struct unseen *u = &j->calls->unseen;
     size_t before = u->n - u->nseen;
     unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);

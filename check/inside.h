@@ -9,7 +9,7 @@
  *   functions.c functions of the program on a stream
  *   later.c    calls that NCCL puts into their streams later
  *   shared.c   memory that several processes use
- *   detours.c  order that goes by way of other ranks
+ *   detour.c   an order that another rank may bring about
  *   history.c  which operation used which bytes last
  *   report.c   a report's text; said once
  *   failed.c   calls that failed, and whether anybody looked
@@ -121,10 +121,11 @@ void failures_free(struct failures *failures);
 void failed(struct judge *j, const char *text,
             struct judge_at at); // a call of the thread that is in
 void failed_looked(struct judge *j);
-/* How many failed and nobody looked, in all threads; the first, and what was said of it.
+/* How many failed of which nobody asked why, in all threads; the first, and what was said
+ * of it.
  */
 size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char **words);
-/* "3 calls failed and nobody looked, the first: …". */
+/* "3 calls returned errors, the first: …". */
 void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
                   const char *words);
 void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
@@ -194,53 +195,32 @@ bool calls_seen(
 bool part_needs(int kind, int root, int rank, int source);
 
 /* --- shared.c --- */
-void shared_begins(struct judge *j);   // there is such memory
-void shared_hears(struct judge *j);    // this process may have heard from others
-void shared_may_hear(struct judge *j); // in a function on a stream, or while NCCL queues
-void shared_unseen(struct judge *j);
-bool shared_is_unseen(const struct judge *j);
 struct shared_part {
     uint64_t memory;                // the same in all processes
     uint64_t from, to, bytes, made; // from, to: in it
-    bool write, own;                // own: of memory that this process made
-    bool kernels;                   // may have made it wait for others
     double opened;                  // by this process; what it made: 0
+    int32_t write, own;             // own: of memory that this process made
 };
 void shared_uses(struct judge *j, const struct shared_part *part, const struct use *use,
                  const struct clock *clock);
 void shared_taken_back(struct judge *j, const struct use *use);
 /* The owner frees all of it, another closes it. */
 void shared_gone(struct judge *j, const struct shared_part *part, struct judge_at at);
-void shared_meets(struct judge *j, uint64_t meeting, int root);
-void shared_receive_meetings(struct judge *j, int from, const void *data, size_t bytes);
-void shared_speaks(struct judge *j);
-bool shared_spoke_early(struct judge *j); // it says something to others
-/* When this process last heard from others, except so. */
-double shared_heard(struct judge *j);
-/* A call of NCCL comes behind what the clock covers. */
-void shared_passes(struct judge *j, const struct clock *clock);
-bool shared_tell(struct judge *j, bool all); // true: there will be more
+/* Somebody may know from now on that what the clock covers has ended. */
+void shared_ends(struct judge *j, const struct clock *clock);
+void shared_unseen(struct judge *j); // from now on, an order may come about unseen
+void shared_tell(struct judge *j, bool all);
 void shared_receive(struct judge *j, int from, const void *data, size_t bytes);
 void shared_free(struct judge *j);
 
-/* --- detours.c --- */
+/* --- detour.c --- */
 struct fact;
-void detours_called(struct judge *j, const struct fact *fact, struct position at);
-void detours_taken_back(struct judge *j, const struct fact *fact);
-void detours_known(struct judge *j);  // the host knows more than before
-void detours_told(struct judge *j);   // it says something to others
-void detours_unseen(struct judge *j); // it may say anything, unseen, from now on
-/* Whether other ranks may put a use behind `first`, though its clock does not: then the
- * report is kept until they have been asked, or dropped; it is the caller's no more.
- * `heard`: when this process last heard of others before it. */
-bool detours_may_order(struct judge *j, const struct use *first,
-                       const struct clock *clock, double heard, struct text *text,
-                       uint64_t key);
-bool detours_look(struct judge *j); // true: there are reports that are kept
-bool detours_undecided(const struct judge *j);
-void detours_asked(struct judge *j, int from, const void *data, size_t bytes);
-void detours_replied(struct judge *j, const void *data, size_t bytes);
-void detours_free(struct judge *j);
+void detour_call(struct judge *j, const struct fact *fact, struct position at);
+void detour_taken_back(struct judge *j, const struct fact *fact);
+void detour_heard(struct judge *j); // the host, of other ranks
+/* Whether other ranks may put what comes behind `clock` after `first`. */
+bool detour_possible(struct judge *j, const struct use *first, const struct clock *clock);
+void detour_free(struct judge *j);
 
 /* --- functions.c --- */
 /* A function of the program that is queued on a stream. */
@@ -437,10 +417,7 @@ enum {
     MESSAGE_JOIN = 'J',
     MESSAGE_STATE = 'S',
     MESSAGE_ANSWER = 'A',
-    MESSAGE_SHARED = 'M',
-    MESSAGE_MEETINGS = 'T',
-    MESSAGE_QUESTION = 'Q',
-    MESSAGE_REPLY = 'R'
+    MESSAGE_SHARED = 'M'
 };
 /* A message to rank `to`, for judge_receive there; to this one itself it comes when it
  * looks. */

@@ -197,7 +197,7 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);
     for (int c = 0; c < t.ncomms && j->shared; c++)
-        shared_passes(j, &t.clocks[c]);
+        shared_ends(j, &t.clocks[c]);
     uint64_t group = grouped ? ++j->groups : 0;
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;

@@ -85,7 +85,7 @@ void judge_free(struct judge *j) {
     reports_free(j->reports);
     failures_free(j->failures);
     shared_free(j);
-    detours_free(j);
+    detour_free(j);
     map_free(&j->threads_by_number);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock->mutex);
@@ -154,8 +154,7 @@ static void read_post(struct judge *j) {
 bool judge_look(struct judge *j) {
     calls_flush(j);
     bool waits = waits_tell(j);
-    waits |= shared_tell(j, j->last);
-    waits |= detours_look(j);
+    shared_tell(j, j->last);
     read_post(j);
     compare_look(j);
     if (j->rank == 0) {
@@ -176,9 +175,6 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
     case MESSAGE_SHARED: shared_receive(j, from, data, bytes); break;
-    case MESSAGE_MEETINGS: shared_receive_meetings(j, from, data, bytes); break;
-    case MESSAGE_QUESTION: detours_asked(j, from, data, bytes); break;
-    case MESSAGE_REPLY: detours_replied(j, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
@@ -206,8 +202,9 @@ static void look_at_memory(struct judge *j) {
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
+    shared_ends(j, &j->known);
     if (calls_seen(j)) // of other ranks, too
-        shared_hears(j);
+        detour_heard(j);
     uses_known(j);
     look_at_memory(j);
 }
@@ -471,24 +468,13 @@ void judge_memory_shared(struct judge *j, const void *address, uint64_t id) {
     uses_shared(j, address, id);
 }
 
-void judge_speaks(struct judge *j) {
-    shared_speaks(j);
-}
-
-bool judge_spoke_early(struct judge *j) {
-    return shared_spoke_early(j);
-}
-
-void judge_meets(struct judge *j, uint64_t number, int root) {
-    shared_meets(j, number, root);
+void judge_meets(struct judge *j, uint64_t number) {
     j->meetings = number;
+    if (j->thread)
+        j->thread->meeting = number;
 }
 
-void judge_hears(struct judge *j) {
-    shared_hears(j);
-}
-
-void judge_hears_unseen(struct judge *j) {
+void judge_order_unseen(struct judge *j) {
     shared_unseen(j);
 }
 
@@ -589,15 +575,13 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
-    shared_speaks(j); // whatever it does
-    shared_may_hear(j);
+    shared_ends(j, &j->known);
     calls_seen(j);
     look_at_memory(j);
 }
 
 void judge_host_function_ends(struct judge *j, int function) {
     function_ends(j, function);
-    shared_may_hear(j);
     calls_seen(j);
 }
 
@@ -1064,7 +1048,6 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 }
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
-    shared_speaks(j);
     waits_begin_launch(j, at);
 }
 
@@ -1073,13 +1056,11 @@ void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
-    shared_speaks(j);
     waits_begin_leave(j, comm, at);
 }
 
 void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
                     struct judge_at at) {
-    shared_speaks(j);
     waits_begin_mpi(j, whom, peer, way, false, at);
 }
 
@@ -1089,10 +1070,8 @@ void judge_wait_end(struct judge *j, bool happened) {
     waits_end(j, &clock);
     if (happened && clock.n)
         learns(j, &clock);
-    else if (launches)
-        shared_may_hear(j);
-    else
-        shared_hears(j);
+    else if (!launches)
+        detour_heard(j);
     clock_free(&clock);
 }
 
@@ -1128,8 +1107,7 @@ void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at
 }
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
-    shared_speaks(j);
-    shared_hears(j);
+    detour_heard(j);
     if (done)
         waits_end(j, NULL);
     else
@@ -1137,7 +1115,7 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
-    shared_hears(j);
+    detour_heard(j);
     if (!done) {
         waits_begin_poll_comm(j, comm, at);
         return;
@@ -1148,7 +1126,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
-    shared_hears(j);
+    detour_heard(j);
     waits_begin_poll_join(j, join, at);
 }
 
@@ -1158,10 +1136,6 @@ void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     waits_begin_finish(j, finalize, at);
     shared_tell(j, true);
     read_post(j);
-}
-
-bool judge_undecided(struct judge *j) {
-    return detours_undecided(j);
 }
 
 void judge_exits(struct judge *j) {

@@ -155,19 +155,11 @@ void judge_peer_access(struct judge *j, int device, int peer, bool on);
 /* Several processes use this allocation (cudaIpcGetMemHandle, cudaIpcOpenMemHandle),
  * which has this number in all of them. */
 void judge_memory_shared(struct judge *j, const void *address, uint64_t id);
-/* This process is about to say something to another, or may have heard from one just
- * now, in a way that is no event here; or may do so at any time from now on. */
-void judge_speaks(struct judge *j);
-/* Whether it has spoken while it was still using such memory. What it says next may be
- * heard at the same time: a short pause, and the clock tells which of the two was. The
- * first few times. */
-bool judge_spoke_early(struct judge *j);
+/* An operation waits for another process in a way that is no event here. */
+void judge_order_unseen(struct judge *j);
 /* Before judge_wait_mpi: it is the collective call of that number among those that all
- * processes make together, from 1. `root`: the only one of whom the others hear in it, by
- * its rank in the world (MPI_Bcast, MPI_Scatter); -1: they hear of all. */
-void judge_meets(struct judge *j, uint64_t number, int root);
-void judge_hears(struct judge *j);
-void judge_hears_unseen(struct judge *j);
+ * processes make together, from 1. */
+void judge_meets(struct judge *j, uint64_t number);
 
 /* The host is about to read or write these bytes in `at.call` (MPI_Send, read, …): a race
  * with what is queued; device memory, unless `device_too`. True if it was wrong. */
@@ -433,9 +425,6 @@ void judge_poll_join(struct judge *j, const struct judge_join *join, struct judg
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
  * be told where this rank is), or the end of the process without it. */
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
-/* Whether the other ranks are still asked about a race that may be in order by way of
- * them: then this one is not at its end. */
-bool judge_undecided(struct judge *j);
 /* The process ends: what is still queued, or waits in a group, is lost. */
 void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if

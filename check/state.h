@@ -26,7 +26,7 @@ struct state_head {
     uint64_t meetings;                // judge_meets's, so far
     uint64_t window;                  // the number of the first operation
     uint64_t failed_site;             // what NCCL refused last
-    uint64_t unlooked, unlooked_site; // how many nobody looked at; the first of them
+    uint64_t unlooked, unlooked_site; // errors nobody asked about; the first of them
     double worked; // the least that a thread has that waits in MPI; negative: not known
     int32_t computing; // threads that do not wait
     int32_t nwaits, nints, nitems, nops, ncomms, npairs, words_bytes;

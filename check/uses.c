@@ -224,42 +224,24 @@ void uses_open(struct judge *j, const void *at) {
         a->open = true;
 }
 
-static struct shared_part shared_part(const struct judge *j, const struct allocation *a) {
+static struct shared_part shared_part(const struct allocation *a, uint64_t from,
+                                      uint64_t to, bool write) {
     return (struct shared_part){.memory = a->shared,
-                                .to = a->end - a->start,
+                                .from = from - a->start,
+                                .to = to - a->start,
                                 .bytes = a->end - a->start,
                                 .made = a->made.site,
                                 .own = a->kind != JUDGE_PEER,
                                 .opened = a->opened,
-                                .kernels = j->uses->kernels};
-}
-
-/* What is queued already uses the memory, too, when others open it. */
-struct sharing {
-    struct judge *j;
-    const struct allocation *of;
-};
-
-static void share_one(void *self, const struct use *use, uint64_t from, uint64_t to,
-                      bool write) {
-    const struct sharing *sharing = self;
-    struct shared_part part = shared_part(sharing->j, sharing->of);
-    part.from = from - sharing->of->start;
-    part.to = to - sharing->of->start;
-    part.write = write;
-    shared_uses(sharing->j, &part, use, order_clock(sharing->j->order, use->slot));
+                                .write = write};
 }
 
 void uses_shared(struct judge *j, const void *at, uint64_t id) {
     struct allocation *a = find(j->uses, address(at));
-    bool first = a && !a->shared;
-    if (a) {
-        a->shared = id;
-        a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
-    }
-    shared_begins(j);
-    if (first && a->kind != JUDGE_PEER)
-        history_each(&a->history, &j->known, share_one, &(struct sharing){j, a});
+    if (!a)
+        return;
+    a->shared = id;
+    a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
 }
 
 void uses_kernel(struct judge *j) {
@@ -356,7 +338,7 @@ static void add_buffer(struct judge *j, struct text *text, const struct allocati
              place(j, a->made.site, where));
 }
 
-/* An error that nobody looked at is often why there is no order. */
+/* An error that nobody asked about is often why there is no order. */
 static void add_failures_line(struct judge *j, struct text *text) {
     size_t used = text->used;
     text_add(text, "  ");
@@ -1297,8 +1279,10 @@ static const char between_streams[] = "  Hint: cudaEventRecord on the one stream
  * in order, and the report is kept. */
 static bool report_unordered(struct judge *j, struct text *text, const struct use *first,
                              const struct clock *clock, uint64_t key) {
-    if (detours_may_order(j, first, clock, shared_heard(j), text, key))
+    if (detour_possible(j, first, clock)) {
+        free(text->at);
         return false;
+    }
     report(j, text, true, key);
     return true;
 }
@@ -1529,11 +1513,8 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (other && !may_meet(j, use, other))
         report_race(j, a, use, clock, range->write, other, its_write);
     check_lent(j, a, from, to, range->write, use, clock);
-    if (a->shared) {
-        struct shared_part part = shared_part(j, a);
-        part.from = from - a->start;
-        part.to = to - a->start;
-        part.write = range->write;
+    if (a->shared && !j->uses->kernels) { // which may make it wait for others
+        struct shared_part part = shared_part(a, from, to, range->write);
         shared_uses(j, &part, use, clock);
     }
     if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
@@ -1719,7 +1700,7 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     if (lent && slot < 0 && !starts(a->made.call, "cudaHostRegister"))
         report_lent(j, a, at.call, "frees", at, lent);
     if (a->shared && slot < 0) {
-        struct shared_part part = shared_part(j, a);
+        struct shared_part part = shared_part(a, a->start, a->end, true);
         shared_gone(j, &part, at);
     }
     // What the host registered is the host's again, not gone.

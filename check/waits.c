@@ -157,6 +157,7 @@ void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way
     wait->peer = peer;
     wait->way = way;
     wait->meeting = j->thread->meeting;
+    j->thread->meeting = 0;
 }
 
 bool waits_for_launch(const struct judge *j) {

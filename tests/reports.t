@@ -118,7 +118,7 @@ for np in 2 3; do
     code=0
     timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./ends >stdout 2>stderr || code=$?
     is "$code: $(grep -c '^NCCL CHECK: missing: ncclAllReduce' stderr), $(grep -c \
-        "2 calls failed and nobody looked, the first: cudaMalloc at ends.c:$(grep -n '// here' ends.c |
+        "2 calls returned errors, the first: cudaMalloc at ends.c:$(grep -n '// here' ends.c |
             cut -d: -f1): out of memory" stderr), $(grep -c 'Primary job *terminated normally' stderr)" \
         '1: 1, 1, 0' "$np ranks: the first call that failed is named, and MPI_Abort ends the job"
 done

@@ -41,8 +41,6 @@ void channels_opened(void) {
     atomic_store(&opened, true);
     if (channels_shared && !front_passes() && !front_is_inside() &&
         !atomic_exchange(&told, true)) {
-        judge_hears_unseen(front_in());
-        front_out();
     }
     errno = error;
 }
@@ -53,8 +51,7 @@ bool channels_matter(void) {
 
 void channels_sharing(struct judge *j) {
     channels_shared = true;
-    if (atomic_load(&opened) && !atomic_exchange(&told, true))
-        judge_hears_unseen(j);
+    (void)j;
 }
 
 static bool the_program(void *return_address) {

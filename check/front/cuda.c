@@ -853,7 +853,7 @@ static int event_number(struct judge *j, cudaEvent_t handle, int device) {
     const struct judge_at at = {"another library", 0};
     if (event)
         return event->number;
-    judge_hears_unseen(j);
+    judge_order_unseen(j);
     return announce_event(j, handle, device, at);
 }
 

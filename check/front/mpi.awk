@@ -78,7 +78,7 @@ BEGIN {
     print "        return P" name "(" arguments ");"
     print "    MPI_HERE;"
     if (name ~ /^MPI_Win_(create|allocate)/)
-        print "    mpi_window();"
+        print "    mpi_under_way(1);" # others use it at any time
     n = split(buffers, buffer, ";")
     if (buffers != "")
         print "    if (front_on) {"
@@ -100,16 +100,13 @@ BEGIN {
     split(wait, word, " ")
     clock(trim($1), parameters)
     if (word[1] == "all")
-        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Bcast|Scatterv?)$/ ? "root" : "-1") \
-            ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"
+        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"
     else if (word[1] == "one")
         print "    mpi_waits_one(&at, &" word[3] ", " word[2] ", " (name ~ /Sendrecv/ ? "JUDGE_MORE" : name ~ /send$/ ? "JUDGE_SENDS" : "JUDGE_RECEIVES") ");"
     else if (word[1] == "any")
         print "    mpi_waits_any(&at);"
     else if (word[1] == "fence")
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
-    if (word[1] ~ /^(later|-)$/)
-        print "    mpi_speaks();"
     if (name ~ /[Bb]send/)
         print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
     print "    front_depth++;"
@@ -117,8 +114,6 @@ BEGIN {
     print "    int result = P" name "(" arguments ");"
     tell(behind)
     print "    front_depth--;"
-    if (word[1] ~ /^(later|-)$/)
-        print "    mpi_spoke();"
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
     else if (word[1] == "later" && word[2] == "any")

@@ -10,7 +10,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 /* --- Waiting ------------------------------------------------------------------- */
 
@@ -62,11 +61,10 @@ static const struct mpi_whom *only(MPI_Comm comm, int peer) {
     return &whom;
 }
 
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root,
-                   enum judge_way way) {
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, enum judge_way way) {
     static uint64_t meetings; // a program's threads make these calls in turn
     if (*comm == MPI_COMM_WORLD && front_on) {
-        judge_meets(front_in(), ++meetings, root);
+        judge_meets(front_in(), ++meetings);
         front_leave();
     }
     waits(at, only(*comm, JUDGE_ALL), JUDGE_ALL, way);
@@ -96,16 +94,6 @@ void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion) {
     mpi_waits(at, &whom, JUDGE_ALL);
 }
 
-void mpi_spoke(void) {
-    static const struct timespec pause = {0, 10000000};
-    if (!front_on || !channels_shared)
-        return;
-    bool early = judge_spoke_early(front_in());
-    front_leave();
-    if (early)
-        nanosleep(&pause, NULL);
-}
-
 void mpi_waited(void) {
     mpi_gives_back();
     if (front_on) {
@@ -120,22 +108,6 @@ void mpi_waited(void) {
     whom.of[0].grouped = false;
     if (standin_host_blocks)
         standin_host_blocks(0);
-    mpi_spoke();
-}
-
-void mpi_speaks(void) {
-    if (!front_on || !channels_shared)
-        return;
-    judge_speaks(front_in());
-    front_out();
-}
-
-void mpi_window(void) {
-    mpi_under_way(1); // others use it at any time
-    if (!front_on)
-        return;
-    judge_hears_unseen(front_in());
-    front_out();
 }
 
 void mpi_asked(const struct judge_at *at, int there) {
@@ -199,7 +171,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     if (front_depth > 0)
         return BELOW_MPI(MPI_Comm_split_type)(comm, type, key, info, out);
     MPI_HERE;
-    mpi_waits_all(&at, &comm, -1, JUDGE_NO_MESSAGE);
+    mpi_waits_all(&at, &comm, JUDGE_NO_MESSAGE);
     if (standin_mpi_meets)
         standin_mpi_meets(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
@@ -232,8 +204,6 @@ double MPI_Wtime(void) {
 }
 
 int MPI_Abort(MPI_Comm comm, int code) {
-    if (front_checks)
-        talk_decides(1);
     // The program itself ends the job: what it leaves behind is no mistake.
     front_checks = front_on = false;
     if (timeline_on)

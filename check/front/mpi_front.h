@@ -67,8 +67,7 @@ int mpi_world_ranks(void *self, const void *whom, int *out, int most);
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
  * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
-void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, int root,
-                   enum judge_way way);
+void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, enum judge_way way);
 void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer,
                    enum judge_way way);
 void mpi_waits_any(const struct judge_at *at);
@@ -77,12 +76,6 @@ void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer)
 void mpi_waited(void);
 /* So many more things go on in MPI beside the calls that wait; fewer: are completed. */
 void mpi_under_way(int more);
-
-/* Round a call that does not wait: others may hear of it. */
-void mpi_speaks(void);
-void mpi_spoke(void); // behind the call
-/* What is in a window, and in memory that processes share, others hear unseen. */
-void mpi_window(void);
 
 /* Behind a call that asks. */
 void mpi_asked(const struct judge_at *at, int there);

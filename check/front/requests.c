@@ -340,7 +340,6 @@ int MPI_Start(MPI_Request *request) {
     if (front_depth > 0 || !front_on)
         return PMPI_Start(request);
     MPI_HERE;
-    mpi_speaks();
     starts(&at, *request);
     return CALL(PMPI_Start, request);
 }
@@ -349,7 +348,6 @@ int MPI_Startall(int count, MPI_Request requests_[]) {
     if (front_depth > 0 || !front_on)
         return PMPI_Startall(count, requests_);
     MPI_HERE;
-    mpi_speaks();
     for (int i = 0; i < count; i++)
         starts(&at, requests_[i]);
     return CALL(PMPI_Startall, count, requests_);

@@ -351,7 +351,6 @@ static void finish(bool finalize, struct judge_at at) {
     judge_finishes(front_in(), finalize, at);
     front_leave();
     talk_helper_looks();
-    talk_decides(5);
     if (front_job.mpi_up)
         talk_meets();
     else
@@ -393,8 +392,6 @@ static void write_timeline(int status) {
 static void exit_checks(int status) {
     if (front_job.gave_up && front_job.mpi_up && !front_job.ending && status == 0)
         talk_meets(); // who may still be checked wait for it
-    if (status != 0 && front_checks)
-        talk_decides(1);
     // All ranks have called MPI_Finalize, and none waits for this one in NCCL.
     if (front_checks && status != 0 && kept_at.call && !communicated &&
         front_job.mpi_up && !front_job.ending)

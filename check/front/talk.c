@@ -335,17 +335,6 @@ void front_settles(void) {
     }
 }
 
-void talk_decides(double at_most) {
-    for (int i = 0; i < at_most * 100 && helper_runs && !front_job.ending; i++) {
-        bool undecided = judge_undecided(front_in_as(0));
-        front_leave();
-        if (!undecided)
-            return;
-        talk_helper_looks();
-        talk_pause(0.01);
-    }
-}
-
 /* --- All ranks together -------------------------------------------------------- */
 
 void talk_opens(void) {

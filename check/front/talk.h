@@ -32,8 +32,6 @@ void talk_closes(void);
 void talk_helper_begins(void);
 void talk_helper_looks(void); // soon
 void talk_helper_ends(void);
-/* Stays until the other ranks have answered what this one's judge asks them. */
-void talk_decides(double at_most); // seconds
 /* Stays until all ranks are as far, so that those who wait for this one can be told what
  * it did last; and until all that the judges had to tell one another has come. */
 void talk_meets(void);

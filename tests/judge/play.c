@@ -494,16 +494,11 @@ static void ev_shares(const struct event *e) {
     judge_memory_shared(e->judge, address(e, word(e, 1)),
                         (uint64_t)number(e, word(e, 2)));
 }
-static void ev_speaks(const struct event *e) {
-    judge_speaks(e->judge);
-}
 static void ev_meets(const struct event *e) {
-    const char *root = behind(e, "root");
-    judge_meets(e->judge, (uint64_t)number(e, word(e, 1)),
-                root ? (int)number(e, root) : -1);
+    judge_meets(e->judge, (uint64_t)number(e, word(e, 1)));
 }
-static void ev_hears(const struct event *e) {
-    (has(e, "unseen") ? judge_hears_unseen : judge_hears)(e->judge);
+static void ev_order_unseen(const struct event *e) {
+    judge_order_unseen(e->judge);
 }
 
 static void ev_uses(const struct event *e) {
@@ -1073,8 +1068,7 @@ static const struct {
     {"open", ev_open},
     {"uses", ev_uses},
     {"shares", ev_shares},
-    {"hears", ev_hears},
-    {"speaks", ev_speaks},
+    {"order-unseen", ev_order_unseen},
     {"meets", ev_meets},
     {"dead-argument", ev_dead_argument},
     {"dead-in-graph", ev_dead_in_graph},

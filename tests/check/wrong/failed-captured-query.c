@@ -3,9 +3,8 @@
 // taken for done.
 //
 // exit: 0
-//
 // expect: NCCL CHECK: note: rank 0: 1 call returned an error: cudaEventQuery at @query:
-// invalid argument
+//     invalid argument
 #include "../check.h"
 
 int main(void) {

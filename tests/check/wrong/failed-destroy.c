@@ -5,8 +5,9 @@
 //
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 1 call returned an error: ncclCommDestroy at
-// @destroy: ...not ready expect: NCCL CHECK: left behind: the program ends and has not
-// released expect: 1 communicator (made at @init)
+//     @destroy: ...not ready
+// expect: NCCL CHECK: left behind: the program ends and has not released
+// expect: 1 communicator (made at @init)
 #include "../check.h"
 
 static void ready(void) {

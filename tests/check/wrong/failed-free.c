@@ -3,7 +3,8 @@
 //
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: cudaFree at
-// @first: invalid expect: NCCL CHECK: left behind: the program ends and has not released
+//     @first: invalid
+// expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: 2 device buffers (made at
 #include "../check.h"
 

@@ -3,8 +3,7 @@
 //
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 8 calls returned errors, the first: cudaSetDevice at
-// @first: invalid
-//     device ordinal
+//     @first: invalid device ordinal
 #include "../check.h"
 
 static void device(int number) {

@@ -1,7 +1,6 @@
 // Rank 0 gives memory back which rank 1 still has open and copies from. The manual calls
 // that undefined behaviour (cudaIpcOpenMemHandle).
-// expect: NCCL CHECK: memory: cudaFree frees what another rank has open, and nothing
-//     between them puts that in order
+// expect: NCCL CHECK: memory: cudaFree frees what another rank still has open
 // expect: rank 0 on @host: cudaFree at @free
 // expect: the buffer: 16 bytes of rank 0's device memory, made at @malloc
 #include "../check.h"
