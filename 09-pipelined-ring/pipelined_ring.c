@@ -3,17 +3,16 @@
  *
  *     mpirun -np 4 ./pipelined_ring [-n COUNT] [--pieces P] [--time] [-h]
  *
- * Beside it: report.h has the options and prints the times.
+ * Beside it, report.h has the options and prints the times, timing.h takes the times.
  */
-#include "clock.h"
 #include "older.h"
 #include "report.h"
 #include <cublas_v2.h>
 
-enum { LANES = 4, PIECES = 16 }; // pieces at most
+enum { LANES = 4, PIECES = 16 }; // PIECES: at most
 
-/* One of the ways round the ring. Operations of one communicator follow each other, in
- * whatever streams they are; those of several go on at the same time. */
+/* One way round the ring. Operations on one communicator run one after the other, in
+ * whichever streams they are; operations on different communicators can run together. */
 struct lane {
     ncclComm_t comm;
     cudaStream_t stream;
@@ -24,23 +23,23 @@ struct lane {
 struct ring {
     int rank, nranks;
     size_t count, pieces; // elements of a buffer; pieces of a chunk
-    float *mine, *sum;    // on the GPU: what this rank brings, and what becomes the sum
+    float *mine, *sum;    // on the GPU: this rank's numbers, and the sum
     ncclComm_t comm;
-    cudaStream_t stream; // the ring begins when it has come to it, and ends in it
+    cudaStream_t stream; // to the caller, the ring is one operation of this stream
     struct lane lanes[LANES];
     cudaStream_t adding;
     cublasHandle_t blas;
     cudaEvent_t begin, added[PIECES];
 };
 
-/* Some elements of a buffer: the number of the first, and how many. */
+/* A range of elements of a buffer. */
 struct part {
     size_t first, count;
 };
 
-/* A piece of chunk number `index`, counted round the ring: before chunk 0 comes the last.
- * Large pieces begin at multiples of 128 bytes (a grain): NCCL and cuBLAS move anything
- * else with narrower loads and stores. Pieces differ by a grain, and may be empty. */
+/* One piece of a chunk. Chunks are counted round the ring, so -1 is the last. Large
+ * pieces begin at multiples of 128 bytes (a grain), because NCCL and cuBLAS are much
+ * slower elsewhere. Piece sizes differ by at most a grain, and a piece may be empty. */
 static struct part part_of(const struct ring *r, int index, size_t piece) {
     const size_t n = (size_t)r->nranks * r->pieces;
     const size_t i = (size_t)((index + 2 * r->nranks) % r->nranks) * r->pieces + piece;
@@ -50,11 +49,11 @@ static struct part part_of(const struct ring *r, int index, size_t piece) {
     return (struct part){first, next - first};
 }
 
-/* Queues the ring: all steps of all pieces. The host waits for none of it. */
+/* Queues all steps of all pieces. The host waits for nothing. */
 static void queue_ring(struct ring *r) {
     const int n = r->nranks, next = (r->rank + 1) % n, previous = (r->rank + n - 1) % n;
     const float one = 1;
-    // The lanes begin when r->stream has come this far: what is to be sent is there.
+    // The lanes start when r->stream gets here: then the numbers are in the buffers.
     CHECK_CUDA(cudaEventRecord(r->begin, r->stream));
     for (int l = 0; l < LANES; l++)
         CHECK_CUDA(cudaStreamWaitEvent(r->lanes[l].stream, r->begin, 0));
@@ -66,7 +65,7 @@ static void queue_ring(struct ring *r) {
             const float *from = (step == 0 ? r->mine : r->sum) + out.first;
             float *to = r->sum + in.first;
 
-            // What goes out was added in the last step, in another stream: wait for that.
+            // What goes out was added in the last step, in the other stream: wait for it.
             CHECK_CUDA(cudaStreamWaitEvent(lane->stream, r->added[piece], 0));
             CHECK_NCCL(ncclGroupStart());
             CHECK_NCCL(
@@ -74,54 +73,80 @@ static void queue_ring(struct ring *r) {
             CHECK_NCCL(
                 ncclRecv(to, in.count, ncclFloat32, previous, lane->comm, lane->stream));
             CHECK_NCCL(ncclGroupEnd());
-            if (step >= n - 1) // the second round only passes on
+            if (step >= n - 1) // the second round only passes sums on
                 continue;
 
-            // What came in is added in a stream of its own: the lane is free meanwhile.
+            // What came in is added in a separate stream, so the lane is free meanwhile.
             CHECK_CUDA(cudaEventRecord(lane->received, lane->stream));
             CHECK_CUDA(cudaStreamWaitEvent(r->adding, lane->received, 0));
             CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one,
                                         r->mine + in.first, 1, to, 1));
             CHECK_CUDA(cudaEventRecord(r->added[piece], r->adding));
         }
-    // r->stream goes on when all lanes have come this far.
+    // r->stream continues when all lanes have got here.
     for (int l = 0; l < LANES; l++) {
         CHECK_CUDA(cudaEventRecord(r->lanes[l].done, r->lanes[l].stream));
         CHECK_CUDA(cudaStreamWaitEvent(r->stream, r->lanes[l].done, 0));
     }
 }
 
-/* Queues NCCL's own all-reduce of the same numbers. */
+/* Queues NCCL's all-reduce of the same numbers. */
 static void queue_nccl(struct ring *r) {
     CHECK_NCCL(ncclAllReduce(r->mine, r->sum, r->count, ncclFloat32, ncclSum, r->comm,
                              r->stream));
 }
 
-/* Times one of the two, as lesson 06 does: seconds of one, of which up to 20 are queued
- * behind each other and waited for once. */
-static double seconds_of(void (*queue)(struct ring *r), struct ring *r) {
-    struct stopwatch warm = {0}, watch = {0};
-    stopwatch_start(&warm);
-    queue(r);
-    CHECK_CUDA(cudaStreamSynchronize(r->stream));
-    stopwatch_stop(&warm, 1);
-    const double fit = 0.02 / warm.seconds; // so many take 20 ms
-    const int repeat = fit < 1 ? 1 : fit < 20 ? (int)fit : 20;
-    while (!stopwatch_settled(&watch)) {
-        stopwatch_start(&watch);
-        for (int i = 0; i < repeat; i++)
-            queue(r);
-        CHECK_CUDA(cudaStreamSynchronize(r->stream));
-        stopwatch_stop(&watch, repeat);
-    }
-    return watch.seconds;
-}
-
-/* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
- * from rank 5, so that floats count exactly. */
+/* Element i of a rank's buffer: ones on rank 0, tens on rank 1, … and ones again on rank
+ * 5, small enough for floats to hold the sums exactly. */
 static float value(int rank, size_t i) {
     const float place[] = {1, 10, 100, 1000, 10000};
     return place[rank % 5] * (float)(1 + i % 9);
+}
+
+#include "timing.h" // seconds_of, for --time
+
+/* Makes a communicator, a stream and events for each lane, and the stream that adds. */
+static void make_lanes(struct ring *r) {
+    // An operation holds up to maxCTAs multiprocessors of the GPU until it is done. All
+    // lanes must fit on the GPU at the same time, or two ranks could run different lanes
+    // and wait for each other for ever. So each lane gets a fifth of the multiprocessors,
+    // the same number on all ranks, and the additions get the last fifth.
+    int ctas, device;
+    CHECK_CUDA(cudaGetDevice(&device));
+    CHECK_CUDA(cudaDeviceGetAttribute(&ctas, cudaDevAttrMultiProcessorCount, device));
+    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &ctas, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.maxCTAs = ctas > LANES + 1 ? ctas / (LANES + 1) : 1;
+    for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++) {
+        // A new communicator with the same ranks in the same order.
+        CHECK_NCCL(ncclCommSplit(r->comm, 0, r->rank, &lane->comm, &config));
+        // High priority (-5): an addition fills the GPU, and transfers must not wait for
+        // it.
+        CHECK_CUDA(
+            cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
+    }
+    CHECK_CUDA(cudaStreamCreateWithFlags(&r->adding, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaEventCreateWithFlags(&r->begin, cudaEventDisableTiming));
+    for (size_t p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventCreateWithFlags(&r->added[p], cudaEventDisableTiming));
+    CHECK_CUBLAS(cublasCreate(&r->blas));
+    CHECK_CUBLAS(cublasSetStream(r->blas, r->adding));
+}
+
+static void free_lanes(struct ring *r) {
+    CHECK_CUBLAS(cublasDestroy(r->blas));
+    for (size_t p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventDestroy(r->added[p]));
+    CHECK_CUDA(cudaEventDestroy(r->begin));
+    CHECK_CUDA(cudaStreamDestroy(r->adding));
+    for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++) {
+        CHECK_CUDA(cudaEventDestroy(lane->done));
+        CHECK_CUDA(cudaEventDestroy(lane->received));
+        CHECK_CUDA(cudaStreamDestroy(lane->stream));
+        CHECK_NCCL(ncclCommDestroy(lane->comm));
+    }
 }
 
 int main(int argc, char **argv) {
@@ -137,10 +162,9 @@ int main(int argc, char **argv) {
     const size_t bytes = r.count * sizeof(float);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
-    int ndevices, device;
+    int ndevices;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
-    CHECK_CUDA(cudaGetDevice(&device));
     lesson_one_gpu_per_rank();
 
     // One rank makes the unique id, MPI carries it, and all make the communicator of it.
@@ -151,31 +175,8 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&r.comm, r.nranks, id, r.rank));
     CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
 
-    // An operation holds up to maxCTAs multiprocessors of the GPU until it is done. Those
-    // of all lanes must find room at the same time, or they could wait for each other for
-    // ever. So each lane gets a fifth, the same on all ranks; the last is for additions.
-    int ctas;
-    CHECK_CUDA(cudaDeviceGetAttribute(&ctas, cudaDevAttrMultiProcessorCount, device));
-    CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, &ctas, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.maxCTAs = ctas > LANES + 1 ? ctas / (LANES + 1) : 1;
-    for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++) {
-        // The same ranks in the same order, but a communicator of its own.
-        CHECK_NCCL(ncclCommSplit(r.comm, 0, r.rank, &lane->comm, &config));
-        // Before the additions (-5), which would fill the GPU and keep transfers waiting.
-        CHECK_CUDA(
-            cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
-        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
-        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
-    }
-    CHECK_CUDA(cudaStreamCreateWithFlags(&r.adding, cudaStreamNonBlocking));
-    CHECK_CUDA(cudaEventCreateWithFlags(&r.begin, cudaEventDisableTiming));
-    for (size_t p = 0; p < r.pieces; p++)
-        CHECK_CUDA(cudaEventCreateWithFlags(&r.added[p], cudaEventDisableTiming));
-    CHECK_CUBLAS(cublasCreate(&r.blas));
-    CHECK_CUBLAS(cublasSetStream(r.blas, r.adding));
+    make_lanes(&r);
 
-    // If the GPU has less to spare, the run ends here with a message.
     lesson_need_memory(2 * bytes);
     float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < r.count; i++)
@@ -183,8 +184,8 @@ int main(int argc, char **argv) {
     if (!timed)
         lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
 
-    // On the GPU: NCCL's own memory, registered in every lane. A message goes straight
-    // from one buffer into the other.
+    // Memory from NCCL, registered with every lane: a message then goes straight from one
+    // GPU's buffer into the next GPU's.
     float **buffers[2] = {&r.mine, &r.sum};
     for (int b = 0; b < 2; b++) {
         CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
@@ -195,16 +196,16 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMemcpyAsync(r.mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
     CHECK_CUDA(cudaMemcpyAsync(r.sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
 
-    // First the ring, then NCCL's own all-reduce of the same numbers.
+    // First the ring, then NCCL's all-reduce of the same numbers.
     void (*const ways[2])(struct ring *) = {queue_ring, queue_nccl};
     const char *titles[2] = {"After ring all-reduce:", "After ncclAllReduce:"};
     double seconds[2] = {0}, factor = 0;
     for (int rank = 0; rank < r.nranks; rank++)
         factor += (double)value(rank, 0);
     for (int w = 0; w < 2; w++) {
-        if (w > 0) // leave nothing of the ring's sums behind
+        if (w > 0) // or NCCL could pass with the sums of the ring
             CHECK_CUDA(cudaMemsetAsync(r.sum, 255, bytes, r.stream));
-        ways[w](&r); // the first time NCCL makes its connections
+        ways[w](&r); // the first time, NCCL makes its connections
         if (timed)
             seconds[w] = seconds_of(ways[w], &r);
         CHECK_CUDA(cudaStreamSynchronize(r.stream));
@@ -225,17 +226,7 @@ int main(int argc, char **argv) {
         CHECK_NCCL(ncclMemFree(*buffers[b]));
     }
     free(host);
-    CHECK_CUBLAS(cublasDestroy(r.blas));
-    for (size_t p = 0; p < r.pieces; p++)
-        CHECK_CUDA(cudaEventDestroy(r.added[p]));
-    CHECK_CUDA(cudaEventDestroy(r.begin));
-    CHECK_CUDA(cudaStreamDestroy(r.adding));
-    for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++) {
-        CHECK_CUDA(cudaEventDestroy(lane->done));
-        CHECK_CUDA(cudaEventDestroy(lane->received));
-        CHECK_CUDA(cudaStreamDestroy(lane->stream));
-        CHECK_NCCL(ncclCommDestroy(lane->comm));
-    }
+    free_lanes(&r);
     CHECK_CUDA(cudaStreamDestroy(r.stream));
     CHECK_NCCL(ncclCommDestroy(r.comm));
     CHECK_MPI(MPI_Finalize());

@@ -1,5 +1,5 @@
 /*
- * report.h: what pipelined_ring is asked for, and the times that it prints.
+ * report.h: the options of pipelined_ring, and the times that it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -7,21 +7,22 @@
 #include "lesson.h"
 
 /* Reads the command line.
- *   count   elements of a rank's buffer;  pieces  those of a chunk, `most` at most */
+ *   count   elements of a rank's buffer
+ *   pieces  of a chunk, at most `most` */
 LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t *pieces,
                                     size_t most, bool *timed) {
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = count,
          .usual = (size_t)lesson_self().nranks * 4, .least = 1},
-        {"--pieces", "P", "pieces that a chunk is cut into", .number = pieces, .usual = 4,
-         .least = 1, .most = most},
+        {"--pieces", "P", "how many pieces a chunk is cut into", .number = pieces,
+         .usual = 4, .least = 1, .most = most},
         {"--time", NULL, "no tables, but the times of the ring and of ncclAllReduce",
          .flag = timed},
         {0}};
     lesson_options(argc, argv, options);
 }
 
-/* Seconds of the ring, and of ncclAllReduce, for buffers of so many bytes. */
+/* Prints the seconds of the ring and of ncclAllReduce, for buffers of this many bytes. */
 LESSON_FUNCTION void report_times(size_t bytes, size_t pieces, double ring, double nccl) {
     const struct lesson_self self = lesson_self();
     const double crossing = 2.0 * (self.nranks - 1) / self.nranks * (double)bytes;

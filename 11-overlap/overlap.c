@@ -2,28 +2,29 @@
  * Overlap: gradients travel in a second stream while those of other layers are computed.
  *
  *     mpirun -np 4 ./overlap [--bucket BYTES] [--ctas N] [--time] [--layers L] … [-h]
+ *
+ * timing.h beside it has what --time does.
  */
-#include "clock.h"
 #include "network.h"
 
-/* The gradients of some layers that follow one another: all-reduced with one call. */
+/* The gradients of some consecutive layers, all-reduced with one call. */
 struct bucket {
-    size_t first, count;         // the lowest of them, and how many weights they have
-    cudaEvent_t ready, averaged; // its gradients are there; their average is
+    size_t first, count;         // its lowest layer; the number of weights in all of them
+    cudaEvent_t ready, averaged; // the gradients are computed; they are averaged
 };
 
 struct training {
     struct network n;
-    size_t share;                    // of the batch, on this rank
-    cudaStream_t computing, sending; // the two streams
-    cublasHandle_t blas;             // works in the first
+    size_t share; // samples of a step that are this rank's
+    cudaStream_t computing, sending;
+    cublasHandle_t blas; // works in the stream `computing`
     ncclComm_t comm;
-    struct bucket buckets[NETWORK_LAYERS]; // in the order in which they get ready
+    struct bucket buckets[NETWORK_LAYERS]; // in the order in which they become ready
     size_t nbuckets, sent;                 // sent: bytes, in all steps so far
 };
 
-/* Queues the all-reduce of a bucket in the second stream, between two events: it begins
- * when the first stream has come this far, and the first stream does not wait here. */
+/* Queues the all-reduce of a bucket in the second stream. It starts when the first stream
+ * gets to this point, and the first stream continues without waiting for it. */
 static void send(struct training *t, const struct bucket *b) {
     float *gradients = t->n.gradient[b->first];
     CHECK_CUDA(cudaEventRecord(b->ready, t->computing));
@@ -34,7 +35,7 @@ static void send(struct training *t, const struct bucket *b) {
     t->sent += b->count * sizeof(float);
 }
 
-/* Queues a step, with the communication or without. The host waits for nothing. */
+/* Queues a step, with or without communication. The host waits for nothing. */
 static void train(struct training *t, size_t step, bool communicate) {
     const struct network *n = &t->n;
     const struct bucket *b = t->buckets;
@@ -44,8 +45,8 @@ static void train(struct training *t, size_t step, bool communicate) {
                         n->activation[l + 1]);
     network_loss(t->blas, w, share, share, n->activation[n->layers], n->wanted,
                  &n->distance[step]);
-    // The last layer's gradient is the first to be there. What leaves now travels while
-    // those of the layers before are computed.
+    // The last layer's gradient is ready first. It travels while the gradients of the
+    // earlier layers are computed.
     for (size_t l = n->layers; l-- > 0;) {
         network_gradient(t->blas, w, w, share, n->activation[l], n->activation[l + 1],
                          false, n->gradient[l]);
@@ -55,8 +56,8 @@ static void train(struct training *t, size_t step, bool communicate) {
             network_backward(t->blas, w, w, share, n->weight[l], n->activation[l + 1],
                              n->activation[l]);
     }
-    // Each bucket is waited for when its turn has come: the last one travels while the
-    // layers of the others are updated.
+    // Wait for one bucket at a time: the last one travels while the layers of the others
+    // are updated.
     for (b = t->buckets; b < t->buckets + t->nbuckets; b++) {
         if (communicate)
             CHECK_CUDA(cudaStreamWaitEvent(t->computing, b->averaged, 0));
@@ -65,7 +66,8 @@ static void train(struct training *t, size_t step, bool communicate) {
     }
 }
 
-/* Puts layers into buckets, from the last one on, until a bucket has so many bytes. */
+/* Fills buckets from the last layer to the first. A bucket that has at least `bytes` is
+ * closed. */
 static void make_buckets(struct training *t, size_t bytes) {
     const size_t layer = t->n.width * t->n.width;
     struct bucket *b = t->buckets;
@@ -81,32 +83,7 @@ static void make_buckets(struct training *t, size_t bytes) {
     t->nbuckets = (size_t)(b - t->buckets);
 }
 
-/* How long a step takes without communication, the communication without the step, and
- * both: in turns, so that what happens to the machine meanwhile happens to all three. */
-static void measure(struct training *t, int rank) {
-    enum { COMPUTE, REDUCE, BOTH, STEPS = 10 };
-    struct stopwatch watches[3] = {{0}};
-    for (int w = COMPUTE; !stopwatch_settled(&watches[BOTH]); w = (w + 1) % 3) {
-        stopwatch_start(&watches[w]);
-        for (int i = 0; i < STEPS; i++) {
-            if (w != REDUCE)
-                train(t, 0, w == BOTH);
-            for (size_t b = 0; w == REDUCE && b < t->nbuckets; b++)
-                send(t, &t->buckets[b]);
-        }
-        CHECK_CUDA(cudaStreamSynchronize(t->computing));
-        CHECK_CUDA(cudaStreamSynchronize(t->sending));
-        stopwatch_stop(&watches[w], STEPS);
-    }
-    const double compute = watches[COMPUTE].seconds, reduce = watches[REDUCE].seconds;
-    const double both = watches[BOTH].seconds;
-    if (rank == 0)
-        printf("computing only   %9.3f ms a step\nall-reduce only  %9.3f ms\n"
-               "both             %9.3f ms, %.3f of computing only\n"
-               "hidden           %9.2f of the shorter of the two\n",
-               compute * 1e3, reduce * 1e3, both * 1e3, both / compute,
-               (compute + reduce - both) / fmin(compute, reduce));
-}
+#include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -121,11 +98,12 @@ int main(int argc, char **argv) {
     bool timed = false;
     const struct lesson_option options[] = {
         {"--bucket", "BYTES",
-         "of gradients in one call; 0: one layer's; all: the whole model's",
+         "of gradients in one call (0: one layer's; all: the whole model's)",
          .number = &bucket, .all = true},
-        {"--ctas", "N", "multiprocessors for NCCL, at most; 0: NCCL decides",
+        {"--ctas", "N", "at most this many multiprocessors for NCCL (0: NCCL decides)",
          .number = &ctas, .most = 64},
-        {"--time", NULL, "how long a step takes, and how much is hidden", .flag = &timed},
+        {"--time", NULL, "how long a step takes, and how much communication is hidden",
+         .flag = &timed},
         {0}};
     network_options(argc, argv, &t.n, nranks, options);
 
@@ -134,7 +112,8 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaSetDevice(rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // While NCCL's kernel runs, cuBLAS has to do without the multiprocessors it occupies.
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // The multiprocessors that NCCL's kernel occupies are lost to cuBLAS while it runs.
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     if (ctas > 0)
@@ -144,8 +123,9 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRankConfig(&t.comm, nranks, id, rank, &config));
 
-    // Where both streams have work, that of the higher priority is given room first: else
-    // an all-reduce would wait until a product that fills the GPU is over.
+    // When both streams have work, the stream with the higher priority gets free
+    // multiprocessors first. Otherwise an all-reduce would wait for the end of a product
+    // that fills the GPU.
     CHECK_CUDA(cudaDeviceGetStreamPriorityRange(NULL, &high));
     CHECK_CUDA(cudaStreamCreateWithFlags(&t.computing, cudaStreamNonBlocking));
     CHECK_CUDA(cudaStreamCreateWithPriority(&t.sending, cudaStreamNonBlocking, high));

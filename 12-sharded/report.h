@@ -1,24 +1,26 @@
 /*
- * report.h: what sharded is asked for, and what it prints.
+ * report.h: the options of sharded, and what it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include "network.h"
 
-/* Reads the command line; the network's part of it goes into `n`. */
+/* Reads the command line; the network's options go into `n`. */
 LESSON_FUNCTION void report_options(int argc, char **argv, struct network *n,
                                     size_t *stage, bool *timed) {
     const struct lesson_option options[] = {
-        {"--stage", "STAGE", "1 divides the momentum, 2 the gradients too, 3 the weights",
+        {"--stage", "STAGE",
+         "1 divides the momentum, 2 also the gradients, 3 also the weights",
          .number = stage, .usual = 3, .least = 1, .most = 3},
-        {"--time", NULL, "how long a step takes, beside computing only", .flag = timed},
+        {"--time", NULL, "how long a step takes, and how long without communication",
+         .flag = timed},
         {0}};
     network_options(argc, argv, n, lesson_self().nranks, options);
 }
 
-/* The bytes that a rank keeps, by formula in all stages, and measured in this one.
- *   in_use  the part of the measured ones that is room for whole layers */
+/* Prints the bytes that a rank keeps: by formula in all stages, measured in this one.
+ *   in_use  those of the measured bytes that are room for whole layers */
 LESSON_FUNCTION void report_kept(const size_t kept[4], size_t stage, size_t measured,
                                  size_t in_use) {
     if (lesson_self().rank != 0)
@@ -31,8 +33,8 @@ LESSON_FUNCTION void report_kept(const size_t kept[4], size_t stage, size_t meas
         stage, measured, in_use);
 }
 
-/* The bytes that a rank sends in a step, counted, beside the formula.
- *   pass  those of one trip of all layers */
+/* Prints the bytes that a rank sends in a step: counted, and by formula.
+ *   pass  bytes to gather or scatter every layer once */
 LESSON_FUNCTION void report_sent(size_t sent, size_t stage, size_t pass) {
     const size_t passes = stage < 3 ? 2 : 3;
     if (lesson_self().rank == 0)
@@ -41,7 +43,7 @@ LESSON_FUNCTION void report_sent(size_t sent, size_t stage, size_t pass) {
                sent, passes, passes * pass, 2 * pass);
 }
 
-/* Seconds of a step without communication, and with it. */
+/* Prints the seconds of a step without communication and with it. */
 LESSON_FUNCTION void report_times(double computing, double both) {
     if (lesson_self().rank == 0)
         printf("computing only   %9.3f ms a step\n"

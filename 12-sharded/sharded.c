@@ -3,22 +3,22 @@
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
  *
- * Beside it: report.h has the options and prints the lines.
+ * Beside it, report.h has the options and the output, timing.h what --time does.
  */
-#include "clock.h"
 #include "network.h"
 #include "report.h"
 
-// Events. Of two there is one for each of the two places that whole layers have.
+// The events. GATHERED and SCATTERED are two each, one for each of the two places that
+// whole layers have.
 enum { HANDED, GATHERED, SCATTERED = GATHERED + 2, EVENTS = SCATTERED + 2 };
 
 struct training {
     struct network n; // weight, gradient, momentum: this rank's shard of each layer
-    size_t stage; // 1 divides the momentum, 2 the gradients as well, 3 the weights too
+    size_t stage;     // 1 divides the momentum, 2 also the gradients, 3 also the weights
     size_t rank, nranks, share; // share: samples of a step that are this rank's
-    size_t shard, layer;        // numbers: N shards are a layer, filled up at the end
-    float *weights, *gradients; // whole layers, to compute with: all of them, or two
-    float *memory[5];           // all that has been allocated for these
+    size_t shard, layer;        // numbers in a shard; in N shards, a layer and padding
+    float *weights, *gradients; // whole layers to compute with: all of them, or two
+    float *memory[5];           // everything allocated for weights, gradients, momentum
     cudaStream_t computing, sending;
     cublasHandle_t blas;
     ncclComm_t comm;
@@ -27,14 +27,14 @@ struct training {
     size_t nmemory, sent; // sent: bytes, in all steps so far
 };
 
-/* A step uses each layer twice. Uses 0 … L-1 are the forward pass, from the first layer
- * to the last; L … 2L-1 are the backward pass, from the last to the first. */
+/* A step uses each layer twice. Uses 0 … L-1 are the forward pass, first layer first;
+ * uses L … 2L-1 are the backward pass, last layer first. */
 static size_t layer_of(const struct training *t, size_t use) {
     return use < t->n.layers ? use : 2 * t->n.layers - 1 - use;
 }
 
-/* Where the whole layer is. If that is divided there are two places, which take turns:
- * one is computed with, while what is in the other travels. */
+/* Where the whole layer is. If the weights are divided, there are two places that take
+ * turns: one is used for computing while the other is being filled. */
 static float *weights(const struct training *t, size_t use) {
     return t->weights + (t->stage < 3 ? layer_of(t, use) : use % 2) * t->layer;
 }
@@ -43,29 +43,30 @@ static float *gradients(const struct training *t, size_t l) {
     return t->gradients + (t->stage < 2 ? l : l % 2) * t->layer;
 }
 
-/* What is queued for sending from now on begins when computing has come this far. */
+/* Whatever is queued for sending after this starts when computing gets to this point. */
 static void hand_over(struct training *t) {
     CHECK_CUDA(cudaEventRecord(t->event[HANDED], t->computing));
     CHECK_CUDA(cudaStreamWaitEvent(t->sending, t->event[HANDED], 0));
     t->sent += (t->nranks - 1) * t->shard * sizeof(float);
 }
 
-/* Queues the all-gather of the weights for a use. Below stage 3 they stay where they are:
- * once a step those are fetched that other ranks have updated. */
+/* Queues the all-gather of the weights for a use. Below stage 3 whole layers stay in
+ * memory, so one all-gather per step fetches what other ranks have updated. */
 static void gather(struct training *t, size_t use) {
     if (!t->communicate || use >= (t->stage < 3 ? 1 : 2) * t->n.layers)
         return;
-    hand_over(t); // so the place is free: the use before the last is over
+    hand_over(t); // so the place is free: the last use but one is over
     CHECK_NCCL(ncclAllGather(t->n.weight[layer_of(t, use)], weights(t, use), t->shard,
                              ncclFloat, t->comm, t->sending));
     CHECK_CUDA(cudaEventRecord(t->event[GATHERED + use % 2], t->sending));
 }
 
-/* Queues the reduce-scatter of a layer's gradient: of the mean, each gets its shard. */
+/* Queues the reduce-scatter of a layer's gradient: each rank gets its shard of the mean.
+ */
 static void scatter(struct training *t, size_t l) {
     if (!t->communicate)
         return;
-    hand_over(t); // so the gradient is there
+    hand_over(t); // so the gradient is computed
     CHECK_NCCL(ncclReduceScatter(gradients(t, l), t->n.gradient[l], t->shard, ncclFloat,
                                  ncclAvg, t->comm, t->sending));
     CHECK_CUDA(cudaEventRecord(t->event[SCATTERED + l % 2], t->sending));
@@ -100,7 +101,8 @@ static void train(struct training *t, size_t step) {
             network_backward(t->blas, w, w, share, weights(t, use), n->activation[l + 1],
                              n->activation[l]);
     }
-    // Layer 0's is the last to leave. Each rank updates what it keeps, and only that.
+    // Layer 0's gradient is the last to leave. Each rank updates only the shards it
+    // keeps.
     wait_for(t, SCATTERED);
     for (size_t l = 0; l < n->layers; l++)
         network_update(t->blas, n, t->shard, n->gradient[l], n->momentum[l],
@@ -114,8 +116,8 @@ static float *zeros(struct training *t, size_t count) {
     return *memory;
 }
 
-/* Memory for one number of each weight: if it is divided, two whole layers, and apart
- * from them this rank's shards; else all whole layers, with the shards in them. */
+/* Memory for weights or gradients. Divided: two whole layers, and this rank's shards of
+ * all layers. Not divided: all whole layers, and the shards are inside them. */
 static void make_room(struct training *t, bool divided, float **whole, float **shard) {
     *whole = zeros(t, (divided ? 2 : t->n.layers) * t->layer);
     shard[0] = divided ? zeros(t, t->n.layers * t->shard) : *whole + t->rank * t->shard;
@@ -123,27 +125,14 @@ static void make_room(struct training *t, bool divided, float **whole, float **s
         shard[l] = shard[0] + l * (divided ? t->shard : t->layer);
 }
 
-/* The bytes that a rank keeps in a stage; 0 is lesson 10. */
+/* The bytes that a rank keeps in a stage; stage 0 is lesson 10. */
 static size_t kept(const struct training *t, size_t stage) {
     const size_t whole = t->n.layers * t->layer, part = t->n.layers * t->shard;
     return sizeof(float) * ((stage < 3 ? whole : part) + (stage < 2 ? whole : part) +
                             (stage < 1 ? whole : part));
 }
 
-/* How long a step takes without communication, and with it: in turns, for both alike. */
-static void measure(struct training *t) {
-    enum { STEPS = 10 };
-    struct stopwatch watches[2] = {{0}};
-    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
-        t->communicate = w == 1;
-        stopwatch_start(&watches[w]);
-        for (int i = 0; i < STEPS; i++)
-            train(t, 0);
-        CHECK_CUDA(cudaStreamSynchronize(t->computing));
-        stopwatch_stop(&watches[w], STEPS);
-    }
-    report_times(watches[0].seconds, watches[1].seconds);
-}
+#include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -170,7 +159,8 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&t.comm, nranks, id, rank));
 
-    // Where both streams have work, that of the higher priority is given room first.
+    // When both streams have work, the one with the higher priority gets free
+    // multiprocessors first.
     CHECK_CUDA(cudaDeviceGetStreamPriorityRange(NULL, &high));
     CHECK_CUDA(cudaStreamCreateWithFlags(&t.computing, cudaStreamNonBlocking));
     CHECK_CUDA(cudaStreamCreateWithPriority(&t.sending, cudaStreamNonBlocking, high));
@@ -181,7 +171,7 @@ int main(int argc, char **argv) {
 
     const size_t one = n->width * n->width, count = network_weights(n);
     t.share = n->batch / nranks;
-    t.shard = (one + nranks - 1) / nranks; // rounded up: all are to be equally long
+    t.shard = (one + nranks - 1) / nranks; // rounded up: equal on all ranks
     t.layer = nranks * t.shard;
     const size_t in_use = (t.stage - 1) * 2 * t.layer * sizeof(float);
     network_need(kept(&t, t.stage) + in_use + network_samples_bytes(n, t.share));
@@ -193,10 +183,10 @@ int main(int argc, char **argv) {
     for (size_t l = 1; l < n->layers; l++)
         n->momentum[l] = n->momentum[0] + l * t.shard;
     CHECK_CUDA(cudaMemGetInfo(&after, &total));
-    network_malloc_samples(n, t.share); // and waits for the 0 above
+    network_malloc_samples(n, t.share); // also waits for the cudaMemset above
 
-    // All ranks know the first weights (the seed is the same), and each keeps its shards.
-    // What a shard has beyond the end of its layer is never computed with.
+    // All ranks make the same initial weights (the seed is the same), and each keeps its
+    // shards. The padding at the end of a layer is never used in a product.
     float *result = lesson_malloc((count + t.layer) * sizeof(float));
     memset(result + count, 0, t.layer * sizeof(float));
     network_first(n, 0, result);
@@ -211,7 +201,7 @@ int main(int argc, char **argv) {
     }
     const size_t sent = t.sent / n->steps;
 
-    // The whole model once more, layer by layer, as one does to write it into a file.
+    // Gather the whole model once more, layer by layer, as one does to save it.
     for (size_t l = 0; l < n->layers; l++) {
         gather(&t, l);
         wait_for(&t, GATHERED + l % 2);

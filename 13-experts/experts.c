@@ -1,21 +1,22 @@
 /*
- * Experts: tokens travel to their expert's rank and back; how many, nobody knows before.
+ * Experts: tokens travel to the rank of their expert and back. No rank knows beforehand
+ * how many will come.
  *
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
  *
- * Beside it: reference.h has the options, the rule by which a token chooses its expert,
- * and the same training in one process; trips.h has what --time does.
+ * Beside it, reference.h has the options, the rule by which a token chooses its expert,
+ * and the same training in one process; timing.h has what --time does.
  */
-#include "clock.h"
 #include "network.h"
 #include "reference.h"
 
-/* How this rank's tokens travel in a layer. What is said per rank has nranks elements. */
+/* How this rank's tokens travel in a layer. */
 struct road {
-    size_t *place;                  // of each token, among those that leave
-    uint64_t *leave, *come, coming; // how many go to each rank, come from it, from all
+    size_t *place;          // of each token, among the tokens that leave
+    uint64_t *leave, *come; // how many tokens go to each rank, and come from each
+    uint64_t coming;        // from all ranks together
 };
-static const size_t dropped = SIZE_MAX; // the place of a token for which there was none
+static const size_t dropped = SIZE_MAX; // the place of a token that got none
 
 struct training {
     struct network n; // the weights of this rank's expert, a matrix in each layer
@@ -24,16 +25,17 @@ struct training {
     struct road roads[NETWORK_LAYERS];
     float *leaving;                  // this rank's tokens, sorted by expert
     float *visiting[NETWORK_LAYERS]; // the tokens that have come to this rank's expert
-    float *made;                     // what it makes of them
-    uint64_t *counts;                // on the GPU: leave, then come
+    float *made;                     // what the expert makes of them
+    uint64_t *counts;                // on the GPU: first leave, then come
     cudaStream_t stream;
     cublasHandle_t blas;
     ncclComm_t comm;
     size_t sent, ndropped; // bytes and tokens, in all steps so far
 };
 
-/* Gives each token its place among those that leave: first all for expert 0, then all for
- * expert 1. With a capacity each expert has so many places, and the rest are dropped. */
+/* Sorts the tokens by expert: gives each its place among the tokens that leave, first all
+ * for expert 0, then all for expert 1, and so on. With a capacity, each expert has that
+ * many places, and tokens that find none are dropped. */
 static void give_places(struct training *t, size_t step, size_t l) {
     const struct road *road = &t->roads[l];
     const size_t first = step * t->n.batch + t->rank * t->share, nranks = t->nranks;
@@ -55,13 +57,13 @@ static void give_places(struct training *t, size_t step, size_t l) {
     free(next);
 }
 
-/* Tells each rank how many tokens it will get: an all-to-all of one number. Only then can
- * anybody say how much to receive, and the host has to wait for it. */
+/* Tells each rank how many tokens it will get: an all-to-all of one number. The host has
+ * to wait for the result, because it passes the counts to ncclRecv. */
 static void exchange_counts(struct training *t, size_t l) {
     struct road *road = &t->roads[l];
     const size_t bytes = t->nranks * sizeof(uint64_t);
     uint64_t *leave = t->counts, *come = leave + t->nranks;
-    memcpy(road->come, road->leave, bytes); // right where all have the same capacity
+    memcpy(road->come, road->leave, bytes); // enough if all blocks have one size
     if (!t->capacity) {
         CHECK_CUDA(cudaMemcpyAsync(leave, road->leave, bytes, cudaMemcpyHostToDevice,
                                    t->stream));
@@ -80,8 +82,8 @@ static void exchange_counts(struct training *t, size_t l) {
         road->coming += road->come[peer];
 }
 
-/* An all-to-all of blocks that differ in size: out[peer] tokens to a rank, in[peer] from
- * it. What is `out` here is `in` there. */
+/* An all-to-all of blocks of different sizes: out[peer] tokens go to a rank, in[peer]
+ * come from it. out[peer] here is in[rank] there. */
 static void exchange(struct training *t, const float *from, const uint64_t *out,
                      float *to, const uint64_t *in) {
     const size_t w = t->n.width;
@@ -99,11 +101,11 @@ static void exchange(struct training *t, const float *from, const uint64_t *out,
     CHECK_NCCL(ncclGroupEnd());
 }
 
-/* Puts tokens into their places, and sends them to the rank of their expert. */
+/* Copies the tokens to their places, and sends them to the ranks of their experts. */
 static void dispatch(struct training *t, size_t l, const float *tokens, float *there) {
     const struct road *road = &t->roads[l];
     const size_t w = t->n.width, one = w * sizeof(float);
-    // In a place that nobody takes there is a token of zeros.
+    // Places that stay empty hold a token of zeros.
     CHECK_CUDA(cudaMemsetAsync(t->leaving, 0, t->nranks * t->capacity * one, t->stream));
     for (size_t i = 0; i < t->share; i++)
         if (road->place[i] != dropped)
@@ -112,7 +114,8 @@ static void dispatch(struct training *t, size_t l, const float *tokens, float *t
     exchange(t, t->leaving, road->leave, there, road->come);
 }
 
-/* The same way back. What was dropped becomes what `without` has of it. */
+/* The way back: each token to where it was before. A dropped token is copied from
+ * `without`. */
 static void combine(struct training *t, size_t l, const float *there, float *tokens,
                     const float *without) {
     const struct road *road = &t->roads[l];
@@ -136,8 +139,9 @@ static void forward(struct training *t, size_t step, size_t l) {
     combine(t, l, t->made, n->activation[l + 1], n->activation[l]);
 }
 
-/* The derivatives take the roads that the tokens took: the counts are known. All tokens
- * of an expert are here, so its gradient is complete: there is nothing to reduce. */
+/* The gradients travel as the tokens did, so the counts are known. All tokens of the
+ * expert are on this rank, so the gradient of its weights is complete: nothing to
+ * all-reduce. */
 static void backward(struct training *t, size_t l) {
     const struct network *n = &t->n;
     const size_t w = n->width, coming = t->roads[l].coming;
@@ -153,7 +157,7 @@ static void backward(struct training *t, size_t l) {
     combine(t, l, t->visiting[l], n->activation[l], n->activation[l + 1]);
 }
 
-#include "trips.h" // measure, for --time: many trips there and back
+#include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -184,14 +188,14 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&t.blas));
     CHECK_CUBLAS(cublasSetStream(t.blas, t.stream));
 
-    // In the worst case all tokens come to one rank; with a capacity that has a limit.
+    // In the worst case all tokens come to one rank; a capacity limits that.
     const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
     const size_t capacity = t.capacity, both = 2 * nranks * sizeof(uint64_t);
     const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
     CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
-    uint64_t *pinned; // copies from it and to it do not make the host wait
+    uint64_t *pinned; // the host does not wait for copies to and from pinned memory
     CHECK_CUDA(cudaMallocHost((void **)&pinned, n->layers * both));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
@@ -203,7 +207,7 @@ int main(int argc, char **argv) {
     }
     network_malloc(n, t.share);
 
-    // Each rank has an expert of its own: another seed, other weights.
+    // Each rank has its own expert: a different seed, different weights.
     float *result = lesson_malloc(count * sizeof(float));
     float *became = lesson_malloc(t.share * token);
     network_first(n, rank, result);

@@ -1,30 +1,30 @@
 /*
  * reference.h: what lesson 13 needs and does not teach: its options, which expert a token
- * chooses, and the same training in one process that has all experts and sees all tokens.
+ * chooses, and the same training in one process, with all experts and all tokens.
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
 #include "network.h"
 
-/* In real models a small network chooses, the router; here a rule does. */
+/* In real models a small network, the router, chooses; here it is a rule. */
 enum { LOAD_EVEN, LOAD_UNEVEN, LOAD_EMPTY, LOAD_ONE, LOADS };
 static const char *const load_names[] = {"even", "uneven", "empty", "one", NULL};
 
 struct load {
-    bool chosen[LOADS]; // if there are several, they take turns: another one each step
+    bool chosen[LOADS]; // if several, they take turns, step by step
     size_t nexperts;
 };
 
-/* The expert of a token in a layer. It depends on the token's number in all the data, and
- * on the step and the layer. */
+/* The expert of a token in a layer. It depends on the token's number in the whole data
+ * set, the step and the layer. */
 LESSON_FUNCTION size_t load_expert(const struct load *load, size_t step, size_t layer,
                                    size_t token) {
     int turns[LOADS] = {LOAD_UNEVEN}, nturns = 0;
     for (int i = 0; i < LOADS; i++)
         if (load->chosen[i])
             turns[nturns++] = i;
-    // From 0 to nearly 1, and more often small.
+    // From 0 to nearly 1; small values are more frequent.
     double u = (network_number(step * NETWORK_LAYERS + layer, token) + 1.0) / 2;
     u *= u;
     switch (turns[nturns ? step % (size_t)nturns : 0]) {
@@ -35,15 +35,17 @@ LESSON_FUNCTION size_t load_expert(const struct load *load, size_t step, size_t 
     }
 }
 
-/* Reads the command line; the network's part of it goes into `n`. */
+/* Reads the command line; the network's options go into `n`. */
 LESSON_FUNCTION void reference_options(int argc, char **argv, struct network *n,
                                        struct load *load, size_t *capacity, bool *timed) {
     const struct lesson_option options[] = {
-        {"--load", "LOAD", "how tokens choose (default uneven); of several, one a step:",
+        {"--load", "LOAD",
+         "how tokens choose (default uneven); several take turns, step by step:",
          .names = load_names, .chosen = load->chosen},
-        {"--capacity", "C", "places for the tokens of a rank on each expert; 0: no limit",
+        {"--capacity", "C", "tokens of a rank that each expert takes (0: no limit)",
          .number = capacity, .most = 1 << 20},
-        {"--time", NULL, "how long a layer's tokens are on their way", .flag = timed},
+        {"--time", NULL, "how long a layer's tokens travel, there and back",
+         .flag = timed},
         {0}};
     network_options(argc, argv, n, lesson_self().nranks, options);
 }
@@ -56,8 +58,8 @@ LESSON_FUNCTION void reference_copy(float *to, const float *from, size_t w) {
 /* Trains all experts in this process.
  *   like      the network of one expert
  *   capacity  of each expert, for the tokens of one rank; 0: there is no limit
- *   weights   of all experts after the last step, one expert behind the other
- *   tokens    what the last step's tokens became; both in host memory */
+ *   weights   of all experts after the last step, expert after expert
+ *   tokens    the output for the last step's tokens; both in host memory */
 LESSON_FUNCTION void reference(const struct network *like, const struct load *load,
                                size_t capacity, float *weights, float *tokens) {
     struct network n = *like;
@@ -139,9 +141,9 @@ LESSON_FUNCTION void reference(const struct network *like, const struct load *lo
     free(expert);
 }
 
-/* Prints what has travelled: sent and dropped on this rank in all steps. And how many
- * tokens an expert has to compute in a layer, as the rule has it; with a capacity it is
- * always the same number. */
+/* Prints how many tokens an expert computes in a layer, at least and at most, how many
+ * were dropped, and how many bytes were sent. sent, dropped  bytes and tokens of this
+ * rank in all steps */
 LESSON_FUNCTION void reference_report(const struct network *n, const struct load *load,
                                       size_t capacity, size_t sent, size_t dropped) {
     const size_t nexperts = load->nexperts;
@@ -171,7 +173,7 @@ LESSON_FUNCTION void reference_report(const struct network *n, const struct load
                (4 * n->layers - 1) * places * n->width * sizeof(float));
 }
 
-/* The most tokens that any rank has for one expert. */
+/* The largest number of tokens that any rank has for one expert. */
 LESSON_FUNCTION size_t reference_largest(const uint64_t *leave, size_t nranks) {
     uint64_t largest = 1;
     for (size_t e = 0; e < nranks; e++)
@@ -181,7 +183,7 @@ LESSON_FUNCTION size_t reference_largest(const uint64_t *leave, size_t nranks) {
     return largest;
 }
 
-/* Prints how long a layer's tokens took there and back, in both ways. */
+/* Prints how long a layer's tokens took there and back, with counts first and padded. */
 LESSON_FUNCTION void reference_times(const struct network *n, size_t nranks,
                                      size_t capacity, double counted, double padded) {
     const size_t token = 2 * n->width * sizeof(float);
@@ -192,10 +194,10 @@ LESSON_FUNCTION void reference_times(const struct network *n, size_t nranks,
                nranks * nranks * capacity * token);
 }
 
-/* What this rank's expert should have learned: rank 0 trains the reference, and MPI
- * carries the parts. In host memory, to be given to free(). Before that it ends the job
- * unless this rank's tokens are back in their places, as their experts make them:
- *   became  this rank's tokens of the last step, in host memory */
+/* The weights that this rank's expert should end with: rank 0 trains all experts, and MPI
+ * carries the weights to the ranks. In host memory; the caller frees it. Ends the job
+ * unless this rank's tokens are back in their places with the right values.
+ *   became  the output for this rank's tokens of the last step, in host memory */
 LESSON_FUNCTION float *reference_expected(const struct network *n,
                                           const struct load *load, size_t capacity,
                                           const float *became) {
@@ -213,8 +215,8 @@ LESSON_FUNCTION float *reference_expected(const struct network *n,
                           MPI_COMM_WORLD));
     CHECK_MPI(MPI_Scatter(all_tokens, own, MPI_FLOAT, tokens, own, MPI_FLOAT, 0,
                           MPI_COMM_WORLD));
-    // Bit for bit; but where there are zeros between the tokens, a gradient may be added
-    // up in another order, and each layer takes in the error of its weights.
+    // Equal bit for bit. But with zeros between the tokens a gradient may be added up in
+    // a different order, and the rounding errors of the weights go through every layer.
     const double bound = capacity == 0 ? 0
                                        : (double)(n->steps * n->layers) *
                                              sqrt((double)numbers) * ldexp(1, -23);
@@ -227,7 +229,7 @@ LESSON_FUNCTION float *reference_expected(const struct network *n,
             "%d numbers of the %zu tokens are not what their experts make of them", wrong,
             n->batch);
     if (lesson_self().rank == 0)
-        printf("all %zu tokens are back in their places, as their experts make them\n",
+        printf("all %zu tokens are back in their places, with the right values\n",
                n->batch);
     free(all_tokens);
     free(all);

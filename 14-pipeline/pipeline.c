@@ -4,42 +4,42 @@
  *
  *     mpirun -np 4 ./pipeline [--micro M] [--all-forward] [--time] [--layers L] … [-h]
  *
- * Beside it: report.h has the options and prints the lines.
+ * Beside it, report.h has the options and the output, timing.h what --time does.
  */
-#include "clock.h"
 #include "network.h"
 #include "report.h"
 
-/* What a rank does in one go: a micro-batch through its layers, forward or backward. */
+/* A piece of work: one micro-batch through this rank's layers, forward or backward. */
 struct piece {
     size_t micro; // which micro-batch
     bool backward;
     struct network n;      // this rank's layers, with the activations of this micro-batch
-    float *comes, *leaves; // what it needs from a neighbour, what it has for the other
-    int from, to;          // which ranks these are; -1: none
+    float *comes, *leaves; // what it receives before, and what it sends after
+    int from, to;          // the neighbours; -1: none
 };
 
 struct pipeline {
     struct network whole, n; // the network, and this rank's layers of it
     int rank, last;          // last: the highest rank
     size_t micro, share;     // micro-batches in a step; samples in each
-    size_t ahead;            // so many may be on their way from here to the end and back
-    struct piece *pieces;    // of a step: twice `micro`, in this rank's order
-    struct network data; // with all samples of a step, for the first and the last rank
-    float *arriving;     // a derivative from the rank behind
-    float *leaving;      // one for the rank before
+    size_t ahead;            // at most this many have gone forward here and are not back
+    struct piece *pieces;    // of a step: 2 * micro, in this rank's order
+    struct network data;     // all samples of a step, on the first and the last rank
+    float *arriving;         // a gradient from the next rank
+    float *leaving;          // a gradient for the previous rank
+    float *distance; // of the output from the target, for each micro-batch and step
     cudaStream_t stream;
     cublasHandle_t blas;
     ncclComm_t comm;
     size_t sent; // bytes, in all steps so far
 };
 
-/* The order of a step: forward, as long as fewer than `ahead` are on their way; else the
- * oldest of them backward. Each that is on its way has its own place in the activations:
- * its way back needs what came in on its way forward. */
+/* Puts the pieces of a step in order: forward while fewer than `ahead` micro-batches are
+ * on their way, otherwise the oldest of them backward. Each micro-batch on its way has
+ * its own place in the activations, because its backward pass needs them. */
 static void make_order(struct pipeline *p) {
     const size_t numbers = p->share * p->n.width;
-    const int before = p->rank - 1, behind = p->rank < p->last ? p->rank + 1 : -1;
+    const int previous = p->rank - 1, next = p->rank < p->last ? p->rank + 1 : -1;
     size_t forward = 0, backward = 0;
     for (size_t i = 0; i < 2 * p->micro; i++) {
         struct piece *piece = &p->pieces[i];
@@ -54,16 +54,16 @@ static void make_order(struct pipeline *p) {
         if (piece->backward && p->rank < p->last)
             n->activation[n->layers] = p->arriving;
         n->wanted = p->data.wanted + micro * numbers;
-        piece->from = piece->backward ? behind : before;
-        piece->to = piece->backward ? before : behind;
+        piece->from = piece->backward ? next : previous;
+        piece->to = piece->backward ? previous : next;
         piece->comes = piece->backward ? p->arriving : n->activation[0];
         piece->leaves = piece->backward ? p->leaving : n->activation[n->layers];
     }
 }
 
-/* Between two pieces of work: what the one made leaves, what the next needs comes. On all
- * ranks first what goes forward, then what goes back: so nobody sends to a rank that is
- * sending to it, and waits for one that waits. NULL: no such piece. */
+/* Between two pieces: sends the result of the one, receives what the other needs. On all
+ * ranks, first what goes forward, then what goes backward. Otherwise two neighbours could
+ * send to each other at the same time, and wait for ever. NULL: no such piece. */
 static void exchange(struct pipeline *p, const struct piece *done,
                      const struct piece *next) {
     const size_t n = p->share * p->n.width;
@@ -79,8 +79,9 @@ static void exchange(struct pipeline *p, const struct piece *done,
     }
 }
 
-/* Forward, and on the last rank the loss. Or backward: the gradients of all micro-batches
- * add up, and the derivative is put where the next input cannot overwrite it. */
+/* Forward, and on the last rank the loss. Or backward: the gradients of the weights add
+ * up over the micro-batches, and the gradient for the previous rank gets a separate
+ * buffer, where the next input cannot overwrite it. */
 static void compute(struct pipeline *p, size_t step, const struct piece *piece) {
     const struct network *n = &piece->n;
     const size_t w = n->width, share = p->share;
@@ -89,7 +90,7 @@ static void compute(struct pipeline *p, size_t step, const struct piece *piece) 
                         n->activation[l + 1]);
     if (!piece->backward && p->rank == p->last)
         network_loss(p->blas, w, share, n->batch, n->activation[n->layers], n->wanted,
-                     &n->distance[step * p->micro + piece->micro]);
+                     &p->distance[step * p->micro + piece->micro]);
     for (size_t l = n->layers; piece->backward && l-- > 0;) {
         network_gradient(p->blas, w, w, share, n->activation[l], n->activation[l + 1],
                          piece->micro > 0, n->gradient[l]);
@@ -111,23 +112,7 @@ static void train(struct pipeline *p, size_t step) {
                    p->n.momentum[0], p->n.weight[0]);
 }
 
-/* How long a step takes, and how long its computing alone, on the rank that has most: in
- * turns, so that what happens to the machine meanwhile happens to both. */
-static void measure(struct pipeline *p) {
-    struct stopwatch alone = {0}, step = {0};
-    while (!stopwatch_settled(&step)) {
-        stopwatch_start(&alone);
-        for (size_t i = 0; i < 2 * p->micro; i++)
-            compute(p, 0, &p->pieces[i]);
-        CHECK_CUDA(cudaStreamSynchronize(p->stream));
-        stopwatch_stop(&alone, 1);
-        stopwatch_start(&step);
-        train(p, 0);
-        CHECK_CUDA(cudaStreamSynchronize(p->stream));
-        stopwatch_stop(&step, 1);
-    }
-    report_times(step.seconds, alone.seconds);
-}
+#include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -158,16 +143,18 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&p.blas));
     CHECK_CUBLAS(cublasSetStream(p.blas, p.stream));
 
-    // This rank's layers. In turns, the first micro-batch comes back when it and one for
-    // each rank behind have gone forward here; that many have to be kept.
+    // This rank's layers. In turns, the first micro-batch is back when one for this rank
+    // and one for each later rank have gone forward here; that many are kept.
     const size_t first = whole->layers * rank / nranks, w = whole->width;
     *n = *whole;
     n->layers = whole->layers * (rank + 1) / nranks - first;
-    n->parts = p.micro;
     p.ahead = nranks - rank;
     if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
-    network_malloc(n, p.ahead * p.share);
+    const size_t distances = whole->steps * p.micro * sizeof(float);
+    CHECK_CUDA(cudaMalloc((void **)&p.distance, distances));
+    CHECK_CUDA(cudaMemset(p.distance, 0, distances));
+    network_malloc(n, p.ahead * p.share); // also waits for the cudaMemset
     const size_t bytes = whole->batch * w * sizeof(float);
     p.data = *n;
     CHECK_CUDA(cudaMalloc((void **)&p.data.activation[0], bytes));
@@ -177,7 +164,7 @@ int main(int argc, char **argv) {
     p.pieces = lesson_malloc(2 * p.micro * sizeof *p.pieces);
     make_order(&p);
 
-    // Each weight is on one rank only, so there are no copies that must stay equal.
+    // Each weight is on one rank only, so there are no copies to keep equal.
     const size_t mine = first * w * w, weights = network_weights(n);
     float *host = lesson_malloc(network_weights(whole) * sizeof(float));
     network_first(whole, 0, host);
@@ -191,13 +178,13 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaStreamSynchronize(p.stream));
     CHECK_CUDA(
         cudaMemcpy(host, n->weight[0], weights * sizeof(float), cudaMemcpyDeviceToHost));
-    network_print_losses(n);
+    network_print_distances(n, p.distance, p.micro);
     report_work(n, first, p.ahead, p.micro, p.sent / n->steps);
     if (asked.timed)
         measure(&p);
     float *expected = network_expected(whole);
-    // One micro-batch: the products of one process, to the last bit. (With other widths
-    // layers begin at odd addresses, for which cuBLAS may have other kernels.)
+    // With one micro-batch the products are those of one process, bit for bit. (If 4 does
+    // not divide the width, cuBLAS may use other kernels for unaligned layers.)
     const bool exact = p.micro == 1 && w % 4 == 0;
     const int exit_code = network_verdict(whole, host, expected + mine, weights, exact);
 
@@ -210,6 +197,7 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaFree(p.data.wanted));
     CHECK_CUDA(cudaFree(p.data.activation[0]));
     network_free(n);
+    CHECK_CUDA(cudaFree(p.distance));
     CHECK_CUBLAS(cublasDestroy(p.blas));
     CHECK_CUDA(cudaStreamDestroy(p.stream));
     CHECK_NCCL(ncclCommDestroy(p.comm));

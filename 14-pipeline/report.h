@@ -1,5 +1,5 @@
 /*
- * report.h: what pipeline is asked for, and what it prints.
+ * report.h: the options of pipeline, and what it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -11,15 +11,16 @@ struct asked {
     bool all_forward, timed; // --all-forward, --time
 };
 
-/* Reads the command line; the network's part of it goes into `whole`. */
+/* Reads the command line; the network's options go into `whole`. */
 LESSON_FUNCTION struct asked report_options(int argc, char **argv,
                                             struct network *whole) {
     const size_t nranks = (size_t)lesson_self().nranks;
     struct asked asked = {0};
     const struct lesson_option options[] = {
-        {"--micro", "M", "micro-batches in a step", .number = &asked.micro, .usual = 8,
+        {"--micro", "M", "micro-batches per step", .number = &asked.micro, .usual = 8,
          .least = 1, .most = 4096},
-        {"--all-forward", NULL, "all forward, then all backward; else in turns",
+        {"--all-forward", NULL,
+         "first all forward, then all backward (default: in turns)",
          .flag = &asked.all_forward},
         {"--time", NULL, "how long a step takes, and how much of it is idle",
          .flag = &asked.timed},
@@ -35,9 +36,10 @@ LESSON_FUNCTION struct asked report_options(int argc, char **argv,
     return asked;
 }
 
-/* What each rank has and does, and what the formulas say.
+/* Prints what each rank has and does, and what the formulas say.
  *   n      this rank's layers, of which `first` is the first
- *   ahead  micro-batches that it keeps, of `micro`;  sent  its bytes in a step */
+ *   ahead  micro-batches that it keeps, of `micro`
+ *   sent   bytes that it sends in a step */
 LESSON_FUNCTION void report_work(const struct network *n, size_t first, size_t ahead,
                                  size_t micro, size_t sent) {
     const struct lesson_self self = lesson_self();
@@ -50,11 +52,11 @@ LESSON_FUNCTION void report_work(const struct network *n, size_t first, size_t a
     lesson_print_in_order(line);
     if (self.rank == 0)
         printf("B x W x 4 = %zu bytes a step to each neighbour\n"
-               "(N-1)/(M+N-1) = %.2f of a step is idle, says the model\n",
+               "(N-1)/(M+N-1) = %.2f of a step is idle, by formula\n",
                n->batch * n->width * sizeof(float), last / (double)(micro + last));
 }
 
-/* Seconds of a step, and of its computing alone. */
+/* Prints the seconds of a step, and of its computing alone. */
 LESSON_FUNCTION void report_times(double step, double alone) {
     if (lesson_self().rank == 0)
         printf("a step %.3f ms, computing %.3f ms: %.2f of a step is idle, measured\n",

@@ -4,28 +4,26 @@
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
  *
- * Beside it: report.h has the options and prints the lines.
+ * Beside it, report.h has the options and the output, timing.h what --time does.
  */
-#include "clock.h"
 #include "network.h"
 #include "report.h"
 
 struct grid {
     struct network whole, n;        // the network, and this rank's part of it
-    int rows, columns, row, column; // how many, and where this rank is
-    size_t share;                   // of the batch, for this row
-    size_t first;                   // the beginning of this column's slice of the width
-    ncclComm_t in_row, in_column;   // with the other ranks of this row, of this column
+    int rows, columns, row, column; // the size of the grid, and this rank's place in it
+    size_t share;                   // samples of a step that are this row's
+    size_t first, slice;          // of the width, this column has first … first+slice-1
+    ncclComm_t in_row, in_column; // all ranks of this row; all ranks of this column
     cudaStream_t stream;
     cublasHandle_t blas;
     size_t row_bytes, column_bytes; // all-reduced, in all steps so far
 };
 
-/* This rank's part of all weights: of the first matrix of a pair a slice of the columns,
- * of the second the same slice of the rows. A row of W, the weights of one input, lies
- * one behind the other in memory. */
+/* Copies this rank's part of all weights: some columns of the first matrix of each pair,
+ * and the same rows of the second. Matrices are stored by rows. */
 static void cut(const struct grid *g, const float *whole, float *part) {
-    const size_t w = g->n.width, slice = g->n.slice, size = slice * sizeof(float);
+    const size_t w = g->n.width, slice = g->slice, size = slice * sizeof(float);
     for (size_t l = 0; l < g->n.layers; l++, whole += w * w, part += w * slice) {
         for (size_t row = 0; l % 2 == 0 && row < w; row++)
             memcpy(part + row * slice, whole + row * w + g->first, size);
@@ -34,7 +32,7 @@ static void cut(const struct grid *g, const float *whole, float *part) {
     }
 }
 
-/* Adds up what the ranks of a row have: each has a part of every number. */
+/* Each rank of a row has a part of every number; this adds the parts up. */
 static void add_in_row(struct grid *g, float *numbers) {
     const size_t count = g->share * g->n.width;
     CHECK_NCCL(
@@ -42,19 +40,19 @@ static void add_in_row(struct grid *g, float *numbers) {
     g->row_bytes += count * sizeof(float);
 }
 
-/* The mean of the gradients that the ranks of a column have: each saw other samples. */
+/* The ranks of a column have computed gradients from different samples; this averages. */
 static void average_in_column(struct grid *g, float *gradients, size_t count) {
     CHECK_NCCL(ncclAllReduce(gradients, gradients, count, ncclFloat, ncclAvg,
                              g->in_column, g->stream));
     g->column_bytes += count * sizeof(float);
 }
 
-/* Queues a step, with the communication or without. The host waits for nothing. */
+/* Queues a step, with or without communication. The host waits for nothing. */
 static void train(struct grid *g, size_t step, bool rows, bool columns) {
     const struct network *n = &g->n;
-    const size_t w = n->width, slice = n->slice, share = g->share;
-    // From all numbers some of those between the layers, without asking anybody. From
-    // these a part of the sum in every number behind them.
+    const size_t w = n->width, slice = g->slice, share = g->share;
+    // The first product needs all numbers of a sample and makes this rank's slice. The
+    // second needs only the slice, and makes a part of every sum.
     for (size_t l = 0; l < n->layers; l += 2) {
         network_forward(g->blas, w, slice, share, n->weight[l], n->activation[l],
                         n->activation[l + 1]);
@@ -65,7 +63,7 @@ static void train(struct grid *g, size_t step, bool rows, bool columns) {
     }
     network_loss(g->blas, w, share, share, n->activation[n->layers], n->wanted,
                  &n->distance[step]);
-    // Backward it is the first matrix whose ranks have a part of every sum.
+    // Backward it is the other way round: the product with the first matrix makes parts.
     for (size_t l = n->layers; l > 0;) {
         l -= 2;
         network_gradient(g->blas, slice, w, share, n->activation[l + 1],
@@ -82,24 +80,11 @@ static void train(struct grid *g, size_t step, bool rows, bool columns) {
         if (columns)
             average_in_column(g, n->gradient[l], 2 * w * slice);
     }
-    network_update(g->blas, n, network_weights(n), n->gradient[0], n->momentum[0],
+    network_update(g->blas, n, n->layers * w * slice, n->gradient[0], n->momentum[0],
                    n->weight[0]);
 }
 
-/* How long a step takes without communication, with that of the rows, and with both: in
- * turns, so that what happens to the machine meanwhile happens to all three. */
-static void measure(struct grid *g) {
-    enum { COMPUTE, ROWS, BOTH, STEPS = 10 };
-    struct stopwatch watches[3] = {{0}};
-    for (int w = COMPUTE; !stopwatch_settled(&watches[BOTH]); w = (w + 1) % 3) {
-        stopwatch_start(&watches[w]);
-        for (int i = 0; i < STEPS; i++)
-            train(g, 0, w != COMPUTE, w == BOTH);
-        CHECK_CUDA(cudaStreamSynchronize(g->stream));
-        stopwatch_stop(&watches[w], STEPS);
-    }
-    report_times(watches[COMPUTE].seconds, watches[ROWS].seconds, watches[BOTH].seconds);
-}
+#include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -128,8 +113,8 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
 
-    // Ranks with the same color come together, in the order of their keys. The ranks of a
-    // node follow one another, so this decides which communicator stays inside a node.
+    // Ranks that give the same color get one communicator, ordered by key. The ranks of a
+    // node are consecutive, so this decides which communicator stays inside a node.
     g.row = asked.apart ? rank % g.rows : rank / g.columns;
     g.column = asked.apart ? rank / g.rows : rank % g.columns;
     CHECK_NCCL(ncclCommSplit(comm, g.row, g.column, &g.in_row, NULL));
@@ -142,9 +127,9 @@ int main(int argc, char **argv) {
     g.share = whole->batch / g.rows;
     g.first = w * g.column / g.columns;
     *n = *whole;
-    n->slice = w * (g.column + 1) / g.columns - g.first;
-    network_malloc(n, g.share);
-    const size_t weights = network_weights(n), bytes = weights * sizeof(float);
+    g.slice = w * (g.column + 1) / g.columns - g.first;
+    network_malloc_layers(n, w * g.slice, g.share);
+    const size_t weights = n->layers * w * g.slice, bytes = weights * sizeof(float);
     float *all = lesson_malloc(network_weights(whole) * sizeof(float));
     float *part = lesson_malloc(bytes), *result = lesson_malloc(bytes);
     network_first(whole, 0, all);
@@ -158,7 +143,8 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaStreamSynchronize(g.stream));
     CHECK_CUDA(cudaMemcpy(result, n->weight[0], bytes, cudaMemcpyDeviceToHost));
 
-    // All ranks of a row have the same loss: one counts. Those of a column have copies.
+    // All ranks of a row have the same loss, so only one counts. The ranks of a column
+    // have copies of the same weights.
     if (g.column > 0) {
         CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
     }
@@ -167,8 +153,8 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, g.column, g.row, &column));
     network_check_copies(result, weights, "after the last step", column);
     CHECK_MPI(MPI_Comm_free(&column));
-    report_place(&asked, g.row, g.column, n, g.share, g.first);
-    report_bytes(n, g.share, g.row_bytes / n->steps, g.column_bytes / n->steps);
+    report_place(&asked, g.row, g.column, g.share, g.first, g.slice);
+    report_bytes(n, g.share, g.slice, g.row_bytes / n->steps, g.column_bytes / n->steps);
     if (asked.timed)
         measure(&g);
     float *expected = network_expected(whole);

@@ -1,5 +1,5 @@
 /*
- * report.h: what grid is asked for, and what it prints.
+ * report.h: the options of grid, and what it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -11,7 +11,7 @@ struct asked {
     bool apart, timed; // --apart, --time
 };
 
-/* Reads the command line; the network's part of it goes into `whole`. */
+/* Reads the command line; the network's options go into `whole`. */
 LESSON_FUNCTION struct asked report_options(int argc, char **argv,
                                             struct network *whole) {
     const size_t nranks = (size_t)lesson_self().nranks;
@@ -23,9 +23,9 @@ LESSON_FUNCTION struct asked report_options(int argc, char **argv,
     const struct lesson_option options[] = {
         {"--columns", "C", "ranks in a row", .number = &columns, .usual = columns,
          .least = 1, .most = nranks},
-        {"--apart", NULL, "a column's ranks follow one another, not a row's",
+        {"--apart", NULL, "the ranks of a column are consecutive, not those of a row",
          .flag = &asked.apart},
-        {"--time", NULL, "how long a step takes, and what of it is communication",
+        {"--time", NULL, "how long a step takes, with and without communication",
          .flag = &asked.timed},
         {0}};
     whole->batch = (nranks + 167) / nranks * nranks;
@@ -48,31 +48,32 @@ LESSON_FUNCTION struct asked report_options(int argc, char **argv,
     return asked;
 }
 
-/* Where this rank is: its row and column, and what it has.
- *   n      its part of the network: the slice that begins at `first`
- *   share  samples of its row */
+/* Prints where this rank is, and what it has.
+ *   share         samples of a step that are its row's
+ *   first, slice  its column's slice of the width */
 LESSON_FUNCTION void report_place(const struct asked *asked, int row, int column,
-                                  const struct network *n, size_t share, size_t first) {
+                                  size_t share, size_t first, size_t slice) {
     char line[256];
     snprintf(
         line, sizeof line,
         "rank %d: row %d of %d, column %d of %d; samples %zu to %zu, slice %zu to %zu",
         lesson_self().rank, row, asked->rows, column, asked->columns, (size_t)row * share,
-        ((size_t)row + 1) * share - 1, first, first + n->slice - 1);
+        ((size_t)row + 1) * share - 1, first, first + slice - 1);
     lesson_print_in_order(line);
 }
 
-/* The bytes that are all-reduced in a step, counted, beside the formulas. */
-LESSON_FUNCTION void report_bytes(const struct network *n, size_t share, size_t in_row,
-                                  size_t in_column) {
+/* Prints the bytes that are all-reduced in a step: counted, and by formula. */
+LESSON_FUNCTION void report_bytes(const struct network *n, size_t share, size_t slice,
+                                  size_t in_row, size_t in_column) {
     if (lesson_self().rank == 0)
         printf("in a row     %zu bytes a step, counted; (L-1) x B/rows x W x 4 = %zu\n"
                "in a column  %zu bytes a step, counted; L x W x slice x 4 = %zu\n",
                in_row, (n->layers - 1) * share * n->width * 4, in_column,
-               n->layers * n->width * n->slice * 4);
+               n->layers * n->width * slice * 4);
 }
 
-/* Seconds of a step without communication, with that of the rows, with all. */
+/* Prints the seconds of a step without communication, with that of the rows, and with
+ * all. */
 LESSON_FUNCTION void report_times(double computing, double rows, double all) {
     if (lesson_self().rank == 0)
         printf("computing only      %9.3f ms a step\nwith the rows       %9.3f ms\n"

@@ -1,17 +1,22 @@
 /*
  * network.h: the small network that the training lessons train.
  *
- * A deep linear network: Y = X · W1 · W2 · … · WL. It has no activation function, so that
- * the products of cuBLAS are all it needs; everything that is hard about training on many
- * GPUs is in it all the same. The loss is half the mean squared distance between Y and
- * what was wanted, and the weights follow their gradients with momentum.
+ * It is a deep linear network: L layers, each of which multiplies by a matrix of weights.
  *
- * Here stands what one rank computes, a layer at a time. In which order, what travels
- * between the ranks and who waits for whom stands in the lessons.
+ *     forward    y  = x · W       x: samples x in, W: in x out, y: samples x out
+ *     gradient   dW = xᵀ · dy     how the loss changes with each weight
+ *     backward   dx = dy · Wᵀ     how it changes with the input; this is the dy of the
+ *                                 previous layer
  *
- * A matrix of samples has one sample behind the other in memory, each `in` or `out`
- * numbers long. To cuBLAS, which stores matrices by columns, a sample is a column; so a
- * layer reads y = W · x there, with W of `out` rows and `in` columns.
+ * There is no activation function between the layers, so matrix products are all that it
+ * needs, and cuBLAS has those. The loss is half the squared distance between the output
+ * and the target, averaged over the samples.
+ *
+ * This file has what one rank computes for one layer. The order of the layers, what
+ * travels between ranks and what waits for what is in the lessons.
+ *
+ * All matrices are stored by rows, as in C: one sample after the other. cuBLAS stores by
+ * columns, so it sees each of them transposed, and computes yᵀ = Wᵀ · xᵀ.
  */
 #ifndef NETWORK_H
 #define NETWORK_H
@@ -25,25 +30,23 @@ enum { NETWORK_LAYERS = 64 }; // at most
 
 struct network {
     size_t layers, width; // L matrices of width x width weights
-    size_t slice; // of the width, between layers 0 and 1, 2 and 3, …; 0: all of it
-    size_t batch; // samples in a step, of all ranks together
+    size_t batch;         // samples in a step, of all ranks together
     size_t steps;
-    size_t parts; // in which a rank takes a step's samples, one by one; 0: all at once
-    // What network_malloc makes, in memory of the GPU: the matrices of all layers lie one
-    // behind the other, so that weight[0] is also the beginning of all weights.
+    // In GPU memory. The layers follow one another without gaps, so weight[0] is also the
+    // start of all weights.
     float *weight[NETWORK_LAYERS], *gradient[NETWORK_LAYERS], *momentum[NETWORK_LAYERS];
-    // The inputs of each layer, and what comes out of the last: samples x width numbers.
+    // activation[l] is the input of layer l, and activation[L] the output of the network:
+    // samples x width numbers each.
     float *activation[NETWORK_LAYERS + 1];
-    float *wanted;   // what should have come out
-    float *distance; // from that, a number for each part of each step; 0 at first
+    float *wanted;   // the target: what the output should be
+    float *distance; // between the two, one number per step
 };
 
-/* --- The command line ------------------------------------------------------------- */
-
-/* The options that a lesson on training has: the network's, and behind them its own. */
+/* The options of a training lesson: first the network's, then its own. */
 LESSON_FUNCTION struct lesson_option network_known[LESSON_OPTIONS + 1];
 
-/* What only the lesson can find wrong. Rank 0 says it; every rank ends: exit code 2. */
+/* For mistakes that only the lesson can find. Rank 0 prints the message, and every rank
+ * ends with exit code 2. */
 LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *format,
                                                ...) {
     char problem[256];
@@ -54,21 +57,22 @@ LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *
     lesson_misused(program, network_known, problem);
 }
 
-/* Reads the network's options and those of the lesson (NULL: it has none of its own).
- * What the lesson has set of layers and batch is the default. Exit code 2 if the batch
- * does not divide among `nranks`; 1: the lesson divides it in a way of its own. */
+/* Reads the network's options and those of the lesson (NULL if it has none). Values of
+ * layers and batch that the lesson has set before become the defaults. Ends with exit
+ * code 2 if `nranks` does not divide the batch; a lesson that divides it differently
+ * gives 1. */
 LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, int nranks,
                                      const struct lesson_option *more) {
     const size_t batch = ((size_t)nranks + 167) / (size_t)nranks * (size_t)nranks;
     const struct lesson_option own[] = {
-        {"--layers", "L", "layers of the network", .number = &n->layers,
+        {"--layers", "L", "number of layers", .number = &n->layers,
          .usual = n->layers ? n->layers : 4, .least = 1, .most = NETWORK_LAYERS},
-        {"--width", "W", "each of W x W weights", .number = &n->width, .usual = 64,
-         .least = 2, .most = 4096},
-        {"--batch", "B", "samples in a step, of all ranks together", .number = &n->batch,
+        {"--width", "W", "numbers per sample; a layer has W x W weights",
+         .number = &n->width, .usual = 64, .least = 2, .most = 4096},
+        {"--batch", "B", "samples per step, of all ranks together", .number = &n->batch,
          .usual = n->batch ? n->batch : batch, .least = 1, .most = 1 << 24},
-        {"--steps", "S", "steps of the training", .number = &n->steps, .usual = 10,
-         .least = 1, .most = 1 << 20}};
+        {"--steps", "S", "training steps", .number = &n->steps, .usual = 10, .least = 1,
+         .most = 1 << 20}};
     memcpy(network_known, own, sizeof own);
     for (int i = 4; more && more->name && i < LESSON_OPTIONS; i++)
         network_known[i] = *more++;
@@ -78,14 +82,12 @@ LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, i
                         nranks);
 }
 
-/* --- Memory ----------------------------------------------------------------------- */
-
-/* The weights of all layers, or of one. */
+/* The number of weights in all layers. */
 LESSON_FUNCTION size_t network_weights(const struct network *n) {
-    return n->layers * n->width * (n->slice ? n->slice : n->width);
+    return n->layers * n->width * n->width;
 }
 
-/* Ends the job unless the GPU has so many bytes free. */
+/* Ends the job unless the GPU has this many bytes free. */
 LESSON_FUNCTION void network_need(size_t bytes) {
     size_t free_bytes, total_bytes;
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
@@ -102,18 +104,17 @@ LESSON_FUNCTION size_t network_samples_bytes(const struct network *n, size_t sam
     return (n->layers + 2) * samples * n->width * sizeof(float);
 }
 
-/* Allocates room for so many samples at a time, without weights: for a rank that keeps
- * these in a way of its own. */
+/* Allocates only what depends on the number of samples, for a lesson that allocates the
+ * weights itself. */
 LESSON_FUNCTION void network_malloc_samples(struct network *n, size_t samples) {
     const size_t bytes = samples * n->width * sizeof(float);
     for (size_t l = 0; l <= n->layers; l++)
         CHECK_CUDA(cudaMalloc((void **)&n->activation[l], bytes));
     CHECK_CUDA(cudaMalloc((void **)&n->wanted, bytes));
-    const size_t distances = n->steps * (n->parts ? n->parts : 1) * sizeof(float);
-    CHECK_CUDA(cudaMalloc((void **)&n->distance, distances));
-    CHECK_CUDA(cudaMemset(n->distance, 0, distances));
-    // What was set to 0, here or before, was set in the default stream: other streams do
-    // not wait for that.
+    CHECK_CUDA(cudaMalloc((void **)&n->distance, n->steps * sizeof(float)));
+    CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
+    // cudaMemset, here or in the caller, works in the default stream. The lessons'
+    // streams do not wait for that one, so the host does.
     CHECK_CUDA(cudaDeviceSynchronize());
 }
 
@@ -124,10 +125,11 @@ LESSON_FUNCTION void network_free_samples(struct network *n) {
         CHECK_CUDA(cudaFree(n->activation[l]));
 }
 
-/* Allocates the whole model, its momentum 0, and room for so many samples at a time. */
-LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
-    const size_t one = network_weights(n) / n->layers;
-    const size_t model = network_weights(n) * sizeof(float);
+/* Allocates layers of `one` weights each, their momentum 0, and room for this many
+ * samples at a time. */
+LESSON_FUNCTION void network_malloc_layers(struct network *n, size_t one,
+                                           size_t samples) {
+    const size_t model = n->layers * one * sizeof(float);
     network_need(3 * model + network_samples_bytes(n, samples));
     CHECK_CUDA(cudaMalloc((void **)&n->weight[0], model));
     CHECK_CUDA(cudaMalloc((void **)&n->gradient[0], model));
@@ -138,7 +140,12 @@ LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
         n->gradient[l] = n->gradient[0] + l * one;
         n->momentum[l] = n->momentum[0] + l * one;
     }
-    network_malloc_samples(n, samples); // and waits for the 0 above
+    network_malloc_samples(n, samples); // also waits for the cudaMemset above
+}
+
+/* The same with whole layers, of width x width weights. */
+LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
+    network_malloc_layers(n, n->width * n->width, samples);
 }
 
 LESSON_FUNCTION void network_free(struct network *n) {
@@ -148,9 +155,7 @@ LESSON_FUNCTION void network_free(struct network *n) {
     CHECK_CUDA(cudaFree(n->weight[0]));
 }
 
-/* --- Numbers ---------------------------------------------------------------------- */
-
-/* A number from -1 to 1 that depends on nothing but the arguments (splitmix64). */
+/* A pseudo-random number from -1 to 1. It depends only on the arguments (splitmix64). */
 LESSON_FUNCTION float network_number(uint64_t seed, uint64_t place) {
     uint64_t z = (seed + 1) * 0xd1b54a32d192ed03 + place * 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
@@ -158,8 +163,8 @@ LESSON_FUNCTION float network_number(uint64_t seed, uint64_t place) {
     return (float)(int64_t)((z ^ z >> 31) >> 40) / 8388608 - 1;
 }
 
-/* First weights, in host memory: each layer hands on what it gets, with some noise, which
- * is another one for each seed. */
+/* Initial weights, in host memory: the identity plus some noise that depends on `seed`.
+ */
 LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float *host) {
     const size_t one = n->width * n->width;
     const float noise = 0.25f / sqrtf((float)n->width);
@@ -167,9 +172,9 @@ LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float
         host[i] = (i % one % (n->width + 1) == 0) + noise * network_number(seed, i);
 }
 
-/* Samples `first`, first + 1, … of the data, and what is wanted of them: each number is
- * to become the mean of itself and the one behind it. In host memory. A sample depends on
- * its number only, so that every number of ranks trains on the same data. */
+/* Samples `first`, first + 1, … of the data and their targets, in host memory: each
+ * number is to become the mean of itself and the next one. A sample depends only on its
+ * number, so the data are the same however many ranks share them. */
 LESSON_FUNCTION void network_samples(const struct network *n, size_t first, size_t count,
                                      float *samples, float *wanted) {
     const uint64_t seed = 12345;
@@ -182,8 +187,8 @@ LESSON_FUNCTION void network_samples(const struct network *n, size_t first, size
     }
 }
 
-/* Queues the copy of such samples to the GPU: the inputs of the first layer, and what is
- * wanted. From memory that is not pinned, so it returns when they have been read. */
+/* Queues the copy of such samples and targets to the GPU. The host memory is not pinned,
+ * so cudaMemcpyAsync returns only after it has read it, and it can be freed at once. */
 LESSON_FUNCTION void network_load(const struct network *n, size_t first, size_t count,
                                   cudaStream_t stream) {
     const size_t numbers = count * n->width, bytes = numbers * sizeof(float);
@@ -195,9 +200,7 @@ LESSON_FUNCTION void network_load(const struct network *n, size_t first, size_t 
     free(samples);
 }
 
-/* --- One layer -------------------------------------------------------------------- */
-
-/* y = W · x, for all samples. */
+/* y = x · W */
 LESSON_FUNCTION void network_forward(cublasHandle_t blas, size_t in, size_t out,
                                      size_t samples, const float *weight, const float *x,
                                      float *y) {
@@ -207,9 +210,10 @@ LESSON_FUNCTION void network_forward(cublasHandle_t blas, size_t in, size_t out,
                              (int)out));
 }
 
-/* The derivative of the loss by y, in place of y: (y - wanted) / mean_over, the
- * number of samples that the loss is a mean of. And the distance of y from what was
- * wanted, into memory of the GPU: the host does not wait for it. */
+/* Replaces y by dy, the gradient of the loss with respect to y: (y - wanted) / mean_over,
+ * where mean_over is the number of samples that the loss is averaged over. Also writes
+ * the distance between y and wanted to GPU memory, so that the host need not wait for it.
+ */
 LESSON_FUNCTION void network_loss(cublasHandle_t blas, size_t out, size_t samples,
                                   size_t mean_over, float *y, const float *wanted,
                                   float *distance) {
@@ -222,8 +226,7 @@ LESSON_FUNCTION void network_loss(cublasHandle_t blas, size_t out, size_t sample
     CHECK_CUBLAS(cublasSscal_64(blas, numbers, &mean, y, 1));
 }
 
-/* The derivative by the weights: dy · xᵀ, added up over the samples. It is put in place
- * of what is in gradient, or added to it. */
+/* dW = xᵀ · dy, which sums over the samples. Overwrites `gradient`, or adds to it. */
 LESSON_FUNCTION void network_gradient(cublasHandle_t blas, size_t in, size_t out,
                                       size_t samples, const float *x, const float *dy,
                                       bool add, float *gradient) {
@@ -233,8 +236,8 @@ LESSON_FUNCTION void network_gradient(cublasHandle_t blas, size_t in, size_t out
                              gradient, (int)out));
 }
 
-/* The derivative by what came in, for the layer before: dx = Wᵀ · dy. Once the gradient
- * is there x is not needed any more, and dx may take its place. */
+/* dx = dy · Wᵀ. After network_gradient nothing needs x any more, so dx may overwrite it.
+ */
 LESSON_FUNCTION void network_backward(cublasHandle_t blas, size_t in, size_t out,
                                       size_t samples, const float *weight,
                                       const float *dy, float *dx) {
@@ -244,8 +247,8 @@ LESSON_FUNCTION void network_backward(cublasHandle_t blas, size_t in, size_t out
                              (int)in));
 }
 
-/* momentum = 0.9 · momentum + gradient; weight -= rate · momentum. All layers together
- * make the step, so each takes its part of the rate. */
+/* momentum = 0.9 · momentum + gradient, then weight -= 0.1 / L · momentum. The rate is
+ * divided by the number of layers, because all of them change the output. */
 LESSON_FUNCTION void network_update(cublasHandle_t blas, const struct network *n,
                                     size_t count, const float *gradient, float *momentum,
                                     float *weight) {
@@ -255,15 +258,14 @@ LESSON_FUNCTION void network_update(cublasHandle_t blas, const struct network *n
     CHECK_CUBLAS(cublasSaxpy_64(blas, (int64_t)count, &step, momentum, 1, weight, 1));
 }
 
-/* --- The result ------------------------------------------------------------------- */
-
-/* Prints the loss of the first and the last step and some between; rank 0 does. The loss
- * is over the samples of all ranks that have some. */
-LESSON_FUNCTION void network_print_losses(const struct network *n) {
-    const size_t parts = n->parts ? n->parts : 1, distances = n->steps * parts;
+/* Rank 0 prints the loss of the first and the last step and of some in between. The
+ * squared distances of all ranks are added up. on_gpu  `parts` distances for each step */
+LESSON_FUNCTION void network_print_distances(const struct network *n, const float *on_gpu,
+                                             size_t parts) {
+    const size_t distances = n->steps * parts;
     float *distance = lesson_malloc(distances * sizeof *distance);
     double *squares = lesson_malloc(n->steps * sizeof *squares);
-    CHECK_CUDA(cudaMemcpy(distance, n->distance, distances * sizeof *distance,
+    CHECK_CUDA(cudaMemcpy(distance, on_gpu, distances * sizeof *distance,
                           cudaMemcpyDeviceToHost));
     memset(squares, 0, n->steps * sizeof *squares);
     for (size_t i = 0; i < distances; i++)
@@ -279,7 +281,12 @@ LESSON_FUNCTION void network_print_losses(const struct network *n) {
     free(distance);
 }
 
-/* A number that differs if any bit of any weight does (nearly always). */
+/* The same for a rank that takes all its samples of a step at once. */
+LESSON_FUNCTION void network_print_losses(const struct network *n) {
+    network_print_distances(n, n->distance, 1);
+}
+
+/* A number that is different (nearly always) if any bit of any weight is different. */
 LESSON_FUNCTION uint64_t network_checksum(const float *weights, size_t count) {
     uint64_t sum = 0;
     uint32_t bits;
@@ -290,8 +297,8 @@ LESSON_FUNCTION uint64_t network_checksum(const float *weights, size_t count) {
     return sum;
 }
 
-/* Ends the job unless all ranks of `group` have the same weights, to the last bit: then
- * the smallest of their checksums is the largest as well. (Lesson 10 has it with NCCL.)
+/* Ends the job unless all ranks of `group` have the same weights, bit for bit: then the
+ * smallest of their checksums is also the largest. (Lesson 10 does this with NCCL.)
  *   weights  in host memory
  *   when     for the message: "after the last step" */
 LESSON_FUNCTION void network_check_copies(const float *weights, size_t count,
@@ -304,8 +311,8 @@ LESSON_FUNCTION void network_check_copies(const float *weights, size_t count,
         lesson_fail("the ranks' copies of the weights differ %s", when);
 }
 
-/* The same training in one process, with the whole batch and without any communication:
- * the weights after the last step, into host memory. */
+/* Trains in this process alone, with the whole batch and without communication, and
+ * writes the final weights to host memory. */
 LESSON_FUNCTION void network_reference(const struct network *like, float *host) {
     struct network n = *like;
     const size_t w = n.width, weights = network_weights(&n);
@@ -337,8 +344,8 @@ LESSON_FUNCTION void network_reference(const struct network *like, float *host) 
     network_free(&n);
 }
 
-/* What the weights of all layers should be on every rank: rank 0 trains the reference,
- * and MPI carries it. In host memory, to be given to free(). */
+/* The weights that training should end with: rank 0 trains alone, and MPI carries the
+ * result to the others. In host memory; the caller frees it. */
 LESSON_FUNCTION float *network_expected(const struct network *n) {
     const size_t count = network_weights(n);
     float *expected = lesson_malloc(count * sizeof *expected);
@@ -348,14 +355,13 @@ LESSON_FUNCTION float *network_expected(const struct network *n) {
     return expected;
 }
 
-/* Compares the weights that a rank has with those that it should have (each rank may have
- * others, and its own count of them), prints how far they are apart and the verdict, and
- * returns the program's exit code.
- *
- * `exact`: they must be equal bit for bit. Otherwise each gradient was the sum of the
- * same products in another order. A sum of B rounded numbers depends on it: its error
- * grows with the root of B. So a weight, which is about 1 and takes S such sums in, may
- * differ by S times the root of B times the last place of 1. */
+/* Compares this rank's weights with the expected ones, prints the largest difference on
+ * any rank and the verdict, and returns the program's exit code. Ranks may have different
+ * weights, and different numbers of them.
+ *   exact  they must be equal bit for bit
+ * Otherwise the ranks have added up the same products in a different order. The rounding
+ * error of a sum of B numbers grows with the square root of B, and a weight of about 1
+ * takes in one such sum in each of the S steps. So S · √B · 2⁻²³ is allowed. */
 LESSON_FUNCTION int network_verdict(const struct network *n, const float *weights,
                                     const float *expected, size_t count, bool exact) {
     const double bound =
@@ -363,15 +369,15 @@ LESSON_FUNCTION int network_verdict(const struct network *n, const float *weight
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
         const double apart = fabs((double)weights[i] - expected[i]);
-        // (A weight that is not a number is never within the bound.)
+        // (NaN is never within the bound.)
         lesson_expect(i, apart <= bound ? expected[i] : weights[i], expected[i]);
         largest = apart > largest ? apart : largest;
     }
     CHECK_MPI(
         MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
     if (lesson_self().rank == 0)
-        printf("weights beside those of one process: at most %.2g apart, allowed %.2g\n",
-               largest, bound);
+        printf("largest difference from one process: %.2g, allowed %.2g\n", largest,
+               bound);
     return lesson_verdict("weight");
 }
 

@@ -17,7 +17,7 @@ learns() {
 
 @test "every number of ranks: the weights of one process, and the same losses" {
     learns 1 16384
-    grep -qx 'weights beside those of one process: at most 0 apart, allowed 0' <<<"$out"
+    grep -qx 'largest difference from one process: 0, allowed 0' <<<"$out"
     grep '^step' <<<"$out" >"$BATS_TEST_TMPDIR/alone"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/alone")" -eq 6 ]
     awk '{ if (NR > 1 && $4 >= last) exit 1; last = $4 }' "$BATS_TEST_TMPDIR/alone"

@@ -55,14 +55,6 @@ wrong() {
     grep -qF "$1" <<<"$out$err"
 }
 
-@test "10, 3: one all-reduce of the four" {
-    exercise 10-data-parallel 3
-    change 's/for \(size_t l = 0; l < n\.layers; l\+\+\) \{\s*float \*g.*?\n        \}/$ENV{answer}/s'
-    right 3
-    change 's/\[0\], count, ncclFloat/[0], layer, ncclFloat/'
-    wrong "the ranks' copies of the weights differ" 3
-}
-
 @test "12, 2: two all-gathers less" {
     exercise 12-sharded 2
     change 's/    hand_over\(t\); \/\/ so the place/$ENV{answer}\n$&/'

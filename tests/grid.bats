@@ -27,7 +27,7 @@ columns() {
 
 @test "every number of ranks, every grid: the weights and losses of one process, and the bytes" {
     learns 1 1 16384
-    grep -qx 'weights beside those of one process: at most 0 apart, allowed 0' <<<"$out"
+    grep -qx 'largest difference from one process: 0, allowed 0' <<<"$out"
     grep '^step' <<<"$out" >"$BATS_TEST_TMPDIR/alone"
     awk '{ if (NR > 1 && $4 >= last) exit 1; last = $4 }' "$BATS_TEST_TMPDIR/alone"
     for n in $(rank_counts); do

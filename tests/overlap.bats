@@ -90,7 +90,7 @@ END
         echo '}'
         sed 's/ncclCommInitRankConfig/told/' "$top/$program.c"
     } >"$BATS_TEST_TMPDIR/told.c"
-    build told
+    build told 11-overlap
     top=$BATS_TEST_TMPDIR ranks 1 told --ctas 4
     show
     grep -qx 'maxCTAs 4' <<<"$out"
@@ -122,7 +122,7 @@ END
                 for (i = split("cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy", n, " "); i; i--)
                     print "#define " n[i] "(...) (NOTE(\"!\"), " n[i] "(__VA_ARGS__))" }'
     } >"$BATS_TEST_TMPDIR/noted.c"
-    build noted
+    build noted 11-overlap
     top=$BATS_TEST_TMPDIR ranks 2 noted --layers 3
     show
     [ "$code" -eq 0 ]

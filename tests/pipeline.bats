@@ -29,7 +29,7 @@ learns() {
             on_gpus || diff <(grep '^step' <<<"$out") "$BATS_TEST_TMPDIR/alone"
             grep -qx "B x W x 4 = 43008 bytes a step to each neighbour" <<<"$out"
             share=$(awk "BEGIN { printf \"%.2f\", ($n - 1) / (8 + $n - 1) }")
-            grep -qx "(N-1)/(M+N-1) = $share of a step is idle, says the model" <<<"$out"
+            grep -qx "(N-1)/(M+N-1) = $share of a step is idle, by formula" <<<"$out"
             for ((r = 0; r < n; r++)); do
                 bytes=$((43008 * ((r > 0) + (r < n - 1))))
                 keeps=$((n - r))
@@ -44,7 +44,7 @@ learns() {
     for n in $(rank_counts); do
         thorough "$n" || continue
         learns "$n" 32768 --micro 1
-        grep -qx 'weights beside those of one process: at most 0 apart, allowed 0' <<<"$out"
+        grep -qx 'largest difference from one process: 0, allowed 0' <<<"$out"
     done
 }
 
@@ -76,11 +76,11 @@ learns() {
         grep 'is idle' <<<"$out"
     done >"$BATS_TEST_TMPDIR/times"
     diff - <(grep 'is idle' "$BATS_TEST_TMPDIR/times") <<'END'
-(N-1)/(M+N-1) = 0.50 of a step is idle, says the model
+(N-1)/(M+N-1) = 0.50 of a step is idle, by formula
 a step 0.562 ms, computing 0.292 ms: 0.48 of a step is idle, measured
-(N-1)/(M+N-1) = 0.33 of a step is idle, says the model
+(N-1)/(M+N-1) = 0.33 of a step is idle, by formula
 a step 0.584 ms, computing 0.354 ms: 0.39 of a step is idle, measured
-(N-1)/(M+N-1) = 0.33 of a step is idle, says the model
+(N-1)/(M+N-1) = 0.33 of a step is idle, by formula
 a step 0.592 ms, computing 0.354 ms: 0.40 of a step is idle, measured
 END
 }
@@ -111,7 +111,7 @@ static int waits;
 #define cudaStreamSynchronize(...) (waits++, (cudaStreamSynchronize)(__VA_ARGS__))
 #define cudaMemcpy(...) (waits++, (cudaMemcpy)(__VA_ARGS__))
 END
-        sed 's/^    network_print_losses/    printf("rank %d waited %d times\\n", rank, waits);\n&/' "$top/$program.c"
+        sed 's/^    network_print_distances/    printf("rank %d waited %d times\\n", rank, waits);\n&/' "$top/$program.c"
     } >"$BATS_TEST_TMPDIR/waits.c"
     build waits 14-pipeline
     for steps in 1 10; do

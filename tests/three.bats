@@ -132,6 +132,6 @@ broken() {
 }
 
 @test "parts that are as large as the whole: past the end" {
-    broken 's|part = count / (size_t)nranks|part = count|'
+    broken 's|part = count / (size_t)s->nranks|part = count|'
     grep -q '^NCCL CHECK: memory: ncclReduceScatter(.*) runs past the end of its buffer$' <<<"$err"
 }

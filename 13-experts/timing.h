@@ -1,13 +1,15 @@
 /*
- * trips.h: how long tokens are on their way, with experts' own functions. What is timed
- * is what its forward pass does, without the computing.
+ * timing.h: what experts does with --time. It uses the program's own functions, and times
+ * the communication of a forward pass without the computing.
  */
-#ifndef TRIPS_H
-#define TRIPS_H
+#ifndef TIMING_H
+#define TIMING_H
 
-/* How long a layer's tokens take there and back: their counts first, or in blocks of one
- * size that hold the largest. In turns, so that what happens to the machine meanwhile
- * happens to both. */
+#include "clock.h"
+
+/* Times how long a layer's tokens take there and back, with an exchange of counts first
+ * and with padded blocks of equal size. They take turns, so that a disturbance on the
+ * machine affects both alike. */
 static void measure(struct training *t) {
     enum { TRIPS = 10 };
     struct stopwatch watches[2] = {{0}};
@@ -15,7 +17,7 @@ static void measure(struct training *t) {
     size_t capacity = t->capacity;
     t->capacity = 0;
     give_places(t, 0, 0);
-    if (capacity == 0) // so much that nothing is dropped
+    if (capacity == 0) // large enough that no token is dropped
         capacity = reference_largest(road->leave, t->nranks);
     for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
         t->capacity = w == 0 ? 0 : capacity;

@@ -1,0 +1,29 @@
+/*
+ * timing.h: how pipelined_ring --time times an all-reduce.
+ */
+#ifndef TIMING_H
+#define TIMING_H
+
+#include "clock.h"
+
+/* Seconds of one all-reduce, of which up to 20 are queued one after the other and waited
+ * for once, as in lesson 06. */
+static double seconds_of(void (*queue)(struct ring *r), struct ring *r) {
+    struct stopwatch warm = {0}, watch = {0};
+    stopwatch_start(&warm);
+    queue(r);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    stopwatch_stop(&warm, 1);
+    const double fit = 0.02 / warm.seconds; // so many take 20 ms
+    const int repeat = fit < 1 ? 1 : fit < 20 ? (int)fit : 20;
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch);
+        for (int i = 0; i < repeat; i++)
+            queue(r);
+        CHECK_CUDA(cudaStreamSynchronize(r->stream));
+        stopwatch_stop(&watch, repeat);
+    }
+    return watch.seconds;
+}
+
+#endif
