@@ -146,6 +146,9 @@ $(cpu_build)/number.o $(cpu_build)/blas.o: private vectorized := -O3 -ffp-contra
 # everywhere.
 $(cpu_build)/machines.o: private machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
 $(cpu_build)/clock.o: private machines := -ffp-contract=off
+# The mpirun that belongs to this mpicc (mpicc.mpich: mpirun.mpich).
+mpirun := $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(if $(findstring mpicc,$(notdir $(MPICC))),$(subst mpicc,mpirun,$(notdir $(MPICC))),mpirun)
+$(cpu_build)/usher.o: private machines := -DMPIRUN='"$(mpirun)"'
 $(cpu_build)/%.o: $(TOP)/cpu/src/%.c $(cpu_headers) $(cpu_stamp)
 	$(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS) $(vectorized) $(WARNINGS) $(library_compile) $(machines) -c $< -o $@
 

@@ -282,6 +282,9 @@ extern void standin_mpi_made(MPI_Comm comm) __attribute__((weak));
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 extern void standin_needs_mpi(void) __attribute__((weak));
+/* A rank is about to join: before the first one of this process waits for the others. */
+extern void standin_announces(const void *id, int rank, int nranks)
+    __attribute__((weak));
 /* The machine of the modelled clock and the host's time on it; NULL: time is real. */
 extern const char *standin_clock(double *time) __attribute__((weak));
 /* What is called in between costs no modelled time. */

@@ -446,6 +446,8 @@ static void joins(ncclComm_t *out, uint64_t id, int nranks, int rank,
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank) {
     ENTER_NCCL(ncclCommInitRank, comm, nranks, id, rank);
     uint64_t number = hash(&id, sizeof id, 0);
+    if (standin_announces)
+        standin_announces(&id, rank, nranks);
     joins(comm, number, nranks, rank, at);
     return made_by(MEETS(number, CALL(PNCCL(ncclCommInitRank), comm, nranks, id, rank)),
                    at);
@@ -455,6 +457,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId i
                                     int rank, ncclConfig_t *config) {
     ENTER_NCCL(ncclCommInitRankConfig, comm, nranks, id, rank, config);
     uint64_t number = hash(&id, sizeof id, 0);
+    if (standin_announces)
+        standin_announces(&id, rank, nranks);
     joins(comm, number, nranks, rank, at);
     return made_by(MEETS(number, CALL(PNCCL(ncclCommInitRankConfig), comm, nranks, id,
                                       rank, config)),

@@ -231,6 +231,8 @@ static void share_names(void) {
 /* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
 static struct judge_at kept_at;
 static int exit_status = -1; // of the process: not yet
+static bool
+    ends_below; // the program leaves MPI out: it was started for it, and ends with it
 
 static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm;
@@ -318,8 +320,10 @@ static void communicates(bool all_here) {
     } else if (!all_here && standin_needs_mpi && !front_job.mpi_up) {
         standin_needs_mpi();
         PMPI_Initialized(&started);
-        if (started)
+        if (started) {
+            ends_below = true;
             front_mpi_started();
+        }
     }
     begin_helper();
 }
@@ -382,7 +386,7 @@ static void write_timeline(int status) {
         return;
     if (status != 0)
         timeline_dies(front_has_helper());
-    else if (front_job.mpi_up && kept_at.call) // all ranks have called MPI_Finalize
+    else if (front_job.mpi_up && (kept_at.call || ends_below)) // all ranks come to that
         timeline_gather();
     else if ((front_job.mpi_up || front_job.mpi_ended ? front_job.rank
                                                       : talk_launched_as()) == 0)

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +57,22 @@ double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+uint64_t base_random(void) {
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        number = (uint64_t)(now() * 1e9) ^ (uint64_t)getpid() << 40;
+    return number | 1;
+}
+
+uint64_t base_process(void) {
+    static uint64_t number;
+    static pid_t of; // a process that was forked off is a different one
+    if (of != getpid())
+        number = base_random();
+    of = getpid();
+    return number;
 }
 
 void *must_alloc(size_t bytes) {

@@ -32,6 +32,8 @@ static inline void base_leave(const int *unused) {
 void base_pause(unsigned looks);
 
 double now(void); // seconds
+uint64_t base_random(void);
+uint64_t base_process(void); // a number that no other process has, on any machine
 
 void *must_alloc(size_t bytes);              // zeroed; never NULL
 void *must_grow(void *memory, size_t bytes); // realloc that never fails

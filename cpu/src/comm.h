@@ -53,6 +53,8 @@ struct ncclComm *comm_create(int device, bool blocking);
 /* Its members are known: it is ready for use. */
 void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
                  const int *world);
+/* This process is number `world` of MPI's; what was made before was its own. */
+void comm_numbered(int world);
 bool comm_any_made(void); // so far, and be it gone
 bool comm_connects(void); // there is one whose ranks are in several processes
 struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no longer

@@ -216,8 +216,9 @@ static void find_devices(void) {
     } else {
         // Before MPI_Init, the launcher's environment says how many ranks it started
         // here.
-        const char *names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
-                               "SLURM_NTASKS_PER_NODE"};
+        const char *names[] = {"LOCAL_WORLD_SIZE",      "OMPI_COMM_WORLD_LOCAL_SIZE",
+                               "MPI_LOCALNRANKS",       "SLURM_STEP_TASKS_PER_NODE",
+                               "SLURM_NTASKS_PER_NODE", "WORLD_SIZE"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             if (getenv(names[i]) && atoi(getenv(names[i])) > 0) {
                 ndevices = atoi(getenv(names[i]));

@@ -25,6 +25,8 @@ void standin_mpi_ends(void);
 /* Processes are about to meet: starts MPI, if a launcher has started them and the program
  * leaves MPI out. */
 void standin_needs_mpi(void);
+/* A rank of this process is about to meet others by an id, as meet_announce(). */
+void standin_announces(const void *id, int rank, int nranks);
 #pragma GCC visibility pop
 
 #endif

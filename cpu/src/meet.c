@@ -11,13 +11,9 @@
 #include "carry.h"
 #include "device.h"
 #include "helper.h"
+#include "seats.h"
 
 #include <stdarg.h>
-#include <stddef.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 static __thread char last_error[512];
 
@@ -37,9 +33,8 @@ const char *nccl_last_error(void) {
 
 struct unique {
     char magic[8];
-    uint64_t number, job; // job: 0 where it was not known yet
-    int32_t creator;      // process
-    char rest[NCCL_UNIQUE_ID_BYTES - 28 - 4];
+    uint64_t number, maker; // maker: base_process()
+    char rest[NCCL_UNIQUE_ID_BYTES - 24];
 };
 _Static_assert(sizeof(struct unique) == NCCL_UNIQUE_ID_BYTES, "as large as NCCL's");
 // A zero byte soon: it is no string, nor is NCCL's, in which the tenth byte is 0.
@@ -47,60 +42,9 @@ static const char magic[8] = "standin";
 
 struct issued { // an id that was made here, and that nobody has met with yet
     uint64_t number;
-    int refusals; // a socket: who of another job has the id says so; -1: none
     struct issued *next;
 };
 static struct issued *issued;
-
-/* Processes that no launcher has started together cannot meet over MPI. One that has the
- * id all the same tells the one that made it, which would wait for it for ever. */
-static socklen_t refusals_of(uint64_t number, struct sockaddr_un *address) {
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    // A zero byte first: a name that is no file, and goes when its socket does.
-    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                          "nccl-cpu-%016llx", (unsigned long long)number);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-static int refusals_socket(void) {
-    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-/* For a few at a time: ids that nobody joins with must not use up the process's files. */
-static int heard_at_once;
-
-static int hear_refusals(uint64_t number) {
-    enum { MOST = 16 };
-    struct sockaddr_un address;
-    if (heard_at_once == MOST)
-        return -1;
-    socklen_t length = refusals_of(number, &address);
-    int heard = refusals_socket();
-    if (heard >= 0 && bind(heard, (struct sockaddr *)&address, length) != 0) {
-        close(heard);
-        heard = -1;
-    }
-    heard_at_once += heard >= 0;
-    return heard;
-}
-
-static void tell_refusal(uint64_t number) {
-    struct sockaddr_un address;
-    socklen_t length = refusals_of(number, &address);
-    int tells = refusals_socket();
-    if (tells < 0)
-        return;
-    sendto(tells, "", 1, 0, (struct sockaddr *)&address, length);
-    close(tells);
-}
-
-static void issued_free(struct issued *gone) {
-    if (gone->refusals >= 0) {
-        close(gone->refusals);
-        heard_at_once--;
-    }
-    free(gone);
-}
 
 static struct issued **issued_as(uint64_t number) {
     struct issued **at = &issued;
@@ -109,23 +53,27 @@ static struct issued **issued_as(uint64_t number) {
     return at;
 }
 
-ncclResult_t meet_unique_id(ncclUniqueId *id) {
-    // The others may not come to any call before they have the id: nothing waits here.
-    struct unique unique = {.job = wire_job()};
-    if (wire_number(&unique.creator) && !wire_is_open())
-        unique.job = 0;
-    memcpy(unique.magic, magic, sizeof magic);
-    if (getrandom(&unique.number, sizeof unique.number, 0) != sizeof unique.number)
-        unique.number = (uint64_t)(now() * 1e9) ^ wire_job() << 20;
-    unique.number |= 1;
-    memcpy(id, &unique, sizeof unique);
+static void issue(uint64_t number) {
     struct issued *mine = must_alloc(sizeof *mine);
-    bool alone = !wire_is_open() || wire_nworld == 1;
-    *mine =
-        (struct issued){unique.number, alone ? hear_refusals(unique.number) : -1, issued};
+    *mine = (struct issued){number, issued};
     issued = mine;
     helper_duty(1, queue_look);
+}
+
+ncclResult_t meet_unique_id(ncclUniqueId *id) {
+    // The others may not come to any call before they have the id: nothing waits here.
+    struct unique unique = {.number = base_random(), .maker = base_process()};
+    if (wire_alone())
+        usher_begin(unique.maker);
+    memcpy(unique.magic, magic, sizeof magic);
+    memcpy(id, &unique, sizeof unique);
+    issue(unique.number);
     return ncclSuccess;
+}
+
+void meet_seated(void) {
+    if (wire_world == 0 && seats_id() && !*issued_as(seats_id()))
+        issue(seats_id());
 }
 
 /* --- The meeting ------------------------------------------------------------------ */
@@ -221,7 +169,7 @@ static void on_join(int from, const char *data, size_t bytes) {
         return;
     struct issued **mine = issued_as(join.id), *gone = *mine;
     *mine = gone->next;
-    issued_free(gone);
+    free(gone);
     helper_duty(-1, queue_look);
     *at = meeting->next;
     answer(meeting);
@@ -281,36 +229,34 @@ void meet_start(void) {
     wire_listen(WIRE_JOINED, on_joined);
 }
 
-static const char strangers[] =
-    "NCCL connects the processes here that one mpirun or srun has started, no others";
-
-static ncclResult_t refused(uint64_t number) {
-    tell_refusal(number);
-    // Few programs print more of this than "unhandled system error".
-    fprintf(stderr, "CPU build: %s; begin with mpirun.\n", strangers);
-    return nccl_error(ncclSystemError,
-                      "commId was made by a process that MPI does not know of: %s",
-                      strangers);
+static bool is_id(const struct unique *unique) {
+    return memcmp(unique->magic, magic, sizeof magic) == 0;
 }
 
-void meet_refusals(void) {
-    char none;
-    for (const struct issued *of = issued; of; of = of->next) {
-        if (of->refusals < 0 || recv(of->refusals, &none, 1, 0) < 0)
-            continue;
-        for (struct joining **at = &joining; *at;) {
-            struct ncclComm *comm = (*at)->comm;
-            if ((*at)->id != of->number) {
-                at = &(*at)->next;
-                continue;
-            }
-            no_longer_joining(at);
-            comm->error = ncclSystemError;
-            snprintf(comm->why, sizeof comm->why,
-                     "commId was given to a process that MPI does not know of: %s",
-                     strangers);
-        }
-    }
+/* Where the ranks with this id meet: at the process that made it. Those that have met by
+ * it before MPI was started may be without that one. */
+static int place_of(const struct unique *unique) {
+    return unique->number == seats_id() ? 0 : wire_find(unique->maker);
+}
+
+void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
+    struct unique unique;
+    memcpy(&unique, id, sizeof unique);
+    if (is_id(&unique) && wire_alone() && nranks > 1 && rank >= 0 && rank < nranks)
+        seats_ask(unique.maker, unique.number, rank, nranks, wire_is_open());
+}
+
+static ncclResult_t refused(const struct unique *unique) {
+    const char *why = seats_refused(unique->number);
+    if (!why)
+        why = "the process that made it is not in this MPI job";
+    // Few programs print more of this than "unhandled system error".
+    fprintf(stderr,
+            "CPU build: the ranks with this commId cannot meet: %s; begin with mpirun.\n",
+            why);
+    return nccl_error(ncclSystemError,
+                      "the ranks with this commId cannot meet: %s; begin with mpirun",
+                      why);
 }
 
 ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
@@ -318,10 +264,11 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     struct unique unique;
     wire_start();
     memcpy(&unique, id, sizeof unique);
-    if (memcmp(unique.magic, magic, sizeof magic) != 0 || unique.creator < 0)
+    if (!is_id(&unique))
         return nccl_error(ncclInvalidArgument, "commId was not made by ncclGetUniqueId");
-    if ((unique.job != 0 && unique.job != wire_job()) || unique.creator >= wire_nworld)
-        return refused(unique.number);
+    int place = place_of(&unique);
+    if (place < 0 || seats_refused(unique.number))
+        return refused(&unique);
     if (!wire_reaches(-1))
         return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"
                                            " ended");
@@ -333,7 +280,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     *mine = (struct joining){comm, unique.number, rank, joining};
     joining = mine;
     helper_work(1, queue_look);
-    wire_send(unique.creator, WIRE_JOIN, &join, sizeof join, NULL, 0);
+    wire_send(place, WIRE_JOIN, &join, sizeof join, NULL, 0);
     return ncclSuccess;
 }
 

@@ -6,6 +6,10 @@
 
 void meet_start(void);
 ncclResult_t meet_unique_id(ncclUniqueId *id);
+/* A rank is about to join: where nothing connects this process with others, it has to be
+ * known of all of its ranks before the first one waits. May be called again. */
+void meet_announce(const ncclUniqueId *id, int rank, int nranks);
+void meet_seated(void); // MPI was started after a meeting by an id: see seats.h
 
 /* Each begins what ends when the new communicator is no longer JOINING: it is READY, or
  * has an error. */
@@ -15,9 +19,6 @@ void meet_alone(struct ncclComm *const *comms, int n); // all of its ranks are g
 /* `made` is NULL where this rank's color is none. */
 void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key);
 
-/* A process that nothing connects with this one has an id of this one's: who joins with
- * it has an error. */
-void meet_refusals(void);
 /* The program gives it up while it is still JOINING. */
 void meet_leave(struct ncclComm *comm);
 

@@ -363,12 +363,14 @@ static ncclResult_t queue_call(struct call *call, struct stream *stream) {
 /* Communicators are made together: begun all of them, then waited for. */
 static bool is_made(const void *comm) {
     const struct ncclComm *made = comm;
-    meet_refusals();
     return made->state == READY || made->error != ncclSuccess;
 }
 
 static ncclResult_t make(struct made *makes) {
     ncclResult_t result = ncclSuccess;
+    for (struct made *made = makes; made; made = made->next)
+        if (!made->parent)
+            meet_announce(&made->id, made->rank, made->nranks);
     for (struct made *made = makes; made; made = made->next) {
         if (made->parent) {
             meet_split(made->parent, made->comm, made->color, made->key);

@@ -8,6 +8,7 @@
 #include "helper.h"
 #include "hosts.h"
 #include "meet.h"
+#include "seats.h"
 #include "travel.h"
 
 #include <limits.h>
@@ -75,6 +76,8 @@ static void settle(void) {
     settle_clock(host);
     PMPI_Comm_free(&host);
     wire_open();
+    comm_numbered(wire_world);
+    meet_seated();
 }
 
 static int start_mpi(int *argc, char ***argv, int *provided) {
@@ -190,28 +193,24 @@ static int launcher_says(const char *const *names) {
 }
 
 static int launched_rank(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                        "SLURM_PROCID", NULL};
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "SLURM_PROCID", NULL};
     return launcher_says(names);
 }
 
-/* Whether it has started several processes that could meet. */
+/* Whether it has started several processes that can meet by MPI. Slurm does that only
+ * where its srun and MPI go together (srun --mpi). */
 static bool launched(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                        "SLURM_STEP_NUM_TASKS", NULL};
-    return launcher_says(names) > 1;
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
+    static const char *const of_slurm[] = {"SLURM_STEP_NUM_TASKS", NULL};
+    return launcher_says(names) > 1 ||
+           (getenv("PMIX_NAMESPACE") && launcher_says(of_slurm) > 1);
 }
 
-static bool number(int *world) {
+static bool alone(void) {
     int started;
     PMPI_Initialized(&started);
-    if (settled)
-        *world = wire_world;
-    else if (started)
-        PMPI_Comm_rank(MPI_COMM_WORLD, world);
-    else
-        *world = launched() ? launched_rank() : 0;
-    return settled || started || launched();
+    return settled ? wire_nworld == 1 : !started && !launched();
 }
 
 static void need_mpi(void) {
@@ -230,10 +229,19 @@ static void need_mpi(void) {
         settle();
 }
 
+void standin_announces(const void *id, int rank, int nranks) {
+    LOCKED;
+    meet_announce(id, rank, nranks);
+}
+
 /* Processes are about to meet. A program that leaves MPI out gets it all the same; of
  * several threads that make communicators the first one starts it. */
 void standin_needs_mpi(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (alone()) {
+        LOCKED;
+        wait_until(seats_settled, NULL);
+    }
     pthread_mutex_lock(&lock);
     need_mpi();
     pthread_mutex_unlock(&lock);
@@ -255,15 +263,18 @@ __attribute__((destructor)) static void end(void) {
         standin_mpi_ends();
         PMPI_Finalize();
     }
+    if (exit_status == 0)
+        seats_leave();
 }
 
 /* Before the constructors of the program, which may make a communicator (the front's are
  * 101 and 102). */
 __attribute__((constructor(103))) static void start(void) {
+    seats_hold();
     if (launched_rank() <= 0)
         clock_start(getenv("NCCL_CPU_CLOCK") ? getenv("NCCL_CPU_CLOCK") : "", true);
     wire_start = standin_needs_mpi;
-    wire_number = number;
+    wire_alone = alone;
     carry_start();
     meet_start();
     on_exit(at_exit, NULL);

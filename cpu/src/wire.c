@@ -12,16 +12,15 @@
 
 #include "queue.h"
 
-#include <unistd.h>
-
 int wire_world, wire_nworld = 1;
 void (*wire_start)(void);
-bool (*wire_number)(int *world);
+bool (*wire_alone)(void);
 
 static bool open, closed;
 static MPI_Comm messages, blocks;
 static int *first_on_host; // of each process's host, the first process
 static uint64_t job;
+static uint64_t *processes; // of each, its base_process()
 
 /* MPI has said that it cannot: nothing can be brought to its end any more. */
 static void must(int error, const char *call) {
@@ -38,7 +37,7 @@ static void must(int error, const char *call) {
 
 uint64_t wire_job(void) {
     if (job == 0)
-        job = ((uint64_t)(now() * 1e9) ^ (uint64_t)getpid() << 40) | 1;
+        job = base_random();
     return job;
 }
 
@@ -62,8 +61,21 @@ void wire_open(void) {
     first_on_host = must_grow(first_on_host, (size_t)wire_nworld * sizeof *first_on_host);
     must(PMPI_Allgather(&first, 1, MPI_INT, first_on_host, 1, MPI_INT, messages),
          "MPI_Allgather");
+    uint64_t mine = base_process();
+    processes = must_grow(processes, (size_t)wire_nworld * sizeof *processes);
+    must(PMPI_Allgather(&mine, 1, MPI_UINT64_T, processes, 1, MPI_UINT64_T, messages),
+         "MPI_Allgather");
     open = true;
     queue_also(poll);
+}
+
+int wire_find(uint64_t process) {
+    if (process == base_process())
+        return wire_world;
+    for (int world = 0; processes && world < wire_nworld; world++)
+        if (processes[world] == process)
+            return world;
+    return -1;
 }
 
 static bool complete(const void *argument) {

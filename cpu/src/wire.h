@@ -10,16 +10,17 @@
 
 extern int wire_world, wire_nworld; // this process among all, and how many there are
 
-/* Set by start.c. The first starts MPI, if processes need it to meet and the program has
- * not: all of them come to it. The second says which process this is, at any time. */
+/* Set by start.c. Starts MPI, if processes need it to meet and the program has not: all
+ * of them come to it. */
 extern void (*wire_start)(void);
-extern bool (*wire_number)(int *world); // false: it is alone
-void wire_open(void);  // MPI is there; all ranks of MPI_COMM_WORLD call it
-void wire_close(void); // and is about to end; likewise
+extern bool (*wire_alone)(void); // MPI connects this process with no other, nor will it
+void wire_open(void);            // MPI is there; all ranks of MPI_COMM_WORLD call it
+void wire_close(void);           // and is about to end; likewise
 bool wire_is_open(void);
 bool wire_reaches(int world); // false: MPI has ended
 bool wire_same_host(int world);
-uint64_t wire_job(void); // a number that all processes of the job share
+uint64_t wire_job(void);         // a number that all processes of the job share
+int wire_find(uint64_t process); // where base_process() is that; -1: not in this job
 
 /* Messages from one process to another stay in order. */
 enum wire_type {

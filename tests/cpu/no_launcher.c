@@ -1,52 +1,216 @@
 /*
- * Processes that no launcher has started: one forks the ranks, and the unique id goes
- * through pipes. Nothing connects them here, so each is told so, the one that made the id
- * and waits for the others, too.
+ * Processes that no launcher has started: this one forks them, and the unique id goes
+ * through pipes. They become a job of MPI all the same, whose first process holds rank 0,
+ * or are told why not.
  */
 #define TAP_ALONE
 #include "ints.h"
+#include <mpi.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS = 4, FILES = 256, IDS = 1000 };
+enum { MOST = 4, FILES = 256, IDS = 1000, N = 3000 };
+static int pipes[MOST][2]; // to each process
 
-static bool has_id(int rank, int pipes[][2], ncclUniqueId *id) {
-    if (rank > 0)
-        return read(pipes[rank][0], id, sizeof *id) == sizeof *id;
-    bool all = ncclGetUniqueId(id) == ncclSuccess;
-    for (int r = 1; r < RANKS; r++)
-        all &= write(pipes[r][1], id, sizeof *id) == sizeof *id;
-    return all;
+static void send_id(const ncclUniqueId *id, int from, int to) {
+    for (int p = from; p < to; p++)
+        if (write(pipes[p][1], id, sizeof *id) != sizeof *id)
+            bail("no id can be sent");
 }
 
-/* Exit code 0: it was told. */
-static int be_rank(int rank, int pipes[][2]) {
+static ncclUniqueId receive_id(int process) {
     ncclUniqueId id;
+    if (read(pipes[process][0], &id, sizeof id) != sizeof id)
+        bail("no id comes");
+    return id;
+}
+
+/* Each process is to return true within its time. */
+static void run(bool (*process)(int number, int n), int n, const ncclUniqueId *id) {
+    int status;
+    pid_t children[MOST];
+    for (int p = 0; p < n; p++)
+        if (pipe(pipes[p]) != 0)
+            bail("no pipe");
+    for (int p = 0; p < n; p++)
+        if ((children[p] = fork()) == 0) {
+            alarm(40);
+            exit(process(p, n) ? 0 : 9);
+        }
+    if (id)
+        send_id(id, 0, n);
+    for (int p = 0; p < n; p++) {
+        // No child but these: what connects them is none of this program's.
+        pid_t child = wait(&status);
+        int number = 0;
+        while (number < n && children[number] != child)
+            number++;
+        expect(number < n && status == 0, "process %d ends with status %d", number,
+               status);
+    }
+    for (int p = 0; p < n; p++)
+        for (int end = 0; end < 2; end++)
+            close(pipes[p][end]);
+}
+
+static bool adds_up(ncclComm_t comm, int rank, int nranks) {
+    int *a = new_ints(N), host[N], wrong = 0;
+    set_ints(a, N, rank + 1);
+    NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, comm, 0));
+    CUDA(cudaStreamSynchronize(0));
+    CUDA(cudaMemcpy(host, a, sizeof host, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < N; i++)
+        wrong += host[i] != nranks * (nranks + 1) / 2;
+    CUDA(cudaFree(a));
+    return wrong == 0;
+}
+
+/* --- Two threads in each of two processes --- */
+
+static struct rank {
+    int rank, nranks;
+    ncclUniqueId id;
+    bool right;
+} ranks[2];
+
+static void *of_rank(void *argument) {
+    struct rank *mine = argument;
+    ncclComm_t comm;
+    CUDA(cudaSetDevice(mine->rank));
+    NCCL(ncclCommInitRank(&comm, mine->nranks, mine->id, mine->rank));
+    mine->right = adds_up(comm, mine->rank, mine->nranks);
+    NCCL(ncclCommDestroy(comm));
+    return NULL;
+}
+
+static bool with_threads(int number, int n) {
+    ncclUniqueId id;
+    pthread_t threads[2];
+    if (number == 0) {
+        NCCL(ncclGetUniqueId(&id));
+        send_id(&id, 1, n);
+    } else {
+        id = receive_id(number);
+    }
+    for (int t = 0; t < 2; t++) {
+        ranks[t] = (struct rank){2 * number + t, 2 * n, id, false};
+        pthread_create(&threads[t], NULL, of_rank, &ranks[t]);
+    }
+    for (int t = 0; t < 2; t++)
+        pthread_join(threads[t], NULL);
+    return ranks[0].right && ranks[1].right;
+}
+
+/* --- The id is a process's that is no rank; there are several communicators --- */
+
+static bool in_a_group(int number, int n) {
+    ncclUniqueId id = receive_id(number), second;
+    ncclComm_t own, comms[2];
+    int device = number;
+    CUDA(cudaSetDevice(device));
+    NCCL(ncclCommInitAll(&own, 1, &device));
+    bool right = adds_up(own, 0, 1);
+    if (number == 1) {
+        NCCL(ncclGetUniqueId(&second));
+        send_id(&second, 0, 1);
+        send_id(&second, 2, n);
+    }
+    NCCL(ncclCommInitRank(&comms[0], n, id, (number + 1) % n));
+    if (number != 1)
+        second = receive_id(number);
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommInitRank(&comms[1], n, second, number));
+    NCCL(ncclGroupEnd());
+    right = right && adds_up(comms[0], (number + 1) % n, n) &&
+            adds_up(comms[1], number, n) && adds_up(own, 0, 1);
+    NCCL(ncclCommDestroy(comms[0]));
+    NCCL(ncclCommDestroy(comms[1]));
+    NCCL(ncclCommDestroy(own));
+    return right;
+}
+
+static bool two_at_once(int number, int n) {
+    ncclUniqueId ids[2];
+    ncclComm_t comms[2];
+    for (int i = 0; i < 2; i++)
+        if (number == 0) {
+            NCCL(ncclGetUniqueId(&ids[i]));
+            send_id(&ids[i], 1, n);
+        } else {
+            ids[i] = receive_id(number);
+        }
+    CUDA(cudaSetDevice(number));
+    NCCL(ncclGroupStart());
+    for (int i = 0; i < 2; i++)
+        NCCL(ncclCommInitRank(&comms[i], n, ids[i], number));
+    NCCL(ncclGroupEnd());
+    bool right = adds_up(comms[0], number, n) && adds_up(comms[1], number, n);
+    NCCL(ncclCommDestroy(comms[0]));
+    NCCL(ncclCommDestroy(comms[1]));
+    return right;
+}
+
+/* --- Those who cannot meet --- */
+
+static bool is_told(const ncclUniqueId *id, int rank, int nranks, const char *what) {
     ncclComm_t comm = NULL;
-    alarm(20);
-    if (!has_id(rank, pipes, &id))
-        return 1;
-    if (ncclCommInitRank(&comm, RANKS, id, rank) != ncclSystemError || comm)
-        return 2;
-    return strstr(ncclGetLastError(NULL), "mpirun") ? 0 : 3;
+    bool failed = ncclCommInitRank(&comm, nranks, *id, rank) == ncclSystemError && !comm;
+    return failed && strstr(ncclGetLastError(NULL), what);
+}
+
+/* One more rank is waited for, and the last process does not stay. */
+static bool without_one(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    pthread_t thread;
+    if (number < n - 1)
+        return is_told(&id, number, n + 1, "ended before");
+    ranks[0] = (struct rank){number, n + 1, id, false};
+    pthread_create(&thread, NULL, of_rank, &ranks[0]);
+    usleep(300000);
+    _exit(0);
+}
+
+static bool with_mpi(int number, int n) {
+    MPI_Init(NULL, NULL);
+    ncclUniqueId id = receive_id(number);
+    bool told = is_told(&id, number, n, "MPI_Init");
+    MPI_Finalize();
+    return told;
+}
+
+static bool too_late(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    return is_told(&id, number, n, "has ended");
 }
 
 int main(void) {
-    int pipes[RANKS][2], status;
-    pid_t ranks[RANKS];
-    for (int r = 0; r < RANKS; r++)
-        if (pipe(pipes[r]) != 0)
-            bail("no pipe");
-    for (int r = 0; r < RANKS; r++)
-        if ((ranks[r] = fork()) == 0)
-            _exit(be_rank(r, pipes));
-    for (int r = 0; r < RANKS; r++) {
-        waitpid(ranks[r], &status, 0);
-        expect(status == 0, "rank %d ends with status %d", r, status);
+    ncclUniqueId id, gone;
+    run(with_threads, 2, NULL);
+    point("2 processes with 2 threads each");
+    run(two_at_once, 3, NULL);
+    point("3 processes make two communicators in one group");
+    NCCL(ncclGetUniqueId(&id));
+    run(in_a_group, 3, &id);
+    point("the id is made by a process that is no rank; a communicator before and after");
+    NCCL(ncclGetUniqueId(&id));
+    run(without_one, 3, &id);
+    point("a process ends before all ranks have come: the others are told");
+    NCCL(ncclGetUniqueId(&id));
+    run(with_mpi, 2, &id);
+    point("processes that call MPI_Init are told");
+    memset(&gone, 0, sizeof gone);
+    int ends[2];
+    if (pipe(ends) != 0)
+        bail("no pipe");
+    if (fork() == 0) {
+        NCCL(ncclGetUniqueId(&gone));
+        _exit(write(ends[1], &gone, sizeof gone) != sizeof gone);
     }
-    point("%d processes without mpirun: each is told", RANKS);
-    ncclUniqueId id;
+    expect(read(ends[0], &gone, sizeof gone) == sizeof gone, "no id comes");
+    wait(NULL);
+    run(too_late, 2, &gone);
+    point("the process that made the id has ended: the others are told");
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES});
     for (int i = 0; i < IDS; i++)
         NCCL(ncclGetUniqueId(&id));

@@ -1,0 +1,55 @@
+/*
+ * seats.h: how processes that no launcher of MPI has started get into one MPI job.
+ *
+ * The process that made the unique id listens for those that have it (usher.c). When all
+ * ranks have come, it has mpirun start as many processes as there are to be, from the
+ * same program. Those only hold a seat: each hands over what mpirun told it in its
+ * environment, and stays until the process that took its place has ended. So that one
+ * starts MPI as if mpirun had started it.
+ */
+#ifndef CPU_SEATS_H
+#define CPU_SEATS_H
+
+#include "base.h"
+
+#define SEATS_HOLD "NCCL_CPU_SEAT" // set for those that hold a seat: whose usher
+
+enum { SEATS_TEXT = 240, SEATS_ENVIRONMENT = 1 << 16 };
+
+struct hail { // to the usher, from a rank or from one that holds a seat
+    uint64_t id, process;
+    int32_t rank, nranks; // of the communicator; of the MPI job
+    int32_t seat;         // it holds one
+    int32_t has_mpi;      // that the program has started
+};
+
+enum seats_answer { SEATS_WAIT, SEATS_ALONE, SEATS_TAKE, SEATS_HAVE, SEATS_NONE };
+
+struct answer { // of the usher: to SEATS_TAKE a descriptor belongs, of who holds the seat
+    int32_t what;
+    char text[SEATS_TEXT]; // SEATS_NONE: why
+};
+
+/* Process `maker` listens at a socket of this name; both return -1 where that fails. */
+int seats_listen(uint64_t maker);
+int seats_connect(uint64_t maker);
+bool seats_send(int socket, const void *data, size_t bytes, int descriptor); // -1: none
+long seats_receive(int socket, void *data, size_t bytes, int *descriptor);
+
+/* This process makes unique ids: whoever has one may come. */
+void usher_begin(uint64_t maker);
+
+/* For one that was started to hold a seat: does not return then. */
+void seats_hold(void);
+
+/* A rank of this process wants to meet others by the id that `maker` made. Nothing waits
+ * here, and a rank may say so again. */
+void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi);
+bool seats_settled(const void *unused); // whether all that was asked has been answered
+bool seats_taken(void);                 // MPI can be started
+uint64_t seats_id(void);                // the id that they have met by; 0: none
+const char *seats_refused(uint64_t id); // why it cannot be; NULL: it can
+/* MPI has ended: the one that held the seat may go. */
+void seats_leave(void);
+
+#endif
