@@ -3,14 +3,15 @@
  *
  *     mpirun -np 4 ./bandwidth [--op NAMES] [--max BYTES] [--csv FILE] [-h]
  *
- * Beside it: operations.h queues them and knows their results, report.h has the options
- * and prints the rows, law.h fits the line.
+ * How to measure is in this file. Beside it, operations.h queues the operations and knows
+ * their results, report.h has the options and prints the rows, law.h fits the line, and
+ * modes.h has what --register and --graph need.
  */
 #include "clock.h"
 #include "law.h"
+#include "modes.h"
 #include "operations.h"
 #include "report.h"
-#include "window.h"
 
 /* How often the bytes of a buffer cross one rank's link, with n ranks. */
 static double once(int n) {
@@ -43,18 +44,107 @@ static const struct operation {
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
 enum { BATCH = 20 };                      // operations in a batch, at most
-static const double batch_seconds = 0.02; // and no more than fit these
+static const double batch_seconds = 0.02; // and no more than fit into this time
 
-/* Queues a batch. Each operation takes another part of the buffers, `room` bytes long:
- * else a cache would answer for the link. */
+/* As long as the largest size that fits; smaller sizes use a part of them. */
+struct buffers {
+    size_t room;               // bytes of each
+    float *host, *send, *recv; // the last two on the GPU
+};
+
+/* Runs an operation once, and compares every element. NCCL makes its connections here. */
+static void check(const struct operation *op, const struct call *c,
+                  const struct buffers *b) {
+    const size_t bytes = c->count * sizeof(float);
+    CHECK_CUDA(cudaMemsetAsync(b->recv, 255, bytes, c->stream));
+    CHECK_NCCL(op->queue(c, b->send, b->recv));
+    CHECK_CUDA(cudaStreamSynchronize(c->stream));
+    CHECK_CUDA(cudaMemcpy(b->host, b->recv, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < c->count; i++) {
+        const float expected = op->result(c, i);
+        if (expected != any)
+            lesson_expect(i, (double)b->host[i], (double)expected);
+    }
+}
+
+/* Queues a batch. Each operation uses a different part of the buffers: otherwise you
+ * would measure a cache. */
 static void queue_batch(const struct operation *op, const struct call *c,
-                        const float *send, float *recv, size_t room, int batch) {
+                        const struct buffers *b, int batch) {
     const size_t stride = (c->count * sizeof(float) + 511) / 512 * 512;
-    const size_t parts = room / stride > 0 ? room / stride : 1;
+    const size_t parts = b->room / stride > 0 ? b->room / stride : 1;
     for (int i = 0; i < batch; i++) {
         const size_t at = (size_t)i % parts * (stride / sizeof(float));
-        CHECK_NCCL(op->queue(c, send + at, recv + at));
+        CHECK_NCCL(op->queue(c, b->send + at, b->recv + at));
     }
+}
+
+/* Batches that do not count, for at least so many seconds: a GPU that has been idle is
+ * slow for a moment. Returns how many operations are enough for a batch. */
+static int warm_up(const struct operation *op, const struct call *c,
+                   const struct buffers *b, double seconds) {
+    struct stopwatch warm = {0};
+    int batch = 1;
+    while (warm.nbatches < 2 || warm.spent < seconds) {
+        stopwatch_start(&warm);
+        queue_batch(op, c, b, batch);
+        CHECK_CUDA(cudaStreamSynchronize(c->stream));
+        stopwatch_stop(&warm, batch);
+        const double enough = batch_seconds / warm.seconds;
+        batch = enough < 1 ? 1 : enough < BATCH ? (int)enough : BATCH;
+    }
+    return batch;
+}
+
+/* Batch after batch, until more of them would hardly move the median. `graph` is a batch
+ * that was recorded, or NULL. */
+static struct stopwatch measure(const struct operation *op, const struct call *c,
+                                const struct buffers *b, int batch,
+                                cudaGraphExec_t graph) {
+    struct stopwatch watch = {0};
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch); // a barrier: all ranks begin together
+        if (graph)
+            CHECK_CUDA(cudaGraphLaunch(graph, c->stream));
+        else
+            queue_batch(op, c, b, batch);
+        CHECK_CUDA(cudaStreamSynchronize(c->stream)); // timed: a call only queues
+        stopwatch_stop(&watch, batch);                // the slowest rank's time counts
+    }
+    return watch;
+}
+
+/* One operation at all sizes: a row for each, and the line through them. */
+static void all_sizes(const struct operation *op, struct call *c, const struct buffers *b,
+                      const struct report *report) {
+    struct law law = {0};
+    for (size_t size = report->min; size > 0; size = report_next(report, size)) {
+        c->part = size / sizeof(float) / (size_t)c->nranks;
+        c->count = op->parts ? c->part * (size_t)c->nranks : size / sizeof(float);
+        const size_t bytes = c->count * sizeof(float);
+        if (!report_possible(report, op->name, size, bytes))
+            continue;
+        check(op, c, b);
+        const bool first = law.nrows == 0;
+        const int batch = warm_up(op, c, b, LESSON_CPU_BUILD || !first ? 0 : 0.3);
+        cudaGraphExec_t graph = NULL;
+        if (report->graph) {
+            record_begin(c->stream);
+            queue_batch(op, c, b, batch);
+            graph = record_end(c->stream);
+        }
+        const struct stopwatch watch = measure(op, c, b, batch, graph);
+        if (graph)
+            CHECK_CUDA(cudaGraphExecDestroy(graph));
+
+        const double algbw = (double)bytes / watch.seconds;
+        const double busbw = algbw * op->factor(c->nranks);
+        report_row(report, op->name, bytes, watch.seconds, algbw, busbw,
+                   watch.nbatches * batch);
+        law_add(&law, (double)bytes, watch.seconds);
+    }
+    law_fit(&law);
+    law_print(&law); // T = alpha + n / beta
 }
 
 int main(int argc, char **argv) {
@@ -77,7 +167,7 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaSetDevice(c.rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
     if (c.rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
@@ -85,114 +175,38 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&c.comm, c.nranks, id, c.rank));
     CHECK_CUDA(cudaStreamCreateWithFlags(&c.stream, cudaStreamNonBlocking));
 
-    // As long as the largest size that fits; the smaller ones use a part of them.
+    // The buffers: on the host, and two on the GPU.
     report_fit(&report);
-    const size_t room = report.room;
-    float *host = lesson_malloc(room);
-    float *buffers[2]; // on the GPU
+    struct buffers b = {.room = report.room, .host = lesson_malloc(report.room)};
     ncclWindow_t windows[2] = {NULL, NULL};
-    for (int b = 0; b < 2; b++) {
-        if (!report.registered) {
-            CHECK_CUDA(cudaMalloc((void **)&buffers[b], room));
-            continue;
-        }
-        // NCCL knows these buffers on all ranks, so that a GPU can write into another's.
-        CHECK_NCCL(ncclMemAlloc((void **)&buffers[b], room));
-        CHECK_NCCL(ncclCommWindowRegister(c.comm, buffers[b], room, &windows[b],
-                                          NCCL_WIN_COLL_SYMMETRIC));
+    if (report.registered) {
+        b.send = registered_malloc(c.comm, b.room, &windows[0]);
+        b.recv = registered_malloc(c.comm, b.room, &windows[1]);
+    } else {
+        CHECK_CUDA(cudaMalloc((void **)&b.send, b.room));
+        CHECK_CUDA(cudaMalloc((void **)&b.recv, b.room));
     }
-    float *sendbuf = buffers[0], *recvbuf = buffers[1];
-    for (size_t i = 0; i < room / sizeof(float); i++)
-        host[i] = value(c.rank, i);
-    CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, room, cudaMemcpyHostToDevice, c.stream));
+    for (size_t i = 0; i < b.room / sizeof(float); i++)
+        b.host[i] = value(c.rank, i);
+    CHECK_CUDA(cudaMemcpyAsync(b.send, b.host, b.room, cudaMemcpyHostToDevice, c.stream));
     CHECK_CUDA(cudaStreamSynchronize(c.stream));
 
     report_head();
-    for (int o = 0; o < OPERATIONS; o++) {
-        const struct operation *op = &operations[o];
-        struct law law = {0};
-        size_t size = chosen[o] ? report.min : 0;
-        for (; size > 0; size = report_next(&report, size)) {
-            c.part = size / sizeof(float) / (size_t)c.nranks;
-            c.count = op->parts ? c.part * (size_t)c.nranks : size / sizeof(float);
-            const size_t bytes = c.count * sizeof(float);
-            if (!report_possible(&report, op->name, size, bytes))
-                continue;
-
-            // Once to be checked, which also lets NCCL make its connections.
-            CHECK_CUDA(cudaMemsetAsync(recvbuf, 255, bytes, c.stream));
-            CHECK_NCCL(op->queue(&c, sendbuf, recvbuf));
-            CHECK_CUDA(cudaStreamSynchronize(c.stream));
-            CHECK_CUDA(cudaMemcpy(host, recvbuf, bytes, cudaMemcpyDeviceToHost));
-            for (size_t i = 0; i < c.count; i++) {
-                const float expected = op->result(&c, i);
-                if (expected != any)
-                    lesson_expect(i, (double)host[i], (double)expected);
-            }
-
-            // Warm up: a GPU that has idled is slow for a moment. These batches do not
-            // count, but they tell how many operations are enough for one.
-            const double warm_up = LESSON_CPU_BUILD || law.nrows > 0 ? 0 : 0.3;
-            struct stopwatch warm = {0}, watch = {0};
-            int batch = 1;
-            while (warm.nbatches < 2 || warm.spent < warm_up) {
-                stopwatch_start(&warm);
-                queue_batch(op, &c, sendbuf, recvbuf, room, batch);
-                CHECK_CUDA(cudaStreamSynchronize(c.stream));
-                stopwatch_stop(&warm, batch);
-                const double enough = batch_seconds / warm.seconds;
-                batch = enough < 1 ? 1 : enough < BATCH ? (int)enough : BATCH;
-            }
-
-            // A graph is a batch recorded: nothing runs until it is launched as a whole.
-            cudaGraph_t recorded;
-            cudaGraphExec_t graph = NULL;
-            if (report.graph) {
-                CHECK_CUDA(
-                    cudaStreamBeginCapture(c.stream, cudaStreamCaptureModeThreadLocal));
-                queue_batch(op, &c, sendbuf, recvbuf, room, batch);
-                CHECK_CUDA(cudaStreamEndCapture(c.stream, &recorded));
-                CHECK_CUDA(cudaGraphInstantiate(&graph, recorded, 0));
-                CHECK_CUDA(cudaGraphDestroy(recorded));
-                CHECK_CUDA(cudaGraphLaunch(graph, c.stream)); // the first one is slower
-                CHECK_CUDA(cudaStreamSynchronize(c.stream));
-            }
-
-            // Batch after batch, until more of them would hardly move the median.
-            while (!stopwatch_settled(&watch)) {
-                stopwatch_start(&watch); // a barrier: all ranks begin together
-                if (graph)
-                    CHECK_CUDA(cudaGraphLaunch(graph, c.stream));
-                else
-                    queue_batch(op, &c, sendbuf, recvbuf, room, batch);
-                CHECK_CUDA(cudaStreamSynchronize(c.stream)); // timed: a call only queues
-                stopwatch_stop(&watch, batch); // the slowest rank's time counts
-            }
-            if (graph)
-                CHECK_CUDA(cudaGraphExecDestroy(graph));
-
-            const double algbw = (double)bytes / watch.seconds;
-            const double busbw = algbw * op->factor(c.nranks);
-            report_row(&report, op->name, bytes, watch.seconds, algbw, busbw,
-                       watch.nbatches * batch);
-            law_add(&law, (double)bytes, watch.seconds);
-        }
-        law_fit(&law);
-        law_print(&law); // T = alpha + n / beta
-    }
+    for (int o = 0; o < OPERATIONS; o++)
+        if (chosen[o])
+            all_sizes(&operations[o], &c, &b, &report);
     report_close(&report);
     const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.
-    for (int b = 1; b >= 0; b--) {
-        if (windows[b]) // NULL: not registered, or NCCL had no use for it
-            CHECK_NCCL(ncclCommWindowDeregister(c.comm, windows[b]));
-        if (report.registered)
-            CHECK_NCCL(ncclMemFree(buffers[b]));
-        else
-            CHECK_CUDA(cudaFree(buffers[b]));
+    if (report.registered) {
+        registered_free(c.comm, b.recv, windows[1]);
+        registered_free(c.comm, b.send, windows[0]);
+    } else {
+        CHECK_CUDA(cudaFree(b.recv));
+        CHECK_CUDA(cudaFree(b.send));
     }
-    free(host);
+    free(b.host);
     CHECK_CUDA(cudaStreamDestroy(c.stream));
     CHECK_NCCL(ncclCommDestroy(c.comm));
     CHECK_MPI(MPI_Finalize());

@@ -163,36 +163,6 @@ reduce_scatter 1024" ]
     done
 }
 
-@test "exercise 4: gather is a row and two functions, and a wrong one is FAILED" {
-    on_gpus && skip "one build is enough"
-    cd "$BATS_TEST_TMPDIR"
-    cp "$top"/06-bandwidth/*.[ch] .
-    # The answer, as the README has it.
-    sed -n '/^ *static ncclResult_t gather/,/^ *```/p' "$top/06-bandwidth/README.md" | grep -v '```' >gather.c
-    grep -q ncclSend gather.c
-    sed -i '/^#endif/{
-        r gather.c
-        d
-    }' operations.h
-    echo '#endif' >>operations.h
-    row=$(grep -m 1 '^ *{"gather", ' "$top/06-bandwidth/README.md")
-    sed -i "/^    {\"send_recv\"/a $row" bandwidth.c
-    build bandwidth
-    for n in 1 2 3 4; do
-        top=$BATS_TEST_TMPDIR ranks "$n" bandwidth --min 16 --max 4K --factor 16
-        show
-        [ "$code" -eq 0 ]
-        [[ $(tail -n 1 <<<"$out") == "OK: "* ]]
-        [ "$(grep -c '^gather  *[1-9]' <<<"$out")" -eq 3 ]
-    done
-    top=$BATS_TEST_TMPDIR ranks 2 bandwidth --op gather --csv gather.csv
-    [ "$(awk -F, 'NR == 2 { print ($7 > 0.49 * $6 && $7 < 0.51 * $6) }' gather.csv)" = 1 ]
-    sed -i 's/value((int)(i \/ c->part), i % c->part) : any/value(0, i) : any/' operations.h
-    build bandwidth
-    top=$BATS_TEST_TMPDIR ranks 2 bandwidth --op gather
-    [ "$code" -eq 1 ]
-}
-
 @test "without the wait: a stopwatch that shows how fast NCCL queues" {
     on_gpus && skip "one build is enough"
     cd "$BATS_TEST_TMPDIR"

@@ -1,0 +1,63 @@
+/*
+ * modes.h: what bandwidth needs for --register and --graph.
+ */
+#ifndef MODES_H
+#define MODES_H
+
+#include "older.h"
+
+/* A window is a registered buffer that all ranks know of. Without windows an older NCCL
+ * registers the buffer on this rank only. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
+typedef void *ncclWindow_t;
+enum { NCCL_WIN_COLL_SYMMETRIC = 1 };
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
+                                                    size_t bytes, ncclWindow_t *window,
+                                                    int flags) {
+    (void)flags;
+    return ncclCommRegister(comm, buffer, bytes, window);
+}
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
+                                                      ncclWindow_t window) {
+    return ncclCommDeregister(comm, window);
+}
+#endif
+
+/* GPU memory that NCCL knows on all ranks, so that a GPU can write into another's. All
+ * ranks call it together. *window is NULL if NCCL has no use for one. */
+LESSON_FUNCTION float *registered_malloc(ncclComm_t comm, size_t bytes,
+                                         ncclWindow_t *window) {
+    float *buffer;
+    CHECK_NCCL(ncclMemAlloc((void **)&buffer, bytes));
+    CHECK_NCCL(
+        ncclCommWindowRegister(comm, buffer, bytes, window, NCCL_WIN_COLL_SYMMETRIC));
+    return buffer;
+}
+
+LESSON_FUNCTION void registered_free(ncclComm_t comm, float *buffer,
+                                     ncclWindow_t window) {
+    if (window)
+        CHECK_NCCL(ncclCommWindowDeregister(comm, window));
+    CHECK_NCCL(ncclMemFree(buffer));
+}
+
+/* Between these two, the stream's work is recorded instead of done. The graph that comes
+ * out launches all of it with one call. */
+LESSON_FUNCTION void record_begin(cudaStream_t stream) {
+    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+}
+
+LESSON_FUNCTION cudaGraphExec_t record_end(cudaStream_t stream) {
+    cudaGraph_t recorded;
+    cudaGraphExec_t graph;
+    CHECK_CUDA(cudaStreamEndCapture(stream, &recorded));
+    CHECK_CUDA(cudaGraphInstantiate(&graph, recorded, 0));
+    CHECK_CUDA(cudaGraphDestroy(recorded));
+    CHECK_CUDA(cudaGraphLaunch(graph, stream)); // the first one is slower
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    return graph;
+}
+
+#endif
