@@ -141,7 +141,7 @@ sub complete_or_die {
     die "$path: three hints, not " . @{ $ex->{hint} } . "\n" if @{ $ex->{hint} } != 3;
     die "$path: at least three wrong answers\n" if @{ $ex->{wrong} } < 3;
     die "$path: setup is comm, mpi or program\n" if $ex->{setup} !~ /^(comm|mpi|program)$/;
-    ($ex->{counts}, $ex->{also}) = map { [split] } split /\|/, $ex->{ranks} // '', 2;
+    ($ex->{counts}, $ex->{also}) = map { [split] } (split /\|/, $ex->{ranks} // '', 2), '', '';
     $ex->{lesson} = substr $ex->{number}, 0, 2;
 }
 

@@ -1,0 +1,20 @@
+// 02.6 Forty small gradients (fast)
+// make exercise N=02.6
+
+/*
+ * Forty gradients, each in a buffer of its own, shall each become the sum of all ranks.
+ * This makes forty all-reduces, one after another. Make it faster: it shall take at most
+ * half as long as this, and when it returns, all work may still be queued on `stream`.
+ *
+ * `bucket` has room for all of them, in the GPU's memory. Gradient g has count[g]
+ * elements.
+ */
+#include "lesson.h"
+
+void reduce_all(float **gradient, const size_t *count, int ngradients, float *bucket,
+                ncclComm_t comm, cudaStream_t stream) {
+    (void)bucket;
+    for (int g = 0; g < ngradients; g++)
+        CHECK_NCCL(ncclAllReduce(gradient[g], gradient[g], count[g], ncclFloat32, ncclSum,
+                                 comm, stream));
+}

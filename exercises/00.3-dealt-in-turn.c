@@ -1,0 +1,77 @@
+//: kind repair
+//: title Two ranks on one GPU
+//: trains the rank's number on its own node
+//: setup mpi
+//: build cpu
+//: ranks 4 | 1 2 3 7 8
+//: run 4 CPU_HOSTS=2:cyclic
+//: run 4 CPU_HOSTS=2
+//: run 8 CPU_HOSTS=4:cyclic
+//: starter take the same GPU
+//: learned The rank among those of one's own node names the GPU, however the ranks were placed.
+//: why MPI knows which ranks share a node, and numbers them from 0 in a communicator of their own.
+//: hint Write down for four ranks on two nodes, dealt out in turn, which GPU each takes.
+//: hint MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes a communicator of the ranks of a node.
+//: hint The rank in that communicator, modulo ndevices, is the answer. Free the communicator.
+//: file
+
+/*
+ * "On one node it works. On two nodes with two GPUs each our cluster deals the ranks out
+ * in turn: ranks 0 and 2 are on the first node, 1 and 3 on the second. NCCL says: invalid
+ * usage."
+ *
+ * Repair it: the ranks of a node shall take different GPUs, however they were placed. MPI
+ * has been started. You may ask it.
+ */
+#include "lesson.h"
+
+/* The GPU that this rank takes: 0 to ndevices - 1. */
+int choose_device(int rank, int ndevices) {
+    //: starter
+    return rank % ndevices;
+    //: solution
+    MPI_Comm node;
+    int local;
+    CHECK_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank,
+                                  MPI_INFO_NULL, &node));
+    CHECK_MPI(MPI_Comm_rank(node, &local));
+    CHECK_MPI(MPI_Comm_free(&node));
+    return local % ndevices;
+    //: wrong halved: take the same GPU
+    return rank / 2 % ndevices;
+    //: wrong always-0: take the same GPU
+    (void)rank, (void)ndevices;
+    return 0;
+    //: wrong no-modulo: CPU_HOSTS=2:cyclic … which its node does not have
+    (void)ndevices;
+    return rank;
+    //: wrong by-rank: take the same GPU
+    int nranks;
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    return nranks > ndevices ? rank / ndevices : rank;
+    //: end
+}
+//: check
+int choose_device(int rank, int ndevices);
+
+void check(void) {
+    struct {
+        int device;
+        char node[MPI_MAX_PROCESSOR_NAME];
+    } mine, all[64];
+    int length, ndevices;
+    memset(&mine, 0, sizeof mine);
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_MPI(MPI_Get_processor_name(mine.node, &length));
+    mine.device = choose_device(check_rank, ndevices);
+    CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,
+                            MPI_COMM_WORLD));
+    check_that(mine.device >= 0 && mine.device < ndevices,
+               "takes GPU %d, which its node does not have: it has %d", mine.device,
+               ndevices);
+    for (int r = 0; r < check_nranks; r++)
+        check_that(r == check_rank || all[r].device != mine.device ||
+                       strcmp(all[r].node, mine.node) != 0,
+                   "rank %d and this rank are on the same node and take the same GPU, %d",
+                   r, mine.device);
+}

@@ -1,0 +1,124 @@
+//: kind repair
+//: title Four ranks yes, five no
+//: trains the same number of calls on all ranks
+//: ranks 3 4 | 1 2 5 7 8
+//: only ncclAllReduce
+//: starter NCCL CHECK: deadlock
+//: learned Ranks that run out of data still make the calls that the others make, with nothing to add.
+//: why All ranks make as many rounds as the one with most batches; whoever has none left brings zeros.
+//: hint 12 batches on 4 ranks, and then on 5: how many rounds does each rank make?
+//: hint The number of rounds must be the same everywhere: that of the rank that has most batches.
+//: hint A rank that has no batch in the last round brings zeros: cudaMemsetAsync on `stream`, before the call.
+//: file
+
+/*
+ * "Our training runs on 4 ranks, and hangs at the end of the epoch on 5. We have 12
+ * batches."
+ *
+ * Batch b belongs to rank b % nranks. In each round every rank adds its batch's gradient
+ * to those of the others: gradient() puts it into `buf` (in the GPU's memory, queued on
+ * `stream`), and update() uses the sum. Repair the loop for any number of batches. All
+ * ranks must update alike.
+ */
+#include "lesson.h"
+
+void gradient(float *buf, size_t count, int batch, cudaStream_t stream);
+void update(const float *sum, size_t count, cudaStream_t stream);
+
+void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclComm_t comm,
+           cudaStream_t stream) {
+    //: starter
+    for (int batch = rank; batch < nbatches; batch += nranks) {
+        gradient(buf, count, batch, stream);
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: solution
+    for (int first = 0; first < nbatches; first += nranks) {
+        if (first + rank < nbatches)
+            gradient(buf, count, first + rank, stream);
+        else
+            CHECK_CUDA(cudaMemsetAsync(buf, 0, count * sizeof(float), stream));
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: wrong stale-buffer: update … has element 0
+    for (int first = 0; first < nbatches; first += nranks) {
+        if (first + rank < nbatches)
+            gradient(buf, count, first + rank, stream);
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: wrong last-dropped: updates
+    for (int first = 0; first + nranks <= nbatches; first += nranks) {
+        gradient(buf, count, first + rank, stream);
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: wrong no-update: updates
+    for (int first = 0; first < nbatches; first += nranks) {
+        if (first + rank < nbatches)
+            gradient(buf, count, first + rank, stream);
+        else
+            CHECK_CUDA(cudaMemsetAsync(buf, 0, count * sizeof(float), stream));
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        if (first + rank < nbatches)
+            update(buf, count, stream);
+    }
+    //: wrong one-more: updates
+    for (int first = 0; first <= nbatches; first += nranks) {
+        if (first + rank < nbatches)
+            gradient(buf, count, first + rank, stream);
+        else
+            CHECK_CUDA(cudaMemsetAsync(buf, 0, count * sizeof(float), stream));
+        CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
+        update(buf, count, stream);
+    }
+    //: end
+}
+//: check
+void gradient(float *buf, size_t count, int batch, cudaStream_t stream);
+void update(const float *sum, size_t count, cudaStream_t stream);
+void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclComm_t comm,
+           cudaStream_t stream);
+
+enum { COUNT = 33 };
+static int updates, batches;
+
+void gradient(float *buf, size_t count, int batch, cudaStream_t stream) {
+    float host[COUNT];
+    for (size_t i = 0; i < count; i++)
+        host[i] = (float)check_data(batch, i);
+    CHECK_CUDA(cudaMemcpyAsync(buf, host, count * sizeof(float), cudaMemcpyHostToDevice,
+                               stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+}
+
+void update(const float *sum, size_t count, cudaStream_t stream) {
+    float host[COUNT], expected = 0;
+    CHECK_CUDA(cudaMemcpyAsync(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost,
+                               stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    for (int r = 0; r < check_nranks; r++)
+        if (updates * check_nranks + r < batches)
+            expected += (float)check_data(updates * check_nranks + r, 0);
+    check_that(host[0] == expected,
+               "update %d has element 0 of the sum as %g, expected %g", updates, host[0],
+               expected);
+    updates++;
+}
+
+void check(void) {
+    const int numbers[] = {12, 13, 1, 11};
+    for (int n = 0; n < 4; n++) {
+        batches = numbers[n];
+        updates = 0;
+        check_case("%d batches", batches);
+        float *buf = check_device(COUNT * sizeof *buf), zeros[COUNT] = {0};
+        check_put(buf, zeros, sizeof zeros);
+        epoch(buf, COUNT, batches, check_rank, check_nranks, check_comm, check_stream);
+        const int rounds = (batches + check_nranks - 1) / check_nranks;
+        check_that(updates == rounds, "it updates %d times, expected %d", updates,
+                   rounds);
+    }
+}
