@@ -1,5 +1,5 @@
 //: kind repair
-//: title 256 + 1 is 257
+//: title No gradient gets lost
 //: trains adding up bfloat16 in float
 //: ranks 3 4 | 1 2 7 8
 //: calls ncclAllReduce=1

@@ -12,8 +12,8 @@ use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-our @EXPORT_OK = qw(answer_of build_checker compile_flags judge load_all parse read_file
-    run_limited starter_path variant write_file $backend $top);
+our @EXPORT_OK = qw(compile_flags judge lessons load_all read_file readme_line run_limited
+    starter_path variant write_file $backend $top);
 
 our $top     = dirname(dirname(abs_path(__FILE__)));
 our $backend = $ENV{EXERCISE_BACKEND} || 'cpu';
@@ -159,6 +159,23 @@ sub starter_path {
     my ($ex) = @_;
     my ($lesson) = glob "'$top'/$ex->{lesson}-*/";
     return $lesson && $lesson . 'exercises/' . rank_of($ex) . "-$ex->{name}.$ex->{ending}";
+}
+
+# The exercises of each lesson.
+sub lessons {
+    my (%of, @order);
+    for (@_) {
+        push @order, $of{ $_->{lesson} } = [] if !$of{ $_->{lesson} };
+        push @{ $of{ $_->{lesson} } }, $_;
+    }
+    return @order;
+}
+
+# What the lesson's README says of it.
+sub readme_line {
+    my ($ex) = @_;
+    my ($file) = starter_path($ex) =~ m{([^/]+/[^/]+)$};
+    return "- [$ex->{number} $ex->{title}]($file) ($ex->{kind}): $ex->{trains}\n";
 }
 
 # The text of the reader's file: as it is at first ('starter'), solved ('solution'), or with one

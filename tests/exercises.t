@@ -12,7 +12,7 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use lib $Bin, "$Bin/../exercises";
 use Programs qw(in_parallel);
-use Exercises qw(compile_flags judge load_all read_file starter_path variant write_file $top);
+use Exercises qw(compile_flags judge lessons load_all read_file readme_line starter_path variant write_file $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $all     = @ARGV && $ARGV[0] eq '--all' && shift @ARGV;
@@ -72,13 +72,26 @@ sub check_exercise {
 my ($number, $failed) = in_parallel($ENV{JOBS} // 2, $dir, 0, \&check_exercise,
     @exercises);
 
+sub point {
+    my ($name, @problems) = @_;
+    $number++;
+    $failed++ if @problems;
+    print @problems ? 'not ' : '', "ok $number - $name\n", map { "#   $_\n" } @problems;
+}
+
+# A lesson's README lists its exercises.
+for my $lesson (lessons(@exercises)) {
+    next if grep { /\./ } @asked;
+    my ($folder) = starter_path($lesson->[0]) =~ m{([^/]+)/exercises/};
+    my $found = join '', read_file("$top/$folder/README.md") =~ /^- \[\d\d\.\d+ .*\n/gm;
+    point("$folder/README.md lists its exercises (make starters)",
+        $found eq join('', map { readme_line($_) } @$lesson) ? () : split /\n/, $found);
+}
+
 # No two files of the same name: a file that is handed in is known by it.
 my %names;
 $names{ ($_->{number} =~ /\.(.*)/)[0] . "-$_->{name}" }++ for @exercises;
 my @twice = grep { $names{$_} > 1 } sort keys %names;
-$number++;
-$failed++ if @twice;
-print @twice ? 'not ' : '', "ok $number - no two exercises have the same file name\n";
-print "#   $_\n" for @twice;
+point('no two exercises have the same file name', @twice);
 print "1..$number\n";
 exit($failed ? 1 : 0);

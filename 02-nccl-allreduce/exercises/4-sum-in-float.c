@@ -1,4 +1,4 @@
-// 02.4 256 + 1 is 257 (repair)
+// 02.4 No gradient gets lost (repair)
 // make exercise N=02.4
 
 /*
