@@ -41,16 +41,16 @@ skip() {
 names_from() {
     sed -nE "$1" "$ours/cuda_runtime.h" "$ours/nccl.h" "$ours/cublas_v2.h"
 }
-names_from 's/^ +((cuda|nccl|CUBLAS_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
+names_from 's/^ +((cuda|nccl|CUBLAS_|NCCL_ENCRYPTION_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
 # ncclScalarDevice and its neighbours stand on one line.
 names_from 's/^typedef enum \{ (.*) \}.*/\1/p' | grep -oE '(nccl[A-Za-z0-9_]+) =' |
     sed 's/ =//' >>enumerators
 names_from 's/^#define ((cuda|CUDART|NCCL)[A-Za-z0-9_]+) .*/\1/p' |
-    grep -vE '^(CUDART_CB|NCCL_(H_|SUFFIX|CONFIG_INITIALIZER|COMM_NULL|UNDEF_FLOAT))$' |
+    grep -vE '^(CUDART_CB|NCCL_(H_|SUFFIX|COMM_NULL|UNDEF_FLOAT|.*_INITIALIZER))$' |
     grep -vE '^(NCCL_CONFIG_UNDEF_PTR|cudaStream(Legacy|PerThread))$' >constants
 printf '#include <%s>\n' nccl.h cublas_v2.h | "$CC" -std=c11 -E -P -I"$ours" - | tr '\n' ' ' | tr ';' '\n' |
     sed 's/^ *//; s/  */ /g' |
-    grep -E '^(cudaError_t|ncclResult_t|cublasStatus_t|const char \*) ?(cuda|nccl|cublas)\w+\(' |
+    grep -E '^(cudaError_t|ncclResult_t|cublasStatus_t|const char \*|void) ?(cuda|nccl|cublas)\w+\(' |
     sed 's/$/;/' >prototypes
 sed -E 's/^(const char \*|[A-Za-z_]+ )([A-Za-z0-9_]+)\(.*/\2/' prototypes >functions
 
@@ -70,21 +70,49 @@ cudaEventElapsedTime cudaEventDestroy cudaStreamBeginCapture cudaStreamEndCaptur
 cudaThreadExchangeStreamCaptureMode cudaStreamIsCapturing cudaGraphInstantiate cudaGraphLaunch cudaGraphExecDestroy
 cudaGraphDestroy cudaDriverGetVersion cudaRuntimeGetVersion cudaGetLastError
 cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
-ncclGetVersion ncclGetUniqueId ncclCommInitRank ncclCommInitRankConfig ncclCommInitAll
-ncclCommSplit ncclCommFinalize ncclCommDestroy ncclCommAbort ncclCommGetAsyncError
-ncclCommCount ncclCommUserRank ncclCommCuDevice ncclGetErrorString ncclGetLastError
-ncclMemAlloc ncclMemFree ncclCommRegister ncclCommDeregister ncclCommWindowRegister
-ncclCommWindowDeregister ncclRedOpCreatePreMulSum ncclRedOpDestroy ncclReduce ncclBcast
-ncclBroadcast ncclAllReduce ncclReduceScatter ncclAllGather ncclAlltoAll ncclGather
-ncclScatter ncclSend ncclRecv ncclGroupStart ncclGroupEnd
 cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasSetPointerMode_v2 cublasSaxpy_v2
 cublasSaxpy_v2_64 cublasSscal_v2 cublasSscal_v2_64 cublasSnrm2_v2 cublasSnrm2_v2_64
 cublasSgemm_v2 cublasSgemm_v2_64 cublasGetStatusName cublasGetStatusString'
 
+# NCCL's, by the version that brought them.
+nccl_functions='
+2.0 ncclGetVersion ncclGetUniqueId ncclCommInitRank ncclCommInitAll ncclCommDestroy
+2.0 ncclCommCount ncclCommCuDevice ncclCommUserRank ncclGetErrorString ncclReduce ncclBcast
+2.0 ncclAllReduce ncclReduceScatter ncclAllGather ncclGroupStart ncclGroupEnd
+2.2 ncclBroadcast
+2.4 ncclCommAbort ncclCommGetAsyncError
+2.7 ncclSend ncclRecv
+2.11 ncclRedOpCreatePreMulSum ncclRedOpDestroy
+2.13 ncclGetLastError
+2.14 ncclCommFinalize ncclCommInitRankConfig
+2.18 ncclCommSplit
+2.19 ncclMemAlloc ncclMemFree ncclCommRegister ncclCommDeregister
+2.22 ncclGroupSimulateEnd
+2.23 ncclCommInitRankScalable
+2.27 ncclCommShrink ncclCommWindowRegister ncclCommWindowDeregister
+2.28 ncclAlltoAll ncclGather ncclScatter ncclCommRevoke
+2.29 ncclCommGetUniqueId ncclCommGrow ncclPutSignal ncclSignal ncclWaitSignal
+2.29 ncclWinGetUserPtr ncclCommSuspend ncclCommResume ncclCommMemStats
+2.30 ncclParamBind ncclParamGetI8 ncclParamGetI16 ncclParamGetI32 ncclParamGetI64
+2.30 ncclParamGetU8 ncclParamGetU16 ncclParamGetU32 ncclParamGetU64 ncclParamGetStr
+2.30 ncclParamGet ncclParamGetParameter ncclParamGetAllParameterKeys ncclParamDumpAll
+2.31 ncclAllReduceConfig ncclBroadcastConfig ncclReduceConfig ncclAllGatherConfig
+2.31 ncclReduceScatterConfig ncclAlltoAllConfig ncclGatherConfig ncclScatterConfig
+2.32 ncclSetEncryption'
+
+# by_version: how many of them are there, a line for each version.
+by_version() {
+    awk 'NR == FNR { there[$1]; next }
+        NF { for (i = 2; i <= NF; i++) { all[$1]++; have[$1] += $i in there } }
+        NF && !seen[$1]++ { order[++n] = $1 }
+        END { for (i = 1; i <= n; i++) print "# NCCL " order[i] ": " have[order[i]] " of " all[order[i]] " functions" }' \
+        functions <(echo "$nccl_functions")
+}
+
 # shellcheck disable=SC2086  # one name a line
 missing() {
     local lost
-    lost=$(printf '%s\n' $required | sort | comm -23 - <(sort functions))
+    lost=$(printf '%s\n' $required $nccl_functions | grep -v '^[0-9]' | sort | comm -23 - <(sort functions))
     echo "not declared:" $lost
     [ -z "$lost" ]
 }
@@ -117,8 +145,13 @@ cat >sizes.c <<'C'
 #define CONFIG(field) \
     FIELD(ncclConfig_t, field); \
     printf("starts as %lld\n", (long long)config.field)
+#define COLL(field) \
+    FIELD(ncclCollConfig_t, field); \
+    printf("starts as %lld\n", (long long)coll.field)
 int main(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclCollConfig_t coll = NCCL_COLLCONFIG_INITIALIZER;
+    ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
     SIZE(ncclUniqueId);
     SIZE(ncclConfig_t);
     SIZE(ncclRedOp_t);
@@ -143,6 +176,43 @@ int main(void) {
     CONFIG(nvlsCTAs);
     CONFIG(nChannelsPerNetPeer);
     CONFIG(nvlinkCentricSched);
+    CONFIG(graphUsageMode);
+    CONFIG(numRmaCtx);
+    CONFIG(maxP2pPeers);
+    CONFIG(graphStreamOrdering);
+    CONFIG(launchOrderImplicit);
+    CONFIG(numRmaSig);
+    CONFIG(rmaEagerInit);
+    CONFIG(hostCftMode);
+    CONFIG(nvlsHostMode);
+    COLL(size);
+    COLL(magic);
+    COLL(version);
+    COLL(ext);
+    COLL(minCTAs);
+    COLL(maxCTAs);
+    COLL(nvlsCTAs);
+    COLL(cgaClusterSize);
+    COLL(algSelection);
+    COLL(forceAlgSelection);
+    COLL(CTAPolicy);
+    COLL(userProfilerTag);
+    COLL(launchCompletionEvent);
+    SIZE(ncclConfigExt_t);
+    SIZE(ncclSimInfo_t);
+    SIZE(ncclWaitSignalDesc_t);
+    SIZE(ncclEncryptionConfig_t);
+    SIZE(ncclCommMemStat_t);
+    FIELD(ncclConfigExt_t, key);
+    FIELD(ncclConfigExt_t, val);
+    FIELD(ncclSimInfo_t, estimatedTime);
+    FIELD(ncclWaitSignalDesc_t, opCnt);
+    FIELD(ncclWaitSignalDesc_t, peer);
+    FIELD(ncclWaitSignalDesc_t, sigIdx);
+    FIELD(ncclWaitSignalDesc_t, ctx);
+    FIELD(ncclEncryptionConfig_t, mode);
+    FIELD(ncclEncryptionConfig_t, psk);
+    printf("%x %g\n", info.magic, (double)info.estimatedTime);
     FIELD(struct cudaPointerAttributes, type);
     FIELD(struct cudaPointerAttributes, device);
     FIELD(struct cudaPointerAttributes, devicePointer);
@@ -222,6 +292,7 @@ CPP
 # --- The headers by themselves -----------------------------------------------------------
 
 strict='-Wall -Wextra -pedantic -Werror'
+by_version
 echo "# $(wc -l <functions) functions, $(cat enumerators constants | wc -l) values"
 point 'every function that a program of this kind calls is declared' missing
 # shellcheck disable=SC2086  # several options
@@ -279,23 +350,47 @@ header=nccl.h
 nccl=$(find_header "${NCCL_HOME:+$NCCL_HOME/include}" "${cuda:-/none}" /usr/local/include \
     /usr/include)
 
-macros() {
-    echo '#include <nccl.h>' | "$CC" -E -dM "$@" - |
-        sed -nE 's/^#define ((CUDART_VERSION|NCCL_MAJOR|NCCL_MINOR) )/\1/p' | sort
+version_of() {
+    echo '#include <nccl.h>' | "$CC" -E -dM "$@" - | sed -nE 's/^#define ((CUDART_VERSION|NCCL_MAJOR|NCCL_MINOR) )/\1/p' | sort
 }
 reason=
 if [ -z "$cuda" ] || [ -z "$nccl" ]; then
     reason='no CUDA Toolkit or no NCCL found (CUDA_HOME, NCCL_HOME)'
 elif [ ! -e "$cuda/cublas_v2.h" ]; then
     reason="no cuBLAS in $cuda"
-elif [ "$(macros -isystem "$cuda" -isystem "$nccl")" != "$(macros -I"$ours")" ]; then
-    reason="the headers in $cuda and $nccl are of other versions"
+elif ! real=$(version_of -isystem "$nccl" -isystem "$cuda") ||
+    [ "$(grep CUDART <<<"$real")" != "$(version_of -I"$ours" | grep CUDART)" ]; then
+    reason="the headers in $cuda are of another version"
 fi
+
+# NCCL's header may be of another version: then what both have is compared, but for what says
+# which version it is.
+older=
+if [ -z "$reason" ] && [ "$real" != "$(version_of -I"$ours")" ]; then
+    older="NCCL $(grep -oE '[0-9]+$' <<<"$(grep NCCL <<<"$real")" | paste -sd.)"
+    {
+        printf '#include <%s>\n' nccl.h cublas_v2.h | "$CC" -E -P -isystem "$nccl" -isystem "$cuda" -
+        printf '#include <%s>\n' nccl.h cublas_v2.h | "$CC" -E -dM -isystem "$nccl" -isystem "$cuda" -
+    } | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >known
+    grep -vxFf known <(cat enumerators constants functions) >unknown || true
+    printf '%s\n' NCCL_MINOR NCCL_VERSION_CODE ncclNumResults >>unknown
+    grep -vwFf unknown values.c >both.c && mv both.c values.c
+    grep -vwFf unknown signatures.c >both.c && mv both.c signatures.c
+fi
+
+# Every function of the published header is in ours.
+complete() {
+    printf '#include <nccl.h>\n' | "$CC" -E -P -isystem "$nccl" -isystem "$cuda" - |
+        grep -oE '\bnccl[A-Z][A-Za-z0-9]*\(' | tr -d '(' | sort -u |
+        grep -vx ncclResetDebugInit | comm -23 - <(sort functions) >lost
+    cat lost
+    [ ! -s lost ]
+}
 
 # same NAME: the program prints the same with both headers. A patch level may differ.
 same() {
     "$CC" -std=c11 -I"$ours" "$1.c" -o "$1.ours" &&
-        "$CC" -std=c11 -isystem "$cuda" -isystem "$nccl" "$1.c" -o "$1.real" &&
+        "$CC" -std=c11 -isystem "$nccl" -isystem "$cuda" "$1.c" -o "$1.real" &&
         "./$1.ours" | grep -vE '^NCCL_(PATCH|VERSION_CODE) ' >"$1.ours.txt" &&
         "./$1.real" | grep -vE '^NCCL_(PATCH|VERSION_CODE) ' >"$1.real.txt" &&
         diff "$1.real.txt" "$1.ours.txt"
@@ -308,12 +403,17 @@ against_real() {
     fi
 }
 against_real 'enumerators and constants have the published values' same values
-against_real 'structs and the configuration have the published layout' same sizes
+if [ -n "$older" ]; then
+    skip 'structs and the configuration have the published layout' "the header is of $older"
+else
+    against_real 'structs and the configuration have the published layout' same sizes
+fi
+against_real 'every function of the published header is declared' complete
 against_real 'the fields of cudaDeviceProp have the published types' same properties
 against_real 'functions have the published signatures' \
-    "$CC" -std=c11 -Werror -isystem "$cuda" -isystem "$nccl" -fsyntax-only signatures.c
+    "$CC" -std=c11 -Werror -isystem "$nccl" -isystem "$cuda" -fsyntax-only signatures.c
 against_real 'the C++ calls are those of the published headers' \
-    "$CXX" -std=c++17 -isystem "$cuda" -isystem "$nccl" -fsyntax-only overloads.cpp
+    "$CXX" -std=c++17 -isystem "$nccl" -isystem "$cuda" -fsyntax-only overloads.cpp
 
 echo "1..$number"
 exit "$failed"

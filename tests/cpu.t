@@ -18,16 +18,16 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 sanitize=${SANITIZE:-}
 # How many ranks or devices a program gets. The longest, and one that waits a second at every
 # mistake, are run on fewer.
-long=' collectives random meetings arguments '
+long=' newer collectives random meetings arguments '
 counts() { # PROGRAM
     local all='1 2 3 4 7 8'
     [[ $long != *" $1 "* ]] || all='1 2 3 7'
     [ -z "$sanitize" ] || all=3
     echo "${RANKS:-$all}"
 }
-over_mpi=(blocks collectives p2p comms streams arguments early random groups hosts meetings ipc)
+over_mpi=(newer blocks collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
-unchecked=' groups hosts meetings graphs illegal mpi_fails one_device '
+unchecked=' newer groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
 source "$top/tests/tap.bash"
 label=${sanitize:+sanitized }

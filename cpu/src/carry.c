@@ -24,8 +24,8 @@ static size_t raw_bytes(const struct call *call) {
 }
 
 static size_t travel_bytes(const struct call *call) {
-    if (call->facts.kind == CALL_SPLIT)
-        return sizeof call->split;
+    if (together(call->facts.kind))
+        return sizeof call->told;
     int type = call->facts.type;
     return call->facts.count *
            type_size(reduces(call->facts.kind) ? carry_type(type) : type);
@@ -43,9 +43,8 @@ size_t call_send_bytes(const struct call *call) {
     case CALL_REDUCE_SCATTER:
     case CALL_ALL_TO_ALL: return all;
     case CALL_SCATTER: return f->rank == f->root ? all : 0;
-    case CALL_RECV:
-    case CALL_SPLIT: return 0;
-    default: return one;
+    case CALL_RECV: return 0;
+    default: return together(f->kind) ? 0 : one;
     }
 }
 
@@ -57,9 +56,8 @@ size_t call_recv_bytes(const struct call *call) {
     case CALL_ALL_TO_ALL: return all;
     case CALL_REDUCE: return f->rank == f->root ? one : 0;
     case CALL_GATHER: return f->rank == f->root ? all : 0;
-    case CALL_SEND:
-    case CALL_SPLIT: return 0;
-    default: return one;
+    case CALL_SEND: return 0;
+    default: return together(f->kind) || one_sided(f->kind) ? 0 : one;
     }
 }
 
@@ -101,16 +99,33 @@ struct call *call_copy(const struct call *from) {
     call->recvbuff = from->recvbuff;
     memcpy(call->scalar, from->scalar, sizeof call->scalar);
     call->device_scalar = from->device_scalar;
+    call->window = from->window;
+    call->signal = from->signal;
+    call->offset = from->offset;
+    call->nwaits = from->nwaits;
+    if (from->nwaits > 0) {
+        size_t bytes = (size_t)from->nwaits * sizeof *from->waits;
+        call->waits = must_alloc(bytes);
+        memcpy(call->waits, from->waits, bytes);
+    }
     return call;
 }
 
 void call_number(struct call *call) {
     struct ncclComm *comm = call->comm;
     struct facts *f = &call->facts;
-    f->seq = f->kind == CALL_SEND    ? ++comm->sends[f->root]
-             : f->kind == CALL_RECV  ? ++comm->receives[f->root]
-             : f->kind == CALL_SPLIT ? ++comm->splits
-                                     : ++comm->collectives;
+    switch (f->kind) {
+    case CALL_SEND: f->seq = ++comm->sends[f->root]; break;
+    case CALL_RECV: f->seq = ++comm->receives[f->root]; break;
+    case CALL_SPLIT: f->seq = ++comm->splits; break;
+    case CALL_WINDOW: f->seq = ++comm->windows; break;
+    case CALL_SUSPEND: f->seq = ++comm->suspends; break;
+    case CALL_SHRINK: // by its list: those that are left out do not count it
+    case CALL_PUT:
+    case CALL_SIGNAL:
+    case CALL_WAIT_SIGNAL: break;
+    default: f->seq = ++comm->collectives;
+    }
 }
 
 bool call_usable(const struct call *call) {
@@ -152,6 +167,8 @@ static void end(void *owner) {
         free(call->payloads);
     free(call->contribution);
     free(call->result);
+    free(call->excluded);
+    free(call->waits);
     comm_release(call->comm);
     free(call);
 }
@@ -171,8 +188,8 @@ static const void *contribution(struct call *call) {
     if (call->contribution)
         return call->contribution;
     const struct facts *f = &call->facts;
-    if (f->kind == CALL_SPLIT)
-        return call->split;
+    if (together(f->kind))
+        return call->told;
     if (call->device_scalar)
         memcpy(call->scalar, shadow(call->device_scalar), type_size(f->type));
     const void *from = shadow(call->sendbuff);
@@ -216,6 +233,8 @@ static bool talks(const struct call *call, int r) {
     const struct facts *f = &call->facts;
     if (point_to_point(f->kind) || r == f->rank)
         return point_to_point(f->kind) && r == f->root;
+    if (call->excluded && call->excluded[r])
+        return false;
     // All who get data from one another: with a root, that is the root and each of the
     // others. But a large reduce is added up by all, in parts.
     // By a modelled clock all start when the last one has come.
@@ -232,7 +251,8 @@ static bool belongs(const struct facts *mine, const struct facts *theirs) {
     if (pair)
         return mine->kind != theirs->kind && mine->root == theirs->rank &&
                theirs->root == mine->rank;
-    return (mine->kind == CALL_SPLIT) == (theirs->kind == CALL_SPLIT);
+    return mine->kind == theirs->kind ||
+           (!together(mine->kind) && !together(theirs->kind));
 }
 
 /* NCCL moves bytes, but where it adds up it must know of what. */
@@ -272,7 +292,12 @@ static void hear_for(struct ncclComm *comm, const struct facts *facts,
         }
         return;
     }
-    for (struct call *call = comm->running; call; call = call->next_running)
+    if (one_sided(facts->kind)) {
+        carry_put(comm, facts, payload);
+        return;
+    }
+    for (struct call *call = comm->running; call && facts->kind != CALL_GROW_ID;
+         call = call->next_running)
         if (belongs(&call->facts, facts)) {
             hear(call, facts, payload, bytes);
             return;
@@ -322,6 +347,36 @@ void carry_leave(struct ncclComm *comm, double time) {
     }
 }
 
+void (*carry_put)(struct ncclComm *comm, const struct facts *facts, const char *payload);
+
+void carry_tell(struct ncclComm *comm, struct facts *facts, const void *payload,
+                size_t bytes) {
+    facts->comm = comm->id;
+    facts->rank = comm->rank;
+    wire_send(comm->world[facts->to], WIRE_CALL, facts, sizeof *facts, payload, bytes);
+}
+
+static struct message *take_early(struct ncclComm *comm, struct early *before) {
+    struct early **at = before ? &before->next : &comm->early, *taken = *at;
+    *at = taken->next;
+    if (!*at)
+        comm->last_early = before;
+    return (struct message *)taken;
+}
+
+bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes) {
+    struct early *before = NULL;
+    for (struct early *early = comm->early; early; before = early, early = early->next) {
+        if (((struct message *)early)->facts.kind != kind)
+            continue;
+        struct message *message = take_early(comm, before);
+        memcpy(payload, message->payload, bytes);
+        free(message);
+        return true;
+    }
+    return false;
+}
+
 static void announce(struct call *call) {
     struct ncclComm *comm = call->comm;
     struct facts *f = &call->facts;
@@ -350,21 +405,15 @@ static void announce(struct call *call) {
         wire_send(comm->world[peer], WIRE_CALL, f, sizeof *f, data ? mine + offset : NULL,
                   data ? bytes : 0);
     }
-    struct early *before = NULL, *next;
-    for (struct early *early = comm->early; early; early = next) {
-        struct message *message = (struct message *)early;
-        next = early->next;
-        if (!belongs(f, &message->facts)) {
+    struct early *before = NULL;
+    for (struct early *early = comm->early; early;
+         early = before ? before->next : comm->early) {
+        if (!belongs(f, &((struct message *)early)->facts)) {
             before = early;
             continue;
         }
+        struct message *message = take_early(comm, before);
         hear(call, &message->facts, message->payload, message->bytes);
-        if (before)
-            before->next = next;
-        else
-            comm->early = next;
-        if (!next)
-            comm->last_early = before;
         free(message);
     }
 }

@@ -16,9 +16,16 @@ enum call_kind {
     CALL_GATHER,
     CALL_SCATTER,
     CALL_SPLIT,
+    CALL_SHRINK,
+    CALL_WINDOW,
+    CALL_SUSPEND, // or resume
     CALL_SEND,
     CALL_RECV,
-    CALL_LEAVE // a rank has given the communicator up
+    CALL_PUT,
+    CALL_SIGNAL,
+    CALL_WAIT_SIGNAL,
+    CALL_LEAVE,  // a rank has given the communicator up
+    CALL_GROW_ID // a rank has made the id with which others join
 };
 
 /* What a rank says of a call to another one. */
@@ -46,9 +53,15 @@ struct call {
     void *recvbuff;
     char scalar[8];            // of PRE_MUL_SUM, as it is in memory
     const void *device_scalar; // read when the call starts
-    int split[2];              // CALL_SPLIT: color and key
-    struct stream *stream;     // that it was given
-    struct call *next;         // of its group
+    int64_t told[2];           // to the others, by a call that ranks make together
+    bool *excluded;            // CALL_SHRINK: ranks that do not make it
+    int window, signal;        // CALL_PUT, CALL_SIGNAL: number of the window, and sigIdx
+    size_t offset;             // CALL_PUT: in the peer's window
+    ncclWaitSignalDesc_t *waits; // CALL_WAIT_SIGNAL
+    int nwaits;
+    cudaEvent_t launched;  // recorded when it is queued; may be NULL
+    struct stream *stream; // that it was given
+    struct call *next;     // of its group
     struct call *next_running;
     // while it runs
     int missing;        // ranks whose announcement has not come
@@ -69,6 +82,15 @@ static inline bool point_to_point(int kind) {
     return kind == CALL_SEND || kind == CALL_RECV;
 }
 
+/* Made by ranks together, on no stream: it moves no data of the program's. */
+static inline bool together(int kind) {
+    return kind >= CALL_SPLIT && kind <= CALL_SUSPEND;
+}
+
+static inline bool one_sided(int kind) {
+    return kind >= CALL_PUT && kind <= CALL_WAIT_SIGNAL;
+}
+
 struct call *call_create(struct ncclComm *comm, int kind);
 struct call *call_copy(const struct call *call);
 size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
@@ -81,6 +103,14 @@ bool call_advance(struct call *call); // true if it got further
 void call_release(struct call *call); // done or not
 
 void carry_start(void);
+/* What came for `comm` from a put or a signal; set by onesided.c. */
+extern void (*carry_put)(struct ncclComm *comm, const struct facts *facts,
+                         const char *payload);
+/* Tells rank `facts->to` of something that it does not answer. */
+void carry_tell(struct ncclComm *comm, struct facts *facts, const void *payload,
+                size_t bytes);
+/* Takes the payload of what another rank has told with this kind; false: nothing. */
+bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes);
 /* The communicator is ready: what came for it before that is taken in. */
 void carry_adopt(struct ncclComm *comm);
 /* Tells the other ranks that this one has given `comm` up, and when. */

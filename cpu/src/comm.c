@@ -14,6 +14,7 @@ struct ncclComm *comm_create(int device, bool blocking) {
     comm->device = device;
     comm->blocking = blocking;
     comm->holds = 1;
+    comm->nsignals = 1;
     comm->own = stream_create(device, false);
     comm->own->internal = true;
     comm->newest = comm->leaving = stream_end(comm->own);
@@ -67,11 +68,24 @@ bool comm_connects(void) {
     return false;
 }
 
+struct registration *comm_registered(const struct ncclComm *comm, const void *handle,
+                                     bool window) {
+    for (struct registration *r = comm->registrations; r; r = r->next)
+        if (r == handle && r->live && r->window == window)
+            return r;
+    return NULL;
+}
+
 bool comm_known(const struct ncclComm *comm) {
     for (const struct ncclComm *known = all; known; known = known->next)
         if (known == comm)
             return true;
     return false;
+}
+
+void comm_drop(struct ncclComm *comm) {
+    comm->era++;
+    queue_look();
 }
 
 void comm_hold(struct ncclComm *comm) {
@@ -91,6 +105,20 @@ void comm_release(struct ncclComm *comm) {
         comm->early = early->next;
         free(early);
     }
+    while (comm->registrations) {
+        struct registration *registration = comm->registrations;
+        comm->registrations = registration->next;
+        free(registration->sizes);
+        free(registration);
+    }
+    while (comm->shrinks) {
+        struct shrink *shrink = comm->shrinks;
+        comm->shrinks = shrink->next;
+        free(shrink);
+    }
+    for (int i = 0; comm->signals && i < comm->nranks * comm->nsignals; i++)
+        free(comm->signals[i].times);
+    free(comm->signals);
     free(comm->world);
     free(comm->left);
     free(comm->sends);

@@ -13,6 +13,28 @@ struct redop { // a reduction that the program made
     const void *scalar;
 };
 
+/* A buffer that is registered with a communicator, or a window. */
+struct registration {
+    struct registration *next;
+    char *buffer;
+    size_t bytes;
+    bool window, symmetric, live; // live: not deregistered
+    int number;                   // among the windows
+    uint64_t *sizes; // of all ranks' parts of the window, when they are known
+};
+
+struct shrink { // how often ncclCommShrink was called with this list
+    struct shrink *next;
+    uint32_t list;
+    uint32_t calls;
+};
+
+struct signals {          // of one peer, with one index
+    uint64_t n;           // that have come and were not waited for
+    double *times;        // by a modelled clock, when each of them came, in order
+    uint64_t first, room; // of `times`
+};
+
 struct early { // that came for a call before the call was made; carry.c knows what
     struct early *next;
 };
@@ -25,20 +47,27 @@ struct ncclComm {
     ncclResult_t error; // that it could not be made,
     char why[256];      // and why
     bool blocking;      // its calls return when they are over
-    bool finalized, destroyed, aborted;
+    bool finalized, destroyed, aborted, revoked, suspended;
+    bool grows;   // this rank has made an id that is not used yet
+    unsigned era; // what was queued in an earlier one has been dropped
     bool asked; // whether it is over: since it was finalized, ncclCommGetAsyncError said
                 // so
     bool *left; // which ranks have finalized, destroyed or aborted it
     int holds;  // who may still look at it
-    struct stream *own;           // for what the program gives no stream
-    struct mark newest;           // of its operations: they follow one another
-    struct mark leaving;          // where it tells the others that it has left
-    double born, left_at;         // modelled: its last rank came, went
-    struct ranks ranks;           // for the modelled clock
-    int splitting;                // calls of ncclCommSplit under way
-    uint64_t collectives, splits; // made so far
-    uint64_t *sends, *receives;   // made so far, per peer
-    struct call *running;         // those that are announced, and not done
+    struct stream *own;   // for what the program gives no stream
+    struct mark newest;   // of its operations: they follow one another
+    struct mark leaving;  // where it tells the others that it has left
+    double born, left_at; // modelled: its last rank came, went
+    struct ranks ranks;   // for the modelled clock
+    int meetings;         // calls that ranks make together, under way
+    uint64_t collectives, splits, windows, suspends; // made so far
+    struct shrink *shrinks;                          // made so far
+    int entered; // windows that this rank has registered, the newest included
+    struct registration *registrations; // buffers and windows
+    struct signals *signals;            // that have come, per peer and index
+    int nsignals;                       // of one peer
+    uint64_t *sends, *receives;         // made so far, per peer
+    struct call *running;               // those that are announced, and not done
     struct early *early, *last_early;
     char *scratch; // for one call at a time
     size_t scratch_bytes;
@@ -58,7 +87,12 @@ void comm_numbered(int world);
 bool comm_any_made(void); // so far, and be it gone
 bool comm_connects(void); // there is one whose ranks are in several processes
 struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no longer
-bool comm_known(const struct ncclComm *comm);      // the program's handle is one
+/* The one that begins like this handle; NULL: there is none, or it is no more. */
+struct registration *comm_registered(const struct ncclComm *comm, const void *handle,
+                                     bool window);
+bool comm_known(const struct ncclComm *comm); // the program's handle is one
+/* What is queued with it ends without being done. */
+void comm_drop(struct ncclComm *comm);
 void comm_hold(struct ncclComm *comm);
 void comm_release(struct ncclComm *comm);
 

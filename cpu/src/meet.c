@@ -34,7 +34,8 @@ const char *nccl_last_error(void) {
 struct unique {
     char magic[8];
     uint64_t number, maker; // maker: base_process()
-    char rest[NCCL_UNIQUE_ID_BYTES - 24];
+    int32_t named;          // by NCCL_COMM_ID
+    char rest[NCCL_UNIQUE_ID_BYTES - 28];
 };
 _Static_assert(sizeof(struct unique) == NCCL_UNIQUE_ID_BYTES, "as large as NCCL's");
 // A zero byte soon: it is no string, nor is NCCL's, in which the tenth byte is 0.
@@ -53,6 +54,29 @@ static struct issued **issued_as(uint64_t number) {
     return at;
 }
 
+static void forget_issued(uint64_t number) {
+    struct issued **at = issued_as(number), *gone = *at;
+    if (!gone)
+        return;
+    *at = gone->next;
+    free(gone);
+    helper_duty(-1, queue_look);
+}
+
+/* With NCCL_COMM_ID all processes meet at the first one, as often as they like, and each
+ * makes the same id. */
+static bool named(struct unique *unique) {
+    const char *name = getenv("NCCL_COMM_ID");
+    if (!name || !name[0])
+        return false;
+    *unique = (struct unique){.number = 0xcbf29ce484222325, .named = 1};
+    memcpy(unique->magic, magic, sizeof magic);
+    for (; *name; name++)
+        unique->number = (unique->number ^ (unsigned char)*name) * 0x100000001b3;
+    unique->number |= 1;
+    return true;
+}
+
 static void issue(uint64_t number) {
     struct issued *mine = must_alloc(sizeof *mine);
     *mine = (struct issued){number, issued};
@@ -61,6 +85,11 @@ static void issue(uint64_t number) {
 }
 
 ncclResult_t meet_unique_id(ncclUniqueId *id) {
+    struct unique common;
+    if (named(&common)) {
+        memcpy(id, &common, sizeof common);
+        return ncclSuccess;
+    }
     // The others may not come to any call before they have the id: nothing waits here.
     struct unique unique = {.number = base_random(), .maker = base_process()};
     if (wire_alone())
@@ -78,22 +107,22 @@ void meet_seated(void) {
 
 /* --- The meeting ------------------------------------------------------------------ */
 
-struct join { // what a rank sends to the meeting
-    uint64_t id;
-    int32_t rank, nranks;
+struct join {            // what a rank sends to the meeting
+    uint64_t id, others; // of the first id, and of the others
+    int32_t rank, nranks, named;
     char host[32], bus_id[32];
     double time; // modelled
 };
 
-struct joined { // what it gets back; the processes of all ranks follow
-    uint64_t id;
+struct joined {        // what it gets back; the processes of all ranks follow
+    uint64_t id, comm; // the unique id's, the communicator's
     int32_t rank, nranks, result;
     char text[256];
     double time; // modelled: of the last one
 };
 
 struct meeting {
-    uint64_t id;
+    uint64_t id, others;
     int nranks, here;
     struct join *joins; // by rank; nranks is 0 where nobody came yet
     int32_t *world;
@@ -119,8 +148,14 @@ static ncclResult_t check_devices(const struct meeting *meeting, char *why, size
 }
 
 static void answer(const struct meeting *meeting) {
-    struct joined head = {
-        .id = meeting->id, .nranks = meeting->nranks, .time = meeting->time};
+    static uint64_t answers;
+    // A name may be used again.
+    uint64_t comm =
+        meeting->joins[0].named ? meeting->id + (++answers << 1) : meeting->id;
+    struct joined head = {.id = meeting->id,
+                          .comm = comm,
+                          .nranks = meeting->nranks,
+                          .time = meeting->time};
     head.result = check_devices(meeting, head.text, sizeof head.text);
     for (int i = 0; i < meeting->nranks; i++) {
         head.rank = i;
@@ -145,17 +180,19 @@ static void on_join(int from, const char *data, size_t bytes) {
     (void)bytes;
     struct join join;
     memcpy(&join, data, sizeof join);
-    if (!*issued_as(join.id)) {
+    if (!join.named && !*issued_as(join.id)) {
         refuse(&join, from);
         return;
     }
     struct meeting **at = &meetings;
-    while (*at && ((*at)->id != join.id || (*at)->nranks != join.nranks))
+    while (*at && ((*at)->id != join.id || (*at)->others != join.others ||
+                   (*at)->nranks != join.nranks))
         at = &(*at)->next;
     struct meeting *meeting = *at;
     if (!meeting) {
         *at = meeting = must_alloc(sizeof *meeting);
         meeting->id = join.id;
+        meeting->others = join.others;
         meeting->nranks = join.nranks;
         meeting->joins = must_alloc((size_t)join.nranks * sizeof *meeting->joins);
         meeting->world = must_alloc((size_t)join.nranks * sizeof *meeting->world);
@@ -167,10 +204,7 @@ static void on_join(int from, const char *data, size_t bytes) {
     meeting->time = join.time > meeting->time ? join.time : meeting->time;
     if (++meeting->here < meeting->nranks)
         return;
-    struct issued **mine = issued_as(join.id), *gone = *mine;
-    *mine = gone->next;
-    free(gone);
-    helper_duty(-1, queue_look);
+    forget_issued(join.id);
     *at = meeting->next;
     answer(meeting);
     free(meeting->joins);
@@ -218,7 +252,7 @@ static void on_joined(int from, const char *data, size_t bytes) {
         memcpy(&process, data + sizeof head + (size_t)i * sizeof process, sizeof process);
         world[i] = process;
     }
-    comm_become(comm, head.id, head.rank, head.nranks, world);
+    comm_become(comm, head.comm, head.rank, head.nranks, world);
     free(world);
     comm->born = head.time;
     carry_adopt(comm);
@@ -236,13 +270,14 @@ static bool is_id(const struct unique *unique) {
 /* Where the ranks with this id meet: at the process that made it. Those that have met by
  * it before MPI was started may be without that one. */
 static int place_of(const struct unique *unique) {
-    return unique->number == seats_id() ? 0 : wire_find(unique->maker);
+    return unique->named || unique->number == seats_id() ? 0 : wire_find(unique->maker);
 }
 
 void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
     struct unique unique;
     memcpy(&unique, id, sizeof unique);
-    if (is_id(&unique) && wire_alone() && nranks > 1 && rank >= 0 && rank < nranks)
+    if (is_id(&unique) && !unique.named && wire_alone() && nranks > 1 && rank >= 0 &&
+        rank < nranks)
         seats_ask(unique.maker, unique.number, rank, nranks, wire_is_open());
 }
 
@@ -259,8 +294,20 @@ static ncclResult_t refused(const struct unique *unique) {
                       why);
 }
 
-ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
-                       int nranks) {
+/* Nobody meets where the others were made. */
+uint64_t meet_other_ids(const ncclUniqueId *ids, int n) {
+    uint64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        struct unique unique;
+        memcpy(&unique, &ids[i], sizeof unique);
+        all = (all ^ unique.number) * 0x100000001b3;
+        forget_issued(unique.number);
+    }
+    return all;
+}
+
+ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, uint64_t others,
+                       int rank, int nranks) {
     struct unique unique;
     wire_start();
     memcpy(&unique, id, sizeof unique);
@@ -272,8 +319,12 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
     if (!wire_reaches(-1))
         return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"
                                            " ended");
-    struct join join = {
-        .id = unique.number, .rank = rank, .nranks = nranks, .time = clock_host()};
+    struct join join = {.id = unique.number,
+                        .others = others,
+                        .rank = rank,
+                        .nranks = nranks,
+                        .named = unique.named,
+                        .time = clock_host()};
     snprintf(join.host, sizeof join.host, "%.31s", hosts_name());
     device_bus_id(comm->device, join.bus_id);
     struct joining *mine = must_alloc(sizeof *mine);
@@ -305,86 +356,4 @@ void meet_alone(struct ncclComm *const *comms, int n) {
         carry_adopt(comms[i]);
     }
     free(world);
-}
-
-/* --- ncclCommSplit ---------------------------------------------------------------- */
-
-struct split_op {
-    struct op op;
-    struct call *call;
-    struct ncclComm *made;
-};
-
-static uint64_t mix(uint64_t x) { // splitmix64
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-}
-
-/* Ranks of one color form a communicator, in the order of their keys, then of their ranks
- * in the old one. */
-static void split_up(const struct call *call, struct ncclComm *made) {
-    const struct ncclComm *comm = call->comm;
-    int color = call->split[0], n = 0, rank = 0;
-    int(*all)[2] = (int(*)[2])(void *)call->payloads;
-    int *members = must_alloc((size_t)comm->nranks * sizeof *members);
-    for (int r = 0; r < comm->nranks; r++) {
-        if (all[r][0] != color)
-            continue;
-        int at = n++;
-        for (; at > 0 && all[members[at - 1]][1] > all[r][1]; at--)
-            members[at] = members[at - 1];
-        members[at] = r;
-    }
-    int *world = must_alloc((size_t)comm->nranks * sizeof *world);
-    for (int i = 0; i < n; i++) {
-        world[i] = comm->world[members[i]];
-        if (members[i] == comm->rank)
-            rank = i;
-    }
-    uint64_t id = mix(comm->id ^ mix(call->facts.seq << 32 | (uint32_t)color));
-    comm_become(made, id, rank, n, world);
-    carry_adopt(made);
-    free(members);
-    free(world);
-}
-
-static bool step_split(struct op *op) {
-    struct split_op *split = (struct split_op *)op;
-    struct call *call = split->call;
-    call->facts.start = op->start;
-    bool further = call_advance(call);
-    op->done = call->state == CALL_DONE || call->comm->aborted;
-    if (call->start > op->start)
-        op->start = call->start;
-    if (op->done && call->comm->aborted && split->made)
-        split->made->error = ncclInvalidUsage;
-    else if (op->done && split->made) {
-        split->made->born = op->start;
-        split_up(call, split->made);
-    }
-    return further || op->done;
-}
-
-static void drop_split(struct op *op) {
-    struct split_op *split = (struct split_op *)op;
-    split->call->comm->splitting--;
-    call_release(split->call);
-    if (split->made)
-        comm_release(split->made);
-}
-
-void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key) {
-    struct split_op *split = (struct split_op *)op_create(sizeof *split, step_split);
-    split->op.drop = drop_split;
-    split->call = call_create(comm, CALL_SPLIT);
-    split->call->split[0] = color;
-    split->call->split[1] = key;
-    call_number(split->call);
-    split->made = made;
-    if (made)
-        comm_hold(made);
-    comm->splitting++;
-    op_enqueue(&split->op, comm->own);
 }

@@ -13,11 +13,11 @@ void meet_seated(void); // MPI was started after a meeting by an id: see seats.h
 
 /* Each begins what ends when the new communicator is no longer JOINING: it is READY, or
  * has an error. */
-ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, int rank,
-                       int nranks);
+ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, uint64_t others,
+                       int rank, int nranks);
+/* Of more ids with which the same ranks meet: a number that depends on all of them. */
+uint64_t meet_other_ids(const ncclUniqueId *ids, int n);
 void meet_alone(struct ncclComm *const *comms, int n); // all of its ranks are given
-/* `made` is NULL where this rank's color is none. */
-void meet_split(struct ncclComm *comm, struct ncclComm *made, int color, int key);
 
 /* The program gives it up while it is still JOINING. */
 void meet_leave(struct ncclComm *comm);

@@ -8,6 +8,7 @@
 #include "helper.h"
 #include "hosts.h"
 #include "meet.h"
+#include "onesided.h"
 #include "seats.h"
 #include "travel.h"
 
@@ -276,6 +277,7 @@ __attribute__((constructor(103))) static void start(void) {
     wire_start = standin_needs_mpi;
     wire_alone = alone;
     carry_start();
+    onesided_start();
     meet_start();
     on_exit(at_exit, NULL);
     if (launched_rank() <= 0) {

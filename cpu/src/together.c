@@ -1,0 +1,52 @@
+/* together.c has the calls that the ranks of a communicator make together. They are
+ * operations on the communicator's own stream, one after the other. */
+#include "together.h"
+
+struct together_op {
+    struct op op;
+    struct call *call;
+    struct ncclComm *made;
+    void (*over)(struct call *call, struct ncclComm *made);
+    unsigned era;
+};
+
+static bool step(struct op *op) {
+    struct together_op *mine = (struct together_op *)op;
+    struct call *call = mine->call;
+    bool dropped = call->comm->aborted || call->comm->era != mine->era;
+    call->facts.start = op->start;
+    bool further = !dropped && call_advance(call);
+    op->done = dropped || call->state == CALL_DONE;
+    if (call->start > op->start)
+        op->start = call->start;
+    if (op->done && mine->made)
+        mine->made->born = op->start;
+    if (op->done && call->state != CALL_DONE && mine->made)
+        mine->made->error = ncclInvalidUsage;
+    else if (op->done && call->state == CALL_DONE && mine->over)
+        mine->over(call, mine->made);
+    return further || op->done;
+}
+
+static void drop(struct op *op) {
+    struct together_op *mine = (struct together_op *)op;
+    mine->call->comm->meetings--;
+    call_release(mine->call);
+    if (mine->made)
+        comm_release(mine->made);
+}
+
+void together_begin(struct call *call, struct ncclComm *made,
+                    void (*over)(struct call *call, struct ncclComm *made)) {
+    struct together_op *mine = (struct together_op *)op_create(sizeof *mine, step);
+    mine->op.drop = drop;
+    mine->call = call;
+    mine->over = over;
+    mine->era = call->comm->era;
+    mine->made = made;
+    if (made)
+        comm_hold(made);
+    call_number(call);
+    call->comm->meetings++;
+    op_enqueue(&mine->op, call->comm->own);
+}

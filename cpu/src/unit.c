@@ -1,0 +1,243 @@
+/*
+ * unit.c has an operation of NCCL in a stream: the calls of one group on one
+ * communicator, or a single call.
+ * NCCL User Guide, "Group Calls", "CUDA Stream Semantics".
+ */
+#include "unit.h"
+
+#include "capture.h"
+#include "number.h"
+#include "onesided.h"
+
+/* The calls of one group on one communicator. */
+struct unit {
+    struct op op;
+    struct ncclComm *comm;
+    struct call *calls;
+    unsigned era;
+    bool too_late; // the communicator was no more when this was launched
+    bool started;
+};
+
+static enum clock_op clock_op_of(int kind) {
+    switch (kind) {
+    case CALL_BROADCAST: return OP_BROADCAST;
+    case CALL_REDUCE: return OP_REDUCE;
+    case CALL_ALL_REDUCE: return OP_ALL_REDUCE;
+    case CALL_ALL_GATHER: return OP_ALL_GATHER;
+    case CALL_REDUCE_SCATTER: return OP_REDUCE_SCATTER;
+    case CALL_ALL_TO_ALL: return OP_ALL_TO_ALL;
+    case CALL_GATHER:
+    case CALL_SCATTER: return OP_GATHER;
+    default: return OP_SEND_RECV;
+    }
+}
+
+/* The sends of a group share the way out, its receives the way in; both ways are used at
+ * the same time. What is sent to oneself takes no way. */
+static void add_messages(struct unit *unit) {
+    struct ncclComm *comm = unit->comm;
+    double bytes[2] = {0, 0};
+    int peers[2] = {0, 0};
+    bool any = false, far = false;
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        const struct facts *f = &call->facts;
+        if (!point_to_point(f->kind) && f->kind != CALL_PUT)
+            continue;
+        any = true;
+        if (f->root == comm->rank && comm->nranks > 1)
+            continue;
+        bytes[f->kind == CALL_RECV] += (double)f->count * (double)type_size(f->type);
+        peers[f->kind == CALL_RECV]++;
+        far |= clock_far(comm->world[comm->rank], comm->world[f->root]);
+    }
+    if (!any)
+        return;
+    int most = bytes[1] > bytes[0];
+    struct cost cost =
+        clock_nccl(OP_SEND_RECV, &comm->ranks, bytes[most], peers[most], far);
+    clock_add(&unit->op.cost, &cost);
+}
+
+static void set_cost(struct unit *unit) {
+    struct ncclComm *comm = unit->comm;
+    int ncalls = 0;
+    for (const struct call *call = unit->calls; call; call = call->next)
+        ncalls++;
+    unit->op.cost = (struct cost){.host = clock_launch(ncalls)};
+    add_messages(unit);
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        const struct facts *f = &call->facts;
+        double bytes = (double)f->count * (double)type_size(f->type);
+        if (point_to_point(f->kind) || one_sided(f->kind))
+            continue;
+        bool each = f->kind == CALL_ALL_GATHER || f->kind == CALL_REDUCE_SCATTER ||
+                    f->kind == CALL_ALL_TO_ALL;
+        int peers = comm->nranks > 1 ? comm->nranks - 1 : 1;
+        if (clock_op_of(f->kind) == OP_GATHER)
+            bytes *= peers;
+        struct cost cost = clock_nccl(clock_op_of(f->kind), &comm->ranks,
+                                      each ? bytes * comm->nranks : bytes, peers, false);
+        clock_add(&unit->op.cost, &cost);
+    }
+}
+
+/* It starts when the last of its ranks has come, and is as long as that with most to do.
+ */
+static void hear_others(struct unit *unit) {
+    for (const struct call *call = unit->calls; call; call = call->next) {
+        if (call->start > unit->op.start)
+            unit->op.start = call->start;
+        if (call->work > unit->op.cost.work)
+            unit->op.cost.work = call->work;
+    }
+}
+
+/* NCCL carries out the one-sided calls of a group in the order in which they were made;
+ * all else goes on at the same time. */
+static bool advance(struct unit *unit) {
+    bool further = false, in_turn = true, done = true;
+    for (struct call *call = unit->calls; call; call = call->next) {
+        bool one = one_sided(call->facts.kind);
+        if (one && in_turn && call->state != CALL_DONE)
+            further |= onesided_advance(call, unit->op.start + unit->op.cost.work);
+        else if (!one && call->state != CALL_DONE)
+            further |= call_advance(call);
+        in_turn &= !one || call->state == CALL_DONE;
+        done &= call->state == CALL_DONE;
+    }
+    unit->op.done = done;
+    return further;
+}
+
+static bool usable(const struct unit *unit) {
+    for (const struct call *call = unit->calls; call; call = call->next)
+        if (!call_usable(call) || (one_sided(call->facts.kind) && !onesided_usable(call)))
+            return false;
+    return true;
+}
+
+static bool step(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    if (unit->too_late || (!unit->started && !usable(unit))) {
+        device_break(unit->comm->device, cudaErrorIllegalAddress);
+        return op->done = true;
+    }
+    if (unit->comm->aborted || unit->era != unit->comm->era)
+        return op->done = true;
+    for (struct call *call = unit->calls; call && !unit->started; call = call->next) {
+        call->facts.start = op->start;
+        call->facts.work = op->cost.work;
+    }
+    unit->started = true;
+    bool further = advance(unit);
+    if (op->done)
+        hear_others(unit);
+    return further;
+}
+
+/* Operations of a communicator follow one another, whatever their streams; they take
+ * their turns when they are launched, not when they are captured. */
+static void queued(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    struct ncclComm *comm = unit->comm;
+    unit->too_late = comm->destroyed;
+    unit->era = comm->era;
+    for (struct call *call = unit->calls; call && !unit->too_late; call = call->next)
+        call_number(call);
+    op_after(op, comm->newest);
+    comm->newest = (struct mark){op->stream->slot, op->stream->queued + 1};
+}
+
+static void drop(struct op *op) {
+    struct unit *unit = (struct unit *)op;
+    while (unit->calls) {
+        struct call *call = unit->calls;
+        unit->calls = call->next;
+        call_release(call);
+    }
+    comm_release(unit->comm);
+}
+
+static struct op *copy(const struct op *op);
+
+static struct unit *unit_create(struct ncclComm *comm) {
+    struct unit *unit = (struct unit *)op_create(sizeof *unit, step);
+    unit->op.drop = drop;
+    unit->op.copy = copy;
+    unit->op.queued = queued;
+    unit->comm = comm;
+    comm_hold(comm);
+    return unit;
+}
+
+static struct op *copy(const struct op *op) {
+    const struct unit *from = (const struct unit *)op;
+    struct unit *unit = unit_create(from->comm);
+    struct call **end = &unit->calls;
+    for (const struct call *call = from->calls; call; call = call->next) {
+        *end = call_copy(call);
+        end = &(*end)->next;
+    }
+    unit->op.cost = from->op.cost;
+    return &unit->op;
+}
+
+/* --- Launching -------------------------------------------------------------------- */
+
+/* Whether no call before this one is on its stream. */
+static bool first_on_its_stream(const struct call *calls, const struct call *call) {
+    while (calls->stream != call->stream)
+        calls = calls->next;
+    return calls == call;
+}
+
+/* Takes the calls on one communicator, in order; returns the rest. */
+static struct call *take(struct unit *unit, struct call *calls) {
+    struct call **end = &unit->calls, *rest = NULL, **rest_end = &rest;
+    while (calls) {
+        struct call *call = calls, ***list = call->comm == unit->comm ? &end : &rest_end;
+        calls = call->next;
+        call->next = NULL;
+        **list = call;
+        *list = &call->next;
+    }
+    return rest;
+}
+
+/* What is on several streams "will behave as if the NCCL group operation was posted on
+ * every stream". */
+struct call *unit_launch(struct call *calls) {
+    struct unit *unit = unit_create(calls->comm);
+    struct stream *stream = calls->stream;
+    struct call *rest = take(unit, calls);
+    for (struct call *call = unit->calls; call; call = call->next)
+        if (first_on_its_stream(unit->calls, call))
+            stream_join(stream, call->stream);
+    if (clock_on)
+        set_cost(unit);
+    for (struct call *call = unit->calls; call; call = call->next)
+        if (call->launched)
+            cudaEventRecord(call->launched, call->stream->legacy
+                                                ? cudaStreamLegacy
+                                                : (cudaStream_t)call->stream);
+    op_enqueue(&unit->op, stream);
+    for (struct call *call = unit->calls; call; call = call->next)
+        if (first_on_its_stream(unit->calls, call))
+            stream_join(call->stream, stream);
+    return rest;
+}
+
+/* Those of several communicators run at the same time. */
+double unit_time(struct call *calls) {
+    double longest = 0;
+    while (calls) {
+        struct unit *unit = unit_create(calls->comm);
+        calls = take(unit, calls);
+        set_cost(unit);
+        double time = unit->op.cost.latency + unit->op.cost.work;
+        longest = time > longest ? time : longest;
+        op_free(&unit->op);
+    }
+    return longest;
+}
