@@ -21,7 +21,7 @@ struct use {
     struct clock behind;    // its clock, while functions of the program are queued
     int slot, thread;       // the judge's number of who issued it
     uint64_t seq;
-    uint64_t source; // it copies what lies there; 0: it does not, or only parts
+    uint64_t source; // what it writes comes from there; 0: not, or not alone
     uint64_t launch; // of the graph that it belongs to; 0: of none
     bool is_call;
     bool makes;  // cudaMallocAsync: the memory is there behind it

@@ -281,6 +281,10 @@ uint64_t uses_source(const struct judge_range *ranges, int n, struct judge_at at
  */
 bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
                 bool captured, struct judge_at at);
+/* An operation that reads a buffer of which nobody ever wrote a byte: what it writes is
+ * anything, too. That buffer's address; 0: it reads none. */
+uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                      struct judge_at at);
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream);
 /* The ranges that a call uses, at most 3. */
@@ -321,7 +325,6 @@ void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at);
 void uses_left(struct judge *j, struct text *text);
 void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
-void uses_doubtful(struct judge *j, struct text *text);  // or of a part, or a call
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,
               uint64_t site);
 

@@ -554,7 +554,8 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     } else {
         order_ready(j, stream);
         struct use *use = use_new(at);
-        use->source = source;
+        uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
+        use->source = nothing ? nothing : source;
         issue_op(j, stream->slot, ranges, n, use, told);
     }
     return wrong;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
-enum { WRITTEN = 64 };      // parts of an allocation that were written, kept apart
 enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 
 struct allocation {
@@ -20,29 +19,22 @@ struct allocation {
     struct judge_at made;
     struct history history;
     bool of_graph;
+    bool written;    // a byte of it, ever
     bool open;       // something that the judge does not see may write it
     uint64_t shared; // its number in all processes that use it; 0: only this one does
     double opened;   // another's, by this process
     struct judge_at left_alone; // given to this call, which fills it on another rank
-    struct span {
-        uint64_t from, to;
-    } * written; // sorted; ever
-    int nwritten;
-    struct fresh *fresh; // NULL: nothing
+    struct fresh *fresh;        // NULL: nothing
 };
 
 /* What a call of NCCL, or an operation, left in an allocation of a buffer that nothing
- * had written; or a further one, of what the first had left. Or what a call left that was
- * aborted. */
+ * had written. Or what a call left that was aborted. */
 struct fresh {
     uint64_t from, to;
-    uint64_t written; // so many bytes were, at its beginning
-    uint64_t never;   // of so many bytes that it computed with, `read`, these were not
-    uint64_t read;
     bool scalar; // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
     struct judge_at op;      // or an operation; call NULL: it was a call of NCCL
-    uint64_t newest;         // the site of the call that left it here
+    uint64_t site;           // of what left it here
     struct judge_at aborted; // call NULL: it was not
     struct allocation of;    // no more of it than add_buffer takes
 };
@@ -82,16 +74,6 @@ struct uses {
     } * access;
     size_t naccess, access_size;
     struct judge_at copies_nothing, nothing_made; // the first such copy, and its source
-    struct doubtful { // the first of which some bytes were never written
-        struct judge_at at, made, left_alone;
-        size_t bytes, never;
-    } copied, sent; // to the host; by a call of NCCL
-    struct behind { // copies to the host behind a call that is under way, the newest
-        struct judge_at at;
-        struct judge_call call;
-    } behind[4], aborted; // and one whose call was aborted, `abort`
-    unsigned nbehind;
-    struct judge_at abort;
 };
 
 struct uses *uses_new(void) {
@@ -100,7 +82,6 @@ struct uses *uses_new(void) {
 
 static void allocation_free(struct allocation *a) {
     history_free(&a->history);
-    free(a->written);
     free(a->fresh);
     free(a);
 }
@@ -250,61 +231,14 @@ void uses_kernel(struct judge *j) {
 
 /* --- Written, ever ---------------------------------------------------------------- */
 
-static void mark_written(struct allocation *a, uint64_t from, uint64_t to) {
-    if (a->kind != JUDGE_DEVICE || a->open || from >= to)
-        return;
-    int first = 0, end;
-    while (first < a->nwritten && a->written[first].to < from)
-        first++;
-    for (end = first; end < a->nwritten && a->written[end].from <= to; end++) {
-        from = a->written[end].from < from ? a->written[end].from : from;
-        to = a->written[end].to > to ? a->written[end].to : to;
-    }
-    if (end - first == 1 && a->written[first].from == from && a->written[first].to == to)
-        return;
-    if (end == first && a->nwritten == WRITTEN) { // too many to keep apart
-        a->open = true;
-        return;
-    }
-    if (!a->written)
-        a->written = must_alloc(WRITTEN * sizeof *a->written);
-    memmove(a->written + first + 1, a->written + end,
-            (size_t)(a->nwritten - end) * sizeof *a->written);
-    a->written[first] = (struct span){from, to};
-    a->nwritten += 1 - (end - first);
+static bool never_written(const struct allocation *a) {
+    return a->kind == JUDGE_DEVICE && !a->open && !a->of_graph && !a->written;
 }
 
-/* All that writes it is seen, and kept apart. */
-static bool writes_known(const struct allocation *a) {
-    return a->kind == JUDGE_DEVICE && !a->open && !a->of_graph;
-}
-
-/* The part of `span` that lies in [from, to). */
-static struct span within(struct span span, uint64_t from, uint64_t to) {
-    span.from = span.from > from ? span.from : from;
-    span.to = span.to < to ? span.to : to;
-    return span.from < span.to ? span : (struct span){from, from};
-}
-
-/* A copy takes along what nothing has written of its source. */
-static void mark_copied(const struct uses *uses, struct allocation *a, uint64_t from,
-                        uint64_t to, uint64_t source) {
-    const struct allocation *s = source ? find(uses, source) : NULL;
-    if (!s || s == a || !writes_known(s) || s->nwritten == 0) {
-        mark_written(a, from, to);
-        return;
-    }
-    for (int i = 0; i < s->nwritten; i++) {
-        struct span part = within(s->written[i], source, source + (to - from));
-        mark_written(a, from + (part.from - source), from + (part.to - source));
-    }
-}
-
-static bool never_written(const struct allocation *a, uint64_t from, uint64_t to) {
-    for (int i = 0; i < a->nwritten; i++)
-        if (a->written[i].from < to && from < a->written[i].to)
-            return false;
-    return writes_known(a);
+/* Of what nothing has written nothing comes. */
+static void mark_written(const struct uses *uses, struct allocation *a, uint64_t source) {
+    const struct allocation *from = source ? find(uses, source) : NULL;
+    a->written |= !from || !never_written(from);
 }
 
 /* --- Words ------------------------------------------------------------------------ */
@@ -593,8 +527,7 @@ static void report_aborted(struct judge *j, const struct fresh *fresh,
                            struct judge_at at) {
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    text_add(&text, "memory: %s reads what %san aborted call was to write\n", at.call,
-             fresh->newest ? "came of what " : "");
+    text_add(&text, "memory: %s reads what an aborted call was to write\n", at.call);
     add_here(j, &text);
     text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
     text_add(&text, "  aborted: %s at %s", call_words(words, &fresh->call),
@@ -611,105 +544,66 @@ static void report_aborted(struct judge *j, const struct fresh *fresh,
     report(j, &text, true, pair_of(at.site, fresh->aborted.site));
 }
 
-/* Of what came of a buffer that nobody had written, or of an aborted call. */
-static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
-                         struct judge_at at) {
-    const struct fresh *fresh = NULL;
-    for (int i = 0; i < n && !fresh; i++) {
-        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
-        const struct allocation *a =
-            ranges[i].write || ranges[i].bytes == 0 ? NULL : find(j->uses, start);
-        if (a && a->fresh && !a->open && start < a->fresh->to && a->fresh->from < end)
-            fresh = a->fresh;
-    }
-    if (!fresh)
-        return false;
+static void report_fresh(struct judge *j, const struct fresh *fresh) {
     const struct judge_call *call = &fresh->call;
     const struct judge_at *op = fresh->op.call ? &fresh->op : NULL;
     uint64_t site = op ? op->site : call->at.site;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct text text = {0};
-    if (fresh->aborted.call) {
-        report_aborted(j, fresh, at);
-        return true;
-    }
     if (op)
-        text_add(&text, "memory: %s %s device memory that nothing has written\n",
-                 op->call, fresh->never ? "computes with" : "reads");
+        text_add(&text, "memory: %s reads device memory that nothing has written\n",
+                 op->call);
     else
-        text_add(&text, "memory: %s of %s is device memory that nothing has written%s\n",
-                 fresh->scalar ? "the scalar" : "sendbuff", call->at.call,
-                 fresh->written ? ", but for its beginning"
-                 : fresh->never ? ", in part"
-                                : "");
+        text_add(&text, "memory: %s of %s is device memory that nothing has written\n",
+                 fresh->scalar ? "the scalar" : "sendbuff", call->at.call);
     add_here(j, &text);
     text_add(&text, "%s at %s\n", op ? op->call : call_words(words, call),
              place(j, site, where));
-    if (fresh->never)
-        text_add(&text, "  nothing has written %llu of the %llu bytes\n",
-                 (unsigned long long)fresh->never, (unsigned long long)fresh->read);
     add_buffer(j, &text, &fresh->of);
     add_failures_line(j, &text);
-    if (fresh->written) {
-        text_add(
-            &text,
-            "  Hint: %llu bytes were written, and %llu elements are sent, of %zu"
-            " bytes each: cudaMemcpy and\n"
-            "        cudaMemset count bytes. Were they given a number of elements?\n",
-            (unsigned long long)fresh->written, (unsigned long long)fresh->written,
-            call->type_bytes);
-        report_and_go_on(j, &text, mixed(call->at.site, 9));
-        return false;
-    }
     text_add(
         &text,
         "  Hint: fresh memory holds anything: fill it first (cudaMemcpy, cudaMemset)."
         " Was another\n"
         "        buffer meant, or did a copy get lost that was to write here?\n");
-    if (fresh->never) // a part may be meant to hold nothing
-        report_and_go_on(j, &text, mixed(site, 9));
-    else
-        report(j, &text, true, mixed(site, 9));
-    return !fresh->never;
+    report(j, &text, true, mixed(site, 9));
 }
 
-/* The longest part of [from, to) that nothing has written. */
-static struct span longest_gap(const struct allocation *a, uint64_t from, uint64_t to) {
-    struct span longest = {from, from};
-    for (int i = 0; i <= a->nwritten && from < to; i++) {
-        uint64_t end =
-            i < a->nwritten && a->written[i].from < to ? a->written[i].from : to;
-        if (end > from && end - from > longest.to - longest.from)
-            longest = (struct span){from, end};
-        if (i < a->nwritten && a->written[i].to > from)
-            from = a->written[i].to;
+/* What came of a buffer that nobody had written, or of an aborted call. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
+                         struct judge_at at) {
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
+        const struct allocation *a =
+            ranges[i].write || ranges[i].bytes == 0 ? NULL : find(j->uses, start);
+        const struct fresh *fresh = a && !a->open ? a->fresh : NULL;
+        if (!fresh || fresh->to <= start || end <= fresh->from)
+            continue;
+        if (fresh->aborted.call)
+            report_aborted(j, fresh, at);
+        else
+            report_fresh(j, fresh);
+        return true;
     }
-    return longest;
+    return false;
 }
 
 static void leaves_fresh(struct allocation *a, uint64_t from, uint64_t to,
                          struct fresh fresh, uint64_t site) {
     fresh.from = from;
     fresh.to = to;
-    fresh.newest = site;
+    fresh.site = site;
     if (!a->fresh)
         a->fresh = must_alloc(sizeof *a->fresh);
     *a->fresh = fresh;
 }
 
-/* An earlier round may have left something there; this one writes it anew. */
-static void leaves_nothing_fresh(struct allocation *a, uint64_t from, uint64_t to,
-                                 uint64_t site) {
-    if (!a->fresh || a->fresh->newest != site || a->fresh->to <= from ||
-        to <= a->fresh->from)
+/* This is written anew. */
+static void forget_fresh(struct allocation *a, uint64_t from, uint64_t to) {
+    if (!a->fresh || a->fresh->to <= from || to <= a->fresh->from)
         return;
     free(a->fresh);
     a->fresh = NULL;
-}
-
-/* What an aborted call was to write may have been there before, if it worked in place. */
-static bool goes_on(const struct fresh *fresh) {
-    return !fresh->aborted.call || fresh->call.sendbuff != fresh->call.recvbuff;
 }
 
 static struct fresh fresh_of(const struct allocation *a) {
@@ -717,75 +611,17 @@ static struct fresh fresh_of(const struct allocation *a) {
         .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
 }
 
-static size_t never_written_of(const struct allocation *a, uint64_t from, uint64_t to) {
-    size_t never = to - from;
-    if (!writes_known(a))
-        return 0;
-    for (int i = 0; i < a->nwritten; i++) {
-        struct span part = within(a->written[i], from, to);
-        never -= part.to - part.from;
-    }
-    return never;
-}
-
-/* So many of the bytes that are computed with were never written. */
-static struct fresh fresh_part(const struct allocation *a, size_t never, size_t read) {
-    struct fresh fresh = fresh_of(a);
-    fresh.never = never;
-    fresh.read = read;
-    return fresh;
-}
-
-/* The same memory is read as well. */
-static const struct judge_range *read_too(const struct judge_range *written,
-                                          const struct judge_range *ranges, int n) {
-    for (int i = 0; i < n; i++)
-        if (!ranges[i].write && ranges[i].start == written->start &&
-            ranges[i].bytes == written->bytes)
-            return &ranges[i];
-    return NULL;
-}
-
-/* cuBLAS adds to numbers, or scales them, of which a good part was never written. (Who
- * sends or copies such a part may know that it is padding; computing with it goes on as
- * garbage. Less than a quarter is let pass, as it may be padding even so.) */
-static void computes_with_gap(struct allocation *a, const struct judge_range *range,
-                              struct judge_at at) {
-    uint64_t start = address(range->start), end = start + range->bytes;
-    if (a->fresh && a->fresh->never && start < a->fresh->to && a->fresh->from < end) {
-        a->fresh->newest = at.site; // what an earlier operation left is there still
-        return;
-    }
-    size_t never = end <= a->end ? never_written_of(a, start, end) : 0;
-    if (range->element == 0 || never < range->bytes / 4 || never == 0)
-        return;
-    struct fresh fresh = fresh_part(a, never, range->bytes);
-    struct span gap = longest_gap(a, start, end);
-    fresh.op = at;
-    leaves_fresh(a, gap.from, gap.to, fresh, at.site);
-}
-
-/* An operation that reads a buffer of which nobody ever wrote a byte, or what came of
- * one: what it writes is anything, too. */
-static void works_on_nothing(struct judge *j, const struct judge_range *ranges, int n,
-                             struct judge_at at) {
-    struct fresh fresh;
-    bool found = false;
+uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                      struct judge_at at) {
+    const struct allocation *found = NULL;
     if (j->options.kernels || j->uses->kernels)
-        return;
+        return 0;
     for (int i = 0; i < n && !found; i++) {
-        uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
-        const struct allocation *a =
-            ranges[i].write || ranges[i].bytes == 0 ? NULL : find(j->uses, start);
-        if (a && never_written(a, a->start, a->end)) {
-            fresh = fresh_of(a);
-            fresh.op = at;
-            found = true;
-        } else if (a && !a->open && a->fresh && goes_on(a->fresh) &&
-                   a->fresh->from <= start && end <= a->fresh->to) {
-            fresh = *a->fresh;
-            found = true;
-        }
+        const struct allocation *a = ranges[i].write || ranges[i].bytes == 0
+                                         ? NULL
+                                         : find(j->uses, address(ranges[i].start));
+        if (a && never_written(a))
+            found = a;
     }
     for (int i = 0; i < n; i++) {
         uint64_t start = address(ranges[i].start), end = start + ranges[i].bytes;
@@ -793,14 +629,14 @@ static void works_on_nothing(struct judge *j, const struct judge_range *ranges, 
             ranges[i].write && ranges[i].bytes ? find(j->uses, start) : NULL;
         if (!a || a->kind != JUDGE_DEVICE)
             continue;
-        const struct judge_range *read = read_too(&ranges[i], ranges, n);
-        if (found)
-            leaves_fresh(a, start, end, fresh, at.site);
-        else if (read)
-            computes_with_gap(a, read, at);
-        else
-            leaves_nothing_fresh(a, start, end, at.site);
+        forget_fresh(a, start, end);
+        if (!found)
+            continue;
+        struct fresh fresh = fresh_of(found);
+        fresh.op = at;
+        leaves_fresh(a, start, end, fresh, at.site);
     }
+    return found ? found->start : 0;
 }
 
 /* Of which nobody ever wrote a byte. It may be right: there to be timed, or on the ranks
@@ -816,8 +652,7 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         uint64_t start = address(ranges[i].start);
         const struct allocation *a = find(j->uses, start);
         // Who copies what this rank's call has left alone may well know that.
-        if (!a || from || a->left_alone.call ||
-            !never_written(a, start, start + ranges[i].bytes))
+        if (!a || from || a->left_alone.call || !never_written(a))
             return;
         from = a;
     }
@@ -825,64 +660,6 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         return;
     j->uses->copies_nothing = at;
     j->uses->nothing_made = from->made;
-}
-
-/* Whether it is a mistake only the program knows: its exit code will tell. */
-static void note_doubtful(struct doubtful *doubtful, const struct allocation *a,
-                          uint64_t from, uint64_t to, struct judge_at at) {
-    if (doubtful->at.call || !a || to > a->end)
-        return;
-    size_t never = never_written_of(a, from, to);
-    if (never)
-        *doubtful = (struct doubtful){at, a->made, a->left_alone, to - from, never};
-}
-
-static bool is_call(const struct use *use, void *self) {
-    (void)self;
-    return use->is_call;
-}
-
-static void copies_doubtful(struct judge *j, const struct judge_range *ranges, int n,
-                            struct judge_at at) {
-    for (int i = 0; i < n; i++) {
-        uint64_t start = address(ranges[i].start);
-        const struct allocation *a =
-            !ranges[i].write && ranges[i].bytes ? find(j->uses, start) : NULL;
-        if (!a)
-            continue;
-        note_doubtful(&j->uses->copied, a, start, start + ranges[i].bytes, at);
-        bool its_write;
-        const struct use *call =
-            history_beyond(&a->history, start, start + ranges[i].bytes, false, &j->known,
-                           is_call, NULL, &its_write);
-        if (call)
-            j->uses->behind[j->uses->nbehind++ % 4] = (struct behind){at, call->call};
-    }
-}
-
-void uses_doubtful(struct judge *j, struct text *text) {
-    const struct behind *aborted = &j->uses->aborted;
-    bool copied = j->uses->copied.at.call;
-    const struct doubtful *d = copied ? &j->uses->copied : &j->uses->sent;
-    char where[JUDGE_PLACE], there[JUDGE_PLACE], words[JUDGE_PLACE];
-    if (aborted->at.call) {
-        text_add(text, "%s at %s copies what %s was to write", aborted->at.call,
-                 place(j, aborted->at.site, where), call_words(words, &aborted->call));
-        text_add(text, " at %s, which %s aborted at %s",
-                 place(j, aborted->call.at.site, there), j->uses->abort.call,
-                 place(j, j->uses->abort.site, where));
-        return;
-    }
-    if (!d->at.call)
-        return;
-    text_add(
-        text,
-        "%s at %s %s %zu bytes, of which nothing has written %zu, of what %s made at %s",
-        d->at.call, place(j, d->at.site, where), copied ? "copies" : "sends", d->bytes,
-        d->never, d->made.call, place(j, d->made.site, there));
-    if (d->left_alone.call)
-        text_add(text, "; %s at %s leaves it alone on this rank", d->left_alone.call,
-                 place(j, d->left_alone.site, where));
 }
 
 void uses_unwritten(struct judge *j, struct text *text) {
@@ -898,12 +675,9 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64
     bool wrong = copies_overlap(j, ranges, source, at);
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], at);
-    if (!wrong && !captured)
-        works_on_nothing(j, ranges, n, at);
     if (wrong || captured || !to_host(j, ranges, n, at))
         return wrong;
     copies_nothing(j, ranges, n, at);
-    copies_doubtful(j, ranges, n, at);
     return copies_fresh(j, ranges, n, at);
 }
 
@@ -1125,51 +899,6 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     return true;
 }
 
-/* As many bytes were written, at the beginning, as the call has elements, and the buffer
- * is as long as the call says: a number of elements where one of bytes belongs. Of any
- * other part that nobody wrote, it may be mere room. 0: not so. */
-static uint64_t counted_in_bytes(const struct allocation *a,
-                                 const struct judge_call *call) {
-    bool alike = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
-                 call->kind == JUDGE_BROADCAST;
-    return alike && call->type_bytes > 1 && writes_known(a) && a->nwritten == 1 &&
-                   a->written[0].from == a->start &&
-                   a->written[0].to == a->start + call->count &&
-                   address(call->sendbuff) == a->start &&
-                   a->end - a->start == call_bytes(call)
-               ? call->count
-               : 0;
-}
-
-/* A reduction adds up numbers of which a good part, in one piece, was never written.
- * (What fills a buffer up to a multiple of the ranks, or of an alignment, is less.) True
- * if it does, and what comes of it is noted. */
-static bool adds_up_hole(struct judge *j, const struct judge_call *call,
-                         const struct allocation *a, struct allocation *b) {
-    enum { FILLS_UP = 512 }; // bytes
-    const struct comm_facts *comm = calls_comm(j, call->comm);
-    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call),
-             out = call_recv_bytes(j, call), to = address(call->recvbuff), first = 0;
-    if (call->kind == JUDGE_REDUCE_SCATTER && comm)
-        first = (uint64_t)comm->rank * out;
-    else if (call->kind != JUDGE_ALL_REDUCE && call->kind != JUDGE_REDUCE)
-        return false;
-    size_t never =
-        start + bytes <= a->end ? never_written_of(a, start, start + bytes) : 0;
-    if (never == 0)
-        return false;
-    struct span gap = longest_gap(a, start, start + bytes),
-                mine = within(gap, start + first, start + first + out);
-    if (gap.to - gap.from < FILLS_UP || gap.to - gap.from < bytes / 4 ||
-        mine.from == mine.to)
-        return false;
-    struct fresh fresh = fresh_part(a, never, bytes);
-    fresh.call = *call;
-    uint64_t shift = to - (start + first);
-    leaves_fresh(b, mine.from + shift, mine.to + shift, fresh, call->at.site);
-    return true;
-}
-
 /* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
  * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
  * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
@@ -1177,42 +906,22 @@ static void sends_nothing(struct judge *j, const struct judge_call *call,
                           const struct stream *stream) {
     if (j->options.kernels || j->uses->kernels || (stream && stream->capture))
         return;
-    uint64_t start = address(call->sendbuff), bytes = call_send_bytes(j, call),
-             out = call_recv_bytes(j, call), to = address(call->recvbuff);
-    const struct allocation *a = bytes ? find(j->uses, start) : NULL;
+    uint64_t out = call_recv_bytes(j, call), to = address(call->recvbuff);
+    const struct allocation *a =
+        call_send_bytes(j, call) ? find(j->uses, address(call->sendbuff)) : NULL;
     struct allocation *b = out ? find(j->uses, to) : NULL;
-    note_doubtful(&j->uses->sent, a, start, start + bytes, call->at);
     if (!a || !b || b->kind != JUDGE_DEVICE)
         return;
-    uint64_t written = counted_in_bytes(a, call);
-    const struct fresh *before = a->fresh;
     const struct allocation *s =
         call->scalar ? find(j->uses, address(call->scalar)) : NULL;
-    struct fresh fresh;
-    if (s && never_written(s, s->start, s->end)) {
-        fresh = fresh_of(s);
-        fresh.scalar = true;
-        fresh.call = *call;
-    } else if (written || never_written(a, a->start, a->end)) {
-        fresh = fresh_of(a);
-        fresh.written = written;
-        fresh.call = *call;
-    } else if (before && goes_on(before) && before->from <= start &&
-               start + bytes <= before->to) {
-        fresh = *before; // what came of fresh memory is sent on
-        written = 0;
-    } else if (before && before->never && bytes == out && before->from < start + bytes &&
-               start < before->to) { // and of a part of it
-        uint64_t from = before->from > start ? before->from - start : 0,
-                 end = before->to < start + bytes ? before->to - start : bytes;
-        leaves_fresh(b, to + from, to + end, *before, call->at.site);
+    bool scalar = s && never_written(s);
+    forget_fresh(b, to, to + out);
+    if (!scalar && !never_written(a))
         return;
-    } else { // part of a buffer may be mere room
-        if (!adds_up_hole(j, call, a, b))
-            leaves_nothing_fresh(b, to, to + out, call->at.site);
-        return;
-    }
-    leaves_fresh(b, to + written, to + out, fresh, call->at.site);
+    struct fresh fresh = fresh_of(scalar ? s : a);
+    fresh.scalar = scalar;
+    fresh.call = *call;
+    leaves_fresh(b, to, to + out, fresh, call->at.site);
 }
 
 /* "If an error occurs on the communicator, nothing can be assumed about the completion or
@@ -1227,13 +936,6 @@ void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at
         j->uses->kernels ||
         (call->kind == JUDGE_BROADCAST && call->sendbuff == call->recvbuff))
         return;
-    struct uses *uses = j->uses;
-    for (unsigned i = 0; i < 4; i++)
-        if (uses->behind[i].at.call && uses->behind[i].call.comm == call->comm &&
-            uses->behind[i].call.at.site == call->at.site) {
-            uses->aborted = uses->behind[i];
-            uses->abort = at;
-        }
     struct fresh fresh = fresh_of(b);
     fresh.call = *call;
     fresh.aborted = at;
@@ -1517,13 +1219,10 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         struct shared_part part = shared_part(a, from, to, range->write);
         shared_uses(j, &part, use, clock);
     }
-    if (a->fresh && range->write && from < a->fresh->to && a->fresh->from < to &&
-        use->at.site != a->fresh->newest) {
-        free(a->fresh);
-        a->fresh = NULL;
-    }
+    if (range->write && a->fresh && use->at.site != a->fresh->site)
+        forget_fresh(a, from, to);
     if (range->write && !use->makes)
-        mark_copied(j->uses, a, from, to, use->source);
+        mark_written(j->uses, a, use->source);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
@@ -1748,7 +1447,7 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
         if (a->end <= from)
             break;
         if (write && device_too)
-            mark_written(a, from > a->start ? from : a->start, to < a->end ? to : a->end);
+            a->written = true;
         bool its_write;
         const struct use *use = unseen_use(j, a, from, to, write, &its_write);
         if (on_gpu(a) && !device_too) {

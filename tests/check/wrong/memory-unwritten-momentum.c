@@ -1,8 +1,8 @@
 // The momentum of an optimizer is made with cudaMalloc and never set to 0. What comes of
 // it goes into the weights.
 //
-// expect: NCCL CHECK: memory: cublasSscal reads device memory that nothing has written
-// expect: rank @any on @host: cublasSscal at @scale
+// expect: NCCL CHECK: memory: cublasSaxpy reads device memory that nothing has written
+// expect: rank @any on @host: cublasSaxpy at @step
 // expect: made at @made
 #include "../check.h"
 
@@ -29,9 +29,9 @@ int main(void) {
     MUST(cublasSetStream(blas, stream));
     for (int step = 0; step < 2; step++) {
         MUST(ncclAllReduce(gradient, gradient, N, ncclFloat, ncclMax, comm, stream));
-        MUST(cublasSscal(blas, N, &half, momentum, 1)); // @scale
+        MUST(cublasSscal(blas, N, &half, momentum, 1));
         MUST(cublasSaxpy(blas, N, &one, gradient, 1, momentum, 1));
-        MUST(cublasSaxpy(blas, N, &one, momentum, 1, weights, 1));
+        MUST(cublasSaxpy(blas, N, &one, momentum, 1, weights, 1)); // @step
     }
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaMemcpy(mine, weights, sizeof mine, cudaMemcpyDeviceToHost));
