@@ -143,7 +143,7 @@ broken() {
 }
 
 @test "a copy that nobody waits for: race" {
-    broken '/cudaStreamSynchronize(stream)/ { N; /stopwatch_stop/ s/^[^\n]*\n// }'
+    broken '/then the copies are done/d'
     [ "$code" -eq 1 ]
     grep -q '^NCCL CHECK: race: ' <<<"$err"
     grep -q 'cudaMemcpyPeerAsync at broken.c:' <<<"$err"
@@ -191,7 +191,7 @@ END
 }
 
 @test "a copy to the wrong place: FAILED" {
-    broken 's/cudaMemcpyAsync(far, source, bytes/cudaMemcpyAsync(far, source, bytes - 4/'
+    broken 's/cudaMemcpyAsync(far, s->source, s->bytes/& - 4/'
     [ "$code" -eq 1 ]
     [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, element 999 is 0, expected 2999 (and "* ]]
 }
