@@ -1,5 +1,6 @@
 # Exercises: make exercise, make exercises, make solution, make grade. README.md beside this file.
-exercise_front := EXERCISE_BACKEND=$(backend) $(TOP)/exercises/exercise
+# Which makes of its own may start.
+exercise_front := MAKEFLAGS= EXERCISE_BACKEND=$(backend) $(TOP)/exercises/exercise
 
 .PHONY: exercise exercises solution exercise-flags starters grade
 exercise exercises solution grade: export N := $(N)

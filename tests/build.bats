@@ -33,7 +33,7 @@ programs() {
     [ "$(programs | wc -l)" -eq "$(find . -path './[0-9]*' -name '*.c' | wc -l)" ]
     run timeout 60 make BACKEND=cpu
     [ "$status" -eq 0 ]
-    [[ $output != *mpicc* ]]
+    [ "$output" = "BACKEND=cpu (as asked)" ]
 }
 
 # said PATTERN ARGUMENT…: what make says of its choice.
@@ -82,10 +82,48 @@ said() {
     [[ $output == *"no NCCL: set NCCL_HOME"* ]]
 }
 
-@test "a changed header rebuilds" {
-    touch -d '+2 seconds' common/lesson.h
+# compiled FILE…: what make compiles again when FILEs have changed.
+compiled() {
+    touch -d '+2 seconds' "$@"
     run timeout 120 make BACKEND=cpu
-    [ "$(grep -c '^mpicc' <<<"$output")" -ge 5 ]
+    [ "$status" -eq 0 ]
+    output=$(sed -n 's/^CC //p' <<<"$output" | sort)
+    echo "$output"
+}
+
+@test "a changed header compiles what includes it, and nothing else" {
+    compiled 15-grid/report.h
+    [ "$output" = 15-grid/grid.c ]
+    compiled common/lesson.h
+    [ "$output" = "$(printf '%s\n' [0-9]*/*.c | sort)" ]
+    compiled cpu/src/blas.h
+    [ "$output" = "$(grep -l '"blas.h"' cpu/src/*.c; printf '%s\n' [0-9]*/*.c common/cuda.c)" ]
+}
+
+@test "V=1 shows the commands, and -s shows nothing" {
+    touch -d '+2 seconds' 02-nccl-allreduce/allreduce.c
+    run timeout 60 make V=1 BACKEND=cpu
+    [[ $output == *"mpicc "*"02-nccl-allreduce/allreduce.c"* ]]
+    [[ $output != *"CC 02"* ]]
+    touch -d '+4 seconds' 02-nccl-allreduce/allreduce.c
+    run timeout 60 make -s BACKEND=cpu
+    [ "$output" = "BACKEND=cpu (as asked)" ]
+}
+
+@test "a new source in any folder is built, and one that moves" {
+    mkdir -p check/judge/new cpu/src/new
+    echo 'int cpu_new_source(void) { return 7; }' >cpu/src/new/source.c
+    cp cpu/src/new/source.c check/judge/new/other.c
+    sed -i 's/cpu_new/check_new/' check/judge/new/other.c
+    timeout 60 make -s BACKEND=cpu CFLAGS="$CFLAGS" cpu-flags
+    nm build/cpu/libnccl-cpu.a | grep -q cpu_new_source
+    nm build/cpu/libnccl-cpu.a | grep -q check_new_source
+    mv check/judge/new/other.c check/judge/other.c
+    rm -r cpu/src/new check/judge/new
+    timeout 60 make -s BACKEND=cpu cpu-flags
+    nm build/cpu/libnccl-cpu.a | grep -q check_new_source
+    run grep -c cpu_new_source <(nm build/cpu/libnccl-cpu.a)
+    [ "$output" -eq 0 ]
 }
 
 @test "changing the build rebuilds, in both directions" {

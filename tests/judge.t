@@ -33,14 +33,14 @@ fast() {
     local source
     make -s -C "$top" BACKEND=cpu cpu-flags >/dev/null
     for source in play random ranks; do
-        "${CC:-gcc}" "${warnings[@]}" -O2 "$source.c" "$top"/build/cpu/check/*.o -lpthread \
+        "${CC:-gcc}" "${warnings[@]}" -O2 "$source.c" "$top"/build/cpu/judge.o -lpthread \
             -o "$work/fast/$source"
     done
 }
 fast &
 make -s -C "$top" BACKEND=cpu SANITIZE=1 cpu-flags >/dev/null
 "${CC:-gcc}" "${warnings[@]}" -O1 -g '-fsanitize=address,undefined' -fno-sanitize-recover=undefined \
-    play.c "$top"/build/cpu-sanitize/check/*.o -lpthread -o "$work/careful/play"
+    play.c "$top"/build/cpu-sanitize/judge.o -lpthread -o "$work/careful/play"
 wait $!
 
 for file in "${events[@]}"; do

@@ -385,7 +385,7 @@ sub message_problems {
 # build.
 mkdir $copy or die "$copy: $!\n";
 system "tar -C '$top' --exclude=./.git --exclude=./build -cf - . | tar -C '$copy' -xf -";
-my @built = grep { -e "$top/$_" } qw(build/cpu build/config build/mpi_made.c);
+my @built = grep { -e "$top/$_" } qw(build/cpu build/config build/made build/lessons);
 system "tar -C '$top' -cf - @built | tar -C '$copy' -xf -" if @built;
 my $said = `cd '$copy' && timeout 120 make -s -j2 2>&1`;
 ok('the course builds in a copy', $? ? ($said) : ());
@@ -393,7 +393,7 @@ ok('the course builds in a copy', $? ? ($said) : ());
 sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
-$settings  = read_files('Makefile', 'common/*.mk', '[0-9][0-9]-*/Makefile');
+$settings  = read_files('Makefile', '*/build.mk', '[0-9][0-9]-*/Makefile');
 $variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]');
 $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;

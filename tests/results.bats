@@ -43,7 +43,7 @@ setup() {
 copy() {
     mkdir build
     cp -a "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
-    cp -a "$top"/build/{config,cpu,mpi_made.c} build
+    cp -a "$top"/build/{config,cpu,made,lessons} build
 }
 
 # A stand-in for nccl-tests, one that answers and one that fails.
