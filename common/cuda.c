@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every call returns a code. Who does not look at it goes on as if all were well. */
+/* Every call returns a code. A program that ignores it does not notice a failure. */
 static void must(cudaError_t error) {
     if (error == cudaSuccess)
         return;
@@ -26,7 +26,7 @@ int main(void) {
     for (int i = 0; i < COUNT; i++)
         host[i] = i;
 
-    // Two buffers on the GPU. The host keeps their addresses and never looks behind them.
+    // Two buffers on the GPU. The host only stores and passes on their addresses.
     int *source, *target;
     must(cudaMalloc((void **)&source, bytes));
     must(cudaMalloc((void **)&target, bytes));
