@@ -190,20 +190,19 @@ int main(int argc, char **argv) {
 
     // In the worst case all tokens come to one rank; a capacity limits that.
     const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
-    const size_t capacity = t.capacity, both = 2 * nranks * sizeof(uint64_t);
+    const size_t capacity = t.capacity, bytes = nranks * sizeof(uint64_t);
     const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
     t.share = n->batch / nranks;
     network_need((n->layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t.counts, both));
-    uint64_t *pinned; // the host does not wait for copies to and from pinned memory
-    CHECK_CUDA(cudaMallocHost((void **)&pinned, n->layers * both));
+    CHECK_CUDA(cudaMalloc((void **)&t.counts, 2 * bytes));
     CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
     for (size_t l = 0; l < n->layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
         t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
-        t.roads[l].leave = pinned + l * 2 * nranks;
-        t.roads[l].come = t.roads[l].leave + nranks;
+        // The host does not wait for copies to and from pinned memory.
+        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].come, bytes));
     }
     network_malloc(n, t.share);
 
@@ -242,12 +241,13 @@ int main(int argc, char **argv) {
     free(result);
     network_free(n);
     for (size_t l = 0; l < n->layers; l++) {
+        CHECK_CUDA(cudaFreeHost(t.roads[l].come));
+        CHECK_CUDA(cudaFreeHost(t.roads[l].leave));
         free(t.roads[l].place);
         CHECK_CUDA(cudaFree(t.visiting[l]));
     }
     CHECK_CUDA(cudaFree(t.made));
     CHECK_CUDA(cudaFree(t.leaving));
-    CHECK_CUDA(cudaFreeHost(pinned));
     CHECK_CUDA(cudaFree(t.counts));
     CHECK_CUBLAS(cublasDestroy(t.blas));
     CHECK_CUDA(cudaStreamDestroy(t.stream));

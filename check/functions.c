@@ -13,18 +13,15 @@ struct function {
         uint64_t seq;
         struct clock clock; // what it comes after
         struct judge_at at;
-        bool begun, gate; // gate: it waits for the host
     } * runs;
     size_t first, nruns, size;
 };
 
 struct functions {
     struct function **at;
-    size_t n, size, queued, gates; // gates: of those that are queued
+    size_t n, size, queued;
     int *free;
     size_t nfree, free_size;
-    uint64_t *gate_sites; // where functions were queued that waited for the host
-    size_t ngate_sites, gate_sites_size;
 };
 
 struct functions *functions_new(void) {
@@ -44,7 +41,6 @@ void functions_free(struct functions *functions) {
             function_free(functions->at[i]);
     free(functions->at);
     free(functions->free);
-    free(functions->gate_sites);
     free(functions);
 }
 
@@ -74,9 +70,6 @@ void function_queued(struct judge *j, int number, int slot, struct judge_at at) 
     clock_copy(&run->clock, order_clock(j->order, slot));
     run->seq = order_next(j->order, slot);
     j->functions->queued++;
-    for (size_t i = 0; i < j->functions->ngate_sites; i++)
-        run->gate |= j->functions->gate_sites[i] == at.site;
-    j->functions->gates += run->gate;
     struct position position = {.slot = slot,
                                 .seq = run->seq,
                                 .clock = order_clock(j->order, slot),
@@ -90,7 +83,6 @@ void function_begins(struct judge *j, int number) {
         return;
     // It may pass on to the host what it knows.
     clock_join(&j->known, &f->runs[f->first].clock);
-    f->runs[f->first].begun = true;
     if (j->thread)
         j->thread->function = f;
     waits_function_begins(j, number);
@@ -104,7 +96,6 @@ void function_ends(struct judge *j, int number) {
     clock_reach(&j->known, run->slot, run->seq);
     clock_free(&run->clock);
     j->functions->queued--;
-    j->functions->gates -= run->gate;
     for (struct thread *t = j->threads; t; t = t->next)
         if (t->function == f)
             t->function = NULL;
@@ -133,28 +124,12 @@ bool function_before(const struct function *f, const struct use *use) {
            clock_covers(&use->behind, run->slot, run->seq);
 }
 
-bool functions_before(const struct judge *j, const struct use *use, bool gates) {
+bool functions_before(const struct judge *j, const struct use *use) {
     const struct functions *all = j->functions;
-    size_t left = gates ? all->gates : all->queued;
-    for (size_t i = 0; i < all->n && left > 0; i++) {
+    for (size_t i = 0; i < all->n && all->queued > 0; i++) {
         const struct function *f = all->at[i];
-        if (f && f->first < f->nruns && (f->runs[f->first].gate || !gates) &&
-            function_before(f, use))
+        if (f && f->first < f->nruns && function_before(f, use))
             return true;
     }
     return false;
-}
-
-void functions_are_gates(struct judge *j, const struct use *use) {
-    struct functions *all = j->functions;
-    for (size_t i = 0; i < all->n; i++) {
-        struct function *f = all->at[i];
-        struct run *run = f && f->first < f->nruns ? &f->runs[f->first] : NULL;
-        if (!run || !run->begun || !function_before(f, use))
-            continue;
-        ROOM(all->gate_sites, all->ngate_sites, &all->gate_sites_size);
-        all->gate_sites[all->ngate_sites++] = run->at.site;
-        all->gates += !run->gate;
-        run->gate = true;
-    }
 }

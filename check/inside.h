@@ -235,12 +235,8 @@ function_runs(const struct judge *j); // in the thread that is in; NULL: none
 bool functions_queued(const struct judge *j);
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);
-/* Whether any that has not ended comes before it; one that waits for the host, `gates`.
- */
-bool functions_before(const struct judge *j, const struct use *use, bool gates);
-/* Those before it that have begun wait for the host, and so will those that are queued at
- * the same places. */
-void functions_are_gates(struct judge *j, const struct use *use);
+/* Whether any that has not ended comes before it. */
+bool functions_before(const struct judge *j, const struct use *use);
 
 /* --- later.c --- */
 /* Calls that return before NCCL has put them into their streams (blocking = 0). One that
@@ -299,16 +295,11 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
                 const struct judge_call *const *calls);
 /* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
-void uses_given_back(struct judge *j, const void *start, struct judge_at registered,
-                     struct judge_at at);
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at);
-bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool write,
-                          bool waits);
 bool uses_knew(struct judge *j, const void *address); // now or before
 bool uses_faults(struct judge *j, const void *address, bool write, bool write_known,
                  uint64_t site);
-void uses_lost(struct judge *j, const void *address);
 bool uses_early(struct judge *j, const void *at, bool write);
 int uses_lent(struct judge *j, const void *start, size_t bytes, bool write,
               struct judge_at at);
@@ -389,7 +380,6 @@ void graphs_left(struct judge *j, struct text *text);
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
 void waits_begin_launch(struct judge *j, struct judge_at at);
-void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at);
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at);
 void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
                      bool poll, struct judge_at at);

@@ -483,11 +483,6 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
     return uses_host(j, start, bytes, write, device_too, at);
 }
 
-bool judge_host_behind_function(struct judge *j, const void *start, size_t bytes,
-                                bool write, bool waits) {
-    return uses_behind_function(j, start, bytes, write, waits);
-}
-
 bool judge_host_faults(struct judge *j, const void *address, bool write, bool write_known,
                        uint64_t site) {
     return uses_faults(j, address, write, write_known, site);
@@ -495,10 +490,6 @@ bool judge_host_faults(struct judge *j, const void *address, bool write, bool wr
 
 bool judge_host_may_fault(struct judge *j, const void *address) {
     return uses_knew(j, address);
-}
-
-void judge_memory_lost(struct judge *j, const void *address) {
-    uses_lost(j, address);
 }
 
 bool judge_host_is_early(struct judge *j, const void *address, bool write) {
@@ -605,22 +596,6 @@ void judge_host_function_calls(struct judge *j, struct judge_at at) {
     report(j, &text, true, mixed(at.site, 20));
 }
 
-void judge_host_function_crashes(struct judge *j, uint64_t site) {
-    const struct judge_at *function = function_runs(j);
-    char where[JUDGE_PLACE], there[JUDGE_PLACE];
-    struct text text = {0};
-    if (!function)
-        return;
-    text_add(&text,
-             "memory: a function of cudaLaunchHostFunc uses an address where nothing is\n"
-             "  rank %d on %s: at %s\n"
-             "  the function: queued with %s at %s\n"
-             "  Hint: what its argument points to has to live until it has run.\n",
-             j->rank, j->host, place(j, site, where), function->call,
-             place(j, function->site, there));
-    report_and_go_on(j, &text, mixed(site, 24));
-}
-
 void report_gone(struct judge *j, const char *what, struct judge_at made,
                  struct judge_at at, const char *state, const char *hint, uint64_t kind) {
     char where[JUDGE_PLACE], there[JUDGE_PLACE];
@@ -633,28 +608,6 @@ void report_gone(struct judge *j, const char *what, struct judge_at made,
              what, j->rank, j->host, made.call, place(j, made.site, where), at.call,
              place(j, at.site, there), state, hint);
     report(j, &text, true, mixed(made.site, kind));
-}
-
-static void report_argument_gone(struct judge *j, const char *what,
-                                 struct judge_at queued, struct judge_at at,
-                                 uint64_t kind) {
-    report_gone(j, what, queued, at, ", and the function on the stream has not begun",
-                "what its argument points to has to live until it has run.", kind);
-}
-
-void judge_function_argument_gone(struct judge *j, struct judge_at queued,
-                                  struct judge_at at) {
-    report_argument_gone(j,
-                         "the argument of a function on a stream is a variable of a"
-                         " function that has returned",
-                         queued, at, 29);
-}
-
-void judge_function_argument_freed(struct judge *j, struct judge_at queued,
-                                   struct judge_at at) {
-    report_argument_gone(
-        j, "the argument of a function on a stream is given back before it begins",
-        queued, at, 31);
 }
 
 /* "The device associated with a particular cuBLAS context is assumed to remain unchanged
@@ -680,27 +633,6 @@ bool judge_handle_device(struct judge *j, int number, int device, struct judge_a
              place(j, made.site, handle), made.call);
     report(j, &text, true, mixed(at.site, 34));
     return true;
-}
-
-void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
-                             struct judge_at freed, struct judge_at at) {
-    char what[JUDGE_PLACE], state[2 * JUDGE_PLACE] = "", where[JUDGE_PLACE];
-    snprintf(what, sizeof what, "%s in a graph %s",
-             argument ? "the argument of a function" : "host memory that is copied",
-             freed.call ? "is given back before the graph is launched"
-                        : "is a variable of a function that has returned");
-    if (freed.call)
-        snprintf(state, sizeof state, ", behind %s at %s", freed.call,
-                 place(j, freed.site, where));
-    report_gone(j, what, captured, at, state,
-                "a graph uses the same addresses at each launch: what lies there has to"
-                " live as long.",
-                33);
-}
-
-void judge_registered_given_back(struct judge *j, const void *start,
-                                 struct judge_at registered, struct judge_at at) {
-    uses_given_back(j, start, registered, at);
 }
 
 int judge_event_made(struct judge *j, int device, struct judge_at at) {
@@ -1050,10 +982,6 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     waits_begin_launch(j, at);
-}
-
-void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at) {
-    waits_begin_thread(j, name, at);
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {

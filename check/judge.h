@@ -51,20 +51,9 @@ struct judge_outside {
      * NULL: the host has learnt that operations have ended. May be NULL: nobody asks.
      * `range` is what it uses. */
     void (*host_memory)(void *self, const void *start, const struct judge_range *range);
-    /* Whether a thread of this process (judge_enter's) has slept for long, until another
-     * thread of the process wakes it; and whether one that has never entered may do that.
-     * May be NULL: nobody knows. */
-    bool (*asleep)(void *self, int thread);
-    bool (*others_awake)(void *self);
-    /* Whether these may be about to send what others wait for: the program asked that
-     * they may call MPI, or abort a communicator, or one of them reads from outside of
-     * the job, and may pass on what comes. */
-    bool (*others_may_call)(void *self);
-    /* Whether such a thread has used the processor for a quarter of the time at most. */
-    bool (*idle)(void *self, int thread);
-    /* Whether it has slept for so many seconds, again and again, a moment each time, or
-     * has done nothing at all but look: at something of its own. May be NULL. */
-    bool (*naps)(void *self, int thread, double seconds);
+    /* Whether the program has threads that have never entered: they may be about to do
+     * what others wait for. May be NULL: there are none. */
+    bool (*strangers)(void *self);
     /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it
      * has none) has had. Negative, or NULL: nobody knows. */
     double (*worked)(void *self, uint64_t name);
@@ -93,7 +82,7 @@ void judge_set(struct judge *j, const struct judge_options *options);
 void judge_enter(struct judge *j, int thread);
 void judge_leave(struct judge *j);
 void judge_thread_gone(struct judge *j, int thread); // between the two, as all below
-/* What other threads call the one that is in (judge_wait_thread). */
+/* What judge_outside.worked is asked of it by. */
 void judge_thread_name(struct judge *j, uint64_t name);
 
 /* Ten times a second or more, by the front's helper thread: passes on what was recorded,
@@ -134,10 +123,6 @@ void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
  * before freeing memory" (NVIDIA/nccl, docs/examples/04_user_buffer_registration). */
 void judge_registered_freed(struct judge *j, struct judge_at registered,
                             struct judge_at at);
-/* Memory that the program has registered with CUDA, from `start` on, is given back (`at`:
- * free, realloc, munmap). Wrong while a queued operation uses it. */
-void judge_registered_given_back(struct judge *j, const void *start,
-                                 struct judge_at registered, struct judge_at at);
 /* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in
  * `stream` (cudaFreeAsync). */
 void judge_memory_freed(struct judge *j, const void *start, int stream,
@@ -165,13 +150,6 @@ void judge_meets(struct judge *j, uint64_t number);
  * with what is queued; device memory, unless `device_too`. True if it was wrong. */
 bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool write,
                      bool device_too, struct judge_at at);
-/* Whether what the host is about to do with these bytes comes too early, unless a
- * function of cudaLaunchHostFunc that has not ended, and that the queued operation comes
- * after, waits for the host. The front asks again and again, while it holds the host;
- * then (`waits`) it has seen enough: the function waits, and what comes after it has not
- * begun. */
-bool judge_host_behind_function(struct judge *j, const void *start, size_t bytes,
-                                bool write, bool waits);
 /* The host has touched an address and was stopped (a page that was closed, or no page).
  * True if the judge had a reason to report, false: it is no business of the judge's, or a
  * warning only. */
@@ -180,9 +158,6 @@ bool judge_host_faults(struct judge *j, const void *address, bool write, bool wr
 /* Whether the judge has a word for a touch of this address: it is memory that it knows,
  * or that was freed. */
 bool judge_host_may_fault(struct judge *j, const void *address);
-/* What the host registered or was given is not mapped any more, and somebody was stopped
- * there. Says so if an unseen operation uses this byte. */
-void judge_memory_lost(struct judge *j, const void *address);
 /* Whether an unseen operation uses this byte, so that the host comes too early. */
 bool judge_host_is_early(struct judge *j, const void *address, bool write);
 /* MPI has these bytes until the number that is returned is given back, when a request is
@@ -233,28 +208,10 @@ void judge_host_function_ends(struct judge *j, int function);
 /* A host function calls CUDA, which the manual forbids. */
 void judge_host_function_calls(struct judge *j, struct judge_at at);
 
-/* What one that was queued is to be given was a variable of a function that has returned
- * before `at`. */
-void judge_function_argument_gone(struct judge *j, struct judge_at queued,
-                                  struct judge_at at);
-
-/* The same, of memory that is given back (`at`: free) before the function has begun. */
-void judge_function_argument_freed(struct judge *j, struct judge_at queued,
-                                   struct judge_at at);
-
-/* A graph is launched at `at`. Host memory that it copies, or that a function in it is
- * given (`argument`), since it was captured so, is gone: freed, or a variable of a
- * function that has returned (`freed` has no call). */
-void judge_graph_memory_gone(struct judge *j, bool argument, struct judge_at captured,
-                             struct judge_at freed, struct judge_at at);
-
 /* An operation of a library is about to be queued, whose handle was made for `device`, by
  * `made`. True if the stream is one of another device: reported. */
 bool judge_handle_device(struct judge *j, int stream, int device, struct judge_at made,
                          struct judge_at at);
-
-/* One has faulted, at an address that is nobody's: the program ends by that. */
-void judge_host_function_crashes(struct judge *j, uint64_t site);
 
 int judge_event_made(struct judge *j, int device, struct judge_at at);
 void judge_event_gone(struct judge *j, int event);
@@ -396,9 +353,6 @@ void judge_wait_launch(struct judge *j, struct judge_at at);
 /* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine.
  */
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
-/* pthread_join: for the end of another thread of this process. One that has not entered
- * yet, or not named itself, computes. */
-void judge_wait_thread(struct judge *j, uint64_t name, struct judge_at at);
 /* In MPI: for the ranks that judge_outside.mpi_ranks makes of `whom`, which stays
  * readable until the wait ends: for all of them (JUDGE_ALL, or the one with peer >= 0),
  * or for any of them (JUDGE_ONE_OF); JUDGE_ANY: nobody knows for whom. */

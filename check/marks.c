@@ -347,24 +347,6 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
                 return false;
         return true;
     }
-    case WAIT_THREAD: {
-        // Of threads that wait for one another in turn, none goes on.
-        const struct state_wait *last = wait;
-        for (int i = 0; last && last->kind == WAIT_THREAD; i++)
-            if (i > process->head->nwaits)
-                return false;
-            else
-                last = stuck_wait_of(process, last->n);
-        return !last || stuck_wait_can(j, p, last);
-    }
-    case WAIT_WOKEN:
-        // By a thread that can go on, or by a function on a stream, perhaps.
-        if (process->host)
-            return true;
-        for (int i = 0; i < process->head->nops; i++)
-            if (process->ops[i].function != FUNCTION_NONE && process->ends[i])
-                return true;
-        return process->head->more;
     case WAIT_COMM: return early || another_can(s, p) || all_have_called(j, p, wait);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)

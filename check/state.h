@@ -13,8 +13,6 @@ enum wait_kind {
     WAIT_LAUNCH,   // inside NCCL
     WAIT_LEAVE,    // in ncclCommDestroy, for the ranks of the machine
     WAIT_MPI,      // in MPI
-    WAIT_THREAD,   // in pthread_join
-    WAIT_WOKEN,    // for another thread of the process, to be woken
     WAIT_COMM,     // asks whether a communicator is ready
     WAIT_FINALIZE, // in MPI_Finalize
     WAIT_EXIT      // has ended without
@@ -39,10 +37,9 @@ struct state_wait {
     uint64_t meeting; // WAIT_MPI: judge_meets's; 0: none
     int32_t kind, poll, comm_number, thread;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
-    int32_t first, n; // -1: not known; WAIT_THREAD: the other's number
+    int32_t first, n; // -1: not known
     int32_t beyond;   // some are behind the window
-    int32_t one_of;   // WAIT_MPI: any of the ranks will do; WAIT_WOKEN: in a function of
-                      // the program on a stream
+    int32_t one_of;   // WAIT_MPI: any of the ranks will do
     int32_t way;      // WAIT_MPI: enum judge_way
     char call[CALL_NAME];
 };

@@ -1223,7 +1223,8 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         forget_fresh(a, from, to);
     if (range->write && !use->makes)
         mark_written(j->uses, a, use->source);
-    if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory)
+    if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory &&
+        !functions_before(j, use))
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
@@ -1329,15 +1330,16 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
 /* --- The host --------------------------------------------------------------------- */
 
 /* Not if the function of the program that runs in this thread comes before that use, or
- * one that waits for the host. */
+ * one that has not ended, and may wait for the host. */
 static bool may_have_begun(const struct use *use, void *self) {
     const struct judge *j = self;
     const struct function *f = j->thread ? j->thread->function : NULL;
-    return !(f && function_before(f, use)) && !functions_before(j, use, true);
+    return !(f && function_before(f, use)) && !functions_before(j, use);
 }
 
 static bool not_of_default_stream(const struct use *use, void *self) {
-    return !use->legacy && may_have_begun(use, self);
+    (void)self;
+    return !use->legacy;
 }
 
 /* "Managing memory allocations using cudaMalloc and cudaFree causes the GPU to
@@ -1409,34 +1411,6 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     take_out(uses, i - 1);
 }
 
-/* Where nothing queued uses it, nothing is lost but the pages; the end of the program
- * says what was left behind. */
-void uses_given_back(struct judge *j, const void *start, struct judge_at registered,
-                     struct judge_at at) {
-    const struct allocation *a = find(j->uses, address(start));
-    bool its_write;
-    const struct use *use =
-        a ? unseen_use(j, a, a->start, a->end, true, &its_write) : NULL;
-    char where[JUDGE_PLACE];
-    struct text text = {0};
-    if (!use)
-        return;
-    text_add(&text, "memory: %s gives back memory that is registered with CUDA\n",
-             at.call);
-    add_here(j, &text);
-    text_add(&text, "%s at %s\n", at.call, place(j, at.site, where));
-    text_add(&text, "  registered by %s at %s\n", registered.call,
-             place(j, registered.site, where));
-    add_queued(j, &text, use);
-    text_add(&text,
-             ", which %s it\n"
-             "  Hint: call cudaHostUnregister first, when all that uses it is done: "
-             "the GPU keeps the\n"
-             "        pages, and what is allocated next may not lie in them.\n",
-             does(its_write));
-    report(j, &text, true, mixed(registered.site, 33));
-}
-
 bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
                bool device_too, struct judge_at at) {
     struct uses *uses = j->uses;
@@ -1476,26 +1450,6 @@ bool uses_host(struct judge *j, const void *start, size_t bytes, bool write,
         }
     }
     return wrong;
-}
-
-bool uses_behind_function(struct judge *j, const void *start, size_t bytes, bool write,
-                          bool waits) {
-    uint64_t from = address(start), to = from + bytes;
-    if (!functions_queued(j) || bytes == 0)
-        return false;
-    for (size_t i = position_of(j->uses, to - 1); i-- > 0;) {
-        const struct allocation *a = j->uses->table[i];
-        bool its_write;
-        if (a->end <= from)
-            break;
-        const struct use *use = unseen_use(j, a, from, to, write, &its_write);
-        if (!use || !functions_before(j, use, false))
-            continue;
-        if (!waits)
-            return true;
-        functions_are_gates(j, use);
-    }
-    return false;
 }
 
 bool uses_knew(struct judge *j, const void *at) {
@@ -1561,32 +1515,6 @@ bool uses_faults(struct judge *j, const void *at, bool write, bool write_known,
     return false;
 }
 
-void uses_lost(struct judge *j, const void *at) {
-    const struct allocation *a = find(j->uses, address(at));
-    bool its_write;
-    const struct use *use =
-        a ? unseen_use(j, a, address(at), address(at) + 1, true, &its_write) : NULL;
-    char made[JUDGE_PLACE];
-    struct text text = {0};
-    if (!use)
-        return;
-    text_add(&text,
-             "memory: a queued operation uses memory that is not mapped any more\n");
-    add_here(j, &text);
-    text_add(&text, "byte %llu of %llu bytes of %s at %s\n",
-             (unsigned long long)(address(at) - a->start),
-             (unsigned long long)(a->end - a->start), a->made.call,
-             place(j, a->made.site, made));
-    add_queued(j, &text, use);
-    text_add(
-        &text,
-        ", which %s it\n"
-        "  Hint: call cudaStreamSynchronize and cudaHostUnregister before the memory "
-        "is given back.\n",
-        does(its_write));
-    report_and_go_on(j, &text, mixed(a->made.site, 30));
-}
-
 bool uses_early(struct judge *j, const void *at, bool write) {
     const struct allocation *a = find(j->uses, address(at));
     bool its_write;
@@ -1595,6 +1523,7 @@ bool uses_early(struct judge *j, const void *at, bool write) {
 }
 
 struct telling {
+    struct judge *j;
     void (*each)(void *self, const void *start, size_t bytes, bool write);
     void *self;
 };
@@ -1602,16 +1531,16 @@ struct telling {
 static void tell_one(void *self, const struct use *use, uint64_t from, uint64_t to,
                      bool write) {
     struct telling *telling = self;
-    (void)use;
-    telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
-                  write);
+    if (may_have_begun(use, telling->j))
+        telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
+                      write);
 }
 
 void uses_each(struct judge *j, const void *start,
                void (*each)(void *self, const void *start, size_t bytes, bool write),
                void *self) {
     const struct allocation *a = find(j->uses, address(start));
-    struct telling telling = {each, self};
+    struct telling telling = {j, each, self};
     if (a)
         history_each(&a->history, &j->known, tell_one, &telling);
 }

@@ -199,9 +199,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
         text_add(text, " for a function of %s", cause->function->call);
         if (cause->function->fact.site)
             text_add(text, " at %s", fact_site(j, where, &cause->function->fact));
-        if (inner && inner->kind == WAIT_WOKEN)
-            text_add(text, ", which sleeps until another thread wakes it");
-        else if (inner)
+        if (inner)
             text_add(text, ", which waits in %s at %s", inner->call,
                      place(j, inner->site, where));
     } else if (wait->kind == WAIT_LEAVE) {
@@ -284,14 +282,7 @@ static void add_line(struct judge *j, struct text *text, int p,
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
             wait = &process->waits[w];
-    if (wait->kind == WAIT_WOKEN && wait->one_of)
-        text_add(text, "a function on a stream sleeps until a thread wakes it");
-    else if (wait->kind == WAIT_WOKEN && wait->site)
-        text_add(text, "sleeps behind %s at %s until another of its threads wakes it",
-                 wait->call, place(j, wait->site, where));
-    else if (wait->kind == WAIT_WOKEN)
-        text_add(text, "sleeps until another of its threads wakes it");
-    else if (wait->kind == WAIT_EXIT)
+    if (wait->kind == WAIT_EXIT)
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
         text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
@@ -477,17 +468,6 @@ static bool leaving(struct judge *j, int p) {
     return wait && wait->kind == WAIT_LEAVE;
 }
 
-/* A function on a stream waits for a thread of its process, which waits for the stream.
- */
-static bool waits_for_itself(struct judge *j, int p) {
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, p, &cause);
-    const struct state_wait *inner =
-        wait && cause.function ? stuck_wait_of(&j->stuck->of[p], cause.function->thread)
-                               : NULL;
-    return inner && inner->kind == WAIT_WOKEN;
-}
-
 /* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
  * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
  * one has given its communicators up, and the other has a call left. */
@@ -530,11 +510,6 @@ static void add_title(struct judge *j, struct text *text, int first,
             "missing: %s, operation %llu on communicator %d, waits for ranks that never"
             " come\n",
             fact_words(words, about), (unsigned long long)about->index, about->number);
-    else if (waits_for_itself(j, first))
-        text_add(text, "deadlock: a function on a stream waits for the host, which waits "
-                       "for the stream\n");
-    else if (wait->kind == WAIT_WOKEN)
-        text_add(text, "missing: a thread sleeps, and nobody is left to wake it\n");
     else
         text_add(text, "missing: %s waits for ranks that never come\n", wait->call);
 }
@@ -571,7 +546,7 @@ static bool add_two_of_a_line(struct judge *j, struct text *text) {
 
 static void add_hint(struct judge *j, struct text *text, const struct fact *about,
                      bool cycle) {
-    bool leave = false, aborted = false, itself = false, woken = false, message = false;
+    bool leave = false, aborted = false, message = false;
     bool in_mpi = false, grouped = true;
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
@@ -580,8 +555,6 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
         struct cause cause;
         const struct state_wait *wait = verdict_wait(j, q, &cause);
         leave |= leaving(j, q);
-        itself |= waits_for_itself(j, q);
-        woken |= wait && wait->kind == WAIT_WOKEN;
         message |= wait && stuck_is_message(wait);
     }
     for (int q = 0; q < j->stuck->n && about; q++) {
@@ -623,17 +596,6 @@ static void add_hint(struct judge *j, struct text *text, const struct fact *abou
             "all ranks of a communicator make the same calls, in the same order over all"
             " communicators.\n"
             "        The real NCCL hangs here.";
-    else if (itself)
-        hint = "a function on a stream does not wait for what waits for the stream: for "
-               "a lock, say, that\n"
-               "        the host holds in cudaStreamSynchronize. Nor for another such "
-               "function: CUDA may run them\n"
-               "        one after another. The program hangs here.";
-    else if (woken)
-        hint = "what wakes the thread, or sets what it looks at, comes behind work on a "
-               "stream that waits for\n"
-               "        the other ranks. They wait for this one: call what they wait for "
-               "first, or wait later.";
     else if (leave)
         hint = "ncclCommDestroy waits for all ranks of the same node: all call it, and "
                "several\n"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
-                    POLLS_WITHIN = 5, BETWEEN_SLEEPERS = 0.25;
+                    POLLS_WITHIN = 5;
 enum { FIRST_WINDOW = 256 };
 
 struct thread_wait {
@@ -25,7 +25,6 @@ struct thread_wait {
     int peer;
     enum judge_way way;
     uint64_t meeting; // judge_meets's
-    uint64_t name;    // of another thread
     struct recent_call *launches;
     size_t nlaunches, launches_size;
 };
@@ -40,8 +39,8 @@ struct function { // of the program: queued, the oldest runs; a graph queues it 
 
 struct waits {
     uint64_t activity, told_activity;
-    double told, looked;
-    bool told_waiting, sleeps;
+    double told;
+    bool told_waiting;
     struct map functions,
         program;        // program: threads that wait or call outside of functions
     struct map idle;    // threads that only run functions, and run none
@@ -134,12 +133,6 @@ void waits_begin_launch(struct judge *j, struct judge_at at) {
     wait->nlaunches = recent->n;
     ROOM(wait->launches, recent->n - 1, &wait->launches_size);
     memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
-}
-
-void waits_begin_thread(struct judge *j, uint64_t name, struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_THREAD, false, at);
-    if (wait)
-        wait->name = name;
 }
 
 void waits_begin_leave(struct judge *j, int comm, struct judge_at at) {
@@ -510,48 +503,16 @@ static bool only_asks(struct judge *j, const struct thread *thread) {
         another |= t != thread && t->wait && !t->wait->poll;
     return another && thread->asks_since != 0 &&
            now(j) - thread->asks_since >= j->options.timeout &&
-           now(j) - thread->asked < POLLS_WITHIN && j->outside.idle &&
-           j->outside.idle(j->outside.self, thread->number);
-}
-
-static bool any_function(const struct waits *waits) {
-    for (size_t i = 0; i < waits->functions.size; i++) {
-        const struct function *f = waits->functions.at[i].value;
-        if (f && f->first < f->end)
-            return true;
-    }
-    return false;
-}
-
-/* Until somebody wakes it; or until it sees something that has changed, which a function
- * on a stream may do that is queued. */
-static bool sleeps(struct judge *j, const struct thread *thread) {
-    return (j->outside.asleep && j->outside.asleep(j->outside.self, thread->number)) ||
-           (any_function(j->waits) && j->outside.naps &&
-            j->outside.naps(j->outside.self, thread->number, j->options.timeout));
+           now(j) - thread->asked < POLLS_WITHIN;
 }
 
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
-    bool awake = j->outside.others_awake && j->outside.others_awake(j->outside.self);
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
         if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
             continue;
-        if (!wait && !awake && sleeps(j, thread)) {
-            struct state_wait *record = add_wait(d, WAIT_WOKEN, thread->told->at);
-            record->thread = thread->number;
-            record->one_of = map_get(&waits->running, key_of(thread)) != NULL;
-            continue;
-        }
         if (!wait) {
-            d->head.computing++;
-            continue;
-        }
-        const struct thread *other = j->threads;
-        while (wait->kind == WAIT_THREAD && other && other->name != wait->name)
-            other = other->next;
-        if (!other) { // nobody knows what it does
             d->head.computing++;
             continue;
         }
@@ -570,8 +531,6 @@ static void add_waits(struct judge *j, struct described *d) {
         }
         if (wait->kind == WAIT_ORDER)
             add_order(j, d, record, wait);
-        else if (wait->kind == WAIT_THREAD)
-            record->n = other->number;
         else if (wait->kind == WAIT_LAUNCH)
             add_launches(d, record, wait);
         else if (wait->kind == WAIT_MPI)
@@ -579,8 +538,8 @@ static void add_waits(struct judge *j, struct described *d) {
     }
     // A thread that has told nothing yet may be about to send what others wait for: as
     // long as it is not known, the timeout decides.
-    if (awake && d->head.nwaits > 0 && d->head.computing == 0 &&
-        j->outside.others_may_call && j->outside.others_may_call(j->outside.self)) {
+    if (d->head.nwaits > 0 && d->head.computing == 0 && j->outside.strangers &&
+        j->outside.strangers(j->outside.self)) {
         struct state_wait *record = add_wait(d, WAIT_MPI, (struct judge_at){0});
         record->poll = 1;
         record->n = -1;
@@ -646,23 +605,9 @@ static void tell(struct judge *j) {
     free(data);
 }
 
-/* Whether a thread sleeps that computes otherwise: now and then, since it takes the
- * system to know. */
-static bool any_sleeps(struct judge *j) {
-    struct waits *waits = waits_of(j);
-    if (!j->outside.asleep || now(j) - waits->looked < BETWEEN_SLEEPERS)
-        return waits->sleeps;
-    waits->looked = now(j);
-    waits->sleeps = false;
-    for (const struct thread *thread = j->threads; thread; thread = thread->next)
-        waits->sleeps |=
-            !thread->wait && !map_get(&waits->idle, key_of(thread)) && sleeps(j, thread);
-    return waits->sleeps;
-}
-
 bool waits_tell(struct judge *j) {
     struct waits *waits = waits_of(j);
-    bool lasts = waits->finished || any_sleeps(j), any = lasts;
+    bool lasts = waits->finished, any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = waiting(j, thread);
         any |= wait != NULL;

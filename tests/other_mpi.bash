@@ -7,8 +7,8 @@
 lessons=(01-nccl-broadcast/broadcast 04-all-to-all/all_to_all 05-ring-allreduce/ring_allreduce
     10-data-parallel/data_parallel 13-experts/experts)
 # One of each kind of report, an exit code of its own, and right programs that ask for much. Of
-# missing-woken and race-ipc nothing is said if what MPI itself does is taken for the program's.
-programs=(mismatch-count mismatch-type missing-left-out missing-queued-exit missing-woken
+# race-ipc nothing is said if what MPI itself does is taken for the program's.
+programs=(mismatch-count mismatch-type missing-left-out missing-queued-exit
     deadlock-send-first deadlock-host-collective race-free race-ipc race-pinned memory-host-read
     memory-range-recv setup-same-rank left-buffer two-threads mpi-ends-first init-all
     destroy-in-a-group)

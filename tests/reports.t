@@ -123,94 +123,6 @@ for np in 2 3; do
         '1: 1, 1, 0' "$np ranks: the first call that failed is named, and MPI_Abort ends the job"
 done
 
-# A function on a stream sleeps, and what would wake it comes behind the wait for it.
-cat >locks.h <<'C'
-#include <pthread.h>
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void function(void *unused) {
-    pthread_mutex_lock(&lock);
-    pthread_mutex_unlock(&lock);
-    (void)unused;
-}
-C
-cat >sleeping.c <<'C'
-#include "check.h"
-#include "locks.h"
-int main(void) {
-    start();
-    pthread_mutex_lock(&lock);
-    MUST(cudaLaunchHostFunc(stream, function, NULL));
-#ifdef FIXED
-    pthread_mutex_unlock(&lock);
-#endif
-    MUST(cudaStreamSynchronize(stream)); // here
-#ifndef FIXED
-    pthread_mutex_unlock(&lock);
-#endif
-    finish();
-    return 0;
-}
-C
-for fixed in '' -DFIXED; do
-    # shellcheck disable=SC2086  # several options
-    "${MPICC:-mpicc}" -g -I"$top/tests/check" $fixed sleeping.c $flags -o sleeping
-    for np in 1 2 3; do
-        code=0
-        timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./sleeping >stdout 2>stderr || code=$?
-        if [ -n "$fixed" ]; then
-            is "$code: $(cat stderr)" '0: ' "$np ranks: a function on a stream that is woken"
-        else
-            is "$code: $(grep -c '^NCCL CHECK: deadlock: a function on a stream' stderr), $(grep -c "waits in cudaStreamSynchronize at \
-sleeping.c:$(grep -n '// here' sleeping.c | cut -d: -f1) for a function of cudaLaunchHostFunc" stderr)" \
-                "1: 1, $np" "$np ranks: a function on a stream sleeps for ever"
-        fi
-    done
-done
-
-# So it does in a process that has no communicator, and perhaps no MPI.
-cat >alone.c <<'C'
-#include <cuda_runtime.h>
-#include <mpi.h>
-#include "locks.h"
-int main(int argc, char **argv) {
-    cudaStream_t stream;
-    cudaStreamCreate(&stream);
-    cudaLaunchHostFunc(stream, function, NULL); // before MPI, and it ends
-    cudaStreamSynchronize(stream);
-    if (argc > 1)
-        MPI_Init(&argc, &argv);
-    pthread_mutex_lock(&lock);
-    cudaLaunchHostFunc(stream, function, NULL);
-#ifdef FIXED
-    pthread_mutex_unlock(&lock);
-#endif
-    cudaStreamSynchronize(stream); // here
-#ifndef FIXED
-    pthread_mutex_unlock(&lock);
-#endif
-    cudaStreamDestroy(stream);
-    if (argc > 1)
-        MPI_Finalize();
-    return 0;
-}
-C
-for fixed in '' -DFIXED; do
-    # shellcheck disable=SC2086  # several options
-    "${MPICC:-mpicc}" -g $fixed alone.c $flags -o alone
-    for start in './alone' "${mpirun[*]} -np 1 ./alone" "${mpirun[*]} -np 1 ./alone MPI" "${mpirun[*]} -np 3 ./alone MPI"; do
-        code=0
-        # shellcheck disable=SC2086  # several words
-        timeout --kill-after=5 30 $start >stdout 2>stderr || code=$?
-        if [ -n "$fixed" ]; then
-            is "$code: $(cat stderr)" '0: ' "$start, without a communicator: a function that is woken"
-        else
-            is "$code: $(grep -c '^NCCL CHECK: deadlock: a function on a stream' stderr), $(grep -q "waits in cudaStreamSynchronize at \
-alone.c:$(grep -n '// here' alone.c | cut -d: -f1) for a function of cudaLaunchHostFunc" stderr && echo named)" \
-                '1: 1, named' "$start, without a communicator: a function that sleeps for ever"
-        fi
-    done
-done
-
 # A count of -1 is a large one, and so is one whose bytes do not fit into 64 bits.
 cat >too_many.c <<'C'
 #include "check.h"
@@ -255,8 +167,7 @@ is "$(grep -o 'got an error at [^:]*:[0-9]*: ncclRecv' stderr)" \
     "got an error at failed_in_a_group.c:$(grep -n '// here' failed_in_a_group.c | cut -d: -f1): ncclRecv" \
     'a call that failed in a group is told with its own line'
 
-# A function that computes for longer than the timeout is not one that looks at a flag, though it
-# counts in memory, where no register shows it.
+# A function that computes for longer than the timeout is no reason to say anything.
 cat >counts.c <<'C'
 #include "check.h"
 #include <time.h>
@@ -281,38 +192,13 @@ code=0
 NCCL_CHECK_TIMEOUT=1 timeout --kill-after=5 30 "${mpirun[@]}" -np 1 ./counts >stdout 2>stderr || code=$?
 is "$code: $(cat stderr)" '0: ' 'a function that counts for five seconds, with a timeout of one'
 
-# A library sleeps in a lock of its own: that is not the program's sleep, and it ends.
+# Nor is a library that sleeps in a lock of its own.
 for np in 1 2; do
     code=0
     timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./library_lock >stdout 2>stderr || code=$?
     is "$code: $(tail -n 1 stdout)$(grep '^NCCL CHECK' stderr)" '0: locked: 0' \
         "$np ranks: a lock inside a library is none of the program's sleep"
 done
-
-# A thread that has told nothing may abort a communicator only if the program names ncclCommAbort.
-# Among its constants may be one that looks like the way there; a call, a jump or an address taken is
-# another matter.
-names() { # PROGRAM LINE-OF-ASSEMBLY
-    printf '__asm__(".pushsection .text\\n%s\\n.popsection");\n' "$2" >"$1.h"
-    # shellcheck disable=SC2086  # several options
-    "${MPICC:-mpicc}" -O1 -g -include "$1.h" "$top/tests/check/wrong/missing-heartbeat.c" $flags -o "$1"
-    local code=0 begun=$SECONDS
-    NCCL_CHECK_TIMEOUT=8 timeout --kill-after=5 30 "${mpirun[@]}" -np 2 "./$1" >"$1.out" 2>"$1.err" || code=$?
-    echo "$code, $(grep -c '^NCCL CHECK: missing' "$1.err") reports, $((SECONDS - begun < 8)) early"
-}
-if [ "$(uname -m)" = x86_64 ]; then
-    is "$(names constant '.long ncclCommAbort - . - 4')" '1, 1 reports, 1 early' \
-        'a constant that looks like the way to ncclCommAbort is no call of it'
-    instructions=('call ncclCommAbort' 'jmp ncclCommAbort' 'je ncclCommAbort'
-        'lea ncclCommAbort(%rip), %r9' 'mov ncclCommAbort@GOTPCREL(%rip), %rax')
-    for i in "${!instructions[@]}"; do # each waits for the timeout: together
-        names "instruction$i" "${instructions[i]}" >"said$i" &
-    done
-    wait
-    for i in "${!instructions[@]}"; do
-        is "$(cat "said$i")" '1, 1 reports, 0 early' "${instructions[i]}: a thread may abort"
-    done
-fi
 
 # A setting that is none.
 settings() { # LINE SETTING…

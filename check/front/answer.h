@@ -6,17 +6,14 @@
 #define ANSWER_H
 
 #include "handles.h"
-#include "stacks.h"
 
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
-#define ENTER(name, ...)                                  \
-    FRONT_IN_CHILD(__func__, BELOW(name), ##__VA_ARGS__); \
-    FRONT_PASS(name, ##__VA_ARGS__);                      \
-    AT_HERE;                                              \
+#define ENTER(name, ...)             \
+    FRONT_PASS(name, ##__VA_ARGS__); \
+    AT_HERE;                         \
     check_enters(at)
 /* The same for a function whose name in the library is not the one that programs use. */
 #define ENTER_AS(shown, name, ...)                                               \
-    FRONT_IN_CHILD(shown, BELOW(name), ##__VA_ARGS__);                           \
     FRONT_PASS(name, ##__VA_ARGS__);                                             \
     const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
     check_enters(at)
@@ -26,8 +23,6 @@ void host_function_calls(struct judge_at at);
 static inline void check_enters(struct judge_at at) {
     if (runs_host_function)
         host_function_calls(at);
-    if (stacks_arguments > 0)
-        stacks_look(__builtin_frame_address(0), at);
 }
 
 /* The judge hears of a call that failed. */

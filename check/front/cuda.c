@@ -7,8 +7,6 @@
  * uses may be wrong, and the call may block. What is made is told when it is there.
  */
 #include "answer.h"
-#include "heap.h"
-#include "loans.h"
 #include "registered.h"
 #include "timeline.h"
 
@@ -61,12 +59,11 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
     *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
-    // (The system itself may use memory of some GPUs.)
-    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED || standin_host_blocks)
-        guard_made(*pointer, bytes);
     if (timeline_on)
         timeline_device();
     struct judge *j = front_in();
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+        guard_made(*pointer, bytes);
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
     judge_memory_made(j, *pointer, bytes, kind, allocation->device, -1, at);
@@ -88,7 +85,7 @@ static bool known(struct judge *j, const void *pointer, int kinds,
 }
 
 static void forget(struct judge *j, const void *pointer, int stream, struct judge_at at) {
-    guard_gone(j, pointer);
+    guard_gone(pointer);
     registered_freed(j, pointer, at);
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
@@ -200,7 +197,6 @@ static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
         id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
     struct judge *j = front_in();
     judge_memory_shared(j, pointer, id);
-    channels_sharing(j);
     front_out();
 }
 
@@ -276,15 +272,14 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
     ENTER(cudaHostRegister, pointer, bytes, flags);
     cudaError_t error = made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags),
                              &pointer, bytes, JUDGE_PINNED, at);
-    guard_never(pointer);
-    if (error == cudaSuccess)
-        heap_needs(HEAP_REGISTERED, pointer, bytes, at);
+    front_in();
+    guard_gone(pointer);
+    front_out();
     return error;
 }
 
 cudaError_t cudaHostUnregister(void *pointer) {
     ENTER(cudaHostUnregister, pointer);
-    heap_done(heap_registered(pointer));
     return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
 }
 
@@ -334,7 +329,6 @@ struct copy {
     cudaStream_t stream;
     bool asynchronous; // by the function's name
     enum { NO, BEFORE, PERHAPS, ALL } waits;
-    bool captured; // though it uses pageable memory
     int number;
 };
 
@@ -408,7 +402,7 @@ static void find_waits(struct copy *copy) {
     if (set)
         copy->waits = !copy->asynchronous && (to_host || managed) ? ALL : NO;
     else if (copy->asynchronous && pageable && stream_capturing(copy->stream))
-        copy->captured = true; // and waits for nothing
+        copy->waits = NO;
     else if (copy->to.place == PAGEABLE || (to_host && from_host))
         copy->waits = ALL;
     else if (copy->asynchronous)
@@ -417,14 +411,6 @@ static void find_waits(struct copy *copy) {
         copy->waits = BEFORE;
     else
         copy->waits = to_host || from_host || managed ? ALL : NO;
-}
-
-/* A graph will copy it at each launch. */
-static void lend(const struct copy *copy, struct judge_at at) {
-    const struct side *sides[] = {&copy->to, &copy->from};
-    for (int i = 0; i < 2; i++)
-        if (sides[i]->place == PAGEABLE)
-            loans_lend(LOAN_COPY, sides[i]->rows.start, __builtin_frame_address(0), at);
 }
 
 static bool copy_begins(struct copy *copy, struct judge_at at) {
@@ -447,8 +433,6 @@ static bool copy_begins(struct copy *copy, struct judge_at at) {
     } else {
         find_waits(copy);
     }
-    if (copy->captured)
-        lend(copy, at);
     bool wrong = false;
     if (copy->waits == BEFORE || copy->waits == PERHAPS) {
         judge_wait_stream(j, copy->number, at);
@@ -710,7 +694,6 @@ cudaError_t cudaDeviceReset(void) {
     int device = current_device();
     judge_wait_device(front_in(), device, at);
     front_out();
-    heap_forget();
     if (timeline_on)
         timeline_device_reset();
     cudaError_t error = wait_over(CALL(BELOW(cudaDeviceReset)), true, at);
@@ -1005,17 +988,10 @@ struct host_function {
 #endif
     void *data;
     int number;
-    struct stack_argument *argument; // NULL: it is no variable of a function
-    struct heap_need *heap;          // the same, of memory that is given back
-    bool stays;                      // it belongs to a graph, which may be launched again
-    struct host_function *next;      // of those that stay
+    bool stays;                 // it belongs to a graph, which may be launched again
+    struct host_function *next; // of those that stay
 };
 static struct host_function *that_stay;
-
-static void argument_used(const struct host_function *f) {
-    stacks_argument_used(f->argument);
-    heap_done(f->heap);
-}
 
 static void run(struct host_function *f, cudaStream_t stream, cudaError_t status) {
     struct host_function function = *f;
@@ -1025,8 +1001,6 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     judge_host_function_begins(front_in(), function.number);
     front_out();
     runs_host_function = true;
-    // How long it needs its argument, it alone knows.
-    argument_used(&function);
 #if ALL_OF_CUDA
     if (function.callback)
         function.callback(stream, status, function.data);
@@ -1057,13 +1031,9 @@ static struct host_function *host_function(struct host_function like, cudaStream
         *f = like;
         f->number = judge_host_function(j, number, at);
         f->stays = in_graph;
-        f->argument =
-            in_graph ? NULL : stacks_argument(like.data, __builtin_frame_address(0), at);
-        f->heap = in_graph ? NULL : heap_needs(HEAP_ARGUMENT, like.data, 1, at);
         if (in_graph) {
             f->next = that_stay;
             that_stay = f;
-            loans_lend(LOAN_ARGUMENT, like.data, __builtin_frame_address(0), at);
         }
     }
     front_out();
@@ -1081,10 +1051,8 @@ static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
     cudaError_t error = ON_TIMELINE(&op, stream, -1,
                                     CALL(BELOW(cudaLaunchHostFunc), stream,
                                          f ? run_function : function, f ? f : data));
-    if (error != cudaSuccess && f && !f->stays) {
-        argument_used(f);
+    if (error != cudaSuccess && f && !f->stays)
         free(f);
-    }
     return answer(error, at);
 }
 ON_STREAM(cudaLaunchHostFunc, launch_host_func,
@@ -1109,10 +1077,8 @@ static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t
         ON_TIMELINE(&op, stream, -1,
                     CALL(BELOW(cudaStreamAddCallback), stream,
                          f ? run_callback : callback, f ? f : data, flags));
-    if (error != cudaSuccess && f && !f->stays) {
-        argument_used(f);
+    if (error != cudaSuccess && f && !f->stays)
         free(f);
-    }
     return answer(error, at);
 }
 ON_STREAM(cudaStreamAddCallback, stream_add_callback,

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "front.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,15 +15,13 @@
 
 __thread int front_depth;
 __thread bool front_in_signal;
-bool front_on, front_checks, front_saw_cuda, front_in_child, front_timed;
+bool front_on, front_checks, front_saw_cuda, front_timed;
 char front_host[JUDGE_HOST];
 
 static struct judge *judge;
 struct judge_options front_options = {.mode = JUDGE_ON, .timeout = 5};
 
 void (*front_at_out)(struct judge *j);
-void (*_Atomic front_at_in)(struct judge *j);
-void (*front_new_thread)(int number);
 
 /* --- What lies below ----------------------------------------------------------- */
 
@@ -67,10 +66,6 @@ static __thread bool inside; // this thread has the judge's lock
 struct judge *front_in_as(int thread) {
     judge_enter(judge, thread);
     inside = true;
-    void (*at_in)(struct judge *) =
-        front_at_in ? atomic_exchange(&front_at_in, NULL) : NULL;
-    if (at_in)
-        at_in(judge);
     return judge;
 }
 
@@ -88,6 +83,7 @@ static void gone(int thread) {
 }
 
 static void thread_ends(void *number) {
+    threads_ends();
     gone((int)(intptr_t)number);
 }
 
@@ -101,25 +97,10 @@ double front_worked(void *self, uint64_t name) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-bool front_stack(pthread_t thread, uintptr_t *from, uintptr_t *to) {
-    pthread_attr_t attributes;
-    void *start;
-    size_t bytes;
-    if (pthread_getattr_np(thread, &attributes) != 0)
-        return false;
-    bool there = pthread_attr_getstack(&attributes, &start, &bytes) == 0;
-    pthread_attr_destroy(&attributes);
-    if (!there)
-        return false;
-    *from = (uintptr_t)start;
-    *to = *from + bytes;
-    return true;
-}
-
 static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
-        front_new_thread(this_thread);
+        threads_begins();
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
         judge_thread_name(front_in_as(this_thread), (uint64_t)pthread_self());
         front_leave();
@@ -149,7 +130,6 @@ struct front_own front_function_begins(void) {
     struct front_own before = {front_depth, this_thread};
     front_depth = 0;
     this_thread = atomic_fetch_add(&last_thread, 1) + 1;
-    front_new_thread(this_thread);
     return before;
 }
 
@@ -157,7 +137,6 @@ void front_function_ends(struct front_own before) {
     gone(this_thread);
     front_depth = before.depth;
     this_thread = before.thread;
-    front_new_thread(this_thread);
 }
 
 /* --- The judge ----------------------------------------------------------------- */

@@ -9,19 +9,11 @@
  * From the ground up, each file calls only those above it in this list:
  *
  *   place.c       the line of a call
- *   glance.c      whether the program looks at what the call returns
  *   enter.c       the way in and out: whose call it is, the judge, what lies below
- *   spins.c       threads that look at the same thing without a pause
- *   tasks.c       the program's threads that wait for one another
- *   channels.c    word from one process to another beside MPI and NCCL
+ *   threads.c     whether the program has threads that have called nothing yet
  *   guard.c       host memory that is touched too early
- *   signals.c     the signals of a fault, which the program may want, too
  *   handles.c     the program's handles, and the judge's numbers for them
  *   registered.c  buffers that are registered with NCCL
- *   stacks.c      variables of functions that have returned
- *   heap.c        memory of the program's own that it gives back
- *   loans.c       memory of the program's own that a graph uses
- *   refers.c      which functions the program's code names
  *   answer.c      what a call has in common with the others
  *   trace.c, timeline.c  when all that happened, for the file of NCCL_TIMELINE
  *
@@ -84,15 +76,6 @@
 /* The next definition of a function; NULL: there is none. */
 void *front_find(const char *name);
 
-/* below_NAME, the next definition of a function of the system that is ours, too: looked
- * up at the start, since a signal handler, or malloc, may be what calls it. `type`: of a
- * pointer to it. */
-#define FIND_BELOW(name, type)                                        \
-    static __typeof__(type) below_##name;                             \
-    __attribute__((constructor(101))) static void find_##name(void) { \
-        below_##name = (__typeof__(type))dlsym(RTLD_NEXT, #name);     \
-    }
-
 /* --- Entering: enter.c ---------------------------------------------------------- */
 
 /* How deep this thread is in the front, or below it: libraries call each other's public
@@ -101,7 +84,6 @@ extern __thread int front_depth;
 extern bool front_on; // somebody wants to hear of the calls: the checks, or a timeline
 extern bool front_checks;   // they are not switched off, and nothing made them give up
 extern bool front_saw_cuda; // a call of the program
-extern bool front_in_child; // this process was forked off by one that had called CUDA
 extern bool front_timed;    // it looks at a clock: what it does may be there to be timed
 
 static inline bool front_passes(void) {
@@ -116,19 +98,6 @@ static inline bool front_passes(void) {
         if (NOT_THE_PROGRAM)                 \
             return BELOW(name)(__VA_ARGS__); \
         front_saw_cuda = true;               \
-    } while (0)
-/* In a process that was forked off behind the first call of CUDA, on the program's own
- * calls of CUDA, cuBLAS and NCCL: passes the call on, and an error is told of, once. */
-#define FRONT_IN_CHILD(shown, below, ...)                                               \
-    do {                                                                                \
-        if (front_in_child && front_depth == 0 &&                                       \
-            !front_theirs(__builtin_return_address(0))) {                               \
-            __typeof__((below)(__VA_ARGS__)) answered = CALL(below, ##__VA_ARGS__);     \
-            if (answered != 0)                                                          \
-                front_child_fails(                                                      \
-                    (struct judge_at){shown, front_site(__builtin_return_address(0))}); \
-            return answered;                                                            \
-        }                                                                               \
     } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
@@ -156,8 +125,6 @@ extern __thread bool front_in_signal; // MPI may be what was interrupted
 /* Seconds of a processor that a thread has had, which is there; negative: not known.
  * `name`: its pthread_self(), or 0. */
 double front_worked(void *self, uint64_t name);
-/* From where to where the stack lies that a thread was made with. */
-bool front_stack(pthread_t thread, uintptr_t *from, uintptr_t *to);
 
 /* The program's own function is called from below (a host function, a callback): what it
  * calls is the program's again, and it is a thread of its own to the judge. */
@@ -174,11 +141,8 @@ extern char front_host[JUDGE_HOST]; // the machine's name
 void front_begins(const struct judge_outside *outside);
 void front_obeys(void);
 
-/* Called if it is set: by the next front_out, before it leaves (guard.c); where a thread
- * gets its number, always, 0 where it gives it back (tasks.c). */
+/* Called if it is set by the next front_out, before it leaves (guard.c). */
 extern void (*front_at_out)(struct judge *j);
-extern void (*_Atomic front_at_in)(struct judge *j); // by whoever enters next (heap.c)
-extern void (*front_new_thread)(int number);
 
 /* --- start.c --- */
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
@@ -187,15 +151,12 @@ void front_communicates(bool all_here);
 /* A function is about to be queued on a stream: it may never end, and somebody has to
  * look. */
 void front_has_functions(void);
-void front_child_fails(struct judge_at at);
 extern int front_mpi_level; // of threads: what the program was told that it may do
 void front_mpi_started(void);
 void front_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below
 void front_mpi_kept(struct judge_at at); // it will not be, until the process ends
 /* Called if it is set, when MPI_Finalize has been called, before the ranks meet. */
 extern void (*front_at_finalize)(void);
-/* Whether the program can abort a communicator: nccl.c's. */
-extern bool (*front_may_abort)(void);
 
 /* --- talk.c --- */
 /* The checks cannot go on: says so once, and the program goes on without them. */
@@ -219,39 +180,17 @@ uint64_t front_program_frame(const char *at, void *const *frames, int n);
 /* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
 bool front_is_own(uint64_t site);
 
-/* --- glance.c --- */
-/* The program overwrites what the call returned, and has not looked. False where that is
- * not certain. */
-bool front_drops(uint64_t site);
-
-/* --- channels.c --- */
-extern bool channels_shared;            // memory, with other processes (cudaIpc…)
-void channels_sharing(struct judge *j); // from now on
-void channels_opened(void);             // one that nobody sees into
-bool channels_matter(void);             // memory is shared, and no such one is open
-/* Is told the arguments of a call of the system: they may be addresses. NULL: nobody. */
-extern void (*channels_given)(long argument);
-/* The program lets a function of its own answer a signal. */
-void channels_handler(int number, void (*handler)(int), void *return_address);
-
 /* --- guard.c --- */
-void guard_install(void); // or again, if others have taken its signals
+void guard_install(void); // or again, if a library has taken its signal
 void guard_changed(void *self, const void *allocation, // its uses have changed
                    const struct judge_range *range);
-void guard_made(const void *start, size_t bytes);    // pinned or managed memory
-void guard_gone(struct judge *j, const void *start); // is about to be given back
-/* Not the pages of this allocation: others use them unseen (a window of MPI), or they
- * hold other bytes, too (cudaHostRegister). */
-void guard_never(const void *address);
-bool guard_may_be_shared(const void *buffer, size_t bytes); // false: it is not watched
-/* The system or MPI has these bytes now, and must not find them closed. */
-/* Before the judge is asked whether the host may use it. */
-void guard_at_gate(const void *start, size_t bytes, bool write);
-void guard_hold(struct judge *j, const void *buffer, size_t bytes);
-void guard_let_go(struct judge *j, const void *buffer, size_t bytes);
-void guard_forked(void);
-/* A call of MPI or the system, that has the program's buffers now; NULL: none. */
-void guard_host_call(const struct judge_at *at);
+void guard_made(void *start, size_t bytes); // pinned or managed memory
+/* Its pages are opened for good: it is about to be given back; others use it unseen (a
+ * window of MPI), or its pages have other bytes, too (cudaHostRegister). */
+void guard_gone(const void *address);
+void guard_forked(void); // in a process that was forked off, which has no judge
+/* A call of MPI that has the program's buffers now; NULL: none. */
+void guard_mpi_call(const struct judge_at *at);
 
 /* --- graph.c, nccl.c --- */
 void graphs_reset(struct judge *j); // cudaDeviceReset

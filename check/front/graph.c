@@ -6,44 +6,24 @@
  * a kernel.
  */
 #include "answer.h"
-#include "loans.h"
 #include "timeline.h"
 
 #include <stdlib.h>
 
-struct known {
-    int number; // the judge's
-    struct loans *loans;
-};
-static struct table graphs, executables; // struct known
+/* The values are the judge's numbers, from 1. */
+static struct table graphs, executables;
 
-static void forget(struct known *known) {
-    if (known)
-        loans_drop(known->loans);
-    free(known);
+static void keep(struct table *table, const void *handle, int number) {
+    table_put(table, handle, (void *)(intptr_t)(number + 1));
 }
 
-static void keep(struct table *table, const void *handle, int number,
-                 struct loans *loans) {
-    struct known *known = front_alloc(sizeof *known);
-    *known = (struct known){number, loans};
-    forget(table_get(table, handle));
-    table_put(table, handle, known);
-}
-
+/* -1: it is not known. */
 static int number_of(const struct table *table, const void *handle) {
-    const struct known *known = table_get(table, handle);
-    return known ? known->number : -1;
-}
-
-static struct loans *loans_of(const struct table *table, const void *handle) {
-    const struct known *known = table_get(table, handle);
-    return known ? known->loans : NULL;
+    return (int)(intptr_t)table_get(table, handle) - 1;
 }
 
 static int drop(struct table *table, const void *handle) {
     int number = number_of(table, handle);
-    forget(table_get(table, handle));
     table_remove(table, handle);
     return number;
 }
@@ -75,7 +55,6 @@ static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
     struct judge *j = front_in_stream(stream, -1, &number);
     if (number >= 0)
         judge_capture_begins(j, number, at);
-    loans_capture_begins();
     front_out();
     return error;
 }
@@ -99,13 +78,10 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
         return answer(error, at); // it goes on
     struct judge *j = front_in_stream(stream, -1, &number);
     int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
-    struct loans *loans = loans_capture_ends();
     if (error == cudaSuccess && graph && *graph && made >= 0) {
-        keep(&graphs, *graph, made, loans);
-    } else {
-        loans_drop(loans);
-        if (made >= 0)
-            judge_graph_gone(j, made);
+        keep(&graphs, *graph, made);
+    } else if (made >= 0) {
+        judge_graph_gone(j, made);
     }
     front_out();
     return answer(error, at);
@@ -138,8 +114,7 @@ static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *execut
     if (before >= 0) // the handle comes again
         judge_executable_gone(j, before);
     if (number >= 0)
-        keep(&executables, *executable, judge_graph_instantiated(j, number, at),
-             loans_keep(loans_of(&graphs, graph)));
+        keep(&executables, *executable, judge_graph_instantiated(j, number, at));
     front_out();
     return error;
 }
@@ -151,17 +126,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                         executable, graph, at);
 }
 
-/* Told before: a launch may wait for other ranks, and they for it. (Its frame is that of
- * the call.) */
-static inline __attribute__((always_inline)) cudaError_t
-graph_launch(cudaGraphExec_t executable, cudaStream_t stream, struct judge_at at) {
+/* Told before: a launch may wait for other ranks, and they for it. */
+static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
+                                struct judge_at at) {
     int number;
-    bool again = !stream_capturing(stream); // else it becomes a part of another graph
     struct judge *j = front_in_stream(stream, -1, &number);
     int launched = number_of(&executables, executable);
-    if (again)
-        loans_launched(j, loans_of(&executables, executable), __builtin_frame_address(0),
-                       at);
     if (number >= 0 && launched >= 0)
         judge_graph_launched(j, launched, number, at);
     else if (number >= 0)
@@ -227,46 +197,6 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     front_out();
     return instantiated(error, &executable, graph, at);
 }
-
-#define GIVES_ADDRESSES(name, parameters, ...)             \
-    cudaError_t name parameters {                          \
-        ENTER(name, __VA_ARGS__);                          \
-        front_in();                                        \
-        loans_change();                                    \
-        front_out();                                       \
-        return answer(CALL(BELOW(name), __VA_ARGS__), at); \
-    }
-GIVES_ADDRESSES(cudaGraphMemcpyNodeSetParams,
-                (cudaGraphNode_t node, const struct cudaMemcpy3DParms *what), node, what)
-GIVES_ADDRESSES(cudaGraphMemcpyNodeSetParams1D,
-                (cudaGraphNode_t node, void *to, const void *from, size_t bytes,
-                 enum cudaMemcpyKind kind),
-                node, to, from, bytes, kind)
-GIVES_ADDRESSES(cudaGraphHostNodeSetParams,
-                (cudaGraphNode_t node, const struct cudaHostNodeParams *what), node, what)
-GIVES_ADDRESSES(cudaGraphExecMemcpyNodeSetParams,
-                (cudaGraphExec_t executable, cudaGraphNode_t node,
-                 const struct cudaMemcpy3DParms *what),
-                executable, node, what)
-GIVES_ADDRESSES(cudaGraphExecMemcpyNodeSetParams1D,
-                (cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
-                 const void *from, size_t bytes, enum cudaMemcpyKind kind),
-                executable, node, to, from, bytes, kind)
-GIVES_ADDRESSES(cudaGraphExecHostNodeSetParams,
-                (cudaGraphExec_t executable, cudaGraphNode_t node,
-                 const struct cudaHostNodeParams *what),
-                executable, node, what)
-GIVES_ADDRESSES(cudaGraphExecChildGraphNodeSetParams,
-                (cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraph_t child),
-                executable, node, child)
-#if CUDART_VERSION >= 12020
-GIVES_ADDRESSES(cudaGraphNodeSetParams,
-                (cudaGraphNode_t node, struct cudaGraphNodeParams *what), node, what)
-GIVES_ADDRESSES(cudaGraphExecNodeSetParams,
-                (cudaGraphExec_t executable, cudaGraphNode_t node,
-                 struct cudaGraphNodeParams *what),
-                executable, node, what)
-#endif
 
 #if CUDART_VERSION >= 12030
 /* What the graph had before is not seen. */

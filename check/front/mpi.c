@@ -43,7 +43,7 @@ static void waits(const struct judge_at *at, const struct mpi_whom *whom, int pe
         note_wait(at, whom, peer);
     if (!front_on)
         return;
-    guard_host_call(at);
+    guard_mpi_call(at);
     judge_wait_mpi(front_in(), whom, whom ? peer : JUDGE_ANY,
                    atomic_load(&under_way) > 0 ? JUDGE_MORE : way, *at);
     front_out();
@@ -97,7 +97,7 @@ void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion) {
 void mpi_waited(void) {
     mpi_gives_back();
     if (front_on) {
-        guard_host_call(NULL);
+        guard_mpi_call(NULL);
         judge_wait_end(front_in(), true);
         front_out();
     }

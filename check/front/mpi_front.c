@@ -26,39 +26,13 @@ struct span {
     size_t used, all;
 };
 
-void mpi_hold(struct judge *j, const struct mpi_buffer *buffer) {
-    if (buffer->guarded)
-        guard_hold(j, buffer->start, buffer->bytes);
-}
-
-void mpi_let_go(struct judge *j, const struct mpi_buffer *buffer) {
-    if (buffer->guarded)
-        guard_let_go(j, buffer->start, buffer->bytes);
-}
-
 static void has(struct span span, bool write) {
-    bool guarded = guard_may_be_shared(span.start, span.all);
-    if (mine.n == MOST_BUFFERS) {
-        if (guarded)
-            guard_never(span.start);
-        return;
-    }
-    mine.at[mine.n++] =
-        (struct mpi_buffer){span.start, span.used, span.all, write, guarded, -1};
-    if (!guarded)
-        return;
-    guard_hold(front_in(), span.start, span.all);
-    front_out();
+    if (mine.n < MOST_BUFFERS)
+        mine.at[mine.n++] = (struct mpi_buffer){span.start, span.used, write, -1};
 }
 
 void mpi_gives_back(void) {
-    while (mine.n > 0) {
-        const struct mpi_buffer *b = &mine.at[--mine.n];
-        if (!b->guarded)
-            continue;
-        guard_let_go(front_in(), b->start, b->bytes);
-        front_out();
-    }
+    mine.n = 0;
 }
 
 struct mpi_buffer *mpi_hands_over(int *n) {
@@ -98,12 +72,12 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     struct span span = span_of(buffer, skip, count, type);
     if (span.all == 0)
         return;
-    guard_at_gate(span.start, span.used, write);
     // Whether this MPI takes device memory is known only of the stand-in's: it never
     // does.
     if (span.used > 0) {
-        judge_host_uses(front_in(), span.start, span.used, write, !standin_host_blocks,
-                        *at);
+        if (judge_host_uses(front_in(), span.start, span.used, write,
+                            !standin_host_blocks, *at))
+            guard_gone(span.start); // the checks only warn
         front_out();
     }
     has(span, write);
@@ -152,8 +126,8 @@ void mpi_win(const struct judge_at *at, const void *buffer) {
     struct judge *j = front_in();
     judge_host_uses(j, buffer, 1, true, !standin_host_blocks, *at);
     judge_memory_open(j, buffer);
+    guard_gone(buffer);
     front_out();
-    guard_never(buffer);
 }
 
 /* --- Conditions and counts ----------------------------------------------------- */

@@ -25,13 +25,10 @@ void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write)
 void mpi_gives_back(void);
 struct mpi_buffer {
     const void *start;
-    size_t used, bytes; // used: 0 of a type with holes; bytes: all that lies between
+    size_t bytes; // 0: of a type with holes
     bool write;
-    bool guarded; // may be pinned or managed
-    int lent;     // the judge's number
+    int lent; // the judge's number
 };
-void mpi_hold(struct judge *j, const struct mpi_buffer *buffer);
-void mpi_let_go(struct judge *j, const struct mpi_buffer *buffer);
 struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
 
 /* Conditions and counts of mpi.list, in the communicator `comm`. */

@@ -9,9 +9,7 @@
  * "Group Calls", "Fault Tolerance".
  */
 #include "answer.h"
-#include "refers.h"
 #include "registered.h"
-#include "tasks.h"
 #include "timeline.h"
 
 #pragma GCC visibility push(default)
@@ -251,10 +249,9 @@ static bool sees_cuda(bool used) {
         if (NOT_THE_PROGRAM || !sees_cuda(false)) \
             return PNCCL(name)(__VA_ARGS__);      \
     } while (0)
-#define ENTER_NCCL(name, ...)                             \
-    FRONT_IN_CHILD(__func__, PNCCL(name), ##__VA_ARGS__); \
-    PASS_NCCL(name, ##__VA_ARGS__);                       \
-    AT_HERE;                                              \
+#define ENTER_NCCL(name, ...)       \
+    PASS_NCCL(name, ##__VA_ARGS__); \
+    AT_HERE;                        \
     check_enters(at)
 
 /* The same for one that uses a communicator: one that was given up is not passed on. */
@@ -280,20 +277,8 @@ static struct call_place {
     int thread; // 0: nobody's
     ncclComm_t comm;
     struct judge_at at;
-    int waits; // so far
 } in_call[PLACES];
 static __thread struct call_place *mine;
-
-/* A call is over so soon that one of another thread seldom meets it. So the first calls
- * wait a moment, where there are other threads. */
-static void lets_others_come(struct call_place *place) {
-    enum { FIRST = 16, MOMENT = 1000000 }; // calls, nanoseconds
-    if (!standin_host_blocks || !front_checks || place->waits >= FIRST ||
-        !tasks_several())
-        return;
-    place->waits++;
-    nanosleep(&(struct timespec){0, MOMENT}, NULL);
-}
 
 static void enters(ncclComm_t handle, struct judge_at at) {
     struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
@@ -303,7 +288,6 @@ static void enters(ncclComm_t handle, struct judge_at at) {
         mine = place;
         place->at = at;
         __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
-        lets_others_come(place);
         return;
     }
     if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)
@@ -716,20 +700,6 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     ENTER_COMM(ncclCommAbort, comm);
     tell_end(comm, JUDGE_ABORTED, false, at);
     return answer_nccl(CALL(PNCCL(ncclCommAbort), comm), at);
-}
-
-/* A thread of the program that has told nothing may only abort what the program can abort
- * at all. (A pointer among the data: in the code it would be found itself.) */
-static bool may_abort(void) {
-    static ncclResult_t (*const volatile function)(ncclComm_t) = ncclCommAbort;
-    static atomic_int answer = -1;
-    if (atomic_load(&answer) < 0)
-        atomic_store(&answer, refers_to("ncclCommAbort", (const void *)function));
-    return atomic_load(&answer);
-}
-
-__attribute__((constructor(101))) static void begin(void) {
-    front_may_abort = may_abort;
 }
 
 #ifdef NCCL_REVOKE_DEFAULT

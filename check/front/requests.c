@@ -49,16 +49,14 @@ static bool completions_come_here(void) {
 static void lend(struct judge *j, struct request *r, struct judge_at at) {
     r->active = true;
     for (int i = 0; i < r->nbuffers && completions_come_here(); i++)
-        if (r->buffers[i].used > 0)
+        if (r->buffers[i].bytes > 0)
             r->buffers[i].lent = judge_memory_lent(
-                j, r->buffers[i].start, r->buffers[i].used, r->buffers[i].write, at);
+                j, r->buffers[i].start, r->buffers[i].bytes, r->buffers[i].write, at);
 }
 
 static void take_back(struct judge *j, struct request *r) {
-    for (int i = 0; i < r->nbuffers && r->active; i++) {
+    for (int i = 0; i < r->nbuffers && r->active; i++)
         judge_memory_back(j, r->buffers[i].lent);
-        mpi_let_go(j, &r->buffers[i]);
-    }
     r->active = false;
 }
 
@@ -76,10 +74,7 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
     struct judge *j = front_in();
     r->next = table_get(&requests, key_of(handle));
     table_put(&requests, key_of(handle), r);
-    if (persistent)
-        for (int i = 0; i < r->nbuffers; i++)
-            mpi_let_go(j, &r->buffers[i]);
-    else
+    if (!persistent)
         lend(j, r, *at);
     mpi_under_way(1);
     front_out();
@@ -329,7 +324,6 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
         const struct mpi_buffer *b = &r->buffers[i];
         judge_host_uses(j, b->start, b->bytes, b->write, !standin_host_blocks, *at);
-        mpi_hold(j, b);
     }
     if (r && r->persistent)
         lend(j, r, *at);

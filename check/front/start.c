@@ -4,11 +4,10 @@
  */
 #define _GNU_SOURCE
 #include "../base.h"
-#include "heap.h"
 #include "mpi_front.h"
 #include "neighbours.h"
 #include "talk.h"
-#include "tasks.h"
+#include "threads.h"
 #include "timeline.h"
 
 #include <dlfcn.h>
@@ -31,69 +30,11 @@ static double clock_time(void *self) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static bool asleep(void *self, int thread) {
-    return tasks_asleep(thread, clock_time(self));
-}
-
-static bool idle(void *self, int thread) {
-    return tasks_idle(thread, clock_time(self));
-}
-
-static bool naps(void *self, int thread, double seconds) {
-    return tasks_naps(thread, clock_time(self), seconds);
-}
-
-static bool others_awake(void *self) {
-    return tasks_others_awake(clock_time(self));
-}
-
 int front_mpi_level = MPI_THREAD_SINGLE;
-
-bool (*front_may_abort)(void);
-
-/* MPI standard, MPI_Init_thread: below this level only the main thread may call MPI; CUDA
- * and NCCL any thread may: a watchdog aborts a communicator that others wait for (NCCL
- * User Guide, "Fault Tolerance"). */
-static bool others_may_call(void *self) {
-    (void)self;
-    return front_mpi_level >= MPI_THREAD_SERIALIZED || tasks_others_read() ||
-           (front_may_abort && front_may_abort());
-}
-
-/* Programs release what they have at their exit, and a forked process does, too: that it
- * cannot be released there does no harm. */
-static void child_exits(void) {
-    front_in_child = false;
-}
-
-/* "Any use of CUDA after a call to fork and before a subsequent call to exec has
- * undefined behavior" (CUDA C++ Guidelines for Robust and Safety-Critical
- * Programming 3.0.1, CUDA 1.6). The runtime answers with cudaErrorInitializationError.
- * There is no judge here. */
-void front_child_fails(struct judge_at at) {
-    static atomic_bool told;
-    char place[1][JUDGE_PLACE];
-    if (atomic_exchange(&told, true))
-        return;
-    front_places(&at.site, 1, place);
-    fprintf(
-        stderr,
-        "NCCL CHECK: setup: a process that was forked off after CUDA was called calls"
-        " %s\n"
-        "  rank %d on %s, in process %d: %s at %s\n"
-        "  Hint: CUDA does not work there: fork before the first call of CUDA, or let"
-        " the new process exec\n"
-        "        a program. What it needs of the data, the first process copies to the"
-        " host before.\n",
-        at.call, front_job.rank, front_host, (int)getpid(), at.call,
-        place[0][0] ? place[0] : "an unknown place");
-}
 
 /* What a process that was forked off does is none of the job's, and the helper is not
  * there. */
 static void forked(void) {
-    if (front_checks && front_saw_cuda && atexit(child_exits) == 0)
-        front_in_child = true;
     guard_forked();
     timeline_forked();
     talk_forked();
@@ -140,13 +81,9 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .place = front_place,
                                           .mpi_ranks = mpi_world_ranks,
                                           .host_memory = guard_changed,
-                                          .asleep = asleep,
-                                          .others_awake = others_awake,
-                                          .others_may_call = others_may_call,
-                                          .idle = idle,
-                                          .naps = naps,
+                                          .strangers = threads_strangers,
                                           .worked = front_worked};
-    tasks_begin();
+    threads_begins();
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);
     memory_ends = no_memory;
@@ -266,7 +203,7 @@ void front_mpi_started(void) {
         return;
     front_job.mpi_up = true;
     hear_of_the_end();
-    tasks_of_libraries();
+    threads_of_mpi();
     struct hello hello = say_hello();
     if (!hello.all) {
         timeline_on = 0; // it would wait for the others
@@ -365,7 +302,6 @@ static void finish(bool finalize, struct judge_at at) {
 void front_mpi_ends(struct judge_at at) {
     if (!front_job.mpi_up)
         return;
-    heap_forget(); // what is left then is told
     if (front_checks && !front_job.ending)
         finish(true, at);
     else if (front_job.gave_up && !front_job.ending)

@@ -104,8 +104,10 @@ static void change_of(atomic_int *count, int change, bool (*what)(void)) {
     if (!started) {
         pthread_t thread;
         started = pthread_create(&thread, NULL, run, NULL) == 0;
-        if (started)
+        if (started) {
+            pthread_setname_np(thread, "nccl-cpu"); // not the program's own
             pthread_detach(thread);
+        }
     } else if (sleep == ASLEEP || (sleep == NAPPING && blocked > 0)) {
         ring();
     }

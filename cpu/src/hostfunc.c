@@ -57,6 +57,7 @@ static void start(struct runner *runner) {
     pthread_cond_init(&runner->bell, NULL);
     if (pthread_create(&thread, NULL, serve, runner) != 0)
         fail("no thread for host functions");
+    pthread_setname_np(thread, "nccl-cpu"); // not the program's own
     pthread_detach(thread);
 }
 

@@ -89,9 +89,8 @@ struct rank {
     struct named *names;
     int nnames;
     uint64_t next_address;
-    unsigned asleep, idle, naps; // threads
     double starved; // since then its threads have had no processor; 0: they have
-    bool others_awake, others_may_call;
+    bool strangers;
     struct judge_at last; // the event that `fails` means
     bool ended;
 };
@@ -163,24 +162,8 @@ static int tell_mpi_ranks(void *self, const void *whom, int *world, int most) {
     return comm->n < most ? comm->n : most;
 }
 
-static bool tell_asleep(void *self, int thread) {
-    return ((struct rank *)self)->asleep >> thread & 1;
-}
-
-static bool tell_awake(void *self) {
-    return ((struct rank *)self)->others_awake;
-}
-
-static bool tell_may_call(void *self) {
-    return ((struct rank *)self)->others_may_call;
-}
-
-static bool tell_naps(void *self, int thread, double seconds) {
-    (void)seconds;
-    return ((struct rank *)self)->naps >> thread & 1;
-}
-static bool tell_idle(void *self, int thread) {
-    return ((struct rank *)self)->idle >> thread & 1;
+static bool tell_strangers(void *self) {
+    return ((struct rank *)self)->strangers;
 }
 
 static double tell_worked(void *self, uint64_t name) {
@@ -204,11 +187,7 @@ static void start(int nranks, const struct judge_options *options) {
                                               .say = say,
                                               .place = tell_place,
                                               .mpi_ranks = tell_mpi_ranks,
-                                              .asleep = tell_asleep,
-                                              .others_awake = tell_awake,
-                                              .others_may_call = tell_may_call,
-                                              .idle = tell_idle,
-                                              .naps = tell_naps,
+                                              .strangers = tell_strangers,
                                               .worked = tell_worked};
         everybody.world[r] = r;
         ranks[r] = (struct rank){.next_address = 0x100000};
@@ -526,41 +505,14 @@ static void ev_early(const struct event *e) {
         die(e->line, "judge_host_is_early: %s", early ? "it is" : "it is not");
 }
 
-/* at-gate read|write A BYTES [not|enough]: the host is held; the function it is held for
- * waits */
-static void ev_at_gate(const struct event *e) {
-    bool held = judge_host_behind_function(
-        e->judge, address(e, word(e, 2)), (size_t)number(e, word(e, 3)),
-        strcmp(word(e, 1), "write") == 0, has(e, "enough"));
-    if (held == (has(e, "not") || has(e, "enough")))
-        die(e->line, "judge_host_behind_function: %s", held ? "it is" : "it is not");
-}
-
-/* sleeps, and wakes: this thread; others-awake [not|may-call]; watches: it asks now and
- * then */
-static void ev_sleeps(const struct event *e) {
-    struct rank *rank = &ranks[e->rank];
-    rank->asleep = rank->asleep | 1u << e->thread;
-}
-static void ev_wakes(const struct event *e) {
-    ranks[e->rank].asleep &= ~(1u << e->thread);
-}
-static void ev_others_awake(const struct event *e) {
-    ranks[e->rank].others_awake = !has(e, "not");
-    ranks[e->rank].others_may_call = has(e, "may-call");
+/* strangers [not]: threads that have told nothing */
+static void ev_strangers(const struct event *e) {
+    ranks[e->rank].strangers = !has(e, "not");
 }
 /* starved [not]: this rank's threads get no processor */
 static void ev_starved(const struct event *e) {
     ranks[e->rank].starved = has(e, "not") ? 0 : now;
 }
-static void ev_idles(const struct event *e) {
-    ranks[e->rank].idle |= 1u << e->thread;
-}
-
-static void ev_naps(const struct event *e) {
-    ranks[e->rank].naps |= 1u << e->thread;
-}
-
 static void ev_touches(const struct event *e) {
     const char *how = word(e, 1);
     judge_host_faults(e->judge, address(e, word(e, 2)), strcmp(how, "write") == 0,
@@ -899,18 +851,6 @@ static void ev_looked(const struct event *e) {
     judge_looked(e->judge);
 }
 
-/* dead-argument CALL: that of the function which the event before has queued */
-static void ev_dead_argument(const struct event *e) {
-    const struct judge_at queued = ranks[e->rank].last;
-    judge_function_argument_gone(e->judge, queued, here(e, kept(word(e, 1))));
-}
-/* dead-in-graph CALL [argument] [freed]: what the event before was given; `freed`: here
- */
-static void ev_dead_in_graph(const struct event *e) {
-    const struct judge_at queued = ranks[e->rank].last, at = here(e, kept(word(e, 1)));
-    struct judge_at freed = {has(e, "freed") ? "free" : NULL, at.site};
-    judge_graph_memory_gone(e->judge, has(e, "argument"), queued, freed, at);
-}
 /* handle STREAM D CALL: that of the event before is of device D */
 static void ev_handle(const struct event *e) {
     judge_handle_device(e->judge, stream_of(e, word(e, 1)), (int)number(e, word(e, 2)),
@@ -937,9 +877,6 @@ static void ev_wait(const struct event *e) {
     } else if (strcmp(what, "device") == 0) {
         judge_wait_device(e->judge, e->nwords > 2 ? (int)number(e, word(e, 2)) : 0,
                           here(e, "cudaDeviceSynchronize"));
-    } else if (strcmp(what, "thread") == 0) {
-        judge_wait_thread(e->judge, (uint64_t)number(e, word(e, 2)),
-                          here(e, "pthread_join"));
     } else if (strcmp(what, "launch") == 0) {
         judge_wait_launch(e->judge, here(e, kept(in ? in : "ncclGroupEnd")));
     } else if (strcmp(what, "leave") == 0) {
@@ -1070,20 +1007,13 @@ static const struct {
     {"shares", ev_shares},
     {"order-unseen", ev_order_unseen},
     {"meets", ev_meets},
-    {"dead-argument", ev_dead_argument},
-    {"dead-in-graph", ev_dead_in_graph},
     {"handle", ev_handle},
     {"two-threads", ev_two_threads},
     {"lends", ev_lends},
     {"back", ev_back},
     {"early", ev_early},
-    {"at-gate", ev_at_gate},
-    {"sleeps", ev_sleeps},
-    {"wakes", ev_wakes},
-    {"idles", ev_idles},
-    {"naps", ev_naps},
     {"starved", ev_starved},
-    {"others-awake", ev_others_awake},
+    {"strangers", ev_strangers},
     {"touches", ev_touches},
     {"knows", ev_knows},
     {"in-use", ev_in_use},
