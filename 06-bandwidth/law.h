@@ -7,19 +7,19 @@
 #include "lesson.h"
 #include <math.h>
 
-// Each size is at least twice the one before: no more fit a size_t.
+// Each size is at least twice the one before, so a size_t has room for no more.
 enum { LAW_ROWS = 64 };
 
-/* Begins with {0}; law_fit writes what stands below `nrows`. */
+/* Begins with {0}. law_fit sets everything after `nrows`. */
 struct law {
     double bytes[LAW_ROWS], seconds[LAW_ROWS];
     int nrows;
-    bool fits;    // the sizes show both a latency and a bandwidth
+    bool fits;    // larger sizes take longer, so there is a bandwidth
     double alpha; // seconds
     double beta;  // bytes per second
-    double rms;   // deviation of the line from a row, as a part of the row's time
-    double worst; // the largest of them
-    double at;    // and the size it is at
+    double rms;   // how far rows are from the line, as a part of their time: the mean
+    double worst; // the largest distance
+    double at;    // and its size
 };
 
 LESSON_FUNCTION void law_add(struct law *law, double bytes, double seconds) {
@@ -29,8 +29,9 @@ LESSON_FUNCTION void law_add(struct law *law, double bytes, double seconds) {
     law->seconds[law->nrows++] = seconds;
 }
 
-/* What is made small is the relative error, the difference over the row's time: else the
- * gigabytes would decide alone, and the bytes, which know the latency, not count. */
+/* Makes the relative error small, the distance divided by the row's time. Otherwise the
+ * gigabytes alone would decide, and the small sizes, which show the latency, would not
+ * count. */
 LESSON_FUNCTION void law_fit(struct law *law) {
     double w = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (int i = 0; i < law->nrows; i++) {
@@ -47,7 +48,7 @@ LESSON_FUNCTION void law_fit(struct law *law) {
         return;
     double slope = (w * xy - x * y) / divisor;
     law->alpha = (y - slope * x) / w;
-    if (law->alpha < 0) { // no latency to be seen: the best line through nothing
+    if (law->alpha < 0) { // these sizes show no latency: the best line through zero
         law->alpha = 0;
         slope = xy / xx;
     }
@@ -65,16 +66,17 @@ LESSON_FUNCTION void law_fit(struct law *law) {
     law->rms = sqrt(law->rms);
 }
 
-/* Rank 0 says what an operation's rows have in common. */
+/* Rank 0 prints the line. */
 LESSON_FUNCTION void law_print(const struct law *law) {
     if (lesson_self().rank != 0 || law->nrows < 2)
         return;
     const int decimals = law->beta < 1e9 ? 4 : law->beta < 1e11 ? 1 : 0;
     if (law->fits)
-        printf("  T = %.2f µs + n / %.*f GB/s, off by %.0f %% (rms), at most %.0f %% (at"
-               " %.0f B);\n  from n = %.0f B on, bandwidth costs more than latency\n\n",
-               law->alpha * 1e6, decimals, law->beta / 1e9, law->rms * 100,
-               law->worst * 100, law->at, law->alpha * law->beta);
+        printf(
+            "  T = %.2f µs + n / %.*f GB/s, off by %.0f %% (rms), at most %.0f %% (at %.0f B);\n"
+            "  from n = %.0f B on, bandwidth costs more than latency\n\n",
+            law->alpha * 1e6, decimals, law->beta / 1e9, law->rms * 100, law->worst * 100,
+            law->at, law->alpha * law->beta);
     else
         printf("  T = %.2f µs: these sizes show no bandwidth\n\n", law->alpha * 1e6);
     fflush(stdout);

@@ -1,15 +1,15 @@
 /*
- * operations.h: how each operation of bandwidth is queued, and what must come out.
+ * operations.h: how each operation of bandwidth is queued, and what the result must be.
  *
- * Behind the function that queues an operation stands the one that says what element i of
- * this rank's result must be. Rank 0 is the root.
+ * Each operation has two functions: the first queues it, the second returns what element
+ * i of this rank's result must be. Rank 0 is the root.
  */
 #ifndef OPERATIONS_H
 #define OPERATIONS_H
 
 #include "lesson.h"
 
-/* What an operation is queued with. */
+/* What is needed to queue an operation. */
 struct call {
     int rank, nranks;
     size_t count, part; // elements of the buffer; those of one rank's part of it

@@ -1,5 +1,5 @@
 /*
- * report.h: what bandwidth is asked for, and the rows that it prints.
+ * report.h: the options of bandwidth, and the rows that it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -9,19 +9,19 @@
 struct report {
     size_t min, max, factor; // sizes in bytes, and from one to the next
     bool graph, registered;
-    size_t room; // bytes of each buffer: the largest size of which two fit the memory
+    size_t room; // bytes of a buffer: the largest size of which two fit into memory
     int nranks;
     FILE *csv; // rank 0, if asked for
 };
 
-/* Reads the command line; names[i] is that of an operation, chosen[i] becomes whether it
- * is asked for. To be ended with report_close. */
+/* Reads the command line. names[i] is the name of an operation; chosen[i] is set if it is
+ * asked for. End with report_close. */
 LESSON_FUNCTION struct report report_options(int argc, char **argv,
                                              const char *const *names, bool *chosen) {
     struct report r = {.nranks = lesson_self().nranks};
     const char *csv = NULL;
     const struct lesson_option options[] = {
-        {"--op", "NAMES", "only these, with commas between:", .names = names,
+        {"--op", "NAMES", "only these, separated by commas:", .names = names,
          .chosen = chosen},
         {"--min", "BYTES", "smallest size; K, M and G may follow the number",
          .number = &r.min, .usual = 8, .least = 4},
@@ -29,7 +29,7 @@ LESSON_FUNCTION struct report report_options(int argc, char **argv,
          .usual = LESSON_CPU_BUILD ? 64 << 10 : 1 << 30, .least = 4},
         {"--factor", "F", "from one size to the next", .number = &r.factor, .usual = 2,
          .least = 2},
-        {"--csv", "FILE", "writes the numbers there too; make plot draws them",
+        {"--csv", "FILE", "also writes the numbers to FILE; make plot draws them",
          .text = &csv},
         {"--register", NULL, "registers the buffers with NCCL", .flag = &r.registered},
         {"--graph", NULL, "launches each batch as a CUDA graph", .flag = &r.graph},
@@ -48,22 +48,23 @@ LESSON_FUNCTION struct report report_options(int argc, char **argv,
         r.csv = fopen(csv, "w");
         if (!r.csv)
             lesson_fail("cannot write %s: %s", csv, strerror(errno));
-        fprintf(r.csv, "operation,mode,ranks,bytes,time_us,algbw_GB_per_s,busbw_GB_per_s,"
-                       "repeats\n");
+        fprintf(
+            r.csv,
+            "operation,mode,ranks,bytes,time_us,algbw_GB_per_s,busbw_GB_per_s,repeats\n");
     }
     return r;
 }
 
-/* The size after `bytes`; 0 after the last, and after the first that does not fit. */
+/* The next size; 0 after the last one, and after the first that does not fit. */
 LESSON_FUNCTION size_t report_next(const struct report *r, size_t bytes) {
     return bytes > r->max / r->factor || bytes > r->room ? 0 : bytes * r->factor;
 }
 
-/* Finds r->room, the same on every rank. */
+/* Sets r->room, the same on every rank. */
 LESSON_FUNCTION void report_fit(struct report *r) {
     size_t available, total;
     CHECK_CUDA(cudaMemGetInfo(&available, &total));
-    // A tenth is left to NCCL, which takes its own buffers when it first needs them.
+    // A tenth is left to NCCL, which allocates its own buffers when it first needs them.
     double room = (double)available * 0.45;
     if (room > lesson_host_memory() / 2)
         room = lesson_host_memory() / 2;
@@ -83,8 +84,8 @@ LESSON_FUNCTION void report_head(void) {
                "time", "algbw", "busbw", "", "(B)", "(µs)", "(GB/s)", "(GB/s)");
 }
 
-/* Whether a size can be measured: if not, rank 0 says why.
- *   asked  the size;  bytes  the same, made divisible */
+/* Whether a size can be measured; if not, rank 0 says why.
+ *   asked  the size;  bytes  the same, made divisible by the number of ranks */
 LESSON_FUNCTION bool report_possible(const struct report *r, const char *operation,
                                      size_t asked, size_t bytes) {
     const bool speak = lesson_self().rank == 0;
@@ -92,14 +93,14 @@ LESSON_FUNCTION bool report_possible(const struct report *r, const char *operati
         printf("%-15s %11zu  left out: less than one element for each of %d ranks\n",
                operation, asked, r->nranks);
     else if (asked > r->room && speak)
-        printf("%-15s %11zu  left out, and all above: two such buffers do not fit the "
-               "memory\n",
-               operation, asked);
+        printf(
+            "%-15s %11zu  left out, and all above: two such buffers do not fit the memory\n",
+            operation, asked);
     return bytes > 0 && asked <= r->room;
 }
 
-/* One row: what stands in the table, and in the CSV file. Bandwidths in bytes per second.
- *   repeats  operations that were timed */
+/* Prints one row, and writes it to the CSV file. Bandwidths are in bytes per second.
+ *   repeats  how many operations were timed */
 LESSON_FUNCTION void report_row(const struct report *r, const char *operation,
                                 size_t bytes, double seconds, double algbw, double busbw,
                                 int repeats) {

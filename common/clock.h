@@ -1,7 +1,7 @@
 /*
  * clock.h: the stopwatch of the lessons that measure.
  *
- * What is timed is a batch: some operations, queued one behind the other and waited for
+ * It times batches: some operations that are queued one after the other and waited for
  * once. The lesson queues them and waits, between start and stop:
  *
  *     struct stopwatch watch = {0};
@@ -13,8 +13,8 @@
  *         stopwatch_stop(&watch, repeat);
  *     }
  *
- * Then watch.seconds is the time of one operation. All ranks do so together, and all get
- * the same figures, so that they also leave the loop together.
+ * Then watch.seconds is the time of one operation. All ranks do this together and get the
+ * same times, so they also leave the loop together.
  */
 #ifndef CLOCK_H
 #define CLOCK_H
@@ -22,31 +22,31 @@
 #include "lesson.h"
 
 enum {
-    STOPWATCH_FEWEST = 5, // batches before a median is believed
-    // And no more than these; fewer on the CPU build, whose times mean little.
+    STOPWATCH_FEWEST = 5, // batches, before the median counts
+    // At most so many; fewer on the CPU build, whose times mean little.
     STOPWATCH_MOST = LESSON_CPU_BUILD ? 10 : 200,
 };
-static const double stopwatch_least = 0.01;  // seconds that they take together, at least
-static const double stopwatch_enough = 0.03; // no batch is added beyond these
-static const double stopwatch_close = 0.02; // half of the batches lie this close together
-static const double stopwatch_same = 1e-6;  // so close only a modelled clock's are
+static const double stopwatch_least = 0.01;  // seconds of all batches together, at least
+static const double stopwatch_enough = 0.03; // after so many seconds it ends in any case
+static const double stopwatch_close = 0.02;  // half of the batches are this close: enough
+static const double stopwatch_same = 1e-6;   // this close: the clock is a modelled one
 
 /* Begins with {0}. */
 struct stopwatch {
     double seconds;                 // of one operation: the median of the batches
     double spent;                   // of all batches together
     int nbatches;                   // timed so far
-    double batches[STOPWATCH_MOST]; // one operation's seconds in each, the shortest first
-    double started;                 // the batch at hand: MPI_Wtime()
+    double batches[STOPWATCH_MOST]; // seconds of one operation in each, shortest first
+    double started;                 // when the current batch began: MPI_Wtime()
 };
 
-/* Begins a batch, on all ranks at the same moment: none is to wait for a late one. */
+/* Begins a batch on all ranks at the same moment, so that none waits for a late one. */
 LESSON_FUNCTION void stopwatch_start(struct stopwatch *watch) {
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     watch->started = MPI_Wtime();
 }
 
-/* The value below which `part` of the batches lie: 0.5 is the median. */
+/* The time that this part of the batches stay below: 0.5 gives the median. */
 LESSON_FUNCTION double stopwatch_quantile(const struct stopwatch *watch, double part) {
     const double at = part * (watch->nbatches - 1), *below = &watch->batches[(int)at];
     return (int)at + 1 < watch->nbatches
@@ -54,14 +54,14 @@ LESSON_FUNCTION double stopwatch_quantile(const struct stopwatch *watch, double 
                : below[0];
 }
 
-/* Ends a batch of `repeat` operations, which the caller has waited for. What counts is
- * the slowest rank's time: a collective is over when it is over everywhere. */
+/* Ends a batch of `repeat` operations, after the caller has waited for them. The slowest
+ * rank's time counts: a collective is over when it is over everywhere. */
 LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
     double seconds = MPI_Wtime() - watch->started;
     CHECK_MPI(
         MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
     watch->spent += seconds;
-    if (watch->nbatches == STOPWATCH_MOST) // the longest makes room
+    if (watch->nbatches == STOPWATCH_MOST) // forget the longest
         watch->nbatches--;
     int place = watch->nbatches++;
     for (; place > 0 && watch->batches[place - 1] > seconds / repeat; place--)

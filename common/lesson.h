@@ -1,8 +1,9 @@
 /*
  * lesson.h: what every lesson needs and none teaches.
  *
- * Error checks, the command line, the tables, the verdict. The calls that a lesson is
- * about stand in its own main; nothing of MPI's, CUDA's or NCCL's life cycle is in here.
+ * Error checks, the command line, the tables, the verdict. What a lesson is about is in
+ * its own program: nothing here starts or ends MPI, chooses a GPU or makes a
+ * communicator.
  */
 #ifndef LESSON_H
 #define LESSON_H
@@ -20,10 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Error checks ----------------------------------------------------------------- */
-
-/* Each runs a call and, if it fails, ends the whole job with exit code 1: a rank that
- * only left by itself would leave the others waiting for it. */
+/* Error checks. Each runs a call and, if it fails, ends the whole job with exit code 1.
+ * If only this rank ended, the others would wait for it forever. */
 #define CHECK_MPI(call)                                              \
     do {                                                             \
         int mpi_error = (call);                                      \
@@ -56,21 +55,22 @@
                         cublasGetStatusName(cublas_error));                  \
     } while (0)
 
-/* Every function of this file may be called by any lesson, and no lesson calls all. */
+/* No lesson calls all functions of this file: the compiler need not warn of the others.
+ */
 #if defined(__GNUC__)
 #define LESSON_FUNCTION static __attribute__((unused))
 #else
 #define LESSON_FUNCTION static
 #endif
 
-/* The CPU build carries bytes much slower: for defaults that end sooner there. */
+/* The CPU build is much slower, so some defaults are smaller there. */
 #ifdef CUDA_RUNTIME_H_CPU
 enum { LESSON_CPU_BUILD = 1 };
 #else
 enum { LESSON_CPU_BUILD = 0 };
 #endif
 
-/* This rank's number and machine; rank 0 of 1 as long as MPI has not started. */
+/* This rank's number and machine; rank 0 of 1 before MPI has started. */
 struct lesson_self {
     int rank, nranks;
     char machine[MPI_MAX_PROCESSOR_NAME];
@@ -90,8 +90,8 @@ LESSON_FUNCTION struct lesson_self lesson_self(void) {
     return self;
 }
 
-/* Whether no other rank of this machine has failed: the first makes a file in the folder
- * that the launcher gives a job, and removes with it. */
+/* Whether this rank is the first of its machine to fail. The first one makes a file, in
+ * the folder that the launcher makes for a job and removes after it. */
 LESSON_FUNCTION bool lesson_first_to_fail(void) {
     const char *folder = getenv("PMIX_SERVER_TMPDIR");
     char name[512];
@@ -108,8 +108,8 @@ LESSON_FUNCTION void lesson_pause(double seconds) {
 }
 
 /* Prints "rank R on MACHINE: " and the message to stderr, and ends the job with exit
- * code 1. A failure that several ranks share is printed once: lower ranks have a start,
- * the first of a machine speaks, and its MPI_Abort ends the others. */
+ * code 1. If several ranks fail in the same way it is printed once: higher ranks wait a
+ * moment, the first of a machine prints, and its MPI_Abort ends the others. */
 LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     struct lesson_self self = lesson_self();
     if (self.nranks > 1) {
@@ -151,9 +151,9 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
                                                   const char *file, int line) {
     const char *hint = "";
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
-        hint = "\n  Hint: this machine has no GPU that CUDA can use, or its driver is "
-               "too old."
-               "\n        Run on a node with GPUs, or build without: make BACKEND=cpu";
+        hint =
+            "\n  Hint: this machine has no GPU that CUDA can use, or its driver is too old."
+            "\n        Run on a node with GPUs, or build for the CPU: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
     lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, lesson_base(file),
@@ -167,23 +167,22 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
         hint = "\n  Hint: a CUDA call inside NCCL failed; NCCL_DEBUG=INFO names it.";
     else if (error == ncclInvalidUsage)
         hint =
-            "\n  Hint: one GPU per rank, one rank per number, the same unique id on all?"
+            "\n  Hint: does each rank have a GPU of its own, a number of its own, and the same unique id?"
             "\n        NCCL_DEBUG=INFO says more.";
     else if (error == ncclInvalidArgument)
         hint = "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
     else if (error == ncclSystemError || error == ncclRemoteError)
-        hint = "\n  Hint: often the network: NCCL_DEBUG=INFO shows which interface NCCL "
-               "took,"
-               "\n        NCCL_SOCKET_IFNAME=name chooses another.";
+        hint =
+            "\n  Hint: this is often the network. NCCL_DEBUG=INFO shows which interface NCCL uses,"
+            "\n        NCCL_SOCKET_IFNAME=NAME chooses a different one.";
     lesson_fail("%s failed at %s:%d\n  NCCL says: %s\n  Last error: %s%s", call,
                 lesson_base(file), line, ncclGetErrorString(error),
                 ncclGetLastError(NULL), hint);
 }
 
-/* --- The command line ------------------------------------------------------------- */
-
-/* One option of a lesson; a table of them ends with an empty one. Exactly one of flag,
- * number, text and names is set: what the option is for, and where its value goes. */
+/* One option of a lesson; a table of options ends with an empty one. Exactly one of flag,
+ * number, text and names is set: it says what kind of option this is, and where the value
+ * goes. */
 struct lesson_option {
     const char *name;         // as it is typed: "-n", "--max"
     const char *value;        // what the help text calls its value; NULL for a flag
@@ -191,16 +190,16 @@ struct lesson_option {
     bool *flag;               // becomes true
     size_t *number;           // takes a whole number, with K, M or G (of 1024) or without
     size_t usual;             // its default, if not 0
-    size_t least, most;       // the smallest; the largest, if not 0
-    bool all;                 // takes the word "all" as well: SIZE_MAX
-    const char **text;        // takes the value as it is
-    const char *const *names; // the value is some of these, with commas; NULL ends them
+    size_t least, most;       // smallest value; largest, if not 0
+    bool all;                 // the word "all" is allowed, too, and means SIZE_MAX
+    const char **text;        // takes the value unchanged
+    const char *const *names; // some of these, separated by commas; ends with NULL
     bool *chosen;             // with `names`: one for each
 };
 
 enum { LESSON_OPTIONS = 16 };
 
-/* Ends every rank with the same exit code; rank 0 has said why. */
+/* Ends every rank with the same exit code, after rank 0 has said why. */
 LESSON_FUNCTION _Noreturn void lesson_leave(int exit_code) {
     fflush(NULL);
     MPI_Finalize();
@@ -230,7 +229,7 @@ LESSON_FUNCTION void lesson_usage(FILE *out, const char *program,
     fprintf(out, "  %-*s  this text\n", width, "-h");
 }
 
-/* Rank 0 says what is wrong and how it is right; every rank ends with exit code 2. */
+/* Rank 0 says what is wrong and prints the usage; every rank ends with exit code 2. */
 LESSON_FUNCTION _Noreturn void lesson_misused(const char *program,
                                               const struct lesson_option *options,
                                               const char *problem) {
@@ -241,7 +240,7 @@ LESSON_FUNCTION _Noreturn void lesson_misused(const char *program,
     lesson_leave(2);
 }
 
-/* *o->number from `text`, or what is wrong with it, in at most 255 characters. */
+/* Sets *o->number from `text`, or describes what is wrong in at most 255 characters. */
 LESSON_FUNCTION void lesson_number(const struct lesson_option *o, const char *text,
                                    char *problem) {
     const long long too_large = 1LL << 50;
@@ -288,15 +287,15 @@ LESSON_FUNCTION void lesson_choose(const struct lesson_option *o, const char *te
     }
 }
 
-/* Reads the command line, the same on every rank; NULL: only -h is known. Called after
- * MPI_Init, so that only rank 0 speaks. Wrong usage: exit code 2. */
+/* Reads the command line, which is the same on every rank. NULL: there is no option but
+ * -h. Call it after MPI_Init, so that only rank 0 prints. Wrong usage: exit code 2. */
 LESSON_FUNCTION void lesson_options(int argc, char **argv,
                                     const struct lesson_option *options) {
     static const struct lesson_option none[] = {{0}};
     options = options ? options : none;
-    // getopt_long tells an option by a number: that of its letter or, from 256 on, its
-    // place in the table. The colon in front keeps it silent; one behind a letter stands
-    // for a value.
+    // getopt_long identifies an option by a number: the code of its letter, or 256 + its
+    // place in the table. The colon in front keeps it silent; a colon after a letter
+    // means that the option has a value.
     const struct lesson_option *known[256 + LESSON_OPTIONS] = {0};
     struct option longs[LESSON_OPTIONS + 1] = {{0}};
     char letters[2 * LESSON_OPTIONS + 3] = ":h", problem[256] = "";
@@ -345,7 +344,7 @@ LESSON_FUNCTION void lesson_options(int argc, char **argv,
         lesson_misused(argv[0], options, problem);
 }
 
-/* For a lesson whose only option is -n: its value, `count` if it is not given.
+/* For a lesson whose only option is -n. Returns its value, or `count` if it is not given.
  *   what  what -n counts, for the help text */
 LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
                                     size_t count) {
@@ -358,8 +357,6 @@ LESSON_FUNCTION size_t lesson_count(int argc, char **argv, const char *what,
     return count;
 }
 
-/* --- GPUs and memory -------------------------------------------------------------- */
-
 struct lesson_gpu {
     char machine[MPI_MAX_PROCESSOR_NAME];
     char bus_id[32];
@@ -371,11 +368,11 @@ LESSON_FUNCTION bool lesson_same_gpu(const struct lesson_gpu *a,
     return strcmp(a->machine, b->machine) == 0 && strcmp(a->bus_id, b->bus_id) == 0;
 }
 
-/* How many ranks share this machine's memory; known after lesson_one_gpu_per_rank. */
+/* How many ranks share this machine's memory. lesson_one_gpu_per_rank sets it. */
 LESSON_FUNCTION int lesson_ranks_here = 1;
 
 /* Ends the job with exit code 1 and one message if two ranks of a machine are bound to
- * the same GPU: ncclCommInitRank would refuse them, but only say "invalid usage". */
+ * the same GPU. ncclCommInitRank would refuse them, too, but only say "invalid usage". */
 LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
     struct lesson_self self = lesson_self();
     struct lesson_gpu mine = {.device = -1}, *all;
@@ -391,7 +388,7 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
     lesson_ranks_here = 0;
     for (int i = 0; i < self.nranks; i++)
         lesson_ranks_here += strcmp(all[i].machine, self.machine) == 0;
-    // NCCL 2.30 and newer allow it when they are told to.
+    // NCCL 2.30 and newer allow it if this variable is set.
     const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     int first = -1;
     for (int i = 0; i < self.nranks && first < 0; i++)
@@ -415,19 +412,16 @@ LESSON_FUNCTION void lesson_one_gpu_per_rank(void) {
                     " NCCL wants one GPU per rank.\n",
                     gpu->machine, gpu->device, gpu->bus_id);
             if (ranks_there > gpu->ndevices)
-                fprintf(stderr,
-                        "  Hint: this machine shows %d GPU%s: at most -np %d here,"
-                        " or more nodes.\n",
-                        gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
+                fprintf(
+                    stderr,
+                    "  Hint: this machine has %d GPU%s: at most -np %d here, or more nodes.\n",
+                    gpu->ndevices, gpu->ndevices == 1 ? "" : "s", gpu->ndevices);
             else
                 fprintf(
                     stderr,
-                    "  Hint: the machine has GPUs enough for its %d ranks. Every rank "
-                    "calls"
-                    " cudaSetDevice(rank %% deviceCount),\n"
-                    "        and for that the ranks of a machine must follow one another:"
-                    " place them node by node\n"
-                    "        (srun --distribution=block, mpirun --map-by slot).\n",
+                    "  Hint: this machine has enough GPUs for its %d ranks. Each rank should call\n"
+                    "        cudaSetDevice(rank %% deviceCount). That needs ranks that are placed node by node\n"
+                    "        (srun --distribution=block, mpirun --map-by slot), not dealt out in turn.\n",
                     ranks_there);
         }
         free(all);
@@ -442,14 +436,14 @@ LESSON_FUNCTION void lesson_need_memory(size_t bytes) {
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     if (bytes > free_bytes)
         lesson_fail(
-            "the buffers need %.5g GB of GPU memory, and the GPU has %.5g GB free of "
-            "%.5g GB\n  Hint: choose a smaller -n.",
+            "the buffers need %.5g GB of GPU memory, and the GPU has %.5g GB free of %.5g GB\n"
+            "  Hint: choose a smaller -n.",
             (double)bytes / 1e9, (double)free_bytes / 1e9, (double)total_bytes / 1e9);
 }
 
-/* Bytes of host memory that Linux can still give, for each rank of the machine. */
+/* Bytes of host memory that are still available, for each rank of the machine. */
 LESSON_FUNCTION double lesson_host_memory(void) {
-    double kilobytes = 1e15; // elsewhere: malloc decides
+    double kilobytes = 1e15; // not Linux: malloc decides
     char line[128];
     FILE *info = fopen("/proc/meminfo", "r");
     while (info && fgets(line, sizeof line, info))
@@ -460,19 +454,17 @@ LESSON_FUNCTION double lesson_host_memory(void) {
     return kilobytes * 1024 / lesson_ranks_here;
 }
 
-/* malloc that does not fail: `bytes` bytes of host memory, to be given to free(). */
+/* malloc that ends the job instead of failing. Release the memory with free(). */
 LESSON_FUNCTION void *lesson_malloc(size_t bytes) {
     double there = lesson_host_memory();
     void *memory = (double)bytes < there ? malloc(bytes) : NULL;
     if (!memory)
         lesson_fail(
-            "the buffer needs %.5g GB of host memory, and there are %.5g GB for each "
-            "rank\n  Hint: choose a smaller -n.",
+            "the buffer needs %.5g GB of host memory, and there are %.5g GB for each rank\n"
+            "  Hint: choose a smaller -n.",
             (double)bytes / 1e9, there / 1e9);
     return memory;
 }
-
-/* --- Tables ----------------------------------------------------------------------- */
 
 enum { LESSON_CELLS = 16, LESSON_EDGE = 4, LESSON_WIDTH = 24 };
 
@@ -481,9 +473,9 @@ LESSON_FUNCTION void lesson_cell_number(char text[LESSON_WIDTH], double value) {
     snprintf(text, LESSON_WIDTH, "%.15g", value);
 }
 
-/* A 64-bit number as a letter for its upper half and the number in its lower one: A0, A1,
- * … for 0, B0, B1, … for 1, AA0 for 26. Memory that nobody has written has no letter: on
- * the CPU build all its bits are set. */
+/* Writes the upper half of a 64-bit number as a letter, and the lower half as a number:
+ * A0, A1, … if the upper half is 0, B0, B1, … if it is 1, AA0 if it is 26. Memory that
+ * nobody has written becomes a question mark: on the CPU build all its bits are set. */
 LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
     if (value >= 0x1p63) {
         snprintf(text, LESSON_WIDTH, "?");
@@ -500,7 +492,7 @@ LESSON_FUNCTION void lesson_cell_letter(char text[LESSON_WIDTH], double value) {
     snprintf(text + length, (size_t)(LESSON_WIDTH - length), "%llu", bits & 0xffffffff);
 }
 
-/* How the last table's values were written, and the verdict's are. */
+/* How the last table wrote its values; the verdict writes them in the same way. */
 LESSON_FUNCTION void (*lesson_cell)(char *text, double value) = lesson_cell_number;
 
 LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t type) {
@@ -515,11 +507,11 @@ LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t
 }
 
 /* Prints every rank's buffer as a table, in rank order, whatever order they ran in.
- *   title   the line above, for example "Before broadcast:"
- *   values  this rank's buffer, on the host: count elements of type
- * Above 16 elements the first and the last 4 are shown, with the number between them.
- * Numbers are written as such, those of ncclUint64 as letters: lesson_cell_letter.
- * A collective call: every rank comes, rank 0 prints. */
+ *   title   the line above the table, for example "Before broadcast:"
+ *   values  this rank's buffer, on the host: `count` elements of `type`
+ * Of more than 16 elements only the first 4 and the last 4 are shown. Elements of type
+ * ncclUint64 are written as letters: see lesson_cell_letter.
+ * All ranks must call it; rank 0 prints. */
 LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t count,
                                   ncclDataType_t type) {
     struct lesson_self self = lesson_self();
@@ -561,7 +553,7 @@ LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t 
     free(all);
 }
 
-/* Prints one line of text per rank, in rank order. */
+/* Prints one line of text for each rank, in rank order. All ranks must call it. */
 LESSON_FUNCTION void lesson_print_in_order(const char *line) {
     struct lesson_self self = lesson_self();
     int longest, length = (int)strlen(line) + 1;
@@ -578,14 +570,12 @@ LESSON_FUNCTION void lesson_print_in_order(const char *line) {
     free(mine);
 }
 
-/* --- The verdict ------------------------------------------------------------------ */
-
 LESSON_FUNCTION struct {
     unsigned long long checked, wrong;
     double index, got, expected; // of the first wrong one
 } lesson_checks;
 
-/* Notes whether element `index` of this rank's result is what was expected. */
+/* Records whether element `index` of this rank's result is as expected. */
 LESSON_FUNCTION void lesson_expect(size_t index, double got, double expected) {
     lesson_checks.checked++;
     if (got == expected)

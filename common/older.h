@@ -1,8 +1,8 @@
 /*
- * older.h: what lessons call and an older NCCL does not have.
+ * older.h: functions that lessons call and that an older NCCL does not have.
  *
- * With a new NCCL there is nothing in here. Registering a buffer only makes it faster:
- * where NCCL can't, these functions give memory that works as well, and register nothing.
+ * With a new NCCL this file is empty. Registering a buffer only makes it faster. Where
+ * NCCL can't do it, these functions give memory that works as well, and register nothing.
  */
 #ifndef OLDER_H
 #define OLDER_H

@@ -97,7 +97,7 @@ failure() {
 @test "GPUs enough, but two ranks on one" {
     on_gpus && skip "needs a machine whose ranks are not in one block"
     CPU_DEVICES=2 CUDA_VISIBLE_DEVICES=3,3 ranks 2 01-nccl-broadcast/broadcast
-    failure "ranks 0 and 1 on" "place them node by node"
+    failure "ranks 0 and 1 on" "placed node by node"
 }
 
 @test "NCCL_MULTI_RANK_GPU_ENABLE=1 leaves it to NCCL" {
