@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
     int rank, nranks;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    lesson_options(argc, argv, NULL); // but -h
+    lesson_options(argc, argv, NULL); // only -h
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     int ndevices, device;
