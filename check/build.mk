@@ -19,11 +19,11 @@ judge_in = $(judge_sources:$(TOP)/%.c=$(1)/%.o)
 front_in = $(front_sources:$(TOP)/%.c=$(1)/%.o) $(made:$(TOP)/build/made/%.c=$(1)/%.o)
 
 check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(CFLAGS) $(WARNINGS) \
-    $(addprefix -I,$(wildcard $(addprefix $(TOP)/,check check/judge check/front timeline)))
+    $(addprefix -I,$(shell find $(TOP)/check $(TOP)/timeline -type d))
 # In a library the variables of a thread are found as fast as in a program (initial-exec), since it
 # is there from the start.
-cpu_check_compile := $(check_compile) -ftls-model=initial-exec $(library_compile)
-cuda_check_compile := $(check_compile) -ftls-model=initial-exec -fvisibility=hidden $(cuda_compile)
+cpu_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=1 $(library_compile)
+cuda_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=0 -fvisibility=hidden $(cuda_compile)
 cpu_check_config := $(cpu_build)/check/config
 cuda_check_config := $(cuda_build)/check/config
 check_objects :=

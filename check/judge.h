@@ -166,7 +166,8 @@ bool judge_host_is_early(struct judge *j, const void *address, bool write);
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
                       struct judge_at at);
 void judge_memory_back(struct judge *j, int lent);
-/* Calls `each` for the parts of the allocation at `start` that unseen operations use. */
+/* Calls `each` for the parts of the allocation at `start` that unseen operations use,
+ * which may have begun; not for what MPI has, too. */
 void judge_memory_in_use(struct judge *j, const void *start,
                          void (*each)(void *self, const void *start, size_t bytes,
                                       bool write),

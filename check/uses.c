@@ -1224,7 +1224,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (range->write && !use->makes)
         mark_written(j->uses, a, use->source);
     if ((a->kind == JUDGE_PINNED || a->kind == JUDGE_MANAGED) && j->outside.host_memory &&
-        !functions_before(j, use))
+        !functions_before(j, use) && lent_part(j->uses, from, to, range->write) < 0)
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
@@ -1531,7 +1531,8 @@ struct telling {
 static void tell_one(void *self, const struct use *use, uint64_t from, uint64_t to,
                      bool write) {
     struct telling *telling = self;
-    if (may_have_begun(use, telling->j))
+    if (may_have_begun(use, telling->j) &&
+        lent_part(telling->j->uses, from, to, write) < 0)
         telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
                       write);
 }

@@ -173,7 +173,7 @@ TO ?=
 timeline:
 	@test -f '$(FILE)' || \
 	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
-	@$(firstword $(wildcard $(TOP)/timeline/timeline-svg $(TOP)/check/timeline-svg)) '$(FILE)' \
+	@$(TOP)/timeline/timeline-svg '$(FILE)' \
 	    '$(if $(filter file,$(origin SVG)),$(patsubst %.json,%,$(FILE)).svg,$(SVG))' $(FROM) $(TO)
 
 # Breaks a lesson on purpose, or lists the ways to do so: common/break.sh says how they are written.

@@ -3,8 +3,8 @@
  * process, the numbers of its threads, and the functions that lie below.
  */
 #define _GNU_SOURCE
-#include "front.h"
-#include "threads.h"
+#include "enter.h"
+#include "strangers.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -83,7 +83,7 @@ static void gone(int thread) {
 }
 
 static void thread_ends(void *number) {
-    threads_ends();
+    strangers_forget_this();
     gone((int)(intptr_t)number);
 }
 
@@ -100,7 +100,7 @@ double front_worked(void *self, uint64_t name) {
 static int thread_number(void) {
     if (this_thread == 0) {
         this_thread = atomic_fetch_add(&last_thread, 1) + 1;
-        threads_begins();
+        strangers_not_this();
         pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
         judge_thread_name(front_in_as(this_thread), (uint64_t)pthread_self());
         front_leave();

@@ -7,8 +7,9 @@
  * comes with the compiler, reads the line from the debug information.
  */
 #define _GNU_SOURCE
-#include "front.h"
+#include "place.h"
 
+#include <stdio.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -143,12 +144,6 @@ static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
     return 1;
 }
 
-const void *front_address(uint64_t site) {
-    struct name name = {.number = site >> FILE_SHIFT};
-    return site && dl_iterate_phdr(name_file, &name) ? name.address + (site & OFFSET_MASK)
-                                                     : NULL;
-}
-
 extern char **environ;
 
 /* The output of addr2line, without a shell: the path may have any characters. */
@@ -258,7 +253,8 @@ static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
     return own;
 }
 
-bool front_is_own(uint64_t site) {
+/* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
+static bool is_own(uint64_t site) {
     char place[JUDGE_PLACE];
     return look_up(site, place);
 }
@@ -267,7 +263,7 @@ uint64_t front_program_frame(const char *at, void *const *frames, int n) {
     int next = 2;
     uint64_t site = front_site((void *)(uintptr_t)(at + 1)), first = site;
     bool any = front_site_in_program(site);
-    if (any && front_is_own(site))
+    if (any && is_own(site))
         return site;
     for (int i = 0; i < n; i++)
         if (frames[i] == at || frames[i] == at + 1) // interrupted, or called from there
@@ -276,7 +272,7 @@ uint64_t front_program_frame(const char *at, void *const *frames, int n) {
         site = front_site(frames[i]);
         if (!front_site_in_program(site))
             continue;
-        if (front_is_own(site))
+        if (is_own(site))
             return site;
         first = any ? first : site;
         any = true;

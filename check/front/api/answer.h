@@ -1,0 +1,61 @@
+/*
+ * answer.h: how a public function of CUDA begins and ends in the front. Those of cuBLAS
+ * and NCCL have a part of it.
+ */
+#ifndef ANSWER_H
+#define ANSWER_H
+
+#include "handles.h"
+
+/* The first lines of a public function of CUDA: see FRONT_PASS. */
+#define ENTER(name, ...)             \
+    FRONT_PASS(name, ##__VA_ARGS__); \
+    AT_HERE;                         \
+    check_enters(at)
+/* The same for a function whose name in the library is not the one that programs use. */
+#define ENTER_AS(shown, name, ...)                                               \
+    FRONT_PASS(name, ##__VA_ARGS__);                                             \
+    const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
+    check_enters(at)
+
+extern __thread bool runs_host_function; // this thread runs one of the program's
+void host_function_calls(struct judge_at at);
+static inline void check_enters(struct judge_at at) {
+    if (runs_host_function)
+        host_function_calls(at);
+}
+
+/* The judge hears of a call that failed. */
+void front_failed(bool cuda, const char *text, struct judge_at at);
+/* What the program is answered. */
+cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
+static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
+    return error == cudaSuccess ? error : cuda_failed(error, at);
+}
+
+/* Behind a call that waited: ends the wait, and is an answer. */
+cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at);
+
+/* A program may be compiled so that stream 0 is the thread's own (nvcc --default-stream
+ * per-thread): then it calls functions of another name. ON_STREAM defines both;
+ * `parameters` has a `stream`, and `tells` takes them and where the call stands. */
+#define LEGACY_STREAM(name, tells, parameters, ...) \
+    cudaError_t name parameters {                   \
+        ENTER(name, __VA_ARGS__);                   \
+        return tells(__VA_ARGS__, at);              \
+    }
+#if !OVER_STANDIN
+#define ON_STREAM(name, tells, parameters, ...)         \
+    LEGACY_STREAM(name, tells, parameters, __VA_ARGS__) \
+    PUBLIC cudaError_t name##_ptsz parameters;          \
+    cudaError_t name##_ptsz parameters {                \
+        ENTER_AS(#name, name##_ptsz, __VA_ARGS__);      \
+        if (!stream)                                    \
+            stream = cudaStreamPerThread;               \
+        return tells(__VA_ARGS__, at);                  \
+    }
+#else
+#define ON_STREAM LEGACY_STREAM
+#endif
+
+#endif

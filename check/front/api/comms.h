@@ -1,0 +1,14 @@
+/*
+ * comms.h: the communicators of NCCL, for the functions of CUDA.
+ */
+#ifndef COMMS_H
+#define COMMS_H
+
+#include "handles.h"
+
+bool group_is_open(void);                    // of NCCL's calls, in this thread
+void comms_stream_gone(cudaStream_t stream); // its calls are on it no more
+/* cudaDeviceReset: those on the device are gone. */
+void comms_reset(struct judge *j, int device, struct judge_at at);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * handles.c: the program's handles, and the judge's numbers for what they stand for.
+ */
+#include "handles.h"
+
+#include "base.h"
+
+#include <stdlib.h>
+
+void *front_alloc(size_t bytes) {
+    return must_alloc(bytes);
+}
+
+/* --- Tables --------------------------------------------------------------------- */
+
+/* Where `key` is, or would go: the slots from the one that it is hashed to, up to a free
+ * one. */
+static size_t slot(const struct table *table, const void *key) {
+    size_t at =
+        (size_t)((uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (table->size - 1);
+    while (table->at[at].key && table->at[at].key != key)
+        at = (at + 1) & (table->size - 1);
+    return at;
+}
+
+void *table_get(const struct table *table, const void *key) {
+    return table->size && key ? table->at[slot(table, key)].value : NULL;
+}
+
+void table_put(struct table *table, const void *key, void *value) {
+    if (!key)
+        return;
+    if (table->used * 2 >= table->size) {
+        struct table larger = {.size = table->size ? table->size * 2 : 64};
+        larger.at = front_alloc(larger.size * sizeof *larger.at);
+        for (size_t i = 0; i < table->size; i++)
+            if (table->at[i].key)
+                larger.at[slot(&larger, table->at[i].key)] = table->at[i];
+        larger.used = table->used;
+        free(table->at);
+        *table = larger;
+    }
+    size_t at = slot(table, key);
+    table->used += !table->at[at].key;
+    table->at[at].key = key;
+    table->at[at].value = value;
+}
+
+void table_remove(struct table *table, const void *key) {
+    if (!table->size || !key)
+        return;
+    size_t hole = slot(table, key);
+    if (!table->at[hole].key)
+        return;
+    table->at[hole].key = NULL;
+    table->at[hole].value = NULL;
+    table->used--;
+    // Those behind it were perhaps pushed there by it.
+    for (size_t at = (hole + 1) & (table->size - 1); table->at[at].key;
+         at = (at + 1) & (table->size - 1)) {
+        const void *moved = table->at[at].key;
+        void *value = table->at[at].value;
+        table->at[at].key = NULL;
+        table->at[at].value = NULL;
+        size_t to = slot(table, moved);
+        table->at[to].key = moved;
+        table->at[to].value = value;
+    }
+}
+
+/* --- Memory --------------------------------------------------------------------- */
+
+static struct table of_nccl;
+
+void nccl_memory_made(const void *pointer) {
+    table_put(&of_nccl, pointer, &of_nccl);
+}
+
+bool nccl_memory_is(const void *pointer) {
+    return table_get(&of_nccl, pointer) != NULL;
+}
+
+void nccl_memory_gone(const void *pointer) {
+    table_remove(&of_nccl, pointer);
+}
+
+/* --- Streams -------------------------------------------------------------------- */
+
+struct stream {
+    int number, device; // number -1: destroyed; its handle may come again
+};
+
+enum { MAX_DEVICES = 256 };
+static struct table streams;
+/* What stands for the default streams in the table: the legacy one of each device, and
+ * one for each thread and device. */
+static char legacy[MAX_DEVICES];
+static __thread char per_thread[MAX_DEVICES];
+
+static int announce(struct judge *j, const void *key, enum judge_stream_kind kind,
+                    int device, struct judge_at at) {
+    struct stream *stream = table_get(&streams, key);
+    if (!stream)
+        table_put(&streams, key, stream = front_alloc(sizeof *stream));
+    *stream = (struct stream){judge_stream_made(j, kind, device, at), device};
+    return stream->number;
+}
+
+int current_device(void) {
+    int device = 0;
+    CALL(BELOW(cudaGetDevice), &device);
+    return device;
+}
+
+/* A stream that the driver or another library made. */
+static bool ask(cudaStream_t handle, unsigned *flags, int *device) {
+#if !OVER_STANDIN
+    if (CALL(BELOW(cudaStreamGetFlags), handle, flags) != cudaSuccess)
+        return false;
+#if CUDART_VERSION >= 12080
+    if (BELOW(cudaStreamGetDevice) &&
+        CALL(BELOW(cudaStreamGetDevice), handle, device) == cudaSuccess)
+        return true;
+#endif
+    *device = current_device();
+    return true;
+#else
+    (void)handle, (void)flags, (void)device;
+    return false;
+#endif
+}
+
+static bool is_default(cudaStream_t handle) {
+    return !handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+}
+
+static const void *key_of(cudaStream_t handle, int *device) {
+    if (!is_default(handle))
+        return handle;
+    *device = *device < 0 ? current_device() : *device;
+    *device = *device < MAX_DEVICES ? *device : 0;
+    return handle == cudaStreamPerThread ? &per_thread[*device] : &legacy[*device];
+}
+
+struct judge *front_in_stream(cudaStream_t handle, int device, int *number) {
+    const void *key = key_of(handle, &device);
+    bool own = handle == cudaStreamPerThread;
+    struct judge *j = front_in();
+    struct stream *stream = table_get(&streams, key);
+    if (stream && (stream->number >= 0 || !is_default(handle))) {
+        *number = stream->number;
+        return j;
+    }
+    // Without a name it is none of those that the program has to destroy.
+    const struct judge_at nobody = {NULL, 0};
+    if (is_default(handle)) {
+        *number = announce(j, key, own ? JUDGE_BLOCKING : JUDGE_LEGACY, device, nobody);
+        return j;
+    }
+    unsigned flags = cudaStreamDefault;
+    front_out();
+    bool known = ask(handle, &flags, &device);
+    j = front_in();
+    bool blocking = !(flags & cudaStreamNonBlocking);
+    *number = known ? announce(j, key, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING,
+                               device, nobody)
+                    : -1;
+    return j;
+}
+
+int stream_number(cudaStream_t handle, int device, int *on) {
+    int number;
+    const void *key = key_of(handle, &device);
+    front_in_stream(handle, device, &number);
+    const struct stream *stream = table_get(&streams, key);
+    *on = stream ? stream->device : 0;
+    front_out();
+    return number;
+}
+
+bool stream_capturing(cudaStream_t stream) {
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (!stream || stream == cudaStreamLegacy)
+        return false;
+    CALL(BELOW(cudaStreamIsCapturing), stream, &status);
+    return status != cudaStreamCaptureStatusNone;
+}
+
+void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
+                 struct judge_at at) {
+    announce(j, handle, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING, device, at);
+}
+
+void stream_gone(struct judge *j, cudaStream_t handle) {
+    struct stream *stream = table_get(&streams, handle);
+    if (stream && stream->number >= 0)
+        judge_stream_gone(j, stream->number);
+    if (stream)
+        stream->number = -1; // to ask the library about it would be a use after the end
+}
+
+void streams_reset(struct judge *j, int device) {
+    for (size_t i = 0; i < streams.size; i++) {
+        struct stream *stream = streams.at[i].value;
+        if (!stream || stream->number < 0 || stream->device != device)
+            continue;
+        judge_stream_gone(j, stream->number);
+        stream->number = -1;
+    }
+}
+
+/* --- Ranges --------------------------------------------------------------------- */
+
+enum rows_told add_rows(const struct rows *rows, bool write, bool device,
+                        struct judge_range *ranges, int *n) {
+    struct judge_range range = {rows->start, rows->width * rows->height, write, device,
+                                rows->element};
+    if (rows->height == 0)
+        return NO_ROWS;
+    if (rows->height == 1 || rows->pitch == rows->width) {
+        ranges[(*n)++] = range;
+        return ALL_ROWS;
+    }
+    range.bytes = rows->width;
+    const bool some = rows->height > MOST_ROWS;
+    const size_t told = some ? MOST_ROWS : rows->height,
+                 left_out = rows->height - told; // behind the first half
+    for (size_t i = 0; i < told; i++) {
+        size_t row = some && i >= told / 2 ? i + left_out : i;
+        range.start = (const char *)rows->start + row * rows->pitch;
+        ranges[(*n)++] = range;
+    }
+    return some ? SOME_ROWS : ALL_ROWS;
+}
+
+void open_rows(struct judge *j, const struct rows *rows, enum rows_told told) {
+    if (told == SOME_ROWS)
+        judge_memory_open(j, rows->start);
+}

@@ -1,0 +1,79 @@
+/*
+ * handles.h: the program's handles, and the judge's numbers for what they stand for.
+ *
+ * Everything here belongs to the judge's lock: it is used between front_in and front_out
+ * only.
+ */
+#ifndef HANDLES_H
+#define HANDLES_H
+
+#include "enter.h"
+
+/* The names of CUDA are seen by programs, all others are not: the files are compiled with
+ * -fvisibility=hidden. */
+#pragma GCC visibility push(default)
+#include <cuda_runtime.h>
+#pragma GCC visibility pop
+#define PUBLIC __attribute__((visibility("default")))
+
+/* --- From a handle to what is known of it --------------------------------------- */
+
+struct table {
+    struct {
+        const void *key;
+        void *value;
+    } * at;
+    size_t used, size;
+};
+void *table_get(const struct table *table, const void *key); // NULL: not there
+void table_put(struct table *table, const void *key, void *value);
+void table_remove(struct table *table, const void *key);
+void *front_alloc(size_t bytes); // zeroed; never NULL
+
+/* --- Streams -------------------------------------------------------------------- */
+
+int current_device(void); // outside of front_in
+
+/* front_in, and the number of a stream: the default ones are those of `device`, or with
+ * -1 of the current one. A stream that was made by unknown means is announced. -1: no
+ * stream. */
+struct judge *front_in_stream(cudaStream_t handle, int device, int *stream);
+
+/* The number alone, and the device that the stream is on. */
+int stream_number(cudaStream_t handle, int device, int *on);
+bool stream_capturing(cudaStream_t handle); // outside of front_in
+/* As cudaStreamSynchronize, for a call that waits for it. */
+void stream_waited_for(cudaStream_t handle, struct judge_at at);
+
+void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
+                 struct judge_at at);
+void stream_gone(struct judge *j, cudaStream_t handle);
+void streams_reset(struct judge *j,
+                   int device); // cudaDeviceReset; -1: the end of the process
+
+/* --- Memory --------------------------------------------------------------------- */
+
+/* Of ncclMemAlloc, which only ncclMemFree takes back. */
+void nccl_memory_made(const void *pointer);
+bool nccl_memory_is(const void *pointer);
+void nccl_memory_gone(const void *pointer);
+
+/* --- Ranges --------------------------------------------------------------------- */
+
+/* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
+ * gaps, or all in one. Height 0: where exactly is not known. */
+struct rows {
+    const void *start;
+    size_t pitch, width, height;
+    size_t element; // bytes of each number that is computed with; 0: bytes are moved
+};
+enum { MOST_ROWS = 64 };
+/* Adds up to MOST_ROWS ranges; of more rows the first and the last. What lies in the gaps
+ * is not theirs. NO_ROWS: there are none, or nobody knows how many. */
+enum rows_told { NO_ROWS, SOME_ROWS, ALL_ROWS };
+enum rows_told add_rows(const struct rows *rows, bool write, bool device,
+                        struct judge_range *ranges, int *n);
+/* Of some rows nobody knows who writes the others. */
+void open_rows(struct judge *j, const struct rows *rows, enum rows_told told);
+
+#endif

@@ -1,0 +1,129 @@
+# Makes the front's MPI functions of mpi.list.
+function trim(s) {
+    gsub(/^[ \t]+|[ \t]+$/, "", s)
+    return s
+}
+
+# "const void *buf, int counts[]" -> "buf, counts"
+function names_of(parameters, list, n, i, name, out) {
+    n = split(parameters, list, ",")
+    out = ""
+    for (i = 1; i <= n; i++) {
+        name = trim(list[i])
+        sub(/\[\]$/, "", name)
+        sub(/.*[ *]/, "", name)
+        out = out (i > 1 ? ", " : "") name
+    }
+    return out
+}
+
+# What a modelled clock is told before the call, and behind it.
+function clock(name, parameters, way, requests, n) {
+    before = behind = ""
+    told = 0
+    way = name ~ /^(Ib|B)cast$|^(Is|S)catterv?$/ ? "1, root" \
+        : name ~ /^(Ig|G)atherv?$|^(Ir|R)educe$/ ? "2, root" : "0, 0"
+    if (word[1] == "all") {
+        before = "standin_mpi_meets(comm, " way ")"
+        if (parameters ~ /MPI_Comm \*newcomm/)
+            behind = "result == MPI_SUCCESS && *newcomm != comm ? standin_mpi_made(*newcomm) : (void)0"
+    } else if (name ~ /^(Send|Ssend|Rsend|Bsend|Isend|Issend|Irsend|Ibsend)$/) {
+        before = "standin_mpi_sends(dest, tag, comm)"
+    } else if (name ~ /^Recv$/) {
+        before = "standin_mpi_receives(source, tag, comm, &time)"
+        behind = before
+    } else if (name ~ /^Sendrecv/) {
+        behind = "standin_mpi_receives(source, recvtag, comm, &time)"
+        before = "standin_mpi_sends(dest, sendtag, comm), " behind
+    } else if (name == "Irecv") {
+        behind = "standin_mpi_posts(source, tag, comm, *request)"
+    } else if (parameters ~ /MPI_Comm comm, MPI_Request \*request$/) {
+        behind = "standin_mpi_begins(comm, " way ", *request)"
+    } else if (name ~ /^(Wait|Test)/) {
+        n = parameters ~ /^int count/ ? "count" : parameters ~ /^int incount/ ? "incount" : "1"
+        requests = parameters ~ /requests\[\]/ ? "requests" : "request"
+        before = "notes = standin_mpi_notes(" n ", " requests ")"
+        behind = "standin_mpi_ended(notes, " n ", " requests ")"
+    }
+}
+
+function tell(what) {
+    if (what ~ /&time/ && !told++)
+        print "    MPI_Request time = MPI_REQUEST_NULL;"
+    if (what ~ /^notes/)
+        print "    void *notes = NULL;"
+    if (what != "") {
+        print "    if (OVER_STANDIN)"
+        print "        " what ";"
+    }
+}
+
+BEGIN {
+    FS = "|"
+    print "/* Made of mpi.list by mpi.awk. */"
+    print "#include \"mpi_waits.h\"\n#include \"requests.h\""
+}
+
+/^#/ || !/\|/ { next }
+
+{
+    name = "MPI_" trim($1)
+    parameters = trim($2)
+    wait = trim($3)
+    arguments = names_of(parameters)
+    buffers = trim($4)
+    print ""
+    print "int " name "(" parameters ") {"
+    print "    if (front_depth > 0)"
+    print "        return P" name "(" arguments ");"
+    print "    MPI_HERE;"
+    if (name ~ /^MPI_Win_(create|allocate)/)
+        print "    mpi_under_way(1);" # others use it at any time
+    n = split(buffers, buffer, ";")
+    if (buffers != "")
+        print "    if (front_on) {"
+    for (i = 1; i <= n && buffers != ""; i++) {
+        words = trim(buffer[i])
+        condition = ""
+        if (match(words, / if /)) {
+            condition = substr(words, RSTART + 4)
+            words = substr(words, 1, RSTART - 1)
+        }
+        m = split(words, word, " ")
+        call = "mpi_" word[1] "(&at"
+        for (k = 2; k <= m; k++)
+            call = call ", " word[k]
+        print (condition == "" ? "" : "        if (" condition ")\n    ") "        " call ");"
+    }
+    if (buffers != "")
+        print "    }"
+    split(wait, word, " ")
+    clock(trim($1), parameters)
+    if (word[1] == "all")
+        print "    mpi_waits_all(&at, &" word[2] ", " (name ~ /^MPI_(Barrier|Allreduce|Allgather|Alltoall|Reduce_scatter_block)$/ ? "JUDGE_MEETS" : "JUDGE_NO_MESSAGE") ");"
+    else if (word[1] == "one")
+        print "    mpi_waits_one(&at, &" word[3] ", " word[2] ", " (name ~ /Sendrecv/ ? "JUDGE_MORE" : name ~ /send$/ ? "JUDGE_SENDS" : "JUDGE_RECEIVES") ");"
+    else if (word[1] == "any")
+        print "    mpi_waits_any(&at);"
+    else if (word[1] == "fence")
+        print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
+    if (name ~ /[Bb]send/)
+        print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
+    print "    front_depth++;"
+    tell(before)
+    print "    int result = P" name "(" arguments ");"
+    tell(behind)
+    print "    front_depth--;"
+    if (word[1] == "ask")
+        print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
+    else if (word[1] == "later" && word[2] == "any")
+        print "    mpi_opens(&at, *request, MPI_COMM_NULL, JUDGE_ANY, false);"
+    else if (word[1] == "later")
+        print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ", false);"
+    else if (word[1] == "-")
+        print "    mpi_gives_back();"
+    else
+        print "    mpi_waited();"
+    print "    return result;"
+    print "}"
+}

@@ -1,0 +1,226 @@
+/*
+ * mpi_buffers.c: what an MPI call is given: which buffers it has and until when, and
+ * which ranks of the world its communicators mean.
+ */
+#define _GNU_SOURCE
+#include "mpi_buffers.h"
+
+#include "base.h"
+#include "pages.h"
+#include "talk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The buffers of the call that this thread makes ---------------------------- */
+
+enum { MOST_BUFFERS = 16 };
+static __thread struct {
+    struct mpi_buffer at[MOST_BUFFERS];
+    int n;
+} mine;
+
+/* The bytes between the first and the last that a call uses, and how many of them it uses
+ * for certain: all of them, or, of a type with holes, none. */
+struct span {
+    const char *start;
+    size_t used, all;
+};
+
+static void has(struct span span, bool write) {
+    if (mine.n < MOST_BUFFERS)
+        mine.at[mine.n++] = (struct mpi_buffer){span.start, span.used, write, -1};
+}
+
+void mpi_gives_back(void) {
+    mine.n = 0;
+}
+
+struct mpi_buffer *mpi_hands_over(int *n) {
+    size_t bytes = (size_t)mine.n * sizeof mine.at[0];
+    struct mpi_buffer *buffers = mine.n > 0 ? must_alloc(bytes) : NULL;
+    if (buffers)
+        memcpy(buffers, mine.at, bytes);
+    *n = mine.n;
+    mine.n = 0;
+    return buffers;
+}
+
+/* --- What the arguments of a call say of them ----------------------------------- */
+
+static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
+                           MPI_Datatype type) {
+    MPI_Aint low, extent, true_low, true_extent;
+    int size;
+    struct span span = {0};
+    if (count <= 0 || buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM ||
+        type == MPI_DATATYPE_NULL)
+        return span;
+    PMPI_Type_size(type, &size);
+    PMPI_Type_get_extent(type, &low, &extent);
+    PMPI_Type_get_true_extent(type, &true_low, &true_extent);
+    if (size == 0)
+        return span;
+    span.start = (const char *)buffer + skip + true_low;
+    span.all = (size_t)(true_extent + (count - 1) * extent);
+    span.used =
+        size == extent && extent == true_extent ? (size_t)count * (size_t)size : 0;
+    return span;
+}
+
+static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
+                 long long count, MPI_Datatype type, bool write) {
+    struct span span = span_of(buffer, skip, count, type);
+    if (span.all == 0)
+        return;
+    // Whether this MPI takes device memory is known only of the stand-in's: it never
+    // does.
+    if (span.used > 0) {
+        if (judge_host_uses(front_in(), span.start, span.used, write, !OVER_STANDIN, *at))
+            pages_gone(span.start); // the checks only warn
+        front_out();
+    }
+    has(span, write);
+}
+
+void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
+    struct span span = span_of(buffer, 0, count, type);
+    if (span.all > 0)
+        has(span, write);
+}
+
+void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {
+    look(at, buffer, 0, count, type, false);
+}
+
+void mpi_out(const struct judge_at *at, const void *buffer, int count,
+             MPI_Datatype type) {
+    look(at, buffer, 0, count, type, true);
+}
+
+/* A part of the buffer for each rank. */
+static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
+                    const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
+    MPI_Aint low, extent;
+    if (!counts || !displs || buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL)
+        return;
+    PMPI_Type_get_extent(type, &low, &extent);
+    for (int r = 0, n = mpi_size(comm); r < n; r++)
+        look(at, buffer, displs[r] * extent, counts[r], type, write);
+}
+
+void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
+              const int *displs, MPI_Datatype type, MPI_Comm comm) {
+    look_vs(at, buffer, counts, displs, type, comm, false);
+}
+
+void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
+               const int *displs, MPI_Datatype type, MPI_Comm comm) {
+    look_vs(at, buffer, counts, displs, type, comm, true);
+}
+
+/* Others will read and write it, at any time and unseen. */
+void mpi_win(const struct judge_at *at, const void *buffer) {
+    if (!buffer)
+        return;
+    struct judge *j = front_in();
+    judge_host_uses(j, buffer, 1, true, !OVER_STANDIN, *at);
+    judge_memory_open(j, buffer);
+    pages_gone(buffer);
+    front_out();
+}
+
+/* --- Conditions and counts ----------------------------------------------------- */
+
+static bool is_inter(MPI_Comm comm) {
+    int inter = 0;
+    PMPI_Comm_test_inter(comm, &inter);
+    return inter;
+}
+
+bool mpi_is_root(int root, MPI_Comm comm) {
+    return is_inter(comm) ? root == MPI_ROOT : root == mpi_rank(comm);
+}
+
+int mpi_size(MPI_Comm comm) {
+    int n = 0;
+    if (is_inter(comm))
+        PMPI_Comm_remote_size(comm, &n);
+    else
+        PMPI_Comm_size(comm, &n);
+    return n;
+}
+
+int mpi_rank(MPI_Comm comm) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+int mpi_sum(const int *counts, MPI_Comm comm) {
+    int sum = 0, n;
+    PMPI_Comm_size(comm, &n);
+    for (int r = 0; r < n; r++)
+        sum += counts[r];
+    return sum;
+}
+
+/* --- Whom a call waits for ----------------------------------------------------- */
+
+int mpi_peer(int rank) {
+    return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;
+}
+
+static int ranks_of(const struct mpi_of *of, int *out, int most) {
+    MPI_Group group, all;
+    int n, inter = 0, *ranks;
+    if (!of->grouped) {
+        if (of->comm == MPI_COMM_NULL)
+            return -1;
+        PMPI_Comm_test_inter(of->comm, &inter);
+        if (inter)
+            PMPI_Comm_remote_group(of->comm, &group);
+        else
+            PMPI_Comm_group(of->comm, &group);
+    }
+    MPI_Group theirs = of->grouped ? of->group : group;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Group_size(theirs, &n);
+    if (of->peer >= n || n > most) {
+        n = -1;
+    } else {
+        n = of->peer >= 0 ? 1 : n;
+        ranks = calloc((size_t)n + 1, sizeof *ranks);
+        for (int i = 0; i < n; i++)
+            ranks[i] = of->peer >= 0 ? of->peer : i;
+        PMPI_Group_translate_ranks(theirs, n, ranks, all, out);
+        for (int i = 0, known = n; i < known; i++)
+            if (out[i] == MPI_UNDEFINED) // of another job
+                n = -1;
+        free(ranks);
+    }
+    if (!of->grouped)
+        PMPI_Group_free(&group);
+    PMPI_Group_free(&all);
+    return n;
+}
+
+int mpi_world_ranks(void *self, const void *call, int *out, int most) {
+    const struct mpi_whom *whom = call;
+    int *more = must_alloc(((size_t)front_job.nranks + 1) * sizeof *more),
+        n = front_job.mpi_up ? 0 : -1;
+    (void)self;
+    for (int i = 0; i < whom->n && n >= 0; i++) {
+        int found = ranks_of(&whom->of[i], more, front_job.nranks);
+        for (int r = 0; r < found; r++) {
+            bool there = false;
+            for (int k = 0; k < n && !there; k++)
+                there = out[k] == more[r];
+            if (!there && n < most)
+                out[n++] = more[r];
+        }
+        n = found < 0 ? -1 : n;
+    }
+    free(more);
+    return n;
+}

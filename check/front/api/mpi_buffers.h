@@ -1,0 +1,59 @@
+/*
+ * mpi_buffers.h: what an MPI call is given: which buffers it has and until when, and
+ * which ranks of the world its communicators mean.
+ */
+#ifndef MPI_BUFFERS_H
+#define MPI_BUFFERS_H
+
+#include "enter.h"
+
+/* The buffers that an MPI call is given. MPI does not look at one whose count is 0, and
+ * MPI_IN_PLACE is none. A data type with holes is not looked at. */
+void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type);
+void mpi_out(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type);
+void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
+              const int *displs, MPI_Datatype type, MPI_Comm comm);
+void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
+               const int *displs, MPI_Datatype type, MPI_Comm comm);
+void mpi_win(const struct judge_at *at, const void *buffer);
+/* A persistent request is made for them. */
+void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
+
+/* After the call, it has given them back, or they are handed over to a request until it
+ * is completed. */
+void mpi_gives_back(void);
+struct mpi_buffer {
+    const void *start;
+    size_t bytes; // 0: of a type with holes
+    bool write;
+    int lent; // the judge's number
+};
+struct mpi_buffer *mpi_hands_over(int *n); // to be freed; NULL: none
+
+/* Conditions and counts of mpi.list, in the communicator `comm`. */
+bool mpi_is_root(int root, MPI_Comm comm);
+int mpi_size(MPI_Comm comm), mpi_rank(MPI_Comm comm);
+int mpi_sum(const int *counts, MPI_Comm comm);
+#define IS_ROOT(root) mpi_is_root(root, comm)
+#define IS_FIRST (mpi_rank(comm) == 0)
+#define EACH(count) ((count)*mpi_size(comm))
+#define SUM(counts) mpi_sum(counts, comm)
+#define MINE(counts) ((counts)[mpi_rank(comm)])
+
+/* Whom a call waits for: ranks of communicators, or of windows. */
+enum { MPI_WHOM = 64 };
+struct mpi_whom {
+    int n;
+    struct mpi_of {
+        MPI_Comm comm;
+        MPI_Group group; // where `grouped`
+        bool grouped;
+        int peer; // a rank of it; JUDGE_ALL: all, JUDGE_ONE_OF: any of them
+    } of[MPI_WHOM];
+};
+/* -2: MPI_ANY_SOURCE is any of them, MPI_PROC_NULL is nobody. */
+int mpi_peer(int rank);
+/* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
+int mpi_world_ranks(void *self, const void *whom, int *out, int most);
+
+#endif

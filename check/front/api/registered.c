@@ -1,0 +1,105 @@
+/*
+ * registered.c: buffers that are registered with communicators: which ones of a call are,
+ * and where in their windows they lie.
+ *
+ * NCCL User Guide, "User Buffer Registration": "if any rank in a communicator passes
+ * registered buffers to a NCCL communication function, all other ranks in the same
+ * communicator must pass their registered buffers". "NCCL API Supported Flags",
+ * NCCL_WIN_COLL_SYMMETRIC: "users need to guarantee the offset to the buffer head address
+ * from all ranks must be equal when calling NCCL collective operations".
+ */
+#include "registered.h"
+
+#include <stdlib.h>
+
+static struct registration {
+    const void *comm, *handle;
+    const char *start; // NULL: it is not known what
+    size_t bytes;
+    bool symmetric;
+    struct judge_at at;
+    struct registration *next;
+} * all;
+
+void registered_add(const void *comm, const void *handle, const void *buffer,
+                    size_t bytes, bool symmetric, struct judge_at at) {
+    struct registration *new = malloc(sizeof *new);
+    if (!new)
+        return; // without it nothing is claimed of this buffer
+    *new = (struct registration){comm, handle, buffer, bytes, symmetric, at, all};
+    all = new;
+}
+
+void registered_unknown(const void *comm) {
+    registered_add(comm, NULL, NULL, 0, false, (struct judge_at){0});
+}
+
+void registered_gone(const void *comm, const void *handle) {
+    for (struct registration **at = &all; *at;) {
+        struct registration *one = *at;
+        if (one->comm == comm && (!handle || one->handle == handle)) {
+            *at = one->next;
+            free(one);
+        } else {
+            at = &one->next;
+        }
+    }
+}
+
+static const struct registration *find(const void *comm, const void *buffer) {
+    for (const struct registration *one = all; one; one = one->next)
+        if (one->comm == comm &&
+            (!one->start || ((const char *)buffer >= one->start &&
+                             (const char *)buffer < one->start + one->bytes)))
+            return one;
+    return NULL;
+}
+
+/* 0: nothing is known of it. */
+static void place(const void *comm, const void *buffer, bool counts,
+                  enum judge_registered *registered, size_t *offset) {
+    const struct registration *one = counts ? find(comm, buffer) : NULL;
+    *registered = !counts || (one && !one->start) ? JUDGE_REGISTERED_UNKNOWN
+                  : one                           ? JUDGE_REGISTERED
+                                                  : JUDGE_NOT_REGISTERED;
+    *offset = one && one->start && one->symmetric
+                  ? (size_t)((const char *)buffer - one->start) + 1
+                  : 0;
+}
+
+/* Of a call in place one buffer is a part of the other, each rank's its own (NCCL User
+ * Guide, "In-place Operations"). */
+static bool is_part(const void *part, const void *whole, int rank,
+                    const struct judge_call *call) {
+    return part == (const char *)whole + (size_t)rank * call->count * call->type_bytes;
+}
+
+void registered_place(const void *comm, int rank, struct judge_call *call) {
+    const void *send = call->sendbuff, *recv = call->recvbuff;
+    bool sends = true, receives = true; // all ranks do, from the same offset
+    switch (call->kind) {
+    case JUDGE_ALL_REDUCE:
+    case JUDGE_ALL_TO_ALL: break;
+    case JUDGE_ALL_GATHER: sends = !is_part(send, recv, rank, call); break;
+    case JUDGE_REDUCE_SCATTER: receives = !is_part(recv, send, rank, call); break;
+    case JUDGE_BROADCAST: sends = false; break;
+    case JUDGE_REDUCE: receives = false; break;
+    default: return;
+    }
+    place(comm, send, sends && call->count > 0, &call->send_registered,
+          &call->send_offset);
+    place(comm, recv, receives && call->count > 0, &call->recv_registered,
+          &call->recv_offset);
+}
+
+void registered_freed(struct judge *j, const void *start, struct judge_at at) {
+    struct judge_memory memory;
+    if (!all || !judge_memory_find(j, start, &memory))
+        return;
+    const char *from = memory.start, *to = from + memory.bytes;
+    for (const struct registration *one = all; one; one = one->next)
+        if (one->start && one->start < to && from < one->start + one->bytes) {
+            judge_registered_freed(j, one->at, at);
+            return;
+        }
+}

@@ -1,0 +1,22 @@
+/*
+ * registered.h: what registered.c knows of the buffers that are registered with
+ * communicators.
+ */
+#ifndef REGISTERED_H
+#define REGISTERED_H
+
+#include "judge.h"
+
+/* All of these between front_in and front_out. `comm`, `handle`: NCCL's handles.
+ * `symmetric`: a window with NCCL_WIN_COLL_SYMMETRIC. */
+void registered_add(const void *comm, const void *handle, const void *buffer,
+                    size_t bytes, bool symmetric, struct judge_at at);
+/* Something was registered with it, and what is not known. */
+void registered_unknown(const void *comm);
+void registered_gone(const void *comm, const void *handle); // NULL: all of its
+/* Sets what the call's buffers are; of `rank` of `nranks`. */
+void registered_place(const void *comm, int rank, struct judge_call *call);
+/* Memory that starts there is about to be freed. */
+void registered_freed(struct judge *j, const void *start, struct judge_at at);
+
+#endif

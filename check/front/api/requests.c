@@ -1,0 +1,347 @@
+/*
+ * requests.c: MPI's requests: whom they wait for, and which buffers MPI has until they
+ * are completed.
+ *
+ * "A nonblocking send call indicates that the system may start copying data out of the
+ * send buffer. The sender should not modify any part of the send buffer" until it is
+ * completed; of a receive's, "no part should be accessed" (MPI 4.1, 3.7.2).
+ */
+#define _GNU_SOURCE
+#include "requests.h"
+
+#include "handles.h"
+#include "mpi_waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Requests --------------------------------------------------------------------- */
+
+struct request {
+    MPI_Comm comm;
+    int peer; // of it; or JUDGE_…
+    bool persistent, active;
+    struct mpi_buffer *buffers;
+    int nbuffers;
+    struct request *next; // with the same handle: MPI has one for all that are complete
+};
+static struct table requests; // guarded by the judge's lock
+
+static const void *key_of(MPI_Request request) {
+    uintptr_t key = 0;
+    memcpy(&key, &request, sizeof request < sizeof key ? sizeof request : sizeof key);
+    return (const void *)key;
+}
+
+/* These are ours. */
+#define OWN(name) \
+    static __typeof__(MPI_##name) own_##name __attribute__((alias("MPI_" #name)));
+#define OWN_NAME(name) (mpi_function) own_##name,
+MPI_COMPLETING(OWN)
+static const mpi_function own_completing[] = {MPI_COMPLETING(OWN_NAME)};
+static bool completions_come_here;
+
+void requests_called(const mpi_function *functions) {
+    completions_come_here = memcmp(functions, own_completing, sizeof own_completing) == 0;
+}
+
+static void lend(struct judge *j, struct request *r, struct judge_at at) {
+    r->active = true;
+    for (int i = 0; i < r->nbuffers && completions_come_here; i++)
+        if (r->buffers[i].bytes > 0)
+            r->buffers[i].lent = judge_memory_lent(
+                j, r->buffers[i].start, r->buffers[i].bytes, r->buffers[i].write, at);
+}
+
+static void take_back(struct judge *j, struct request *r) {
+    for (int i = 0; i < r->nbuffers && r->active; i++)
+        judge_memory_back(j, r->buffers[i].lent);
+    r->active = false;
+}
+
+/* --- Made, and completed ------------------------------------------------------------ */
+
+void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
+               bool persistent) {
+    if (handle == MPI_REQUEST_NULL || !front_on) {
+        mpi_gives_back();
+        return;
+    }
+    struct request *r = front_alloc(sizeof *r);
+    *r = (struct request){.comm = comm, .peer = peer, .persistent = persistent};
+    r->buffers = mpi_hands_over(&r->nbuffers);
+    struct judge *j = front_in();
+    r->next = table_get(&requests, key_of(handle));
+    table_put(&requests, key_of(handle), r);
+    if (!persistent)
+        lend(j, r, *at);
+    mpi_under_way(1);
+    front_out();
+}
+
+/* Which of several with one handle is completed nobody can tell: one of them is, and what
+ * all of them have may be used. One that is `freed` before it is completed goes on
+ * unseen.
+ */
+static void closes(struct judge *j, MPI_Request handle, bool freed) {
+    struct request *r = table_get(&requests, key_of(handle));
+    if (!r)
+        return;
+    if (r->persistent && !freed) {
+        take_back(j, r);
+        return;
+    }
+    if (!freed || (r->persistent && !r->active))
+        mpi_under_way(-1);
+    for (struct request *one = r; one; one = one->next)
+        take_back(j, one);
+    if (r->next)
+        table_put(&requests, key_of(handle), r->next);
+    else
+        table_remove(&requests, key_of(handle));
+    free(r->buffers);
+    free(r);
+}
+
+static void completed(MPI_Request handle) {
+    if (handle == MPI_REQUEST_NULL || !front_on)
+        return;
+    closes(front_in(), handle, false);
+    front_out();
+}
+
+/* --- Waiting for them ------------------------------------------------------------- */
+
+static void waits_for(const struct judge_at *at, int n, const MPI_Request *handles) {
+    static __thread struct mpi_whom whom;
+    bool known = front_on && n <= MPI_WHOM;
+    whom.n = 0;
+    if (known) {
+        front_in();
+        for (int i = 0; i < n; i++) {
+            const struct request *r = table_get(&requests, key_of(handles[i]));
+            if (handles[i] == MPI_REQUEST_NULL || (r && r->persistent && !r->active))
+                continue;
+            known &= r && !r->next && r->peer != JUDGE_ANY;
+            if (known)
+                whom.of[whom.n++] = (struct mpi_of){.comm = r->comm, .peer = r->peer};
+        }
+        front_leave();
+    }
+    bool one = known && whom.n == 1 && whom.of[0].peer >= 0;
+    mpi_waits(at, known && whom.n > 0 ? &whom : NULL,
+              one ? whom.of[0].peer : JUDGE_ONE_OF);
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+    if (front_depth > 0)
+        return PMPI_Wait(request, status);
+    MPI_HERE;
+    MPI_Request handle = *request;
+    waits_for(&at, 1, &handle);
+    int result = CALL(PMPI_Wait, request, status);
+    mpi_waited();
+    completed(handle);
+    return result;
+}
+
+/* What they are before: MPI puts MPI_REQUEST_NULL in the place of those that are done. */
+enum { FEW = 16 };
+struct before {
+    MPI_Request few[FEW], *all;
+};
+
+static const MPI_Request *keep(struct before *before, int n, const MPI_Request *handles) {
+    before->all = n > FEW ? front_alloc((size_t)n * sizeof *handles) : before->few;
+    if (n > 0)
+        memcpy(before->all, handles, (size_t)n * sizeof *handles);
+    return before->all;
+}
+
+static void forget(struct before *before) {
+    if (before->all != before->few)
+        free(before->all);
+}
+
+int MPI_Waitall(int count, MPI_Request requests_[], MPI_Status statuses[]) {
+    if (front_depth > 0)
+        return PMPI_Waitall(count, requests_, statuses);
+    MPI_HERE;
+    struct before before;
+    waits_for(&at, count, keep(&before, count, requests_));
+    int result = CALL(PMPI_Waitall, count, requests_, statuses);
+    mpi_waited();
+    for (int i = 0; i < count; i++)
+        completed(before.all[i]);
+    forget(&before);
+    return result;
+}
+
+int MPI_Waitany(int count, MPI_Request requests_[], int *index, MPI_Status *status) {
+    if (front_depth > 0)
+        return PMPI_Waitany(count, requests_, index, status);
+    MPI_HERE;
+    struct before before;
+    waits_for(&at, count, keep(&before, count, requests_));
+    int result = CALL(PMPI_Waitany, count, requests_, index, status);
+    mpi_waited();
+    if (*index >= 0 && *index < count)
+        completed(before.all[*index]);
+    forget(&before);
+    return result;
+}
+
+int MPI_Waitsome(int count, MPI_Request requests_[], int *done, int indices[],
+                 MPI_Status statuses[]) {
+    if (front_depth > 0)
+        return PMPI_Waitsome(count, requests_, done, indices, statuses);
+    MPI_HERE;
+    struct before before;
+    waits_for(&at, count, keep(&before, count, requests_));
+    int result = CALL(PMPI_Waitsome, count, requests_, done, indices, statuses);
+    mpi_waited();
+    for (int i = 0; i < *done; i++)
+        completed(before.all[indices[i]]);
+    forget(&before);
+    return result;
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    if (front_depth > 0)
+        return PMPI_Test(request, flag, status);
+    MPI_HERE;
+    MPI_Request handle = *request;
+    int result = CALL(PMPI_Test, request, flag, status);
+    if (result != MPI_SUCCESS || *flag)
+        completed(handle);
+    mpi_asked(&at, result != MPI_SUCCESS || *flag);
+    return result;
+}
+
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+    if (front_depth > 0)
+        return PMPI_Request_get_status(request, flag, status);
+    MPI_HERE;
+    int result = CALL(PMPI_Request_get_status, request, flag, status);
+    if (result == MPI_SUCCESS && *flag)
+        completed(request);
+    mpi_asked(&at, result != MPI_SUCCESS || *flag);
+    return result;
+}
+
+int MPI_Testall(int count, MPI_Request requests_[], int *flag, MPI_Status statuses[]) {
+    if (front_depth > 0)
+        return PMPI_Testall(count, requests_, flag, statuses);
+    MPI_HERE;
+    struct before before;
+    keep(&before, count, requests_);
+    int result = CALL(PMPI_Testall, count, requests_, flag, statuses);
+    for (int i = 0; i < count && (result != MPI_SUCCESS || *flag); i++)
+        completed(before.all[i]);
+    forget(&before);
+    mpi_asked(&at, result != MPI_SUCCESS || *flag);
+    return result;
+}
+
+int MPI_Testany(int count, MPI_Request requests_[], int *index, int *flag,
+                MPI_Status *status) {
+    if (front_depth > 0)
+        return PMPI_Testany(count, requests_, index, flag, status);
+    MPI_HERE;
+    struct before before;
+    keep(&before, count, requests_);
+    int result = CALL(PMPI_Testany, count, requests_, index, flag, status);
+    if (*flag && *index >= 0 && *index < count)
+        completed(before.all[*index]);
+    forget(&before);
+    mpi_asked(&at, result != MPI_SUCCESS || *flag);
+    return result;
+}
+
+int MPI_Testsome(int count, MPI_Request requests_[], int *done, int indices[],
+                 MPI_Status statuses[]) {
+    if (front_depth > 0)
+        return PMPI_Testsome(count, requests_, done, indices, statuses);
+    MPI_HERE;
+    struct before before;
+    keep(&before, count, requests_);
+    int result = CALL(PMPI_Testsome, count, requests_, done, indices, statuses);
+    for (int i = 0; i < *done; i++)
+        completed(before.all[indices[i]]);
+    forget(&before);
+    mpi_asked(&at, result != MPI_SUCCESS || *done);
+    return result;
+}
+
+int MPI_Request_free(MPI_Request *request) {
+    if (front_depth == 0 && front_on && *request != MPI_REQUEST_NULL) {
+        closes(front_in(), *request, true);
+        front_out();
+    }
+    return CALL(PMPI_Request_free, request);
+}
+
+/* Its requests go on, and nobody can be asked any more who its ranks are. */
+int MPI_Comm_free(MPI_Comm *comm) {
+    if (front_depth == 0 && front_on) {
+        front_in();
+        for (size_t i = 0; i < requests.size; i++)
+            for (struct request *r = requests.at[i].value; r; r = r->next)
+                if (r->comm == *comm)
+                    r->peer = JUDGE_ANY;
+        front_leave();
+    }
+    // Not CALL: what belongs to the communicator (attributes) the program releases here.
+    return PMPI_Comm_free(comm);
+}
+
+/* --- Persistent ones (MPI 4.1, 3.9) ----------------------------------------------- */
+
+#define INIT(name, constant, write)                                                    \
+    int MPI_##name(constant void *buffer, int count, MPI_Datatype type, int peer,      \
+                   int tag, MPI_Comm comm, MPI_Request *request) {                     \
+        if (front_depth > 0)                                                           \
+            return PMPI_##name(buffer, count, type, peer, tag, comm, request);         \
+        MPI_HERE;                                                                      \
+        int result = CALL(PMPI_##name, buffer, count, type, peer, tag, comm, request); \
+        if (peer != MPI_PROC_NULL)                                                     \
+            mpi_will_have(buffer, count, type, write);                                 \
+        if (result == MPI_SUCCESS)                                                     \
+            mpi_opens(&at, *request, comm, mpi_peer(peer), true);                      \
+        mpi_gives_back();                                                              \
+        return result;                                                                 \
+    }
+INIT(Send_init, const, false)
+INIT(Bsend_init, const, false)
+INIT(Ssend_init, const, false)
+INIT(Rsend_init, const, false)
+INIT(Recv_init, , true)
+
+static void starts(const struct judge_at *at, MPI_Request handle) {
+    struct judge *j = front_in();
+    struct request *r = table_get(&requests, key_of(handle));
+    for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
+        const struct mpi_buffer *b = &r->buffers[i];
+        judge_host_uses(j, b->start, b->bytes, b->write, !OVER_STANDIN, *at);
+    }
+    if (r && r->persistent)
+        lend(j, r, *at);
+    front_out();
+}
+
+int MPI_Start(MPI_Request *request) {
+    if (front_depth > 0 || !front_on)
+        return PMPI_Start(request);
+    MPI_HERE;
+    starts(&at, *request);
+    return CALL(PMPI_Start, request);
+}
+
+int MPI_Startall(int count, MPI_Request requests_[]) {
+    if (front_depth > 0 || !front_on)
+        return PMPI_Startall(count, requests_);
+    MPI_HERE;
+    for (int i = 0; i < count; i++)
+        starts(&at, requests_[i]);
+    return CALL(PMPI_Startall, count, requests_);
+}

@@ -1,0 +1,76 @@
+/*
+ * below.h: the functions that lie below the front: the stand-in's, which is linked behind
+ * it in the CPU build (FRONT_LINKED), or those of the libraries that are loaded after it.
+ */
+#ifndef BELOW_H
+#define BELOW_H
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL has
+ * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
+ * MPI under PMPI_. NULL where the library below is older than the function. */
+#ifdef FRONT_LINKED
+#define BELOW(name)                             \
+    ({                                          \
+        extern __typeof__(name) standin_##name; \
+        (__typeof__(&(name)))&standin_##name;   \
+    })
+#define PNCCL(name)                      \
+    ({                                   \
+        extern __typeof__(name) p##name; \
+        (__typeof__(&(name)))&p##name;   \
+    })
+#else
+#define BELOW(name)                    \
+    ({                                 \
+        static void *found;            \
+        if (!found)                    \
+            found = front_find(#name); \
+        (__typeof__(&(name)))found;    \
+    })
+#define PNCCL(name)                        \
+    ({                                     \
+        static void *found;                \
+        if (!found)                        \
+            found = front_find("p" #name); \
+        (__typeof__(&(name)))found;        \
+    })
+#endif
+/* The next definition of a function; NULL: there is none. */
+void *front_find(const char *name);
+
+/* --- The stand-in, where OVER_STANDIN (check/build.mk) says that it is below ------- */
+
+void standin_host_blocks(int begins); // the host waits elsewhere
+/* MPI_Finalize leaves MPI as it is, while a communicator of NCCL needs it. */
+bool standin_keeps_mpi(void);
+void standin_mpi_ends(void); // now, whoever has called for it
+/* It may have a modelled clock: MPI's calls bring the times of ranks together. See
+ * cpu/src/travel.h. */
+void standin_mpi_meets(MPI_Comm comm, int way, int root);
+void standin_mpi_sends(int dest, int tag, MPI_Comm comm);
+void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request);
+void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request);
+void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request);
+void *standin_mpi_notes(int n, const MPI_Request *requests);
+void standin_mpi_ended(void *notes, int n, const MPI_Request *requests);
+void standin_mpi_made(MPI_Comm comm);
+/* Starts MPI for processes that a launcher has started, if their program leaves it out.
+ */
+void standin_needs_mpi(void);
+/* A rank is about to join: before the first one of this process waits for the others. */
+void standin_announces(const void *id, int rank, int nranks);
+/* The machine of the modelled clock and the host's time on it; NULL: time is real. */
+const char *standin_clock(double *time);
+void standin_unpaid(int begins); // what is called in between costs no modelled time
+/* How large another process's memory is, which is open at this address. */
+size_t standin_opened_bytes(const void *pointer);
+/* Which byte behind the end of memory that the host may write has been written, counted
+ * from 1; 0: none. */
+size_t standin_written_behind(const void *pointer);
+
+#endif

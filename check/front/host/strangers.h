@@ -1,0 +1,17 @@
+/*
+ * strangers.h: whether the program has threads that have called nothing yet.
+ */
+#ifndef STRANGERS_H
+#define STRANGERS_H
+
+#include <stdbool.h>
+
+/* This thread calls something for the first time; it ends. */
+void strangers_not_this(void);
+void strangers_forget_this(void);
+/* MPI has started: who is there and has called nothing is MPI's. */
+void strangers_of_mpi(void);
+/* judge_outside.strangers */
+bool strangers_any(void *self);
+
+#endif

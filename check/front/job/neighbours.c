@@ -1,0 +1,170 @@
+/*
+ * neighbours.c: what the processes of one machine share: who of them speaks for all, and
+ * what each of them leaves behind.
+ *
+ * Their memory has no name any more when the program runs: nothing to clean up, and no
+ * process waits.
+ */
+#define _GNU_SOURCE
+#include "neighbours.h"
+
+#include "enter.h"
+
+#include <stdio.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What a process says at its end. */
+enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
+enum { WORDS = 4096 };
+static struct shared {
+    atomic_int said[NEIGHBOURS_WORDS]; // by somebody
+    atomic_int here, ended;            // processes
+    struct {
+        int rank;
+        char words[ENDS][WORDS];
+    } of[];
+} * shared;
+static int my_place; // among the processes of the machine
+
+void neighbours_share(void) {
+    MPI_Comm machine;
+    int n, first, rank;
+    char name[64];
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                         &machine);
+    PMPI_Comm_rank(machine, &my_place);
+    PMPI_Comm_size(machine, &n);
+    first = (int)getpid();
+    PMPI_Bcast(&first, 1, MPI_INT, 0, machine);
+    snprintf(name, sizeof name, "/nccl-check-%d-%d", (int)getuid(), first);
+    size_t bytes = sizeof *shared + (size_t)n * sizeof shared->of[0];
+    if (my_place == 0)
+        shm_unlink(name);
+    PMPI_Barrier(machine);
+    front_depth++; // not the program's
+    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    front_depth--;
+    void *memory = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    PMPI_Barrier(machine);
+    if (my_place == 0)
+        shm_unlink(name);
+    PMPI_Comm_free(&machine);
+    if (memory == MAP_FAILED)
+        return;
+    shared = memory;
+    shared->of[my_place].rank = rank;
+    atomic_fetch_add(&shared->here, 1);
+}
+
+/* --- Who speaks ---------------------------------------------------------------- */
+
+bool neighbours_first(enum neighbours_word word, bool alone) {
+    return shared ? atomic_exchange(&shared->said[word], 1) == 0 : alone;
+}
+
+double neighbours_turn(int rank, int nranks) {
+    int here = shared ? atomic_load(&shared->here) : 0;
+    if (here == 0 || here >= nranks || my_place >= rank)
+        return 0;
+    return rank / here < 5 ? rank / here : 5;
+}
+
+/* --- What is said at the end --------------------------------------------------- */
+
+static void print_shared(enum end end, const char *title, const char *hint) {
+    bool any = false;
+    int n = atomic_load(&shared->here);
+    for (int i = 0; i < n; i++) {
+        const char *mine = shared->of[i].words[end];
+        if (!mine[0])
+            continue;
+        if (!any)
+            fprintf(stderr, "NCCL CHECK: %s\n", title);
+        any = true;
+        int nsame = 0;
+        for (int k = i; k < n; k++)
+            nsame += strcmp(mine, shared->of[k].words[end]) == 0;
+        fprintf(stderr, "  rank%s %d", nsame > 1 ? "s" : "", shared->of[i].rank);
+        for (int k = i + 1; k < n; k++) {
+            char *other = shared->of[k].words[end];
+            if (strcmp(mine, other) == 0) {
+                fprintf(stderr, ", %d", shared->of[k].rank);
+                other[0] = '\0';
+            }
+        }
+        fprintf(stderr, ": %s\n", mine);
+    }
+    if (any)
+        fprintf(stderr, "  Hint: %s\n", hint);
+}
+
+static bool all_say_the_same(enum end end) {
+    int n = atomic_load(&shared->here);
+    for (int i = 1; i < n; i++)
+        if (strcmp(shared->of[0].words[end], shared->of[i].words[end]) != 0)
+            return false;
+    return true;
+}
+
+/* One line for all of them. */
+static void print_failed(void) {
+    int n = atomic_load(&shared->here);
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        const char *mine = shared->of[i].words[FAILED];
+        if (mine[0])
+            fprintf(stderr, "%s rank %d: %s",
+                    any ? ";" : "NCCL CHECK: note:", shared->of[i].rank, mine);
+        any |= mine[0] != '\0';
+    }
+    if (any)
+        fprintf(stderr, "\n");
+}
+
+static const char fresh[] =
+    "fresh memory holds anything. Was another buffer meant, or did a copy or"
+    " a call of NCCL\n        get lost that was to write here?";
+
+/* (Before MPI has started a process is alone.) */
+static bool is_shared(void) {
+    if (!shared) {
+        shared = calloc(1, sizeof *shared + sizeof shared->of[0]);
+        if (shared)
+            atomic_store(&shared->here, 1);
+    }
+    return shared;
+}
+
+void neighbours_end(void) {
+    if (!is_shared())
+        return;
+    struct judge *j = front_in();
+    judge_left_behind(j, shared->of[my_place].words[LEFT_BEHIND], WORDS);
+    judge_failures(j, shared->of[my_place].words[FAILED], WORDS);
+    if (!front_timed)
+        judge_unwritten(j, shared->of[my_place].words[UNWRITTEN], WORDS);
+    front_leave();
+    if (atomic_fetch_add(&shared->ended, 1) + 1 < atomic_load(&shared->here))
+        return;
+    if (all_say_the_same(UNWRITTEN))
+        print_shared(
+            UNWRITTEN,
+            "memory: device memory that nothing has written was copied to the host",
+            fresh);
+    print_shared(
+        LEFT_BEHIND, "left behind: the program ends and has not released",
+        "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
+        " ncclCommDestroy.");
+    print_failed();
+    fflush(stderr);
+}
