@@ -15,7 +15,6 @@ endif
 # Read by the recipes and the tests that they start.
 export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
 
-LESSONS := $(sort $(wildcard [0-9][0-9]-*/*.c))
 PROVE := prove --timer --failures --comments
 # Open MPI takes ob1 on one machine; told so, it does not look for a cluster's networks first.
 # And each rank looks at the machine, by hwloc: at disks, PCI devices and displays as well, if it
@@ -58,16 +57,10 @@ help:
 	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'
 	@echo 'make clean          remove all that was built'
 
-define demo_run
-printf '\n$$ mpirun -np 4 %s\n' '$(strip $(1))'; mpirun --oversubscribe -np 4 $(strip $(1)) || exit 1;
-endef
-# One operation of lesson 06: all of them take a minute.
-demo_bandwidth := --op all_reduce
-
 demo:
 	@common/install.sh gcc make libopenmpi-dev openmpi-bin
-	@$(MAKE) --no-print-directory all
-	@$(foreach lesson,$(LESSONS:.c=),$(call demo_run,$(lesson) $(demo_$(notdir $(lesson)))))
+	@$(MAKE) --no-print-directory -j$(jobs) all
+	@BACKEND=$(backend) common/demo.sh
 
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
@@ -79,12 +72,12 @@ test: export WARNINGS := -Wall -Wextra -Werror
 test:
 ifeq ($(BACKEND),cuda)
 	@common/install.sh $(GPU_TEST_PACKAGES)
-	@$(MAKE) -s all
+	@$(MAKE) -s -j$(jobs) all
 	$(PROVE) -j$(words $(ON_GPUS)) $(ON_GPUS)
 else
 	@common/install.sh $(TEST_PACKAGES)
-	@$(MAKE) -s -j2 BACKEND=cpu all cpu-forms
-	@$(MAKE) -s -j2 SANITIZE=1 cpu-flags >/dev/null
+	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
+	@$(MAKE) -s -j$(jobs) SANITIZE=1 cpu-flags >/dev/null
 	$(PROVE_CPU) -j4 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 

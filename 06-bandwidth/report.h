@@ -4,7 +4,7 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "lesson.h"
+#include "clock.h"
 
 struct report {
     size_t min, max, factor; // sizes in bytes, and from one to the next
@@ -79,6 +79,7 @@ LESSON_FUNCTION void report_fit(struct report *r) {
 
 /* Rank 0 prints. */
 LESSON_FUNCTION void report_head(void) {
+    stopwatch_say_whose_times();
     if (lesson_self().rank == 0)
         printf("%-15s %11s %12s %9s %9s\n%-15s %11s %13s %9s %9s\n", "operation", "size",
                "time", "algbw", "busbw", "", "(B)", "(µs)", "(GB/s)", "(GB/s)");

@@ -40,8 +40,19 @@ struct stopwatch {
     double started;                 // when the current batch began: MPI_Wtime()
 };
 
+/* Says once, on rank 0, what the times of the CPU build are, unless a modelled clock says
+ * its own. */
+LESSON_FUNCTION void stopwatch_say_whose_times(void) {
+    static bool said;
+    if (LESSON_CPU_BUILD && !said && !getenv("NCCL_CPU_CLOCK") && lesson_self().rank == 0)
+        printf("CPU build: these times are those of copies between processes, not of "
+               "GPUs.\n");
+    said = true;
+}
+
 /* Begins a batch on all ranks at the same moment, so that none waits for a late one. */
 LESSON_FUNCTION void stopwatch_start(struct stopwatch *watch) {
+    stopwatch_say_whose_times();
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     watch->started = MPI_Wtime();
 }

@@ -203,6 +203,11 @@ END
     grep -q '^GPU 27 | AB0 ' <<<"$out"
 }
 
+@test "a verdict over nothing is no success" {
+    breaks 2 01-nccl-broadcast/broadcast 's/lesson_expect(.*);/continue;/'
+    expect 1 'FAILED: nothing was checked'
+}
+
 @test "memory that nobody has written is no letter" {
     on_gpus && skip "it may hold anything there"
     cd "$BATS_TEST_TMPDIR"

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# make demo: runs every lesson on 4 ranks, or on as many as there are GPUs, and says how many ended well.
+#
+# BACKEND is cpu or cuda; RANKS, if set, is the number of ranks.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+ranks=${RANKS:-4}
+if [ "$BACKEND" = cuda ]; then
+    gpus=$(nvidia-smi -L | grep -c '^GPU')
+    ranks=${RANKS:-$((gpus < 4 ? gpus : 4))}
+else
+    # All ranks are on this machine: Open MPI need not look for networks, disks and displays.
+    export OMPI_MCA_pml=ob1 HWLOC_COMPONENTS=-linuxio PMIX_MCA_gds=hash
+fi
+
+# What a lesson is started with; {} is its program.
+declare -A starts=(
+    [06]='mpirun -np {ranks} {} --op all_reduce'
+)
+
+# The lesson's question, from its row in README.md.
+question() { # FOLDER
+    sed -n "s#^| *\[[^]]*\]($1/[^|]*| *\([^|]*[^| ]\) *|.*#\1#p" README.md | head -n 1
+}
+
+rule=$(printf '%.0s─' {1..90})
+lessons=0
+failed=()
+begun=$SECONDS
+for readme in [0-9][0-9]-*/README.md; do
+    folder=${readme%/*}
+    source=$(compgen -G "$folder/*.c") || continue
+    start=${starts[${folder%%-*}]:-'mpirun -np {ranks} {}'}
+    start=${start//'{ranks}'/$ranks}
+    start=${start//'{}'/${source%.c}}
+    lessons=$((lessons + 1))
+    printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$readme")" "$(question "$folder")" "$start"
+    timeout 120 bash -c "${start/mpirun/mpirun --oversubscribe}" || failed+=("$folder")
+done
+
+printf '\n%s\n%s of %s OK' "$rule" $((lessons - ${#failed[@]})) "$lessons"
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '; failed: %s\n' "${failed[*]}"
+    exit 1
+fi
+printf ' (%s s)\n' $((SECONDS - begun))
+[ "$BACKEND" != cpu ] || echo 'This was the CPU build: its times say nothing about GPUs.'
+echo 'Now read common/cuda.md, then 00-nccl-hello-world/README.md.'
