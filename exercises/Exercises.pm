@@ -12,7 +12,7 @@ use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-our @EXPORT_OK = qw(compile_flags judge lessons load_all read_file readme_line run_limited
+our @EXPORT_OK = qw(build_checker compile_flags judge lessons load_all parse read_file readme_line run_limited
     starter_path variant write_file $backend $top);
 
 our $top     = dirname(dirname(abs_path(__FILE__)));
@@ -209,6 +209,7 @@ sub variant {
 
 # Flags for the compiler and the linker; make says them.
 my ($mpicc, $compile, $link);
+my $wrapped = '-Wl,--wrap=fopen,--wrap=open,--wrap=system,--wrap=kill';
 sub compile_flags {
     ($mpicc, $compile, $link) = @ENV{qw(MPICC EXERCISE_COMPILE EXERCISE_LINK)};
     return if $compile;
@@ -217,10 +218,12 @@ sub compile_flags {
     ($mpicc, $compile, $link) = @said[-3 .. -1];
 }
 
-# command OUT: runs it, everything it says to a file; its exit code.
+# Runs a compiler, everything it says to a file; its exit code.
 sub quietly {
     my ($command, $out) = @_;
-    return system("$command >'$out' 2>&1 </dev/null") >> 8;
+    my ($code, $why) = run_limited($command, '.', $out, $out, 60, 0);
+    write_file($out, "$why\n") if $why;
+    return $code;
 }
 
 # The frame and the hidden half of an exercise as objects; made again when a source has changed.
@@ -233,7 +236,7 @@ sub build_checker {
     compile_once("$top/exercises/harness.c", $harness, '');
     my %setups = (comm => 0, mpi => 1, program => 2);
     my $text = "#include \"harness.h\"\n#include <unistd.h>\nconst int check_setup = $setups{ $ex->{setup} };\n$ex->{check}";
-    my $object = "$dir/check-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
+    my $object = "$dir/check-$ex->{number}-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
     if (!-f $object) {
         write_file("$dir/check.c", $text);
         compile_once("$dir/check.c", $object, "-I'$top/exercises'");
@@ -256,60 +259,67 @@ sub compile_once {
 # --- Running -----------------------------------------------------------------------------
 
 # Runs a command in a session of its own and stops all of it when the time is over or its memory
-# (MiB, 0: any) is. Its exit code, and why it was stopped, or ''.
+# (MiB, 0: any) is; what it leaves running ends with it. Its exit code, and why it was stopped, or ''.
 sub run_limited {
     my ($command, $dir, $out, $err, $seconds, $memory) = @_;
+    adopt_orphans();
     my $pid = fork // die "fork: $!\n";
     if ($pid == 0) {
         POSIX::setsid();
         chdir $dir or POSIX::_exit(126);
         open STDIN, '<', '/dev/null';
         open STDOUT, '>', $out or POSIX::_exit(126);
-        open STDERR, '>', $err or POSIX::_exit(126);
-        { exec '/bin/sh', '-c', "exec $command" }
+        open STDERR, $err eq $out ? '>>' : '>', $err or POSIX::_exit(126);
+        { exec '/bin/sh', '-c', "ulimit -f 200000; exec $command" }
         POSIX::_exit(127);
     }
-    my ($end, $why, $code) = (time + $seconds, '');
-    my $pause = 0.01;
-    while (1) {
+    my ($end, $why, $code, $pause) = (time + $seconds, '', 137, 0.01);
+    while (!$why) {
         if (waitpid($pid, POSIX::WNOHANG()) == $pid) {
             $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
             last;
         }
-        if (!$why && time > $end) {
-            $why = "it did not end within $seconds seconds";
-        } elsif (!$why && $memory && session_memory($pid) > $memory) {
-            $why = "it took more than $memory MiB of memory";
-        }
-        if ($why) {
-            kill 'KILL', session_members($pid);
-            waitpid $pid, 0;
-            $code = 137;
-            last;
-        }
+        $why = "it did not end within $seconds seconds" if time > $end;
+        $why = "it took more than $memory MiB of memory" if $memory && memory_of(descendants()) > $memory;
         sleep $pause;
         $pause = 0.05 if $pause < 0.05;
     }
-    my @left = session_members($pid);
-    kill 'KILL', @left if @left;
+    while (my @left = descendants()) {
+        kill 'KILL', @left;
+        1 while waitpid(-1, POSIX::WNOHANG()) > 0;
+        sleep 0.01;
+    }
     return ($code, $why);
 }
 
-# The processes of a session, from /proc.
-sub session_members {
-    my ($session) = @_;
-    my @members;
-    for my $stat (glob '/proc/[0-9]*/stat') {
-        my ($pid, $rest) = read_file($stat) =~ /^(\d+) \(.*\) (.*)/s or next;
-        push @members, $pid if (split / /, $rest)[3] == $session;
-    }
-    return @members;
+# Processes whose parents have ended become children of this one, so that none gets away (Linux:
+# prctl(PR_SET_CHILD_SUBREAPER)).
+sub adopt_orphans {
+    my %prctl = (x86_64 => 157, aarch64 => 167, ppc64le => 171);
+    my $number = $prctl{ (POSIX::uname())[4] } or return;
+    syscall $number, 36, 1, 0, 0, 0;
 }
 
-# What they have in memory, in MiB.
-sub session_memory {
+# All processes that this one has started, and those that they have, from /proc.
+sub descendants {
+    my (%children, @found);
+    for my $stat (glob '/proc/[0-9]*/stat') {
+        my ($pid, $parent) = read_file($stat) =~ /^(\d+) \(.*\) \S+ (\d+)/s or next;
+        push @{ $children{$parent} }, $pid;
+    }
+    my @todo = ($$);
+    while (@todo) {
+        my @next = @{ $children{ shift @todo } // [] };
+        push @todo, @next;
+        push @found, @next;
+    }
+    return @found;
+}
+
+# What processes have in memory, in MiB.
+sub memory_of {
     my $pages = 0;
-    for (session_members(@_)) {
+    for (@_) {
         my (undef, $resident, $shared) = split / /, read_file("/proc/$_/statm");
         $pages += ($resident // 0) - ($shared // 0);
     }
@@ -349,10 +359,10 @@ sub judge {
     my $object = "$dir/yours.o";
     my $code   = quietly("$mpicc $compile $main -c '$file' -o '$object'", "$dir/log");
     my $said   = read_file("$dir/log");
-    return failed("It does not compile:\n$said") if $code != 0;
+    return failed("It does not compile:\n$said", 'does not compile') if $code != 0;
     my $program = "$dir/program";
-    $code = quietly("$mpicc '$harness' '$object' '$check' $link -o '$program'", "$dir/log");
-    return failed("It does not link:\n" . read_file("$dir/log")) if $code != 0;
+    $code = quietly("$mpicc '$harness' '$object' '$check' $link $wrapped -o '$program'", "$dir/log");
+    return failed("It does not link:\n" . read_file("$dir/log"), 'does not compile') if $code != 0;
     my @runs = runs($ex, %option);
     return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu") if !@runs;
     for my $run (@runs) {
@@ -364,10 +374,14 @@ sub judge {
     return { solved => 1, text => '' };
 }
 
-sub failed { return { solved => 0, text => $_[0] =~ s/\s+\z/\n/r } }
+# What came, and what kind of failure it is: one or two words, for the class's summary.
+sub failed {
+    my ($text, $kind) = @_;
+    return { solved => 0, text => $text =~ s/\s+\z/\n/r, kind => $kind // 'wrong result' };
+}
 
 sub no_build {
-    return failed("This exercise is for the CPU build: add BACKEND=cpu");
+    return failed('This exercise is for the CPU build: add BACKEND=cpu', 'not on GPUs');
 }
 
 # What is run: { n, env, label }.
@@ -402,17 +416,17 @@ sub one_run {
     my $on = "On $run->{label}";
     my ($out, $err) = (readable(read_file("$dir/out")), readable(read_file("$dir/err")));
     my $printed = $out eq '' ? '' : "\nYour program printed:\n" . first_lines($out, 20);
-    return failed("$on: $why.\n$err$printed") if $why;
-    return failed("$on:\n$err$printed") if $err =~ /NCCL CHECK: /;
+    return failed("$on: $why.\n$err$printed", 'time or memory') if $why;
+    return failed("$on:\n$err$printed", $1) if $err =~ /NCCL CHECK: ([^:\n]+)/;
     my ($verdict, $reason) = verdict($dir, $token, $run->{n});
     if (!$verdict) {
-        my $end = $code == 0 ? 'it ended by itself, before all was checked' : "it ended with exit code $code" . signal_of($code, $err);
-        return failed("$on: $end.\n$err$printed");
+        my $end = "it ended with exit code $code, before all was checked" . signal_of($code, $err);
+        return failed("$on: $end.\n$err$printed", 'ended early');
     }
-    return failed("$on$reason\n$err$printed") if $reason;
-    return failed("$on: it ended with exit code $code.\n$err$printed") if $code != 0;
+    return failed("$on$reason\n$err$printed", $reason =~ /: it (writes elsewhere|starts another program|sends a signal)/ ? $1 : 'wrong result') if $reason;
+    return failed("$on: it ended with exit code $code.\n$err$printed", 'ended early') if $code != 0;
     my $calls = wrong_calls($ex, $dir, basename($file), $run->{n}, $verdict->{cases});
-    return failed("$on: $calls\n") if $calls;
+    return failed("$on: $calls\n", 'other calls') if $calls;
     return { solved => 1, text => '' };
 }
 
@@ -486,7 +500,7 @@ sub wrong_calls {
 # What a program has said, without what the launcher adds.
 sub readable {
     my ($text) = @_;
-    $text =~ s/\0//g;
+    $text =~ s/[^\t\n\x20-\x7e\x80-\xff]//g;
     $text =~ s/^-{60,}\n(?:(?!-{60,}\n)[^\n]*\n)*?-{60,}\n//gm;
     $text =~ s/^(?:\[\S+:\d+\] |CPU build: |\d+ total processes |\d+ more process|Primary job |mpirun detected )[^\n]*\n//gm;
     $text =~ s{\bharness\.c:\d+}{the check of this exercise}g;
@@ -542,7 +556,7 @@ sub same_answer {
 sub judge_answer {
     my ($ex, $file, %option) = @_;
     my $given = answer_of(read_file($file));
-    return failed('There is no answer yet: write it behind `answer:` in the file.') if $given eq '';
+    return failed('There is no answer yet: write it behind `answer:` in the file.', 'no answer') if $given eq '';
     my ($percent) = ($ex->{within} // '0') =~ /([\d.]+)/;
     if (same_answer($given, $ex->{answer}, $percent / 100)) {
         my $seen = $option{quick} ? '' : proof($ex, %option);
@@ -560,7 +574,7 @@ sub proof {
     my $dir = $option{dir};
     if ($ex->{check} ne '' && $backend eq 'cpu') {
         my ($harness, $check) = build_checker($ex, $dir);
-        quietly("$mpicc '$harness' '$check' $link -o '$dir/program'", "$dir/log") == 0 or die read_file("$dir/log");
+        quietly("$mpicc '$harness' '$check' $link $wrapped -o '$dir/program'", "$dir/log") == 0 or die read_file("$dir/log");
         my ($run) = runs($ex, %option);
         local %ENV = (%ENV, %{ $run->{env} });
         run_limited(mpirun() . " -np $run->{n} '$dir/program'", $dir, "$dir/out", "$dir/err", 20, 0);
