@@ -6,8 +6,8 @@
 #include "lesson.h"
 #include "network.h"
 
-/* Ends the job unless all ranks have the same weights, to the last bit: the smallest of
- * their checksums is then the largest as well. */
+/* Ends the job unless all ranks have the same weights, bit for bit: then the smallest of
+ * their checksums is also the largest. */
 static void check_copies(const struct network *n, const char *when, ncclComm_t comm,
                          cudaStream_t stream) {
     const size_t count = network_weights(n), size = sizeof(uint64_t);
@@ -24,11 +24,34 @@ static void check_copies(const struct network *n, const char *when, ncclComm_t c
     CHECK_CUDA(cudaStreamSynchronize(stream));
     if (ends[0] != ends[1])
         lesson_fail("the ranks' copies of the weights differ %s\n"
-                    "  Hint: all must begin with rank 0's, and all must add the same"
-                    " gradients to them.",
+                    "  Hint: all ranks must start from rank 0's weights, and all must"
+                    " apply the same gradients.",
                     when);
     CHECK_CUDA(cudaFree(sums));
     free(host);
+}
+
+/* The samples go through the layers. Then the output is compared with the target. */
+static void forward(const struct network *n, cublasHandle_t blas, size_t share,
+                    size_t step) {
+    const size_t w = n->width;
+    for (size_t l = 0; l < n->layers; l++)
+        network_forward(blas, w, w, share, n->weight[l], n->activation[l],
+                        n->activation[l + 1]);
+    network_loss(blas, w, share, share, n->activation[n->layers], n->wanted,
+                 &n->distance[step]);
+}
+
+/* For each layer, the gradient of its weights, and what the previous layer needs. */
+static void backward(const struct network *n, cublasHandle_t blas, size_t share) {
+    const size_t w = n->width;
+    for (size_t l = n->layers; l-- > 0;) {
+        network_gradient(blas, w, w, share, n->activation[l], n->activation[l + 1], false,
+                         n->gradient[l]);
+        if (l > 0)
+            network_backward(blas, w, w, share, n->weight[l], n->activation[l + 1],
+                             n->activation[l]);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -55,22 +78,21 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
 
-    // Everything goes into one stream, cuBLAS's work too, and happens in this order.
+    // Everything goes into one stream, cuBLAS's work too, and runs in this order.
     cudaStream_t stream;
     cublasHandle_t blas;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK_CUBLAS(cublasCreate(&blas));
     CHECK_CUBLAS(cublasSetStream(blas, stream));
 
-    // The whole model, on every rank; of each step's samples, this rank's share.
-    const size_t w = n.width, layer = w * w, count = network_weights(&n);
-    const size_t share = n.batch / nranks, share_bytes = share * w * sizeof(float);
+    // The whole model is on every rank. Of the samples of a step, a rank takes its share.
+    const size_t layer = n.width * n.width, count = network_weights(&n);
+    const size_t share = n.batch / nranks;
     network_malloc(&n, share);
-    float *samples = lesson_malloc(share_bytes), *wanted = lesson_malloc(share_bytes);
     float *result = lesson_malloc(count * sizeof(float));
 
-    // Every rank makes first weights of its own, as a process does that throws dice.
-    // Rank 0's are for all: from different places, the same steps lead elsewhere.
+    // Every rank makes different initial weights, as a process with a random seed would.
+    // Rank 0 sends its own to all: the same steps must start from the same place.
     float *all = n.weight[0];
     network_first(&n, rank, result);
     CHECK_CUDA(cudaMemcpyAsync(all, result, count * sizeof(float), cudaMemcpyHostToDevice,
@@ -81,26 +103,12 @@ int main(int argc, char **argv) {
     size_t reduced = 0;
     for (size_t step = 0; step < n.steps; step++) {
         // 1. Load this rank's share of the batch.
-        network_samples(&n, step * n.batch + rank * share, share, samples, wanted);
-        CHECK_CUDA(cudaMemcpyAsync(n.activation[0], samples, share_bytes,
-                                   cudaMemcpyHostToDevice, stream));
-        CHECK_CUDA(cudaMemcpyAsync(n.wanted, wanted, share_bytes, cudaMemcpyHostToDevice,
-                                   stream));
+        network_load(&n, step * n.batch + rank * share, share, stream);
         // 2. Forward, from the first layer to the last.
-        for (size_t l = 0; l < n.layers; l++)
-            network_forward(blas, w, w, share, n.weight[l], n.activation[l],
-                            n.activation[l + 1]);
-        network_loss(blas, w, share, share, n.activation[n.layers], n.wanted,
-                     &n.distance[step]);
-        // 3. Backward: each layer's gradient, then the derivative for the layer before.
-        for (size_t l = n.layers; l-- > 0;) {
-            network_gradient(blas, w, w, share, n.activation[l], n.activation[l + 1],
-                             false, n.gradient[l]);
-            if (l > 0)
-                network_backward(blas, w, w, share, n.weight[l], n.activation[l + 1],
-                                 n.activation[l]);
-        }
-        // 4. Average the gradients: the mean over the shares is that over the batch.
+        forward(&n, blas, share, step);
+        // 3. Backward, from the last layer to the first.
+        backward(&n, blas, share);
+        // 4. Average the gradients: the mean over the shares is the mean over the batch.
         for (size_t l = 0; l < n.layers; l++) {
             float *g = n.gradient[l];
             CHECK_NCCL(ncclAllReduce(g, g, layer, ncclFloat, ncclAvg, comm, stream));
@@ -117,17 +125,15 @@ int main(int argc, char **argv) {
     check_copies(&n, "after the last step", comm, stream);
     if (rank == 0)
         printf("a rank all-reduces  %zu bytes a step, counted; L x W x W x 4 = %zu\n",
-               reduced / n.steps, n.layers * w * w * 4);
+               reduced / n.steps, n.layers * layer * sizeof(float));
 
-    // Rank 0 trains once more, alone and with the whole batch: what should have come out.
+    // Rank 0 trains again, alone and with the whole batch: that is the expected result.
     float *expected = network_expected(&n);
     const int exit_code = network_verdict(&n, result, expected, count, nranks == 1);
 
     // In reverse order: nothing may go while something made later still uses it.
     free(expected);
     free(result);
-    free(wanted);
-    free(samples);
     network_free(&n);
     CHECK_CUBLAS(cublasDestroy(blas));
     CHECK_CUDA(cudaStreamDestroy(stream));

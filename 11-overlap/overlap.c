@@ -3,9 +3,10 @@
  *
  *     mpirun -np 4 ./overlap [--bucket BYTES] [--ctas N] [--time] [--layers L] … [-h]
  *
- * timing.h beside it has what --time does.
+ * Beside it, report.h has the options, timing.h what --time does.
  */
 #include "network.h"
+#include "report.h"
 
 /* The gradients of some consecutive layers, all-reduced with one call. */
 struct bucket {
@@ -94,18 +95,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     struct training t = {0};
-    size_t bucket, ctas;
-    bool timed = false;
-    const struct lesson_option options[] = {
-        {"--bucket", "BYTES",
-         "of gradients in one call (0: one layer's; all: the whole model's)",
-         .number = &bucket, .all = true},
-        {"--ctas", "N", "at most this many multiprocessors for NCCL (0: NCCL decides)",
-         .number = &ctas, .most = 64},
-        {"--time", NULL, "how long a step takes, and how much communication is hidden",
-         .flag = &timed},
-        {0}};
-    network_options(argc, argv, &t.n, nranks, options);
+    const struct asked asked = report_options(argc, argv, &t.n);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -116,8 +106,8 @@ int main(int argc, char **argv) {
     // The multiprocessors that NCCL's kernel occupies are lost to cuBLAS while it runs.
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    if (ctas > 0)
-        config.maxCTAs = (int)ctas;
+    if (asked.ctas > 0)
+        config.maxCTAs = (int)asked.ctas;
     if (rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
@@ -135,7 +125,7 @@ int main(int argc, char **argv) {
     t.share = t.n.batch / nranks;
     const size_t weights = network_weights(&t.n);
     network_malloc(&t.n, t.share);
-    make_buckets(&t, bucket);
+    make_buckets(&t, asked.bucket);
     float *result = lesson_malloc(weights * sizeof(float));
     network_first(&t.n, rank, result);
     CHECK_CUDA(cudaMemcpyAsync(t.n.weight[0], result, weights * sizeof(float),
@@ -156,7 +146,7 @@ int main(int argc, char **argv) {
         printf("a rank all-reduces  %zu bytes a step, counted; L x W x W x 4 = %zu;"
                " buckets: %zu\n",
                t.sent / t.n.steps, weights * sizeof(float), t.nbuckets);
-    if (timed)
+    if (asked.timed)
         measure(&t, rank);
     float *expected = network_expected(&t.n);
     const int exit_code = network_verdict(&t.n, result, expected, weights, nranks == 1);

@@ -19,14 +19,21 @@ LESSON_FUNCTION void report_options(int argc, char **argv, struct network *n,
     network_options(argc, argv, n, lesson_self().nranks, options);
 }
 
+/* The bytes that a rank keeps in a stage; stage 0 is lesson 10.
+ *   whole, part  numbers in all layers, and in this rank's shards of them */
+LESSON_FUNCTION size_t report_bytes(size_t stage, size_t whole, size_t part) {
+    return sizeof(float) * ((stage < 3 ? whole : part) + (stage < 2 ? whole : part) +
+                            (stage < 1 ? whole : part));
+}
+
 /* Prints the bytes that a rank keeps: by formula in all stages, measured in this one.
  *   in_use  those of the measured bytes that are room for whole layers */
-LESSON_FUNCTION void report_kept(const size_t kept[4], size_t stage, size_t measured,
+LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage, size_t measured,
                                  size_t in_use) {
     if (lesson_self().rank != 0)
         return;
     for (size_t s = 0; s <= 3; s++)
-        printf("stage %zu: a rank keeps %10zu bytes%s\n", s, kept[s],
+        printf("stage %zu: a rank keeps %10zu bytes%s\n", s, report_bytes(s, whole, part),
                s == 0 ? " (all of it, as in lesson 10)" : "");
     printf(
         "this is stage %zu:       %10zu bytes measured, %zu of them for whole layers\n",

@@ -109,6 +109,11 @@ static void train(struct training *t, size_t step) {
                        n->weight[l]);
 }
 
+/* Bytes for whole layers that are computed with: two for each thing that is divided. */
+static size_t room_in_use(const struct training *t) {
+    return (t->stage - 1) * 2 * t->layer * sizeof(float);
+}
+
 static float *zeros(struct training *t, size_t count) {
     float **memory = &t->memory[t->nmemory++];
     CHECK_CUDA(cudaMalloc((void **)memory, count * sizeof(float)));
@@ -125,11 +130,34 @@ static void make_room(struct training *t, bool divided, float **whole, float **s
         shard[l] = shard[0] + l * (divided ? t->shard : t->layer);
 }
 
-/* The bytes that a rank keeps in a stage; stage 0 is lesson 10. */
-static size_t kept(const struct training *t, size_t stage) {
-    const size_t whole = t->n.layers * t->layer, part = t->n.layers * t->shard;
-    return sizeof(float) * ((stage < 3 ? whole : part) + (stage < 2 ? whole : part) +
-                            (stage < 1 ? whole : part));
+/* Allocates all memory of the GPU that this rank needs. Returns the bytes for weights,
+ * gradients and momentum, as measured. */
+static size_t allocate(struct training *t) {
+    struct network *n = &t->n;
+    size_t before, after, total;
+    network_need(report_bytes(t->stage, n->layers * t->layer, n->layers * t->shard) +
+                 room_in_use(t) + network_samples_bytes(n, t->share));
+    CHECK_CUDA(cudaMemGetInfo(&before, &total));
+    make_room(t, t->stage > 2, &t->weights, n->weight);
+    make_room(t, t->stage > 1, &t->gradients, n->gradient);
+    n->momentum[0] = zeros(t, n->layers * t->shard);
+    for (size_t l = 1; l < n->layers; l++)
+        n->momentum[l] = n->momentum[0] + l * t->shard;
+    CHECK_CUDA(cudaMemGetInfo(&after, &total));
+    network_malloc_samples(n, t->share); // also waits for the cudaMemset above
+    return before - after;
+}
+
+/* Gathers the whole model into host memory, layer by layer, as one does to save it. */
+static void gather_model(struct training *t, float *host) {
+    const size_t one = t->n.width * t->n.width;
+    for (size_t l = 0; l < t->n.layers; l++) {
+        gather(t, l);
+        wait_for(t, GATHERED + l % 2);
+        CHECK_CUDA(cudaMemcpyAsync(host + l * one, weights(t, l), one * sizeof(float),
+                                   cudaMemcpyDeviceToHost, t->computing));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(t->computing));
 }
 
 #include "timing.h" // measure, for --time
@@ -173,17 +201,7 @@ int main(int argc, char **argv) {
     t.share = n->batch / nranks;
     t.shard = (one + nranks - 1) / nranks; // rounded up: equal on all ranks
     t.layer = nranks * t.shard;
-    const size_t in_use = (t.stage - 1) * 2 * t.layer * sizeof(float);
-    network_need(kept(&t, t.stage) + in_use + network_samples_bytes(n, t.share));
-    size_t before, after, total;
-    CHECK_CUDA(cudaMemGetInfo(&before, &total));
-    make_room(&t, t.stage > 2, &t.weights, n->weight);
-    make_room(&t, t.stage > 1, &t.gradients, n->gradient);
-    n->momentum[0] = zeros(&t, n->layers * t.shard);
-    for (size_t l = 1; l < n->layers; l++)
-        n->momentum[l] = n->momentum[0] + l * t.shard;
-    CHECK_CUDA(cudaMemGetInfo(&after, &total));
-    network_malloc_samples(n, t.share); // also waits for the cudaMemset above
+    const size_t measured = allocate(&t);
 
     // All ranks make the same initial weights (the seed is the same), and each keeps its
     // shards. The padding at the end of a layer is never used in a product.
@@ -201,18 +219,11 @@ int main(int argc, char **argv) {
     }
     const size_t sent = t.sent / n->steps;
 
-    // Gather the whole model once more, layer by layer, as one does to save it.
-    for (size_t l = 0; l < n->layers; l++) {
-        gather(&t, l);
-        wait_for(&t, GATHERED + l % 2);
-        CHECK_CUDA(cudaMemcpyAsync(result + l * one, weights(&t, l), one * sizeof(float),
-                                   cudaMemcpyDeviceToHost, t.computing));
-    }
-    CHECK_CUDA(cudaStreamSynchronize(t.computing));
+    gather_model(&t, result);
     network_print_losses(n);
     network_check_copies(result, count, "after the last step", MPI_COMM_WORLD);
-    const size_t all_stages[] = {kept(&t, 0), kept(&t, 1), kept(&t, 2), kept(&t, 3)};
-    report_kept(all_stages, t.stage, before - after, in_use);
+    report_kept(n->layers * t.layer, n->layers * t.shard, t.stage, measured,
+                room_in_use(&t));
     report_sent(sent, t.stage, n->layers * (nranks - 1) * t.shard * sizeof(float));
     if (timed)
         measure(&t);

@@ -5,7 +5,8 @@
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
  *
  * Beside it, reference.h has the options, the rule by which a token chooses its expert,
- * and the same training in one process; timing.h has what --time does.
+ * and the same training in one process; places.h sorts the tokens; timing.h has what
+ * --time does.
  */
 #include "network.h"
 #include "reference.h"
@@ -33,29 +34,7 @@ struct training {
     size_t sent, ndropped; // bytes and tokens, in all steps so far
 };
 
-/* Sorts the tokens by expert: gives each its place among the tokens that leave, first all
- * for expert 0, then all for expert 1, and so on. With a capacity, each expert has that
- * many places, and tokens that find none are dropped. */
-static void give_places(struct training *t, size_t step, size_t l) {
-    const struct road *road = &t->roads[l];
-    const size_t first = step * t->n.batch + t->rank * t->share, nranks = t->nranks;
-    size_t *next = lesson_malloc(2 * nranks * sizeof *next), *end = next + nranks;
-    memset(road->leave, 0, nranks * sizeof *road->leave);
-    for (size_t i = 0; i < t->share; i++)
-        road->leave[load_expert(&t->load, step, l, first + i)]++;
-    for (size_t e = 0; e < nranks; e++) {
-        if (t->capacity)
-            road->leave[e] = t->capacity;
-        next[e] = e == 0 ? 0 : end[e - 1];
-        end[e] = next[e] + road->leave[e];
-    }
-    for (size_t i = 0; i < t->share; i++) {
-        const size_t e = load_expert(&t->load, step, l, first + i);
-        road->place[i] = next[e] < end[e] ? next[e]++ : dropped;
-        t->ndropped += road->place[i] == dropped;
-    }
-    free(next);
-}
+#include "places.h" // give_places: sorts the tokens by expert
 
 /* Tells each rank how many tokens it will get: an all-to-all of one number. The host has
  * to wait for the result, because it passes the counts to ncclRecv. */
@@ -157,6 +136,40 @@ static void backward(struct training *t, size_t l) {
     combine(t, l, t->visiting[l], n->activation[l], n->activation[l + 1]);
 }
 
+static void make_room(struct training *t) {
+    struct network *n = &t->n;
+    const size_t token = n->width * sizeof(float), nranks = t->nranks;
+    // In the worst case all tokens come to one rank; a capacity limits that.
+    const size_t most = nranks * t->capacity, room = n->batch > most ? n->batch : most;
+    const size_t bytes = nranks * sizeof(uint64_t);
+    t->share = n->batch / nranks;
+    network_need((n->layers + 2) * room * token);
+    CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * bytes));
+    CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
+    CHECK_CUDA(cudaMalloc((void **)&t->made, room * token));
+    for (size_t l = 0; l < n->layers; l++) {
+        CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
+        t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
+        // The host does not wait for copies to and from pinned memory.
+        CHECK_CUDA(cudaMallocHost((void **)&t->roads[l].leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&t->roads[l].come, bytes));
+    }
+    network_malloc(n, t->share);
+}
+
+static void free_room(struct training *t) {
+    network_free(&t->n);
+    for (size_t l = 0; l < t->n.layers; l++) {
+        CHECK_CUDA(cudaFreeHost(t->roads[l].come));
+        CHECK_CUDA(cudaFreeHost(t->roads[l].leave));
+        free(t->roads[l].place);
+        CHECK_CUDA(cudaFree(t->visiting[l]));
+    }
+    CHECK_CUDA(cudaFree(t->made));
+    CHECK_CUDA(cudaFree(t->leaving));
+    CHECK_CUDA(cudaFree(t->counts));
+}
+
 #include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
@@ -188,23 +201,9 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&t.blas));
     CHECK_CUBLAS(cublasSetStream(t.blas, t.stream));
 
-    // In the worst case all tokens come to one rank; a capacity limits that.
+    make_room(&t);
     const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
-    const size_t capacity = t.capacity, bytes = nranks * sizeof(uint64_t);
-    const size_t room = n->batch > nranks * capacity ? n->batch : nranks * capacity;
-    t.share = n->batch / nranks;
-    network_need((n->layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t.counts, 2 * bytes));
-    CHECK_CUDA(cudaMalloc((void **)&t.leaving, room * token));
-    CHECK_CUDA(cudaMalloc((void **)&t.made, room * token));
-    for (size_t l = 0; l < n->layers; l++) {
-        CHECK_CUDA(cudaMalloc((void **)&t.visiting[l], room * token));
-        t.roads[l].place = lesson_malloc(t.share * sizeof(size_t));
-        // The host does not wait for copies to and from pinned memory.
-        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].leave, bytes));
-        CHECK_CUDA(cudaMallocHost((void **)&t.roads[l].come, bytes));
-    }
-    network_malloc(n, t.share);
+    const size_t capacity = t.capacity;
 
     // Each rank has its own expert: a different seed, different weights.
     float *result = lesson_malloc(count * sizeof(float));
@@ -239,16 +238,7 @@ int main(int argc, char **argv) {
     free(expected);
     free(became);
     free(result);
-    network_free(n);
-    for (size_t l = 0; l < n->layers; l++) {
-        CHECK_CUDA(cudaFreeHost(t.roads[l].come));
-        CHECK_CUDA(cudaFreeHost(t.roads[l].leave));
-        free(t.roads[l].place);
-        CHECK_CUDA(cudaFree(t.visiting[l]));
-    }
-    CHECK_CUDA(cudaFree(t.made));
-    CHECK_CUDA(cudaFree(t.leaving));
-    CHECK_CUDA(cudaFree(t.counts));
+    free_room(&t);
     CHECK_CUBLAS(cublasDestroy(t.blas));
     CHECK_CUDA(cudaStreamDestroy(t.stream));
     CHECK_NCCL(ncclCommDestroy(t.comm));

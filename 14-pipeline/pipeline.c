@@ -112,6 +112,31 @@ static void train(struct pipeline *p, size_t step) {
                    p->n.momentum[0], p->n.weight[0]);
 }
 
+static void make_room(struct pipeline *p) {
+    struct network *n = &p->n;
+    const size_t bytes = n->batch * n->width * sizeof(float);
+    const size_t distances = n->steps * p->micro * sizeof(float);
+    CHECK_CUDA(cudaMalloc((void **)&p->distance, distances));
+    CHECK_CUDA(cudaMemset(p->distance, 0, distances));
+    network_malloc(n, p->ahead * p->share); // also waits for the cudaMemset
+    p->data = *n;
+    CHECK_CUDA(cudaMalloc((void **)&p->data.activation[0], bytes));
+    CHECK_CUDA(cudaMalloc((void **)&p->data.wanted, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&p->arriving, bytes / p->micro));
+    CHECK_CUDA(cudaMalloc((void **)&p->leaving, bytes / p->micro));
+    p->pieces = lesson_malloc(2 * p->micro * sizeof *p->pieces);
+}
+
+static void free_room(struct pipeline *p) {
+    free(p->pieces);
+    CHECK_CUDA(cudaFree(p->leaving));
+    CHECK_CUDA(cudaFree(p->arriving));
+    CHECK_CUDA(cudaFree(p->data.wanted));
+    CHECK_CUDA(cudaFree(p->data.activation[0]));
+    network_free(&p->n);
+    CHECK_CUDA(cudaFree(p->distance));
+}
+
 #include "timing.h" // measure, for --time
 
 int main(int argc, char **argv) {
@@ -151,17 +176,7 @@ int main(int argc, char **argv) {
     p.ahead = nranks - rank;
     if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
-    const size_t distances = whole->steps * p.micro * sizeof(float);
-    CHECK_CUDA(cudaMalloc((void **)&p.distance, distances));
-    CHECK_CUDA(cudaMemset(p.distance, 0, distances));
-    network_malloc(n, p.ahead * p.share); // also waits for the cudaMemset
-    const size_t bytes = whole->batch * w * sizeof(float);
-    p.data = *n;
-    CHECK_CUDA(cudaMalloc((void **)&p.data.activation[0], bytes));
-    CHECK_CUDA(cudaMalloc((void **)&p.data.wanted, bytes));
-    CHECK_CUDA(cudaMalloc((void **)&p.arriving, bytes / p.micro));
-    CHECK_CUDA(cudaMalloc((void **)&p.leaving, bytes / p.micro));
-    p.pieces = lesson_malloc(2 * p.micro * sizeof *p.pieces);
+    make_room(&p);
     make_order(&p);
 
     // Each weight is on one rank only, so there are no copies to keep equal.
@@ -191,13 +206,7 @@ int main(int argc, char **argv) {
     // In reverse order: nothing may go while something made later still uses it.
     free(expected);
     free(host);
-    free(p.pieces);
-    CHECK_CUDA(cudaFree(p.leaving));
-    CHECK_CUDA(cudaFree(p.arriving));
-    CHECK_CUDA(cudaFree(p.data.wanted));
-    CHECK_CUDA(cudaFree(p.data.activation[0]));
-    network_free(n);
-    CHECK_CUDA(cudaFree(p.distance));
+    free_room(&p);
     CHECK_CUBLAS(cublasDestroy(p.blas));
     CHECK_CUDA(cudaStreamDestroy(p.stream));
     CHECK_NCCL(ncclCommDestroy(p.comm));

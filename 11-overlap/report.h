@@ -1,0 +1,30 @@
+/*
+ * report.h: the options of overlap.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "network.h"
+
+struct asked {
+    size_t bucket, ctas; // --bucket, --ctas
+    bool timed;          // --time
+};
+
+/* Reads the command line; the network's options go into `n`. */
+LESSON_FUNCTION struct asked report_options(int argc, char **argv, struct network *n) {
+    struct asked asked = {0};
+    const struct lesson_option options[] = {
+        {"--bucket", "BYTES",
+         "of gradients in one call (0: one layer's; all: the whole model's)",
+         .number = &asked.bucket, .all = true},
+        {"--ctas", "N", "at most this many multiprocessors for NCCL (0: NCCL decides)",
+         .number = &asked.ctas, .most = 64},
+        {"--time", NULL, "how long a step takes, and how much communication is hidden",
+         .flag = &asked.timed},
+        {0}};
+    network_options(argc, argv, n, lesson_self().nranks, options);
+    return asked;
+}
+
+#endif
