@@ -13,9 +13,10 @@ use POSIX ();
 use Time::HiRes qw(sleep time);
 
 our @EXPORT_OK = qw(build_checker compile_flags judge lessons load_all parse read_file readme_line run_limited
-    starter_path variant write_file $backend $top);
+    starter_path variant write_file $backend $root $top);
 
 our $top     = dirname(dirname(abs_path(__FILE__)));
+our $root    = $ENV{EXERCISE_ROOT} || $top; # where the reader's files lie; a test has its own
 our $backend = $ENV{EXERCISE_BACKEND} || 'cpu';
 my @kinds = qw(complete repair predict build fast);
 
@@ -157,7 +158,7 @@ sub rank_of { return (split /\./, $_[0]{number})[1] }
 # Where the file lies that the reader edits; undef if there is no such lesson.
 sub starter_path {
     my ($ex) = @_;
-    my ($lesson) = glob "'$top'/$ex->{lesson}-*/";
+    my ($lesson) = glob "'$root'/$ex->{lesson}-*/";
     return $lesson && $lesson . 'exercises/' . rank_of($ex) . "-$ex->{name}.$ex->{ending}";
 }
 
