@@ -234,13 +234,13 @@ sub build_checker {
     my $flags   = md5_hex("$mpicc $compile");
     my $harness = "$top/build/exercises/harness-" . substr(md5_hex($flags, map { read_file($_) }
         "$top/exercises/harness.c", "$top/exercises/harness.h", "$top/common/lesson.h"), 0, 12) . '.o';
-    compile_once("$top/exercises/harness.c", $harness, '');
+    compile_once("$top/exercises/harness.c", $harness, strict());
     my %setups = (comm => 0, mpi => 1, program => 2);
     my $text = "#include \"harness.h\"\n#include <unistd.h>\nconst int check_setup = $setups{ $ex->{setup} };\n$ex->{check}";
     my $object = "$dir/check-$ex->{number}-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
     if (!-f $object) {
         write_file("$dir/check.c", $text);
-        compile_once("$dir/check.c", $object, "-I'$top/exercises'");
+        compile_once("$dir/check.c", $object, "-I'$top/exercises' " . strict());
     }
     return ($harness, $object);
 }
@@ -256,6 +256,9 @@ sub precompiled {
     };
     return $precompiled;
 }
+
+# The tests take no warning of the course's own.
+sub strict { return $ENV{EXERCISE_STRICT} ? '-Werror' : '' }
 
 sub compile_once {
     my ($source, $object, $flags) = @_;
@@ -393,14 +396,14 @@ sub judge {
     $code = quietly("$mpicc '$harness' '$object' '$check' $link $wrapped -o '$program'", "$dir/log");
     return failed("It does not link:\n" . read_file("$dir/log"), 'does not compile') if $code != 0;
     my @runs = runs($ex, %option);
-    return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu") if !@runs;
+    return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu", 'not on GPUs') if !@runs;
     for my $run (@runs) {
         my $result = one_run($ex, $file, $program, $run, %option);
         next if $result->{solved};
         $result->{text} .= "\nThe compiler warns:\n$said" if $said =~ /warning/;
         return $result;
     }
-    return { solved => 1, text => '' };
+    return { solved => 1, text => '', warnings => $said };
 }
 
 # What came, and what kind of failure it is: one or two words, for the class's summary.
@@ -497,13 +500,17 @@ sub wrong_calls {
     return '' if !grep { defined $ex->{$_} } qw(calls only no);
     my $all = eval { JSON::PP->new->utf8->decode(read_file("$dir/run.json")) }
         or return 'the timeline with its calls is missing';
-    my (%made, %line);
+    my (%made, %slow, %line);
     for my $event (@{ $all->{traceEvents} }) {
         my $line = ($event->{args} // {})->{line} // next;
         next if $line !~ /^\Q$file\E:/;
         my $call = $event->{args}{call} // $event->{name};
-        $made{ $event->{pid} }{$call}++;
+        # A call that took long is shown twice: on its stream, and on the host.
+        ($event->{cat} eq 'host' ? \%slow : \%made)->{ $event->{pid} }{$call}++;
         $line{$call} //= $line;
+    }
+    for my $rank (0 .. $n - 1) {
+        $made{$rank}{$_} //= $slow{$rank}{$_} for keys %{ $slow{$rank} // {} };
     }
     for (split ' ', $ex->{calls} // '') {
         my ($call, $how, $number) = /^(\w+)(?:(=|<=)(\d+))?$/ or die "$ex->{source}: calls $_\n";

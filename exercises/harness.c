@@ -146,7 +146,7 @@ void check_elements(const char *what, const void *got, const void *expected, siz
     }
     if (wrong == 0)
         return;
-    char has[LESSON_WIDTH], wants[LESSON_WIDTH], more[64] = "";
+    char has[LESSON_WIDTH], wants[LESSON_WIDTH], more[80] = "";
     lesson_cell_number(has, lesson_value(got, first, type));
     lesson_cell_number(wants, lesson_value(expected, first, type));
     if (wrong > 1)
@@ -252,11 +252,11 @@ static void keep_files_in(void) {
 /* What would have been written elsewhere is told: a graded program is linked with --wrap.
  */
 static bool stray(const char *path, bool writes) {
-    char real[4096];
+    char real[9000];
     if (!writes || !getenv("EXERCISE_GRADED"))
         return false;
     if (path[0] != '/')
-        snprintf(real, sizeof real, "%s/%s", folder, path);
+        snprintf(real, sizeof real, "%s/%.4800s", folder, path);
     else
         snprintf(real, sizeof real, "%s", path);
     const bool inside =
