@@ -8,9 +8,10 @@
 #   "Report: TEXT" is what some line of the output must begin with;
 #   after an empty line comes the change, as diff -u prints it.
 #
-# BACKEND is cpu or cuda; RANKS, if set, replaces the number of ranks.
+# BACKEND is cpu or cuda. RANKS, if set, replaces the number of ranks; LESSONS is where the lessons are.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+lessons=${LESSONS:-$top}
 
 stop() {
     printf 'make break: %s\n' "$1" >&2
@@ -27,7 +28,7 @@ if [ $# -eq 0 ]; then
     here=$(basename "$PWD")
     [[ $here == [0-9][0-9]-* ]] || here='[0-9][0-9]-*'
     # shellcheck disable=SC2231 # $here is a pattern
-    for diff in "$top"/$here/break/*.diff; do
+    for diff in "$lessons"/$here/break/*.diff; do
         [[ $diff =~ /([0-9]+)-[^/]*/break/([0-9]+)- ]] || continue
         printf '%s.%s  %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
     done
@@ -35,7 +36,7 @@ if [ $# -eq 0 ]; then
 fi
 
 [[ $1 =~ ^([0-9][0-9])\.([0-9]+)$ ]] || stop "N=$1 is not a number such as N=04.1"
-diff=$(compgen -G "$top/${BASH_REMATCH[1]}-*/break/${BASH_REMATCH[2]}-*.diff") ||
+diff=$(compgen -G "$lessons/${BASH_REMATCH[1]}-*/break/${BASH_REMATCH[2]}-*.diff") ||
     stop "there is no $1; make break lists what there is"
 lesson=${diff%/break/*}
 source=$(sed -n 's/^--- \(a\/\)\{0,1\}\([^[:space:]]*\).*/\2/p' "$diff" | head -n 1)
