@@ -35,7 +35,8 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: profile help demo test test-check test-jobs test-versions benchmark results clean cpu-flags cuda-flags
+.PHONY: help demo install version test test-check test-jobs test-versions benchmark profile results clean cpu-flags cuda-flags
+.PHONY: install-cpu install-checks
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -55,6 +56,8 @@ help:
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make cuda-flags     the same for GPUs'
 	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'
+	@echo 'make install        nccl-check and the CPU build, for programs of your own: make install PREFIX=/usr/local'
+	@echo 'make version        the version of the course'
 	@echo 'make clean          remove all that was built'
 
 demo:
@@ -120,6 +123,37 @@ cpu-flags: $(cpu_library)
 
 cuda-flags:
 	@echo '$(cuda_compile) $(cuda_link)'
+
+VERSION := $(shell sed -n 's/^version=//p' check/nccl-check)
+version:
+	@echo $(VERSION)
+
+# Under PREFIX, or under DESTDIR/PREFIX to be packed. The checks for GPUs come along where the headers of
+# CUDA and NCCL are.
+to := $(DESTDIR)$(PREFIX)
+install:
+	@$(MAKE) --no-print-directory -j$(jobs) install-cpu
+	@$(if $(and $(has_cuda),$(has_nccl)),$(MAKE) --no-print-directory -j$(jobs) BACKEND=cuda install-checks)
+	@mkdir -p '$(to)/bin' '$(to)/share/man/man1' '$(to)/share/man/man7' '$(to)/share/bash-completion/completions'
+	@install -m 755 check/nccl-check '$(to)/bin'
+	@install -m 644 check/nccl-check.1 '$(to)/share/man/man1'
+	@install -m 644 cpu/nccl-cpu.7 '$(to)/share/man/man7'
+	@echo 'complete -F _command nccl-check' >'$(to)/share/bash-completion/completions/nccl-check'
+	@echo 'Installed in $(to): bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages.'
+
+install-cpu: $(cpu_library)
+	@mkdir -p '$(to)/lib/pkgconfig' '$(to)/include/nccl-cpu' '$(to)/share/nccl-cpu/machines'
+	@install -m 644 $< '$(to)/lib'
+	@cp -R cpu/include/. '$(to)/include/nccl-cpu'
+	@install -m 644 cpu/machines/*.conf cpu/machines/*.csv '$(to)/share/nccl-cpu/machines'
+	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: nccl-cpu' 'Version: $(VERSION)' \
+	    'Description: NCCL, the CUDA runtime and cuBLAS calls on host memory, carried by MPI, with checks' \
+	    'Cflags: $(subst -I$(TOP)/cpu/include,-I$${prefix}/include/nccl-cpu,$(cpu_compile))' \
+	    'Libs: $(subst $(cpu_build),$${prefix}/lib,$(cpu_link))' >'$(to)/lib/pkgconfig/nccl-cpu.pc'
+
+install-checks: $(cuda_check)
+	@mkdir -p '$(to)/lib'
+	@install -m 755 $< '$(to)/lib'
 
 clean: clean-lesson
 	rm -rf $(TOP)/build

@@ -196,6 +196,39 @@ END
     [[ ${lines[-1]} == "version 2"* ]]
 }
 
+@test "make install: pkg-config alone builds a program, without the course" {
+    usr=$BATS_TEST_TMPDIR/usr
+    run timeout 200 make install PREFIX="$usr" BACKEND=cpu CUDA_HOME=/nowhere
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "${lines[-1]}" = "Installed in $usr: bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages." ]
+    version=$(make -s version)
+    rm -r "$copy"
+    mkdir "$BATS_TEST_TMPDIR/mine"
+    cd "$BATS_TEST_TMPDIR/mine"
+    cp "$BATS_TEST_DIRNAME/../02-nccl-allreduce/allreduce.c" "$BATS_TEST_DIRNAME/../common/lesson.h" .
+    export PKG_CONFIG_PATH=$usr/lib/pkgconfig
+    [ "$(pkg-config --modversion nccl-cpu)" = "$version" ]
+    # shellcheck disable=SC2046 # the flags are words
+    mpicc allreduce.c $(pkg-config --cflags --libs nccl-cpu) -o allreduce
+    NCCL_CPU_CLOCK=h200 run timeout 60 mpirun --oversubscribe -np 2 ./allreduce
+    echo "$output"
+    [ "${lines[-1]}" = "OK: 2 ranks, all 8 elements as expected" ]
+    [[ ${lines[0]} == *h200* ]]
+    [ "$("$usr/bin/nccl-check" --version)" = "nccl-check $version" ]
+    run timeout 60 "$usr/bin/nccl-check" ./allreduce
+    [ "${lines[-1]}" = "OK: 1 rank, all 4 elements as expected" ]
+    man -l "$usr/share/man/man1/nccl-check.1" | grep -q NCCL_CHECK_TIMEOUT
+    man -l "$usr/share/man/man7/nccl-cpu.7" | grep -q CPU_DEVICES
+}
+
+@test "one version stands everywhere" {
+    version=$(make -s version)
+    [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
+    [ "$(sed -n 's/^## //p' CHANGELOG.md | head -n 1)" = "$version" ]
+    grep -qxF "version: $version" CITATION.cff
+}
+
 @test "make demo: each lesson with its title and its question, and how many ended well" {
     sed -i 's/lesson_expect(0, /&1 + /' 00-nccl-hello-world/hello.c
     run timeout 200 make demo BACKEND=cpu

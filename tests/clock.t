@@ -83,7 +83,7 @@ for own in 'time all_reduce 4 4000000 1000' 'law all_reduce 10 6.1' 'slower all_
     result "$(awk -v a="$before" 'BEGIN { print !(a > 300 && a < 1200) }')" "and it holds ($before µs, not $taken)"
 done
 
-"$top/cpu/machines/make.sh" "$top"/results/bandwidth-[421].csv >"$work/made.conf"
+"$top/cpu/machines/make.sh" "$top"/cpu/machines/h200-[421].csv >"$work/made.conf"
 is "$(NCCL_CPU_CLOCK=$work/made.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     'machines/make.sh makes one of what bandwidth --csv wrote'

@@ -232,7 +232,7 @@ static bool read_line(const char *path, const char *where, const char *line) {
         snprintf(file, sizeof file, "%.*s%s", folder, path, second);
         // A copy of a machine lies elsewhere, and still names the files of the original.
         if (second[0] != '/' && access(file, R_OK) != 0)
-            snprintf(file, sizeof file, "%s/%s", machines_folder, second);
+            snprintf(file, sizeof file, "%s/%s", machines_folder(), second);
         if (as)
             read_machine(file, where);
         else
@@ -320,7 +320,7 @@ static int is_machine(const struct dirent *entry) {
 static _Noreturn void no_machine(const char *asked) {
     char all[1024] = "none";
     struct dirent **found;
-    int n = scandir(machines_folder, &found, is_machine, alphasort);
+    int n = scandir(machines_folder(), &found, is_machine, alphasort);
     for (int i = 0; i < n; i++) {
         size_t there = i > 0 ? strlen(all) : 0;
         snprintf(all + there, sizeof all - there, "%s%.*s", i > 0 ? ", " : "",
@@ -340,7 +340,7 @@ void clock_start(const char *asked, bool speaks) {
     if (strchr(asked, '/'))
         snprintf(path, sizeof path, "%s", asked);
     else
-        snprintf(path, sizeof path, "%s/%s.conf", machines_folder, asked);
+        snprintf(path, sizeof path, "%s/%s.conf", machines_folder(), asked);
     if (!strchr(asked, '/') && access(path, R_OK) != 0)
         no_machine(asked);
     read_machine(path, "");

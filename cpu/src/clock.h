@@ -12,7 +12,7 @@ const char *clock_machine(void);
 /* Reads the machine of this name, or path; "" is none. `speaks`: this process says what
  * is wrong with it. A process with a wrong one ends with exit code 2. */
 void clock_start(const char *asked, bool speaks);
-extern const char *const machines_folder; // where they lie: machines.c
+const char *machines_folder(void); // where they lie: machines.c
 /* On which node each process is. Without it, as many on each as the machine has GPUs. */
 void clock_nodes(const int *nodes, int n);
 
