@@ -243,7 +243,7 @@ enum judge_kind {
     JUDGE_ALL_TO_ALL,
     JUDGE_GATHER,
     JUDGE_SCATTER,
-    JUDGE_SPLIT, // ncclCommSplit, ncclCommShrink: a call that all ranks make
+    JUDGE_SPLIT, // ncclCommSplit: a call that all ranks make
     // ncclCommWindowRegister: likewise. "Buffer size must be equal among ranks by
     // default" (NCCL User Guide, nccl4py, "Memory Registration Methods",
     // register_window).

@@ -1,0 +1,184 @@
+/*
+ * comm_ends.c: the calls that give communicators up, or ask how they are.
+ */
+#include "comms.h"
+#include "nccl_front.h"
+
+static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
+                     struct judge_at at) {
+    comm_take_promised(false);
+    comm_look_again(handle);
+    struct judge *j = front_in();
+    struct comm *comm = comm_known(handle);
+    if (comm &&
+        comm->state == COMING) { // given up on the way: it was there, as far as it came
+        struct comm like = *comm;
+        like.state = THERE;
+        if (like.rank >= 0)
+            comm_announce(j, handle, &like);
+        else
+            comm = NULL;
+    }
+    if (comm) {
+        judge_comm_ends(j, comm->number, how, at);
+        if (waits)
+            judge_wait_leave(j, comm->number, at);
+        if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED)
+            comm_gone(handle, comm);
+    }
+    front_out();
+    return comm && waits;
+}
+
+/* What NCCL had on the device is gone: "it is the caller's responsibility to ensure that
+ * the resources are not accessed or passed in subsequent API calls" (CUDA Runtime API,
+ * cudaDeviceReset). */
+struct reset {
+    struct judge *j;
+    int device;
+    struct judge_at at;
+};
+
+static void reset(void *self, const void *handle, struct comm *comm) {
+    const struct reset *reset = self;
+    if (comm->state != THERE || comm->device != reset->device)
+        return;
+    judge_comm_ends(reset->j, comm->number, JUDGE_DESTROYED, reset->at);
+    comm_gone(handle, comm);
+}
+
+void comms_reset(struct judge *j, int device, struct judge_at at) {
+    comm_each(reset, &(struct reset){j, device, at});
+}
+
+static void stream_is_gone(void *self, const void *handle, struct comm *comm) {
+    const cudaStream_t *stream = self;
+    (void)handle;
+    for (int s = 0; s < comm->nstreams; s++)
+        if (comm->streams[s] == *stream)
+            comm->streams[s--] = comm->streams[--comm->nstreams];
+}
+
+void comms_stream_gone(cudaStream_t stream) {
+    comm_each(stream_is_gone, &stream);
+}
+
+/* "All uncompleted operations … will be flushed"; where the communicator blocks, so does
+ * the call (NCCL User Guide, "Finalizing a communicator"). So it waits for them first,
+ * and then for the other ranks. Returns its number; -1: it does not block, or is not
+ * known. */
+static int completes(ncclComm_t handle, struct judge_at at) {
+    struct comm like = {.number = -1};
+    struct judge *j = front_in();
+    const struct comm *comm = comm_known(handle);
+    if (comm && comm->state == THERE && !comm->slow && nccl_group.depth == 0)
+        like = *comm;
+    if (like.number >= 0 && !judge_comm_unfinished(j, like.number))
+        like.nstreams = 0;
+    front_out();
+    for (int i = 0; i < like.nstreams; i++)
+        if (!stream_capturing(like.streams[i]))
+            stream_waited_for(like.streams[i], at);
+    return like.number;
+}
+
+/* With a communicator that does not block, ncclCommFinalize only begins: the program asks
+ * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
+static bool is_ending(ncclComm_t handle) {
+    front_in();
+    bool ending = comm_known(handle) && comm_known(handle)->ending;
+    front_out();
+    return ending;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+    ENTER_COMM(ncclCommFinalize, comm);
+    completes(comm, at);
+    bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
+    ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommFinalize), comm));
+    struct judge *j = front_in();
+    struct comm *ended = comm_known(comm);
+    if (ended && result == ncclInProgress)
+        ended->ending = true;
+    else if (ended && result == ncclSuccess)
+        judge_comm_complete(j, ended->number);
+    front_out();
+    return waits ? nccl_waited(result, at) : nccl_answer(result, at);
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+    ENTER_COMM(ncclCommDestroy, comm);
+    if (is_ending(comm)) { // it may be refused, and is there then
+        ncclResult_t early = CALL(PNCCL(ncclCommDestroy), comm);
+        if (early == ncclSuccess)
+            tell_end(comm, JUDGE_DESTROYED, false, at);
+        return nccl_answer(early, at);
+    }
+    int number = completes(comm, at);
+    bool waits = tell_end(comm, JUDGE_DESTROYED, nccl_group.depth == 0, at);
+    ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommDestroy), comm));
+    if (number >= 0 && result == ncclSuccess) {
+        judge_comm_complete(front_in(), number);
+        front_out();
+    }
+    return waits ? nccl_waited(result, at) : nccl_answer(result, at);
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+    ENTER_COMM(ncclCommAbort, comm);
+    tell_end(comm, JUDGE_ABORTED, false, at);
+    return nccl_answer(CALL(PNCCL(ncclCommAbort), comm), at);
+}
+
+#ifdef NCCL_REVOKE_DEFAULT
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+    ENTER_COMM(ncclCommRevoke, comm, flags);
+    tell_end(comm, JUDGE_REVOKED, false, at);
+    return nccl_answer(CALL(PNCCL(ncclCommRevoke), comm, flags), at);
+}
+#endif
+
+/* --- Asking them ---------------------------------------------------------------- */
+
+/* Whether a communicator is there that is still on the way. A split's ranks are not
+ * known before. */
+static void asks_for(struct judge *j, const struct comm *coming, ncclResult_t state,
+                     struct judge_at at) {
+    const struct judge_join join = {.id = coming->id,
+                                    .rank = coming->rank,
+                                    .nranks = coming->nranks,
+                                    .device = coming->device,
+                                    .at = coming->at};
+    if (state == ncclInProgress && coming->rank >= 0)
+        judge_poll_join(j, &join, at);
+    else if (state != ncclInProgress)
+        judge_wait_end(j, state == ncclSuccess);
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
+    ncclComm_t comm = handle;
+    ENTER_COMM(ncclCommGetAsyncError, comm, error);
+    struct comm like = {.state = GONE};
+    ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
+    if (result != ncclSuccess || !error)
+        return nccl_answer(result, at);
+    comm_take_promised(*error == ncclSuccess);
+    struct judge *j = front_in();
+    comm_times_ready += *error == ncclSuccess;
+    struct comm *asked = comm_known(comm);
+    if (asked && asked->ending && *error == ncclSuccess)
+        judge_comm_complete(j, asked->number);
+    if (asked && *error != ncclInProgress)
+        asked->ending = false;
+    if (asked && asked->state == COMING) {
+        like = *asked;
+        asks_for(j, &like, *error, at);
+    } else if (asked)
+        judge_poll_comm(j, asked->number, *error != ncclInProgress, at);
+    front_out();
+    if (like.state == COMING && *error == ncclSuccess)
+        comm_is_there(comm, like);
+    if (timeline_on && *error == ncclSuccess)
+        timeline_comm_ready(comm_id(comm));
+    return result;
+}

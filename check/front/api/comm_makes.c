@@ -1,0 +1,259 @@
+/*
+ * comm_makes.c: the calls that make communicators.
+ */
+#include "nccl_front.h"
+#include "start.h"
+#include "talk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
+    const unsigned char *at = data;
+    uint64_t h = before ^ UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    return h ^ h >> 29;
+}
+
+/* The call that makes `out` begins. In a group it happens at the end. */
+static void making_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) {
+    struct making *made = front_alloc(sizeof *made);
+    *made = (struct making){nccl_group.makes, out, parent, like};
+    nccl_group.makes = made;
+}
+
+void making_ends(ncclResult_t result) {
+    while (nccl_group.makes) {
+        struct making made = *nccl_group.makes;
+        free(nccl_group.makes);
+        nccl_group.makes = made.next;
+        if (nccl_failed(result) || !made.out)
+            continue;
+        if (!*made.out) {
+            if (made.parent)
+                comm_promised(&made);
+            continue;
+        }
+        if (result == ncclSuccess) {
+            comm_is_there(*made.out, made.like);
+            continue;
+        }
+        made.like.state = COMING;
+        made.like.slow = true;
+        struct judge *j = front_in();
+        made.like.times_ready = comm_times_ready;
+        comm_announce(j, *made.out, &made.like);
+        front_out();
+    }
+}
+
+static void drop_newest(void) {
+    struct making *newest = nccl_group.makes;
+    nccl_group.makes = newest->next;
+    free(newest);
+}
+
+ncclResult_t making_returned(ncclResult_t result, struct judge_at at) {
+    if (nccl_group.depth > 0) {
+        if (nccl_failed(result))
+            drop_newest();
+        return nccl_answer(result, at);
+    }
+    if (nccl_failed(result))
+        talk_settles();
+    judge_wait_end(front_in(), result == ncclSuccess);
+    front_out();
+    making_ends(result);
+    return nccl_answer(result, at);
+}
+
+/* Whether NCCL takes several ranks on one GPU: "since 2.30", and if it is told to (NCCL
+ * User Guide, NCCL_MULTI_RANK_GPU_ENABLE). */
+static bool gpus_are_shared(void) {
+    const char *allowed = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    int version = 0;
+    return allowed && atoi(allowed) != 0 &&
+           CALL(PNCCL(ncclGetVersion), &version) == ncclSuccess && version >= 23000;
+}
+
+uint64_t comm_hash_ids(const ncclUniqueId *ids, int n) {
+    uint64_t id = 0;
+    for (int i = 0; ids && i < n; i++)
+        id = comm_hash(&ids[i], sizeof ids[i], id);
+    return id;
+}
+
+void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
+                struct judge_at at) {
+    const uint64_t id = comm_hash_ids(ids, nids);
+    struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
+    if (OVER_STANDIN && ids && nids > 0)
+        standin_announces(ids, rank, nranks);
+    start_communicates(nranks <= 1 || nccl_group.depth > 0);
+    join.device = current_device();
+    if (!gpus_are_shared())
+        CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
+             join.device);
+    making_begins(
+        out, NULL,
+        (struct comm){
+            .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
+    struct judge *j = front_in();
+    if (out && rank >= 0 && rank < nranks)
+        judge_joins(j, &join);
+    else // NCCL will refuse it
+        judge_not_told(j);
+    if (nccl_group.depth == 0)
+        judge_wait_launch(j, at);
+    front_out();
+}
+
+/* Needs no other process: nothing to wait for. */
+ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
+    ENTER_NCCL(ncclCommInitAll, out, n, devices);
+    static uint64_t calls;
+    start_communicates(true);
+    ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
+    if (result != ncclSuccess)
+        return nccl_answer(result, at);
+    struct judge *j = front_in();
+    const uint64_t unique[] = {++calls, (uintptr_t)out[0]};
+    uint64_t id =
+        comm_hash(unique, sizeof unique, comm_hash(front_host, strlen(front_host), 1));
+    for (int i = 0; i < n; i++) {
+        struct comm like = {.state = THERE,
+                            .id = id,
+                            .rank = i,
+                            .nranks = n,
+                            .device = devices ? devices[i] : i,
+                            .at = at};
+        comm_announce(j, out[i], &like);
+    }
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    ENTER_NCCL(ncclGetUniqueId, id);
+    ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
+    if (result != ncclSuccess)
+        return nccl_answer(result, at);
+    judge_id_made(front_in(), comm_hash(id, sizeof *id, 0), at);
+    front_out();
+    return result;
+}
+
+bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t *id,
+                   size_t bytes, struct judge_at at) {
+    struct comm *comm;
+    struct judge *j = comm_in(handle, &comm, at);
+    bool there = comm && comm->state == THERE;
+    if (there) {
+        struct judge_call call = {.comm = comm->number,
+                                  .stream = -1,
+                                  .kind = kind,
+                                  .root = -1,
+                                  .count = bytes,
+                                  .at = at};
+        if (id) {
+            *id = judge_split_id(j, comm->number, color);
+            for (const struct making *made = nccl_group.makes; made; made = made->next)
+                if (made->parent == handle) // another one in the same group
+                    *id = comm_hash(id, sizeof *id, 2);
+        }
+        judge_call(j, &call);
+        if (nccl_group.depth == 0)
+            judge_wait_launch(j, at);
+    }
+    uint64_t counted = there ? comm->id : 0;
+    int rank = there ? comm->rank : 0;
+    front_out();
+    if (timeline_on && there)
+        timeline_counts(counted, rank);
+    return there;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
+                           ncclConfig_t *config) {
+    ENTER_COMM(ncclCommSplit, comm, color, key, out, config);
+    uint64_t id;
+    comm_entered(comm, at);
+    bool told = comm_together(comm, JUDGE_SPLIT, color, &id, 0, at);
+    if (told)
+        making_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
+                      (struct comm){.id = id, .rank = -1, .at = at});
+    ncclResult_t result =
+        told ? MEETS(comm_id(comm),
+                     CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
+             : CALL(PNCCL(ncclCommSplit), comm, color, key, out, config);
+    comm_left();
+    return told ? making_returned(result, at) : nccl_answer(result, at);
+}
+
+#ifdef NCCL_SHRINK_DEFAULT
+struct shrunk { // a communicator, so often with this list
+    struct shrunk *next;
+    uint64_t list, n;
+};
+
+/* Those that are left out do not call it: it is nothing that all ranks of the
+ * communicator do. Those that do call it have all called it as often with the same list.
+ */
+static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcluded) {
+    uint64_t list = comm_hash(excluded, (size_t)nexcluded * sizeof *excluded, parent->id);
+    struct shrunk *shrunk = parent->shrunk;
+    while (shrunk && shrunk->list != list)
+        shrunk = shrunk->next;
+    if (!shrunk) {
+        shrunk = front_alloc(sizeof *shrunk);
+        *shrunk = (struct shrunk){parent->shrunk, list, 0};
+        parent->shrunk = shrunk;
+    }
+    shrunk->n++;
+    return comm_hash(&shrunk->n, sizeof shrunk->n, list);
+}
+
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
+                            ncclComm_t *out, ncclConfig_t *config, int flags) {
+    ENTER_COMM(ncclCommShrink, comm, excluded, nexcluded, out, config, flags);
+    struct comm *parent;
+    struct judge *j = comm_in(comm, &parent, at);
+    bool there = parent && parent->state == THERE;
+    if (there) {
+        struct comm like = {.rank = -1, .at = at};
+        like.id = id_of_shrunk(parent, excluded, nexcluded);
+        making_begins(out, comm, like);
+        if (nccl_group.depth == 0)
+            judge_wait_launch(j, at);
+    }
+    front_out();
+    ncclResult_t result =
+        CALL(PNCCL(ncclCommShrink), comm, excluded, nexcluded, out, config, flags);
+    return there ? making_returned(result, at) : nccl_answer(result, at);
+}
+#endif
+
+#if NCCL_VERSION_CODE >= 22900
+/* Its ranks have no number in common by which the judges could know it: nothing is said
+ * of it. */
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
+                          ncclComm_t *out, ncclConfig_t *config) {
+    ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
+    ncclResult_t result = CALL(PNCCL(ncclCommGrow), comm, nranks, id, rank, out, config);
+    if (!nccl_failed(result) && out && *out)
+        comm_forget(*out);
+    return nccl_answer(result, at);
+}
+#endif
+
+bool making_all(void) {
+    for (const struct making *one = nccl_group.makes; one; one = one->next) {
+        int n = 0;
+        for (const struct making *other = nccl_group.makes; other; other = other->next)
+            n += !other->parent && other->like.id == one->like.id;
+        if (!one->parent && n < one->like.nranks)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,276 @@
+/*
+ * comms.c: the communicators of NCCL that the program has, and how a call on one begins
+ * and ends.
+ *
+ * A call is told before it is made, since the others may wait for it and it for them; one
+ * that fails is taken back. A communicator is known from the moment it is there: after
+ * the call that makes it, after ncclGroupEnd, or, where it does not block, when
+ * ncclCommGetAsyncError says so. One that was given up stays known, so that using it can
+ * be named instead of reading freed memory. NCCL User Guide, "Creating a Communicator",
+ * "Group Calls", "Fault Tolerance".
+ */
+#include "comms.h"
+
+#include "nccl_front.h"
+#include "registered.h"
+#include "talk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct table comms;
+unsigned comm_times_ready;
+__thread struct nccl_group nccl_group;
+
+bool group_is_open(void) {
+    return nccl_group.depth > 0;
+}
+
+struct comm *comm_known(ncclComm_t handle) {
+    return table_get(&comms, handle);
+}
+
+uint64_t comm_id(ncclComm_t handle) {
+    front_in();
+    uint64_t id = comm_known(handle) ? comm_known(handle)->id : 0;
+    front_out();
+    return id;
+}
+
+const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
+                                 const struct comm *like) {
+    struct comm *comm = comm_known(handle);
+    if (!comm)
+        table_put(&comms, handle, comm = front_alloc(sizeof *comm));
+    while (comm->redops) {
+        struct redop *first = comm->redops;
+        comm->redops = first->next;
+        free(first);
+    }
+    *comm = *like;
+    if (comm->state == THERE)
+        comm->number = judge_comm_made(j, comm->id, comm->rank, comm->nranks,
+                                       comm->device, comm->at);
+    return comm;
+}
+
+/* Outside of front_in: what a split made is asked for. */
+static void ask_ranks(ncclComm_t handle, struct comm *comm) {
+    if (comm->rank >= 0)
+        return;
+    CALL(PNCCL(ncclCommUserRank), handle, &comm->rank);
+    CALL(PNCCL(ncclCommCount), handle, &comm->nranks);
+    CALL(PNCCL(ncclCommCuDevice), handle, &comm->device);
+}
+
+void comm_is_there(ncclComm_t handle, struct comm like) {
+    like.state = THERE;
+    ask_ranks(handle, &like);
+    comm_announce(front_in(), handle, &like);
+    front_out();
+}
+
+bool comm_look_again(ncclComm_t handle) {
+    struct comm *comm, like;
+    ncclResult_t state = ncclSuccess;
+    front_in();
+    comm = comm_known(handle);
+    bool coming = comm && comm->state == COMING;
+    if (coming)
+        like = *comm;
+    front_out();
+    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
+        state == ncclSuccess)
+        comm_is_there(handle, like);
+    return coming;
+}
+
+static struct making *promised; // handles that NCCL has not written yet
+
+void comm_promised(const struct making *making) {
+    struct making *mine = front_alloc(sizeof *mine);
+    front_in();
+    *mine = *making;
+    mine->like.state = COMING;
+    mine->like.slow = true;
+    mine->like.times_ready = comm_times_ready;
+    mine->next = promised;
+    promised = mine;
+    front_out();
+}
+
+void comm_take_promised(bool asked) {
+    while (promised) {
+        struct judge *j = front_in();
+        struct making **at = &promised, *one;
+        while (*at && !*(*at)->out)
+            at = &(*at)->next;
+        if ((one = *at)) {
+            *at = one->next;
+            comm_announce(j, *one->out, &one->like);
+        }
+        front_out();
+        if (!one)
+            return;
+        if (asked)
+            comm_is_there(*one->out, one->like);
+        free(one);
+    }
+}
+
+/* A communicator is given up, and what was coming from it. */
+void comm_gone(const void *handle, struct comm *comm) {
+    comm->state = GONE;
+    comm->ending = false;
+    registered_gone(handle, NULL);
+    for (struct making **at = &promised; *at;) {
+        struct making *one = *at;
+        if (one->parent == handle) {
+            *at = one->next;
+            free(one);
+        } else {
+            at = &one->next;
+        }
+    }
+}
+
+struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at) {
+    comm_take_promised(false);
+    bool was_coming = comm_look_again(handle);
+    struct judge *j = front_in();
+    *comm = comm_known(handle);
+    if (was_coming && *comm &&
+        ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
+        judge_comm_used_before(j, (*comm)->at, at);
+    return j;
+}
+
+void comm_each(void (*each)(void *self, const void *handle, struct comm *comm),
+               void *self) {
+    for (size_t i = 0; i < comms.size; i++)
+        if (comms.at[i].value)
+            each(self, comms.at[i].key, comms.at[i].value);
+}
+
+void comm_forget(ncclComm_t handle) {
+    front_in();
+    struct comm *comm = comm_known(handle);
+    table_remove(&comms, handle);
+    free(comm);
+    front_out();
+}
+
+/* --- How a call begins and ends -------------------------------------------------- */
+
+static const char *in_words(ncclResult_t result, char *out, size_t bytes) {
+    const char *last = CALL(PNCCL(ncclGetLastError), NULL);
+    const char *text = last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result);
+    snprintf(out, bytes, "%s", text);
+    out[strcspn(out, "\n")] = '\0';
+    return out;
+}
+
+ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {
+    char text[256];
+    if (!nccl_failed(result))
+        return result;
+    in_words(result, text, sizeof text);
+    front_failed(false, text, at);
+    return result;
+}
+
+void nccl_returned(ncclResult_t result) {
+    struct judge *j = front_in();
+    judge_call_answered(j, result == ncclInProgress);
+    judge_wait_end(j, result == ncclSuccess);
+    front_out();
+}
+
+ncclResult_t nccl_waited(ncclResult_t result, struct judge_at at) {
+    nccl_returned(result);
+    return nccl_answer(result, at);
+}
+
+bool nccl_sees_cuda(bool used) {
+#ifndef FRONT_LINKED
+    if (!BELOW(cudaGetDevice) || (used && !front_saw_cuda)) {
+        talk_gives_up("the CUDA runtime is linked statically, as nvcc does if nothing is"
+                      " said; link with nvcc -cudart shared");
+        return false;
+    }
+#endif
+    (void)used;
+    return true;
+}
+
+ncclResult_t nccl_lacks(const char *name) {
+    fprintf(stderr, "NCCL CHECK: this NCCL is older than %s, and has no such function\n",
+            name);
+    return ncclInvalidUsage;
+}
+
+bool comm_is_given_up(ncclComm_t handle, struct judge_at at) {
+    struct judge *j = front_in();
+    const struct comm *comm = comm_known(handle);
+    bool gone = comm && comm->state == GONE && front_checks;
+    if (gone)
+        judge_comm_used_after(j, comm->number, at);
+    front_out();
+    return gone;
+}
+/* Who is in a call on which communicator, from the first moment on: before the judge's
+ * lock, for which a second thread would wait until the first has left. Of communicators
+ * that share a place only one is looked at. */
+enum { PLACES = 64 };
+static struct call_place {
+    int thread; // 0: nobody's
+    ncclComm_t comm;
+    struct judge_at at;
+} in_call[PLACES];
+static __thread struct call_place *mine;
+
+void comm_entered(ncclComm_t handle, struct judge_at at) {
+    struct call_place *place = &in_call[(uintptr_t)handle / 64 % PLACES];
+    int nobody = 0, thread = front_thread();
+    if (__atomic_compare_exchange_n(&place->thread, &nobody, thread, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        mine = place;
+        place->at = at;
+        __atomic_store_n(&place->comm, handle, __ATOMIC_RELEASE);
+        return;
+    }
+    if (nobody == thread || __atomic_load_n(&place->comm, __ATOMIC_ACQUIRE) != handle)
+        return;
+    const struct judge_at other = place->at;
+    struct judge *j = front_in();
+    const struct comm *comm = comm_known(handle);
+    if (comm && comm->state == THERE)
+        judge_two_threads(j, comm->number, other, at);
+    front_out();
+}
+
+void comm_left(void) {
+    if (!mine)
+        return;
+    __atomic_store_n(&mine->comm, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&mine->thread, 0, __ATOMIC_RELEASE);
+    mine = NULL;
+}
+
+const char *ncclGetErrorString(ncclResult_t result) {
+    PASS_NCCL(ncclGetErrorString, result);
+    judge_looked(front_in());
+    front_out();
+    return CALL(PNCCL(ncclGetErrorString), result);
+}
+
+const char *ncclGetLastError(ncclComm_t comm) {
+    PASS_NCCL(ncclGetLastError, comm);
+    front_in();
+    bool gone = comm_known(comm) && comm_known(comm)->state == GONE;
+    front_out();
+    judge_looked(front_in());
+    front_out();
+    return CALL(PNCCL(ncclGetLastError), gone ? NULL : comm);
+}

@@ -1,0 +1,287 @@
+/*
+ * nccl_calls.c: NCCL's calls that move data, alone and in groups.
+ */
+#include "nccl_front.h"
+#include "registered.h"
+#include "start.h"
+#include "talk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Groups --------------------------------------------------------------------- */
+
+ncclResult_t ncclGroupStart(void) {
+    ENTER_NCCL(ncclGroupStart);
+    ncclResult_t result = CALL(PNCCL(ncclGroupStart));
+    if (result != ncclSuccess)
+        return nccl_answer(result, at);
+    nccl_group.depth++;
+    judge_group_starts(front_in(), at);
+    front_out();
+    return result;
+}
+
+/* Told before. True: it is the outermost, and waits. */
+static bool group_ends(struct judge_at at) {
+    if (nccl_group.depth == 0)
+        return false; // an error, which NCCL will name
+    if (nccl_group.depth == 1 && nccl_group.makes)
+        start_communicates(making_all());
+    struct judge *j = front_in();
+    judge_group_ends(j, at);
+    bool outermost = --nccl_group.depth == 0;
+    if (outermost)
+        judge_wait_launch(j, at);
+    front_out();
+    return outermost;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+    ENTER_NCCL(ncclGroupEnd);
+    bool outermost = group_ends(at);
+    if (outermost && timeline_on)
+        timeline_group_begins(at);
+    ncclResult_t result = CALL(PNCCL(ncclGroupEnd));
+    if (outermost && timeline_on)
+        timeline_group_ends(nccl_failed(result), result == ncclInProgress);
+    if (!outermost)
+        return nccl_answer(result, at);
+    if (nccl_failed(result) && nccl_group.makes)
+        talk_settles();
+    nccl_returned(result);
+    making_ends(result);
+    return nccl_answer(result, at);
+}
+
+#ifdef NCCL_SIM_INFO_INITIALIZER
+/* The group ends, and nothing of it happens: as if it had failed, only that nobody need
+ * look. */
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
+    ENTER_NCCL(ncclGroupSimulateEnd, info);
+    bool outermost = group_ends(at);
+    ncclResult_t result = CALL(PNCCL(ncclGroupSimulateEnd), info);
+    if (outermost && timeline_on)
+        timeline_group_begins(at), timeline_group_ends(1, false);
+    if (!outermost)
+        return nccl_answer(result, at);
+    struct judge *j = front_in();
+    judge_wait_end(j, true);
+    judge_failed(j, false, "only simulated", at);
+    judge_looked(j);
+    front_out();
+    making_ends(ncclInvalidUsage);
+    return result;
+}
+#endif
+
+/* --- Reductions of the program's own -------------------------------------------- */
+
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm) {
+    ENTER_COMM(ncclRedOpCreatePreMulSum, op, scalar, type, residence, comm);
+    ncclResult_t result =
+        CALL(PNCCL(ncclRedOpCreatePreMulSum), op, scalar, type, residence, comm);
+    if (result != ncclSuccess)
+        return nccl_answer(result, at);
+    struct redop *redop = front_alloc(sizeof *redop);
+    front_in();
+    struct comm *owner = comm_known(comm);
+    if (owner) {
+        *redop = (struct redop){owner->redops, *op,
+                                residence == ncclScalarDevice ? scalar : NULL};
+        owner->redops = redop;
+    } else {
+        free(redop);
+    }
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
+    ENTER_COMM(ncclRedOpDestroy, op, comm);
+    front_in();
+    struct comm *owner = comm_known(comm);
+    for (struct redop **at_redop = owner ? &owner->redops : NULL;
+         at_redop && *at_redop;) {
+        struct redop *redop = *at_redop;
+        if (redop->op != op) {
+            at_redop = &redop->next;
+            continue;
+        }
+        *at_redop = redop->next;
+        free(redop);
+    }
+    front_out();
+    return nccl_answer(CALL(PNCCL(ncclRedOpDestroy), op, comm), at);
+}
+
+/* --- Collectives and point to point --------------------------------------------- */
+
+static size_t size_of(ncclDataType_t type) {
+    static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return (int)type >= 0 && (size_t)type < sizeof sizes / sizeof *sizes ? sizes[type]
+                                                                         : 0;
+}
+
+static bool find_redop(const struct comm *comm, ncclRedOp_t op, struct judge_call *call) {
+    call->redop = (int)op;
+    if ((int)op < ncclNumOps)
+        return (int)op >= 0;
+    for (const struct redop *redop = comm->redops; redop; redop = redop->next)
+        if (redop->op == op) {
+            call->redop = JUDGE_PRE_MUL_SUM;
+            call->scalar = redop->scalar;
+            return true;
+        }
+    return false;
+}
+
+/* Memory that was made by unknown means is as good as any: only what CUDA does not know,
+ * either, is the host's own, or was freed. */
+static bool unknown(struct judge *j, const void *buffer) {
+    struct judge_memory memory;
+    return !OVER_STANDIN && buffer && !judge_memory_find(j, buffer, &memory);
+}
+
+static bool is_nowhere(const void *buffer) {
+    struct cudaPointerAttributes attributes;
+    int device = current_device(), uses_the_hosts = 0;
+    if (CALL(BELOW(cudaPointerGetAttributes), &attributes, buffer) != cudaSuccess ||
+        attributes.type != cudaMemoryTypeUnregistered)
+        return false;
+#if !OVER_STANDIN
+    CALL(BELOW(cudaDeviceGetAttribute), &uses_the_hosts, cudaDevAttrPageableMemoryAccess,
+         device);
+#endif
+    (void)device;
+    return !uses_the_hosts;
+}
+
+static void is_on(struct comm *comm, cudaStream_t stream) {
+    for (int i = 0; i < comm->nstreams; i++)
+        if (comm->streams[i] == stream)
+            return;
+    if (comm->nstreams == COMM_STREAMS)
+        memmove(comm->streams, comm->streams + 1,
+                (size_t)--comm->nstreams * sizeof *comm->streams);
+    comm->streams[comm->nstreams++] = stream;
+}
+
+static void note_call(const struct judge_call *call, const struct comm *comm,
+                      bool reduces, cudaStream_t stream, int device) {
+    bool pair = call->kind == JUDGE_SEND || call->kind == JUDGE_RECV;
+    const struct timeline_op op = {.name = call->at.call,
+                                   .at = call->at,
+                                   .collective = !pair,
+                                   .bytes = call->count * call->type_bytes,
+                                   .count = call->count,
+                                   .number = comm->number + 1,
+                                   .rank = comm->rank,
+                                   .type = call->type,
+                                   .redop = reduces ? call->redop : -1,
+                                   .root = pair ? -1 : call->root,
+                                   .peer = pair ? call->root : -1,
+                                   .comm = comm->id};
+    timeline_adds(&op, stream, device);
+    if (nccl_group.depth == 0)
+        timeline_group_begins(call->at);
+}
+
+/* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
+enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
+    const ncclComm_t handle = made->comm;
+    const cudaStream_t stream = made->stream;
+    struct judge_call call = {.kind = made->kind,
+                              .type = (int)made->type,
+                              .root = made->root,
+                              .count = made->count,
+                              .type_bytes = size_of(made->type),
+                              .sendbuff = made->send,
+                              .recvbuff = made->recv,
+                              .at = at};
+    int device = 0;
+    comm_take_promised(false);
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+        front_in(); // the default stream is that of the communicator's device
+        device = comm_known(handle) ? comm_known(handle)->device : 0;
+        front_out();
+    }
+    struct judge *j = front_in_stream(stream, device, &call.stream);
+    struct comm *comm = comm_known(handle);
+    if (comm && comm->state == COMING) {
+        front_out();
+        comm_in(handle, &comm, at);
+        front_out();
+        j = front_in_stream(stream, device, &call.stream);
+        comm = comm_known(handle);
+    }
+    bool ask_send = unknown(j, made->send), ask_recv = unknown(j, made->recv);
+    if (ask_send || ask_recv) {
+        front_out();
+        call.send_nowhere = ask_send && is_nowhere(made->send);
+        call.recv_nowhere = ask_recv && is_nowhere(made->recv);
+        j = front_in_stream(stream, device, &call.stream);
+        comm = comm_known(handle);
+    }
+    enum nccl_told told = NOT_TOLD;
+    struct comm note = {.state = GONE};
+    if (comm && comm->state == GONE) {
+        judge_comm_used_after(j, comm->number, at);
+        told = front_checks ? USED_AFTER : NOT_TOLD;
+    } else if (comm && comm->state == THERE && call.stream >= 0 && call.type_bytes > 0 &&
+               made->root >= NO_ROOT && made->root < comm->nranks &&
+               (!made->op || find_redop(comm, *made->op, &call))) {
+        call.comm = comm->number;
+        registered_place(handle, comm->rank, &call);
+        told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
+        is_on(comm, stream);
+        note = *comm;
+        if (nccl_group.depth == 0)
+            judge_wait_launch(j, at);
+    } else {
+        judge_not_told(j);
+    }
+    front_out();
+    if (timeline_on && told == TOLD)
+        note_call(&call, &note, made->op != NULL, stream, device);
+    return told;
+}
+
+ncclResult_t nccl_told(enum nccl_told told, ncclResult_t result, struct judge_at at) {
+    if (timeline_on && told == TOLD) {
+        if (nccl_group.depth == 0)
+            timeline_group_ends(nccl_failed(result), result == ncclInProgress);
+        else if (nccl_failed(result))
+            timeline_adds_not();
+    }
+    return told == TOLD && nccl_group.depth == 0 ? nccl_waited(result, at)
+                                                 : nccl_answer(result, at);
+}
+
+ncclResult_t nccl_refused(struct judge_at at) {
+    struct judge *j = front_in();
+    if (nccl_group.depth == 0)
+        judge_wait_end(j, false);
+    judge_failed(j, false, "its buffers are wrong", at);
+    front_out();
+    return ncclInvalidArgument;
+}
+
+size_t nccl_bytes(size_t count, ncclDataType_t type) {
+    return count * size_of(type);
+}
+
+void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
+                    struct judge_at at) {
+    const struct judge_range range = {reads, bytes, false, true, 0};
+    int number, device;
+    front_in();
+    const struct comm *known = comm_known(comm);
+    device = known ? known->device : -1;
+    front_out();
+    struct judge *j = front_in_stream(stream, device, &number);
+    if (number >= 0)
+        judge_op(j, number, &range, reads ? 1 : 0, !reads, at);
+    front_out();
+}

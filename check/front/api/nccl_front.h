@@ -1,0 +1,233 @@
+/*
+ * nccl_front.h: what the front's functions of NCCL share, those made of nccl.list among
+ * them.
+ *
+ *   comms.c         the communicators that the program has, and calls on them
+ *   comm_makes.c    making them
+ *   comm_ends.c     giving them up, and asking them
+ *   nccl_memory.c   memory, buffers that are registered
+ *   nccl_calls.c    groups, collectives, point to point
+ */
+#ifndef NCCL_FRONT_H
+#define NCCL_FRONT_H
+
+#include "answer.h"
+#include "timeline.h"
+
+#pragma GCC visibility push(default)
+#include <nccl.h>
+#pragma GCC visibility pop
+
+/* --- comms.c: what is known of a communicator ------------------------------------ */
+
+enum { COMM_STREAMS = 4 };
+
+struct redop { // made by ncclRedOpCreatePreMulSum
+    struct redop *next;
+    ncclRedOp_t op;
+    const void *scalar; // on the device; NULL: it was read already
+};
+
+struct comm {
+    enum { COMING, THERE, GONE } state;
+    bool ending; // finalized, and not done yet as far as the program has asked
+    bool slow;   // it does not block
+    cudaStream_t streams[COMM_STREAMS]; // that its newest calls are on
+    int nstreams;
+    int number;           // the judge's; not while it is coming
+    unsigned times_ready; // comm_times_ready, when it came
+    uint64_t id;
+    int rank, nranks, device; // rank -1: to be asked
+    struct redop *redops;
+    struct shrunk *shrunk; // comm_makes.c's
+    struct judge_at at;
+};
+/* How often the program was told by ncclCommGetAsyncError that a communicator is ready.
+ */
+extern unsigned comm_times_ready;
+
+/* In between front_in and front_out; NULL: it is not known. */
+struct comm *comm_known(ncclComm_t handle);
+void comm_each(void (*each)(void *self, const void *handle, struct comm *comm),
+               void *self);
+const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
+                                 const struct comm *like);
+void comm_gone(const void *handle, struct comm *comm); // it is given up
+
+/* Outside of them. */
+uint64_t comm_id(ncclComm_t handle); // 0: it is not known
+void comm_is_there(ncclComm_t handle, struct comm like);
+void comm_forget(ncclComm_t handle); // it is another one's now, of which nothing is known
+/* A communicator that does not block and was coming may be there by now. True: it was
+ * on the way. */
+bool comm_look_again(ncclComm_t handle);
+/* front_in, for a communicator that is about to be used. One that is still on the way is
+ * not ready to be, and one that has come meanwhile was ready by luck, if the program has
+ * asked for none since then. */
+struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at);
+
+/* A communicator that a call of this thread makes: where it will be written to, and what
+ * is known. */
+struct making {
+    struct making *next;
+    ncclComm_t *out, parent; // parent: of a split
+    struct comm like;
+};
+/* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
+ * ready, and the handle is NULL until then. Those that have come are taken; `asked`: the
+ * program was told so. */
+void comm_promised(const struct making *making);
+void comm_take_promised(bool asked);
+
+/* Round a call on a communicator, which no other thread may make at the same time. */
+void comm_entered(ncclComm_t handle, struct judge_at at);
+void comm_left(void);
+
+/* The open group of this thread. */
+extern __thread struct nccl_group {
+    int depth;
+    struct making *makes;
+} nccl_group;
+
+/* --- comms.c: how a call begins and ends ------------------------------------------ */
+
+static inline bool nccl_failed(ncclResult_t result) {
+    return result != ncclSuccess && result != ncclInProgress;
+}
+ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at);
+void nccl_returned(ncclResult_t result); // from a call that waited
+ncclResult_t nccl_waited(ncclResult_t result, struct judge_at at); // and is the answer
+
+/* The program's CUDA is what is called below here; with `used` it must have been used.
+ * Gives up otherwise. */
+bool nccl_sees_cuda(bool used);
+/* The library below is older than the function. */
+ncclResult_t nccl_lacks(const char *name);
+#ifdef FRONT_LINKED
+#define NCCL_LACKS(name) false
+#else
+#define NCCL_LACKS(name) (!PNCCL(name))
+#endif
+
+/* The first lines of a function. */
+#define PASS_NCCL(name, ...)                           \
+    do {                                               \
+        if (NOT_THE_PROGRAM || !nccl_sees_cuda(false)) \
+            return PNCCL(name)(__VA_ARGS__);           \
+    } while (0)
+#define ENTER_NCCL(name, ...)       \
+    if (NCCL_LACKS(name))           \
+        return nccl_lacks(#name);   \
+    PASS_NCCL(name, ##__VA_ARGS__); \
+    AT_HERE;                        \
+    check_enters(at)
+/* The same for one that uses a communicator, `comm`: one that was given up is not passed
+ * on. */
+bool comm_is_given_up(ncclComm_t handle, struct judge_at at);
+#define ENTER_COMM(name, ...)        \
+    ENTER_NCCL(name, ##__VA_ARGS__); \
+    if (comm_is_given_up(comm, at))  \
+    return ncclInvalidArgument
+
+/* A call in which all ranks of a communicator meet, outside of a group. */
+#define MEETS(id, call)                                                                  \
+    ({                                                                                   \
+        struct timeline_wait meets = {.at = at, .device = -1, .world = -1, .group = id}; \
+        nccl_group.depth > 0 ? (call) : HOST_WAITS(&meets, call);                        \
+    })
+
+/* --- comm_makes.c ---------------------------------------------------------------- */
+
+uint64_t comm_hash(const void *data, size_t bytes, uint64_t before);
+uint64_t comm_hash_ids(const ncclUniqueId *ids, int n);
+void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
+                struct judge_at at);
+/* What the calls made that are told of since the group began, or by this one alone. */
+void making_ends(ncclResult_t result);
+/* After a call that makes a communicator, inside a group or not. */
+ncclResult_t making_returned(ncclResult_t result, struct judge_at at);
+/* Of every communicator that the open group makes, it makes all ranks. */
+bool making_all(void);
+/* A call that all ranks of a communicator make, on no stream. False: it is none that is
+ * known. `id`: of what it makes, the same on all ranks. */
+bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t *id,
+                   size_t bytes, struct judge_at at);
+
+/* --- nccl_calls.c ---------------------------------------------------------------- */
+
+enum { NO_ROOT = -1 };
+
+struct nccl_call {
+    enum judge_kind kind;
+    const void *send;
+    void *recv;
+    size_t count;
+    ncclDataType_t type;
+    const ncclRedOp_t *op; // NULL: it does not reduce
+    int root;              // or peer
+    ncclComm_t comm;
+    cudaStream_t stream;
+};
+enum nccl_told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
+enum nccl_told nccl_tell(const struct nccl_call *call, struct judge_at at);
+ncclResult_t nccl_told(enum nccl_told told, ncclResult_t result, struct judge_at at);
+/* A call whose buffers are wrong is not made: it has been named, and would end in a
+ * crash. */
+ncclResult_t nccl_refused(struct judge_at at);
+
+/* A call on a stream that moves data to another rank, or waits for it, without its doing:
+ * what it reads here; NULL: nothing. */
+void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
+                    struct judge_at at);
+size_t nccl_bytes(size_t count, ncclDataType_t type);
+
+/* --- The kinds of nccl.list -------------------------------------------------------- */
+
+/* The judge hears only that it failed. */
+#define NCCL_PASSED(name, parameters, ...)                      \
+    ncclResult_t name parameters {                              \
+        ENTER_NCCL(name, __VA_ARGS__);                          \
+        return nccl_answer(CALL(PNCCL(name), __VA_ARGS__), at); \
+    }
+/* Likewise, on `comm`. */
+#define NCCL_ON_COMM(name, parameters, ...)                     \
+    ncclResult_t name parameters {                              \
+        ENTER_COMM(name, __VA_ARGS__);                          \
+        return nccl_answer(CALL(PNCCL(name), __VA_ARGS__), at); \
+    }
+/* A rank joins by the ids. */
+#define NCCL_JOINS(name, parameters, ids, nids, ...)                              \
+    ncclResult_t name parameters {                                                \
+        ENTER_NCCL(name, __VA_ARGS__);                                            \
+        comm_joins(newcomm, ids, nids, nranks, rank, at);                         \
+        return making_returned(                                                   \
+            MEETS(comm_hash_ids(ids, nids), CALL(PNCCL(name), __VA_ARGS__)), at); \
+    }
+#define NCCL_CALL(name, parameters, kind, send, recv, op, root, ...)      \
+    ncclResult_t name parameters {                                        \
+        ENTER_NCCL(name, __VA_ARGS__);                                    \
+        if (!nccl_sees_cuda(true))                                        \
+            return PNCCL(name)(__VA_ARGS__);                              \
+        const struct nccl_call call = {kind, send, recv, count, type,     \
+                                       op,   root, comm, stream};         \
+        comm_entered(comm, at);                                           \
+        enum nccl_told told = nccl_tell(&call, at);                       \
+        ncclResult_t result = ncclInvalidArgument;                        \
+        if (told == TOLD_WRONG)                                           \
+            result = nccl_refused(at);                                    \
+        else if (told != USED_AFTER)                                      \
+            result = nccl_told(told, CALL(PNCCL(name), __VA_ARGS__), at); \
+        comm_left();                                                      \
+        return result;                                                    \
+    }
+#define NCCL_ONE_SIDED(name, parameters, reads, bytes, ...)   \
+    ncclResult_t name parameters {                            \
+        ENTER_COMM(name, __VA_ARGS__);                        \
+        comm_entered(comm, at);                               \
+        nccl_one_sided(comm, reads, bytes, stream, at);       \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__); \
+        comm_left();                                          \
+        return nccl_answer(result, at);                       \
+    }
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * nccl_memory.c: NCCL's memory, and buffers that are registered with communicators.
+ */
+#include "nccl_front.h"
+#include "registered.h"
+
+#include <string.h>
+
+#if NCCL_VERSION_CODE >= 21900
+ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
+    ENTER_NCCL(ncclMemAlloc, pointer, bytes);
+    ncclResult_t result = CALL(PNCCL(ncclMemAlloc), pointer, bytes);
+    if (result != ncclSuccess)
+        return nccl_answer(result, at);
+    int device = current_device();
+    judge_memory_made(front_in(), *pointer, bytes, JUDGE_DEVICE, device, -1, at);
+    nccl_memory_made(*pointer);
+    front_out();
+    return result;
+}
+
+ncclResult_t ncclMemFree(void *pointer) {
+    ENTER_NCCL(ncclMemFree, pointer);
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    if (nccl_memory_is(pointer) && judge_memory_find(j, pointer, &memory) &&
+        memory.start == pointer) {
+        registered_freed(j, pointer, at);
+        judge_memory_freed(j, pointer, -1, at);
+        nccl_memory_gone(pointer);
+    }
+    front_out();
+    return nccl_answer(CALL(PNCCL(ncclMemFree), pointer), at);
+}
+
+/* In a group, or where nobody waits for it, the handle is not there yet. */
+static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
+                              size_t bytes, bool symmetric, ncclResult_t result,
+                              struct judge_at at) {
+    void *made = NULL;
+    if (nccl_failed(result))
+        return;
+    if (result == ncclSuccess && nccl_group.depth == 0 && handle)
+        memcpy(&made, handle, sizeof made);
+    front_in();
+    if (made)
+        registered_add(comm, made, buffer, bytes, symmetric, at);
+    else
+        registered_unknown(comm);
+    front_out();
+}
+
+static void registration_ends(ncclComm_t comm, const void *handle) {
+    front_in();
+    if (handle)
+        registered_gone(comm, handle);
+    front_out();
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
+                              void **handle) {
+    ENTER_COMM(ncclCommRegister, comm, buffer, bytes, handle);
+    ncclResult_t result = CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle);
+    registration_made(comm, handle, buffer, bytes, false, result, at);
+    return nccl_answer(result, at);
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
+    ENTER_COMM(ncclCommDeregister, comm, handle);
+    registration_ends(comm, handle);
+    return nccl_answer(CALL(PNCCL(ncclCommDeregister), comm, handle), at);
+}
+#endif
+
+#ifdef NCCL_WIN_DEFAULT
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
+                                    ncclWindow_t *window, int flags) {
+    ENTER_COMM(ncclCommWindowRegister, comm, buffer, bytes, window, flags);
+    comm_entered(comm, at);
+    bool waits =
+        comm_together(comm, JUDGE_REGISTER, 0, NULL, bytes, at) && nccl_group.depth == 0;
+    ncclResult_t result =
+        CALL(PNCCL(ncclCommWindowRegister), comm, buffer, bytes, window, flags);
+    comm_left();
+    registration_made(comm, window, buffer, bytes, flags & NCCL_WIN_COLL_SYMMETRIC,
+                      result, at);
+    return waits ? nccl_waited(result, at) : nccl_answer(result, at);
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+    ENTER_COMM(ncclCommWindowDeregister, comm, window);
+    registration_ends(comm, window);
+    return nccl_answer(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
+}
+#endif
