@@ -40,10 +40,8 @@ int choose_device(int rank, int ndevices) {
     //: wrong halved: take the same GPU
     return rank / 2 % ndevices;
     //: wrong always-0: take the same GPU
-    (void)rank, (void)ndevices;
     return 0;
     //: wrong no-modulo: CPU_HOSTS=2:cyclic … which its node does not have
-    (void)ndevices;
     return rank;
     //: wrong by-rank: take the same GPU
     int nranks;

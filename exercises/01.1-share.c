@@ -24,12 +24,10 @@
 void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t stream) {
     //: starter
     // Your call.
-    (void)buf, (void)count, (void)root, (void)comm, (void)stream;
     //: solution
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
     //: wrong root-0: element 0 of buf is …, expected
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
-    (void)root;
     //: wrong bytes: NCCL CHECK: memory:
     CHECK_NCCL(
         ncclBroadcast(buf, buf, count * sizeof(int), ncclInt32, root, comm, stream));
@@ -40,7 +38,6 @@ void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t strea
         CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
     //: wrong sum: calls ncclBroadcast never
     CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclInt32, ncclMax, comm, stream));
-    (void)root;
     //: end
 }
 //: check

@@ -27,7 +27,6 @@ void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t
              cudaStream_t stream) {
     //: starter
     // Yours: about six lines.
-    (void)weights, (void)count, (void)changed, (void)scratch, (void)comm, (void)stream;
     //: solution
     CHECK_CUDA(cudaMemcpyAsync(scratch, &changed, sizeof changed, cudaMemcpyHostToDevice,
                                stream));
@@ -38,11 +37,9 @@ void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
     //: wrong own-flag: is not there
-    (void)scratch;
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
     //: wrong always: were to be left alone
-    (void)changed, (void)scratch;
     CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
     //: wrong too-early: NCCL CHECK: race
     CHECK_CUDA(cudaMemcpyAsync(scratch, &changed, sizeof changed, cudaMemcpyHostToDevice,

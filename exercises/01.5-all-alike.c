@@ -30,7 +30,6 @@ long first_difference(const float *weights, float *scratch, size_t count, ncclCo
                       cudaStream_t stream) {
     //: starter
     // Yours: about ten lines.
-    (void)weights, (void)scratch, (void)count, (void)comm, (void)stream;
     return -2;
     //: solution
     const size_t bytes = count * sizeof(float);

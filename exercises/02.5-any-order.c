@@ -29,7 +29,6 @@ void reduce_layers(float **grad, const int *ready, int nlayers, size_t count,
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
     }
     //: solution
-    (void)ready;
     for (int layer = 0; layer < nlayers; layer++) {
         float *buf = grad[layer];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
@@ -53,7 +52,6 @@ void reduce_layers(float **grad, const int *ready, int nlayers, size_t count,
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
     }
     //: wrong all-but-one: of layer
-    (void)ready;
     for (int layer = 1; layer < nlayers; layer++) {
         float *buf = grad[layer];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));

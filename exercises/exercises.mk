@@ -24,7 +24,7 @@ starters:
 exercise_cublas := $(if $(filter cuda,$(backend)),-lcublas)
 exercise-flags: $(lesson_library)
 	@printf '%s\n' '$(MPICC)' '$(exercise_compile)' '$(exercise_link)'
-exercise_compile = -std=c11 -O1 -g -Wall -Wextra -I$(TOP)/common $($(backend)_compile)
+exercise_compile = -std=c11 -O1 -g -Wall -Wextra -Wno-unused-parameter -I$(TOP)/common $($(backend)_compile)
 exercise_link = -g $($(backend)_link) $(exercise_cublas)
 
 # For instructors: GRADING.md beside this file.

@@ -10,6 +10,5 @@
 ncclComm_t join(int rank, int nranks) {
     ncclComm_t comm = NULL;
     // Make a unique id, bring it to all ranks, and join with it.
-    (void)rank, (void)nranks;
     return comm;
 }

@@ -10,5 +10,4 @@
 
 void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t stream) {
     // Your call.
-    (void)buf, (void)count, (void)root, (void)comm, (void)stream;
 }

@@ -14,5 +14,4 @@
 void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t comm,
              cudaStream_t stream) {
     // Yours: about six lines.
-    (void)weights, (void)count, (void)changed, (void)scratch, (void)comm, (void)stream;
 }

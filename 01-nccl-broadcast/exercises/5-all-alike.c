@@ -13,6 +13,5 @@
 long first_difference(const float *weights, float *scratch, size_t count, ncclComm_t comm,
                       cudaStream_t stream) {
     // Yours: about ten lines.
-    (void)weights, (void)scratch, (void)count, (void)comm, (void)stream;
     return -2;
 }

@@ -11,5 +11,4 @@
 void mean_of_all(const double *mine, double *mean, size_t count, ncclComm_t comm,
                  cudaStream_t stream) {
     // Your call.
-    (void)mine, (void)mean, (void)count, (void)comm, (void)stream;
 }

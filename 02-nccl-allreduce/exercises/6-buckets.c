@@ -13,7 +13,6 @@
 
 void reduce_all(float **gradient, const size_t *count, int ngradients, float *bucket,
                 ncclComm_t comm, cudaStream_t stream) {
-    (void)bucket;
     for (int g = 0; g < ngradients; g++)
         CHECK_NCCL(ncclAllReduce(gradient[g], gradient[g], count[g], ncclFloat32, ncclSum,
                                  comm, stream));
