@@ -39,7 +39,7 @@ skip() {
 # --- What our headers declare ----------------------------------------------------------
 
 names_from() {
-    sed -nE "$1" "$ours/cuda_runtime.h" "$ours/nccl.h" "$ours/cublas_v2.h"
+    sed -nE "$1" "$ours"/{cuda_runtime,cuda_graphs,cuda_pools,library_types,nccl,cublas_v2}.h
 }
 names_from 's/^ +((cuda|nccl|CUBLAS_|NCCL_ENCRYPTION_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
 # ncclScalarDevice and its neighbours stand on one line.
@@ -309,6 +309,73 @@ point 'every function that a program of this kind calls is declared' missing
         "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only overloads.cpp
 }
 
+# Those that a program may name beside them, and those that there are none of: one clear error each.
+others=$(cd "$ours" && grep -L '^#error' ./*.h nvtx3/*.h | sed 's|^\./||')
+none=$(cd "$ours" && grep -l '^#error' ./*.h | sed 's|^\./||')
+# shellcheck disable=SC2086  # several options, several names
+{
+    for header in $others; do
+        # What cuda_runtime.h is made of is not included by itself.
+        [[ $header =~ ^cuda_(graphs|pools|per_thread)\.h$ ]] || echo "#include <$header>"
+    done | tee all.c >all.cpp
+    point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
+    point 'all headers together are strict C++17' \
+        "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only all.cpp
+}
+one_error() {
+    local name
+    for name in $none; do
+        printf '#include <nccl.h>\n#include <%s>\n' "$name" >none.c
+        ! "$CC" -I"$ours" -fsyntax-only none.c 2>said || return 1
+        [ "$(grep -c ' error: ' said)" -eq 1 ] || { cat said; return 1; }
+        grep -q "$name" said
+    done
+}
+point 'a header that we lack gives one error, with its name' one_error
+
+# What a half and a bfloat16 are, with all roundings.
+cat >halves.cpp <<'CPP'
+#include <nccl.h>
+#include <stdio.h>
+static unsigned long long sum;
+static void take(unsigned long long x) { sum = (sum ^ x) * 1099511628211ull; }
+static unsigned bits_of(float x) {
+    unsigned bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? 0 : bits;
+}
+int main() {
+    int lost = 0;
+    for (unsigned i = 0; i < 65536; i++) {
+        float h = __half2float(__ushort_as_half((unsigned short)i));
+        float b = __bfloat162float(__ushort_as_bfloat16((unsigned short)i));
+        take(bits_of(h)), take(bits_of(b));
+        lost += h == h && __half_as_ushort(__float2half(h)) != i;
+        lost += b == b && __bfloat16_as_ushort(__float2bfloat16(b)) != i;
+    }
+    for (unsigned i = 0; i < 1u << 22; i++) {
+        unsigned bits = i * 2654435761u;
+        float x;
+        memcpy(&x, &bits, sizeof x);
+        if (x == x)
+            take(__half_as_ushort(__float2half(x))), take(__bfloat16_as_ushort(__float2bfloat16(x)));
+    }
+    half a = __float2half(1.5f), b = __float2half(0.3333f);
+    take(__half_as_ushort(__hadd(a, b))), take(__half_as_ushort(__hmul(a, b)));
+    take(__half_as_ushort(a / b)), take(__half_as_ushort(-a)), take(a > b), take(__heq(a, a));
+    nv_bfloat16 c(2.5f), d = __float2bfloat16(0.1f);
+    take(__bfloat16_as_ushort(c + d)), take(__bfloat16_as_ushort(__hsub(c, d)));
+    half2 two = __floats2half2_rn(1, 2);
+    take(bits_of(__low2float(__hadd2(two, two)))), take(bits_of(__half22float2(two).y));
+    printf("%d lost, %llx\n", lost, sum);
+    return lost != 0;
+}
+CPP
+halves() {
+    "$CXX" -O1 -std=c++17 -I"$ours" halves.cpp -o halves && ./halves
+}
+point 'half and bfloat16: each value comes back' halves
+
 # A function that is declared but not defined would show only in the program that needs it.
 flags=$(make -s -C "$top" cpu-flags)
 # shellcheck disable=SC2086  # several options
@@ -412,6 +479,11 @@ against_real 'every function of the published header is declared' complete
 against_real 'the fields of cudaDeviceProp have the published types' same properties
 against_real 'functions have the published signatures' \
     "$CC" -std=c11 -Werror -isystem "$nccl" -isystem "$cuda" -fsyntax-only signatures.c
+halves_alike() {
+    "$CXX" -O1 -std=c++17 -isystem "$cuda" -isystem "$nccl" halves.cpp -o halves.real &&
+        diff <(./halves) <(./halves.real)
+}
+against_real 'half and bfloat16 round as the published headers do' halves_alike
 against_real 'the C++ calls are those of the published headers' \
     "$CXX" -std=c++17 -isystem "$nccl" -isystem "$cuda" -fsyntax-only overloads.cpp
 

@@ -89,7 +89,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda cublas graphs illegal one_device devices without_mpi
+programs=("${over_mpi[@]}" "${alone[@]}" cuda cuda_more cublas graphs illegal one_device devices without_mpi
     no_launcher thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
@@ -122,7 +122,7 @@ for program in "${alone[@]}"; do
         fi
     done
 done
-for program in cuda graphs illegal; do
+for program in cuda cuda_more graphs illegal; do
     if wanted "$program" && [ -x "$program" ]; then
         run "$program, 3 devices" env CPU_DEVICES=3 "./$program"
     fi

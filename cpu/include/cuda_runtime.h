@@ -19,7 +19,27 @@
 #ifndef CUDA_RUNTIME_H_CPU
 #define CUDA_RUNTIME_H_CPU
 
+/* A CUDA Toolkit that is installed beside this one has nothing to add. */
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+
+#include <library_types.h>
 #include <stddef.h>
+#include <vector_types.h>
+#ifdef __cplusplus
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#endif
+
+/* Of functions that kernels may call, too, the host's half is compiled. */
+#define __host__
+#define __device__
+#define __global__
+#define __shared__
+#define __constant__
+#define __forceinline__ __inline__ __attribute__((always_inline))
 
 #define CUDART_VERSION 13000
 #define CUDART_CB
@@ -64,6 +84,7 @@ enum cudaError {
     cudaErrorInvalidKernelImage = 200,
     cudaErrorDeviceUninitialized = 201,
     cudaErrorMapBufferObjectFailed = 205,
+    cudaErrorUnsupportedLimit = 215,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
     cudaErrorDeviceAlreadyInUse = 216,
@@ -182,6 +203,24 @@ enum cudaDeviceP2PAttr {
     cudaDevP2PAttrCudaArrayAccessSupported = 4
 };
 
+/* What cudaDeviceSetLimit takes. */
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+    cudaLimitDevRuntimeSyncDepth = 3,
+    cudaLimitDevRuntimePendingLaunchCount = 4,
+    cudaLimitMaxL2FetchGranularity = 5,
+    cudaLimitPersistingL2CacheSize = 6
+};
+
+enum cudaFuncCache {
+    cudaFuncCachePreferNone = 0,
+    cudaFuncCachePreferShared = 1,
+    cudaFuncCachePreferL1 = 2,
+    cudaFuncCachePreferEqual = 3
+};
+
 enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusNone = 0,
     cudaStreamCaptureStatusActive = 1,
@@ -211,6 +250,15 @@ enum cudaGraphInstantiateFlags {
 #define cudaHostRegisterIoMemory 0x04
 #define cudaHostRegisterReadOnly 0x08
 #define cudaPeerAccessDefault 0x00
+#define cudaDeviceScheduleAuto 0x00
+#define cudaDeviceScheduleSpin 0x01
+#define cudaDeviceScheduleYield 0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
+#define cudaDeviceScheduleMask 0x07
+#define cudaDeviceMapHost 0x08
+#define cudaDeviceLmemResizeToMax 0x10
+#define cudaDeviceMask 0xff
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
 #define cudaMemAttachSingle 0x04
@@ -222,6 +270,8 @@ enum cudaGraphInstantiateFlags {
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaEventInterprocess 0x04
+#define cudaEventRecordDefault 0x00
+#define cudaEventRecordExternal 0x01
 #define cudaEventWaitDefault 0x00
 #define cudaEventWaitExternal 0x01
 #define cudaCpuDeviceId ((int)-1)
@@ -233,6 +283,8 @@ typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 typedef struct CUgraphNode_st *cudaGraphNode_t;
 typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
+typedef void(CUDART_CB *cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status,
+                                              void *userData);
 
 /* The stream 0 of every device, by name: it waits for the blocking streams of its device,
  * and they wait for it. A stream made with cudaStreamNonBlocking takes no part in that.
@@ -246,6 +298,10 @@ typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
 typedef struct cudaIpcMemHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
 } cudaIpcMemHandle_t;
+
+typedef struct cudaIpcEventHandle_st {
+    char reserved[CUDA_IPC_HANDLE_SIZE];
+} cudaIpcEventHandle_t;
 
 typedef struct CUuuid_st {
     char bytes[16];
@@ -370,6 +426,19 @@ cudaError_t cudaDeviceSynchronize(void);
 /* Destroys what this process holds on the current device: memory, streams, events. */
 cudaError_t cudaDeviceReset(void);
 
+/* How threads wait, and what kernels may have: taken down, and no more. Bits that are
+ * none: cudaErrorInvalidValue; a limit that is none: cudaErrorUnsupportedLimit. */
+cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cudaGetDeviceFlags(unsigned int *flags);
+cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags);
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit);
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig);
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *pCacheConfig);
+
+/* Writes a device that is like `prop`: here all are alike. */
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop);
+
 /* Writes the numbers of the lowest and the highest stream priority; a smaller number is a
  * higher priority, so greatestPriority <= leastPriority. Null pointers are skipped. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority);
@@ -457,6 +526,10 @@ cudaError_t cudaHostUnregister(void *ptr);
 /* The address at which devices use page-locked memory: the same. `flags` is 0. Any other
  * memory or flags: cudaErrorInvalidValue. */
 cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags);
+
+/* Writes the flags that page-locked memory was allocated with. Any other memory:
+ * cudaErrorInvalidValue. */
+cudaError_t cudaHostGetFlags(unsigned int *pFlags, void *pHost);
 
 /* Allocates `size` bytes that host and devices use at the same address. `flags` is
  * cudaMemAttachGlobal or cudaMemAttachHost. Other flags, or size 0:
@@ -551,6 +624,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags,
                                          int priority);
 
+/* Writes the priority that the stream was created with, its flags, its device, and a
+ * number that no other stream has. */
+cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority);
+cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags);
+cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device);
+cudaError_t cudaStreamGetId(cudaStream_t hStream, unsigned long long *streamId);
+
 /* Gives the stream up; returns at once. What is still queued on it happens all the
  * same. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -572,6 +652,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
  * returns cudaErrorNotPermitted to it. CUDA Runtime API, Execution Control. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
 
+/* The same in the spelling of old: the function is told the stream, and how that is. What
+ * is queued on the stream later waits for it; flags is 0. In a capture:
+ * cudaErrorStreamCaptureUnsupported. */
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                  void *userData, unsigned int flags);
+
 /* ---------------------------------------------------------------- events
  * CUDA Runtime API, Event Management. An event that was never created, or a null one:
  * cudaErrorInvalidResourceHandle (a null event may also give cudaErrorInvalidValue). */
@@ -585,6 +671,12 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 
 /* Captures in `event` what is queued on `stream` now; replaces an earlier capture. */
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0));
+
+/* The same; in a stream that is being captured, cudaEventRecordExternal makes each launch
+ * of the graph record the event. Other flags: cudaErrorInvalidValue. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
+                                     cudaStream_t stream CUDA_CPU_DEFAULT(0),
+                                     unsigned int flags CUDA_CPU_DEFAULT(0));
 
 /* cudaSuccess if what `event` captured has happened (also if it captured nothing), else
  * cudaErrorNotReady. Recorded last in a stream that is being captured, here and in the
@@ -603,45 +695,9 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 /* Gives the event up; may be called before it was reached. */
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
-/* ---------------------------------------------------------------- graphs
- * CUDA Runtime API, Stream Management and Graph Management. */
-
-/* From now on, what is queued on `stream` is written into a graph instead of being done.
- * The default stream can't be captured: cudaErrorStreamCaptureUnsupported; a stream that
- * is being captured already: cudaErrorIllegalState. */
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
-
-/* Ends the capture and writes the graph. A stream that is not being captured:
- * cudaErrorIllegalState; one that only joined the capture:
- * cudaErrorStreamCaptureUnmatched. Otherwise it writes null and returns
- * cudaErrorStreamCaptureInvalidated if a call broke a rule in between, and
- * cudaErrorStreamCaptureUnjoined if work of another stream was not waited for. */
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
-
-/* Sets this thread's own mode, and writes the one before (first: Global). While a stream
- * is captured, calls that allocate, wait, or ask how far other work is return
- * cudaErrorStreamCaptureUnsupported, and make the capture invalid: in this thread, unless
- * the capture or the thread is Relaxed; in another one, if both are Global. */
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
-
-/* Writes whether `stream` is being captured. */
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
-                                  enum cudaStreamCaptureStatus *pCaptureStatus);
-
-/* Makes of `graph` something that can be launched, as often as wanted; the graph may be
- * destroyed afterwards. `flags` is a sum of cudaGraphInstantiateFlag… or 0. */
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
-                                 unsigned long long flags CUDA_CPU_DEFAULT(0));
-
-/* Queues the whole graph on `stream`, in order with what else is queued there, and behind
- * earlier launches of the same graphExec on any stream. */
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
-
-/* Gives up what cudaGraphInstantiate made; a launch under way still finishes. */
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec);
-
-/* Gives up the graph; what was instantiated from it stays. */
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+#include "cuda_pools.h"
+/* Needs the copies of the former. */
+#include "cuda_graphs.h"
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -704,6 +760,28 @@ CUDA_CPU_OVERLOAD cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
                                                    cudaGraph_t graph, cudaGraphNode_t *,
                                                    char *, size_t) {
     return ::cudaGraphInstantiate(pGraphExec, graph, 0);
+}
+
+/* A place in the spelling of CUDA 12: a device, or cudaCpuDeviceId. */
+CUDA_CPU_OVERLOAD cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count,
+                                                   int device, cudaStream_t stream = 0) {
+    struct cudaMemLocation place = {
+        device < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, device};
+    return ::cudaMemPrefetchAsync(devPtr, count, place, 0, stream);
+}
+
+CUDA_CPU_OVERLOAD cudaError_t cudaMemAdvise(const void *devPtr, size_t count,
+                                            enum cudaMemoryAdvise advice, int device) {
+    struct cudaMemLocation place = {
+        device < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, device};
+    return ::cudaMemAdvise(devPtr, count, advice, place);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocFromPoolAsync(T **ptr, size_t size,
+                                                      cudaMemPool_t memPool,
+                                                      cudaStream_t stream) {
+    return ::cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool, stream);
 }
 
 #undef CUDA_CPU_OVERLOAD

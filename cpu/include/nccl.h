@@ -15,10 +15,13 @@
 #ifndef NCCL_H_
 #define NCCL_H_
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 32

@@ -1,11 +1,12 @@
 /*
- * cuda.c has the copies, the streams and the events of the CUDA runtime.
- * CUDA Runtime API, "Memory Management", "Stream Management", "Event Management", "API
- * synchronization behavior".
+ * cuda.c has the copies and the streams of the CUDA runtime.
+ * CUDA Runtime API, "Memory Management", "Stream Management", "API synchronization
+ * behavior".
  */
 #define _GNU_SOURCE
 #include "capture.h"
 #include "device.h"
+#include "nodes.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -93,6 +94,7 @@ static struct op *another_copy(const struct op *from) {
     *copy = *model;
     copy->op = fresh;
     op->cost = model->op.cost;
+    op->type = model->from ? cudaGraphNodeTypeMemcpy : cudaGraphNodeTypeMemset;
     op->copy = another_copy;
     op->drop = drop_copy;
     if (model->staged) {
@@ -158,8 +160,7 @@ static cudaError_t check_direction(const struct memory *to, const struct memory 
     return cudaErrorInvalidMemcpyDirection;
 }
 
-/* What stands in the way of any use of the stream. */
-static cudaError_t check_stream(const struct stream *stream) {
+cudaError_t stream_in_use(const struct stream *stream) {
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     if (capture_in_the_way(stream))
@@ -169,7 +170,7 @@ static cudaError_t check_stream(const struct stream *stream) {
 
 static cudaError_t copy(void *to, const void *from, struct block block,
                         enum cudaMemcpyKind kind, struct stream *stream, bool wait) {
-    cudaError_t error = check_stream(stream);
+    cudaError_t error = stream_in_use(stream);
     const size_t bytes = extent(&block, block.from_pitch);
     if (error != cudaSuccess)
         return error;
@@ -278,7 +279,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
 static cudaError_t set(void *to, int value, struct block block, struct stream *stream) {
     if (block.width == 0 || block.rows == 0)
         return stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    cudaError_t error = check_stream(stream);
+    cudaError_t error = stream_in_use(stream);
     if (error != cudaSuccess)
         return error;
     if (block.width > block.to_pitch)
@@ -322,33 +323,126 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
     return cuda_error(set(to, value, block, stream_of(stream, device_now())));
 }
 
+/* --- Three dimensions: slice after slice ------------------------------------------- */
+
+static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, struct stream *stream,
+                           bool wait) {
+    if (!p || p->srcArray || p->dstArray)
+        return cudaErrorInvalidValue;
+    const struct cudaPitchedPtr *to = &p->dstPtr, *from = &p->srcPtr;
+    const struct block block = {p->extent.width, p->extent.height, to->pitch,
+                                from->pitch};
+    cudaError_t error = stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    for (size_t z = 0; z < p->extent.depth && error == cudaSuccess; z++)
+        error = copy((char *)to->ptr + p->dstPos.x +
+                         (p->dstPos.y + (p->dstPos.z + z) * to->ysize) * to->pitch,
+                     (const char *)from->ptr + p->srcPos.x +
+                         (p->srcPos.y + (p->srcPos.z + z) * from->ysize) * from->pitch,
+                     block, p->kind, stream, wait);
+    return error;
+}
+
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
+    CUDA_CALL;
+    return cuda_error(copy_3d(p, legacy_stream(device_now()), true));
+}
+
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
+    CUDA_CALL;
+    return cuda_error(copy_3d(p, stream_of(stream, device_now()), false));
+}
+
+static cudaError_t set_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+                          struct stream *stream) {
+    const struct block block = {extent.width, extent.height, to.pitch, extent.width};
+    cudaError_t error = stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
+        error = set((char *)to.ptr + z * to.ysize * to.pitch, value, block, stream);
+    return error;
+}
+
+cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
+    CUDA_CALL;
+    return cuda_error(set_3d(to, value, extent, legacy_stream(device_now())));
+}
+
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value,
+                              struct cudaExtent extent, cudaStream_t stream) {
+    CUDA_CALL;
+    return cuda_error(set_3d(to, value, extent, stream_of(stream, device_now())));
+}
+
+/* --- Copies in a graph ------------------------------------------------------------- */
+
+struct op *copy_node(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                     size_t width, size_t rows, int device) {
+    const struct block block = {width, rows, to_pitch, from_pitch};
+    if (!to || !from || width > to_pitch || width > from_pitch ||
+        !usable(to, extent(&block, to_pitch)) ||
+        !usable(from, extent(&block, from_pitch)))
+        return NULL;
+    struct op *op = copy_op(to, from, block, 0, legacy_stream(device));
+    ((struct copy_op *)op)->of_graph = !memory_find(from);
+    return op;
+}
+
+struct op *set_node(void *to, int value, size_t width, size_t rows, size_t pitch,
+                    int device) {
+    const struct block block = {width, rows, pitch, width};
+    if (!memory_range(to, extent(&block, pitch)))
+        return NULL;
+    return copy_op(to, NULL, block, value, legacy_stream(device));
+}
+
 /* --- Streams ---------------------------------------------------------------------- */
 
-static cudaError_t create_stream(cudaStream_t *out, unsigned int flags) {
+static cudaError_t create_stream(cudaStream_t *out, unsigned int flags, int priority) {
     cudaError_t error = device_check(device_now());
     if (!out || flags & ~(unsigned)cudaStreamNonBlocking)
         error = cudaErrorInvalidValue;
     if (error == cudaSuccess)
         *out = (cudaStream_t)stream_create(device_now(), flags == cudaStreamDefault);
+    if (error == cudaSuccess) // said, and no more: one processor serves all
+        ((struct stream *)*out)->priority = priority > 0    ? 0
+                                            : priority < -5 ? -5
+                                                            : priority;
     return cuda_error(error);
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *out) {
     CUDA_CALL;
-    return create_stream(out, cudaStreamDefault);
+    return create_stream(out, cudaStreamDefault, 0);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned int flags) {
     CUDA_CALL;
-    return create_stream(out, flags);
+    return create_stream(out, flags, 0);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned int flags,
                                          int priority) {
     CUDA_CALL;
-    (void)priority; // one processor serves all
-    return create_stream(out, flags);
+    return create_stream(out, flags, priority);
 }
+
+/* What a question about a stream is answered with: nothing is waited for. */
+#define STREAM_SAYS(name, type, value)                           \
+    cudaError_t name(cudaStream_t handle, type *out) {           \
+        CUDA_CALL;                                               \
+        struct stream *stream = stream_of(handle, device_now()); \
+        if (!stream)                                             \
+            return cuda_error(cudaErrorInvalidResourceHandle);   \
+        if (!out)                                                \
+            return cuda_error(cudaErrorInvalidValue);            \
+        *out = value;                                            \
+        return cudaSuccess;                                      \
+    }
+STREAM_SAYS(cudaStreamGetPriority, int, stream->priority)
+STREAM_SAYS(cudaStreamGetFlags, unsigned int,
+            stream->blocking || stream->legacy ? cudaStreamDefault
+                                               : cudaStreamNonBlocking)
+STREAM_SAYS(cudaStreamGetDevice, int, stream->device)
+STREAM_SAYS(cudaStreamGetId, unsigned long long, (unsigned long long)(uintptr_t)stream)
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     CUDA_CALL;
@@ -403,7 +497,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function,
                                void *argument) {
     CUDA_CALL;
     struct stream *stream = stream_of(handle, device_now());
-    cudaError_t error = check_stream(stream);
+    cudaError_t error = stream_in_use(stream);
     if (error == cudaSuccess && !function)
         error = cudaErrorInvalidValue;
     if (error == cudaSuccess)
@@ -411,227 +505,18 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function,
     return cuda_error(error);
 }
 
-/* --- Events ----------------------------------------------------------------------- */
-
-struct stamp { // when an event happened; its operation may outlive it
-    int users;
-    double time;
-};
-
-struct CUevent_st {
-    struct CUevent_st *next; // of those with the same hash
-    bool recorded, timing;
-    int device;
-    struct mark mark; // where it was recorded
-    struct stamp *stamp;
-    uint64_t capture; // that it was recorded in, instead; 0: none
-    struct point point;
-};
-
-struct event_op {
-    struct op op;
-    struct stamp *stamp;
-};
-
-enum { BUCKETS = 1024 };
-static struct CUevent_st *events[BUCKETS];
-
-static struct CUevent_st **place_of(cudaEvent_t handle) {
-    struct CUevent_st **at = &events[(uintptr_t)handle / 32 % BUCKETS];
-    while (*at && *at != handle)
-        at = &(*at)->next;
-    return at;
-}
-
-static void give_up(struct stamp *stamp) {
-    if (stamp && --stamp->users == 0)
-        free(stamp);
-}
-
-static bool step_event(struct op *op) {
-    struct event_op *event = (struct event_op *)op;
-    if (event->stamp)
-        event->stamp->time = clock_on ? op->start : now();
-    return op->done = true;
-}
-
-static void drop_event(struct op *op) {
-    give_up(((struct event_op *)op)->stamp);
-}
-
-static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
-    if (!out || flags & ~7u ||
-        (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming)))
-        return cuda_error(cudaErrorInvalidValue);
-    cudaError_t error = device_check(device_now());
-    if (error != cudaSuccess)
-        return cuda_error(error);
-    struct CUevent_st *event = must_alloc(sizeof *event);
-    event->timing = !(flags & cudaEventDisableTiming);
-    event->device = device_now();
-    *place_of(event) = event;
-    *out = event;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
+cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t callback,
+                                  void *argument, unsigned int flags) {
     CUDA_CALL;
-    return create_event(out, flags);
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t *out) {
-    CUDA_CALL;
-    return create_event(out, cudaEventDefault);
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t handle) {
-    CUDA_CALL;
-    struct CUevent_st **at = place_of(handle);
-    if (!*at)
-        return cuda_error(cudaErrorInvalidResourceHandle);
-    *at = handle->next;
-    give_up(handle->stamp);
-    free(handle->point.nodes);
-    free(handle);
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
-    CUDA_CALL;
-    struct CUevent_st *event = *place_of(handle);
-    struct stream *stream = stream_of(stream_handle, device_now());
-    if (!event || !stream || event->device != stream->device)
-        return cuda_error(cudaErrorInvalidResourceHandle);
-    cudaError_t error = check_stream(stream);
-    if (error != cudaSuccess)
-        return cuda_error(error);
-    event->point.n = 0;
-    event->capture = capture_number(stream);
-    event->recorded = !event->capture;
-    if (event->capture) {
-        point_add(&event->point, capture_point(stream));
-        return cudaSuccess;
-    }
-    give_up(event->stamp);
-    event->stamp = must_alloc(sizeof *event->stamp);
-    event->stamp->users = 2;
-    struct op *op = op_create(sizeof(struct event_op), step_event);
-    op->drop = drop_event;
-    ((struct event_op *)op)->stamp = event->stamp;
-    op->cost.host = clock_event();
-    op_enqueue(op, stream);
-    event->mark = stream_end(stream);
-    return cudaSuccess;
-}
-
-/* In a graph: for what the event holds when the graph is launched, cudaEventWaitExternal.
- */
-struct wait_op {
-    struct op op;
-    cudaEvent_t event;
-};
-
-static bool step_wait(struct op *op) {
-    op->done = true;
-    return true;
-}
-
-static void wait_queued(struct op *op) {
-    const struct CUevent_st *event = *place_of(((struct wait_op *)op)->event);
-    if (event && event->recorded)
-        op_after(op, event->mark);
-}
-
-static struct op *wait_of(cudaEvent_t event);
-static struct op *another_wait(const struct op *op) {
-    return wait_of(((const struct wait_op *)op)->event);
-}
-
-static struct op *wait_of(cudaEvent_t event) {
-    struct op *op = op_create(sizeof(struct wait_op), step_wait);
-    op->copy = another_wait;
-    op->queued = wait_queued;
-    op->cost.host = clock_event();
-    ((struct wait_op *)op)->event = event;
-    return op;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
-                                unsigned int flags) {
-    CUDA_CALL;
-    struct CUevent_st *event = *place_of(handle);
-    struct stream *stream = stream_of(stream_handle, device_now());
-    if (!event || !stream)
-        return cuda_error(cudaErrorInvalidResourceHandle);
-    if (flags & ~(unsigned)cudaEventWaitExternal)
-        return cuda_error(cudaErrorInvalidValue);
-    if (event->capture)
-        return cuda_error(capture_wait(stream, event->capture, &event->point));
-    cudaError_t error = check_stream(stream);
-    if (error == cudaSuccess && stream->capture && flags == cudaEventWaitExternal) {
-        op_enqueue(wait_of(handle), stream);
-        return cudaSuccess;
-    }
-    if (error != cudaSuccess || !event->recorded)
-        return cuda_error(error);
-    if (stream->capture) {
+    struct stream *stream = stream_of(handle, device_now());
+    cudaError_t error = stream_in_use(stream);
+    if (error == cudaSuccess && (!callback || flags != 0))
+        error = cudaErrorInvalidValue;
+    if (error == cudaSuccess && stream->capture) {
         capture_spoil(stream);
-        return cuda_error(cudaErrorStreamCaptureIsolation);
+        error = cudaErrorStreamCaptureUnsupported;
     }
-    struct op *op = op_nothing();
-    op->cost.host = clock_event();
-    op_after(op, event->mark);
-    op_enqueue(op, stream);
-    return cudaSuccess;
-}
-
-/* An event that a capture recorded stands for nothing that happens. */
-static cudaError_t event_to_ask(const struct CUevent_st *event) {
-    if (!event)
-        return cudaErrorInvalidResourceHandle;
-    cudaError_t error = capture_ask(event->capture);
-    capture_spoil_number(event->capture);
-    return error == cudaSuccess && capture_forbids() ? cudaErrorStreamCaptureUnsupported
-                                                     : error;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t handle) {
-    CUDA_CALL;
-    struct CUevent_st *event = *place_of(handle);
-    cudaError_t error = event_to_ask(event);
-    if (error != cudaSuccess)
-        return cuda_error(error);
-    int device = event->device;
-    if (event->recorded && (clock_on || !passed(event->mark)) && !poll_for(event->mark))
-        return cudaErrorNotReady;
-    return cuda_error(device_broken(device));
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
-    CUDA_CALL;
-    struct CUevent_st *event = *place_of(handle);
-    cudaError_t error = event_to_ask(event);
-    if (error != cudaSuccess)
-        return cuda_error(error);
-    int device = event->device;
-    if (event->recorded)
-        wait_for(event->mark);
-    return cuda_error(device_broken(device));
-}
-
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
-    CUDA_CALL;
-    struct CUevent_st *first = *place_of(start), *second = *place_of(end);
-    if (!ms)
-        return cuda_error(cudaErrorInvalidValue);
-    if (first && second && (first->capture || second->capture))
-        return cuda_error(capture_ask(first->capture ? first->capture : second->capture));
-    if (!first || !second || !first->recorded || !second->recorded || !first->timing ||
-        !second->timing || first->device != second->device)
-        return cuda_error(cudaErrorInvalidResourceHandle);
-    if (clock_on ? !poll_for(first->mark) || !poll_for(second->mark)
-                 : !passed(first->mark) || !passed(second->mark))
-        return cudaErrorNotReady;
-    *ms = (float)((second->stamp->time - first->stamp->time) * 1e3);
-    return cudaSuccess;
+    if (error == cudaSuccess)
+        op_enqueue(callback_op(callback, handle, argument), stream);
+    return cuda_error(error);
 }

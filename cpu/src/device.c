@@ -90,6 +90,8 @@ static const struct {
     ERROR(cudaErrorNoKernelImageForDevice,
           "no kernel image is available for execution on the device"),
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
+    ERROR(cudaErrorUnsupportedLimit, "limit is not supported on this architecture"),
+    ERROR(cudaErrorUnsupportedLimit, "limit is not supported on this architecture"),
     ERROR(cudaErrorDeviceAlreadyInUse,
           "exclusive-thread device already in use by a different thread"),
     ERROR(cudaErrorNvlinkUncorrectable,

@@ -5,21 +5,8 @@
  * that it came after when it was captured. The launches of one executable graph follow
  * one another, on whatever streams. CUDA Runtime API, "Graph Management".
  */
-#include "capture.h"
 #include "device.h"
-
-struct CUgraph_st {
-    struct nodes nodes;
-};
-
-struct CUgraphExec_st {
-    struct nodes nodes;
-    int *lanes;              // of each node; lane 0 is the stream that it is launched on
-    struct stream **streams; // of the other lanes; [0] is not used
-    int nlanes;
-    bool launched;
-    struct mark end; // of its newest launch
-};
+#include "nodes.h"
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
     CUDA_CALL;
@@ -70,6 +57,28 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
     return cudaSuccess;
 }
 
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle,
+                                     enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *n) {
+    CUDA_CALL;
+    cudaError_t error = cudaStreamIsCapturing(handle, status);
+    if (error != cudaSuccess)
+        return error;
+    if (id)
+        *id = capture_number(stream_of(handle, device_now()));
+    if (graph)
+        *graph = NULL;
+    if (dependencies)
+        *dependencies = NULL;
+    if (edges)
+        *edges = NULL;
+    if (n)
+        *n = 0;
+    return cudaSuccess;
+}
+
 /* A node goes into the lane of a node that it comes after, if it is the next there. */
 static void find_lanes(struct CUgraphExec_st *exec) {
     const struct nodes *nodes = &exec->nodes;
@@ -98,24 +107,37 @@ static void find_lanes(struct CUgraphExec_st *exec) {
     free(last);
 }
 
+static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
+    struct nodes nodes = {0};
+    if (!out || !graph || !nodes_in_order(&nodes, &graph->nodes)) {
+        nodes_free(&nodes);
+        return cuda_error(cudaErrorInvalidValue);
+    }
+    struct CUgraphExec_st *exec = *out = must_alloc(sizeof *exec);
+    exec->nodes = nodes;
+    exec->held = held_copy(graph->held);
+    find_lanes(exec);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
                                  unsigned long long flags) {
     CUDA_CALL;
     (void)flags;
-    if (!out || !graph)
-        return cuda_error(cudaErrorInvalidValue);
-    struct CUgraphExec_st *exec = *out = must_alloc(sizeof *exec);
-    const struct nodes *from = &graph->nodes;
-    exec->nodes.n = from->n;
-    exec->nodes.all = must_alloc((size_t)from->n * sizeof *exec->nodes.all);
-    for (int i = 0; i < from->n; i++) {
-        struct node *node = &exec->nodes.all[i];
-        *node = (struct node){.op = from->all[i].op->copy(from->all[i].op),
-                              .device = from->all[i].device};
-        point_add(&node->after, &from->all[i].after);
-    }
-    find_lanes(exec);
-    return cudaSuccess;
+    return instantiate(out, graph);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    CUDA_CALL;
+    (void)flags;
+    return instantiate(out, graph);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+    CUDA_CALL;
+    cudaError_t error = stream_in_use(stream_of(stream, device_now()));
+    return cuda_error(exec ? error : cudaErrorInvalidValue);
 }
 
 /* Into the graph that the stream is captured for. */
@@ -197,6 +219,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     for (int lane = 1; lane < exec->nlanes; lane++)
         stream_retire(exec->streams[lane]);
     nodes_free(&exec->nodes);
+    held_release(&exec->held);
     free(exec->lanes);
     free(exec->streams);
     free(exec);
@@ -208,6 +231,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     if (!graph)
         return cuda_error(cudaErrorInvalidValue);
     nodes_free(&graph->nodes);
+    held_release(&graph->held);
+    while (graph->nhandles > 0)
+        free(graph->handles[--graph->nhandles]);
+    free(graph->handles);
     free(graph);
     return cudaSuccess;
 }

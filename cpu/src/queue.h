@@ -21,6 +21,7 @@ struct op {
     struct op *(*copy)(const struct op *op);
     /* It is about to be queued in earnest, not captured; may be NULL. */
     void (*queued)(struct op *op);
+    int type; // enum cudaGraphNodeType, of a node; 0: a kernel, as NCCL's are
     bool done;
     struct stream *stream;
     uint64_t seq; // on its stream, from 1
@@ -47,7 +48,7 @@ struct capture {
 
 struct stream {
     int slot;
-    int device;
+    int device, priority;
     bool blocking, legacy, destroyed;
     bool internal;           // of a communicator or a graph: cudaDeviceReset leaves it
     unsigned thread;         // whose cudaStreamPerThread it is; 0: nobody's

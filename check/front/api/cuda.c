@@ -287,7 +287,6 @@ cudaError_t cudaHostUnregister(void *pointer) {
     return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
 }
 
-#if !OVER_STANDIN
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
     ENTER(cudaMalloc3D, out, extent);
     cudaError_t error = CALL(BELOW(cudaMalloc3D), out, extent);
@@ -307,6 +306,7 @@ ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
           (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
           pointer, bytes, pool, stream)
 
+#if !OVER_STANDIN
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
                                      void *pointer) {
     ENTER(cudaMemPoolExportPointer, data, pointer);
@@ -625,7 +625,6 @@ COPY_FUNCTION_ASYNC(cudaMemset2DAsync, pitched(to, pitch, width, height, true), 
                     (void *to, size_t pitch, int value, size_t width, size_t height,
                      cudaStream_t stream),
                     to, pitch, value, width, height, stream)
-#if !OVER_STANDIN
 /* Of a shape that is not told; without an address it is an array or a symbol. */
 static struct side somewhere(const void *start) {
     return (struct side){.rows = {.start = start, .width = 1},
@@ -643,6 +642,7 @@ COPY_FUNCTION(cudaMemcpy3D, somewhere(p->dstPtr.ptr), somewhere(p->srcPtr.ptr),
               (const struct cudaMemcpy3DParms *p), p)
 COPY_FUNCTION_ASYNC(cudaMemcpy3DAsync, somewhere(p->dstPtr.ptr), somewhere(p->srcPtr.ptr),
                     (const struct cudaMemcpy3DParms *p, cudaStream_t stream), p, stream)
+#if !OVER_STANDIN
 COPY_FUNCTION(cudaMemcpy3DPeer, somewhere(p->dstPtr.ptr), somewhere(p->srcPtr.ptr),
               (const struct cudaMemcpy3DPeerParms *p), p)
 COPY_FUNCTION_ASYNC(cudaMemcpy3DPeerAsync, somewhere(p->dstPtr.ptr),
@@ -908,7 +908,6 @@ static cudaError_t event_record(cudaEvent_t event, cudaStream_t stream,
 ON_STREAM(cudaEventRecord, event_record, (cudaEvent_t event, cudaStream_t stream), event,
           stream)
 
-#if !OVER_STANDIN
 static cudaError_t event_record_with_flags(cudaEvent_t event, cudaStream_t stream,
                                            unsigned int flags, struct judge_at at) {
     return recorded(CALL(BELOW(cudaEventRecordWithFlags), event, stream, flags), event,
@@ -917,7 +916,6 @@ static cudaError_t event_record_with_flags(cudaEvent_t event, cudaStream_t strea
 ON_STREAM(cudaEventRecordWithFlags, event_record_with_flags,
           (cudaEvent_t event, cudaStream_t stream, unsigned int flags), event, stream,
           flags)
-#endif
 
 static cudaError_t stream_wait_event(cudaStream_t stream, cudaEvent_t event,
                                      unsigned int flags, struct judge_at at) {
@@ -987,9 +985,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
 
 struct host_function {
     cudaHostFn_t function;
-#if !OVER_STANDIN
     cudaStreamCallback_t callback;
-#endif
     void *data;
     int number;
     bool stays;                 // it belongs to a graph, which may be launched again
@@ -1005,13 +1001,10 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     judge_host_function_begins(front_in(), function.number);
     front_out();
     runs_host_function = true;
-#if !OVER_STANDIN
     if (function.callback)
         function.callback(stream, status, function.data);
     else
-#endif
         function.function(function.data);
-    (void)stream, (void)status;
     runs_host_function = false;
     judge_host_function_ends(front_in(), function.number);
     front_out();
@@ -1063,7 +1056,6 @@ ON_STREAM(cudaLaunchHostFunc, launch_host_func,
           (cudaStream_t stream, cudaHostFn_t function, void *data), stream, function,
           data)
 
-#if !OVER_STANDIN
 static void CUDART_CB run_callback(cudaStream_t stream, cudaError_t status, void *f) {
     run(f, stream, status);
 }
@@ -1090,6 +1082,7 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
            unsigned int flags),
           stream, callback, data, flags)
 
+#if !OVER_STANDIN
 /* --- Kernels -------------------------------------------------------------------- */
 
 static void kernel(cudaStream_t stream, struct judge_at at) {

@@ -168,7 +168,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
 }
 
-#if !OVER_STANDIN
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
                                           unsigned long long flags) {
     ENTER(cudaGraphInstantiateWithFlags, executable, graph, flags);
@@ -177,6 +176,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph
         graph, at);
 }
 
+#if !OVER_STANDIN
 cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
                                            cudaGraphInstantiateParams *parameters) {
     ENTER(cudaGraphInstantiateWithParams, executable, graph, parameters);
@@ -184,6 +184,7 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGrap
         CALL(BELOW(cudaGraphInstantiateWithParams), executable, graph, parameters),
         executable, graph, at);
 }
+#endif
 
 /* The executable does from now on what the graph says. */
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
@@ -200,6 +201,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     return instantiated(error, &executable, graph, at);
 }
 
+#if !OVER_STANDIN
 #if CUDART_VERSION >= 12030
 /* What the graph had before is not seen. */
 static cudaError_t begin_capture_to_graph(cudaStream_t stream, cudaGraph_t graph,

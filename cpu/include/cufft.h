@@ -1,0 +1,1 @@
+#error "cufft.h: the CPU build has no cuFFT (cpu/README.md says what it has)"

@@ -1,0 +1,1 @@
+#error "cusparse.h: the CPU build has no cuSPARSE (cpu/README.md says what it has)"

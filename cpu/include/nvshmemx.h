@@ -1,0 +1,1 @@
+#error "nvshmemx.h: the CPU build has no NVSHMEM (cpu/README.md says what it has)"
