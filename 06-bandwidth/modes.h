@@ -6,25 +6,6 @@
 
 #include "older.h"
 
-/* A window is a registered buffer that all ranks know of. Without windows an older NCCL
- * registers the buffer on this rank only. */
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
-typedef void *ncclWindow_t;
-enum { NCCL_WIN_COLL_SYMMETRIC = 1 };
-
-LESSON_FUNCTION ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
-                                                    size_t bytes, ncclWindow_t *window,
-                                                    int flags) {
-    (void)flags;
-    return ncclCommRegister(comm, buffer, bytes, window);
-}
-
-LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
-                                                      ncclWindow_t window) {
-    return ncclCommDeregister(comm, window);
-}
-#endif
-
 /* GPU memory that NCCL knows on all ranks, so that a GPU can write into another's. All
  * ranks call it together. *window is NULL if NCCL has no use for one. */
 LESSON_FUNCTION float *registered_malloc(ncclComm_t comm, size_t bytes,

@@ -17,6 +17,8 @@ fi
 # What a lesson is started with; {} is its program.
 declare -A starts=(
     [06]='mpirun -np {ranks} {} --op all_reduce'
+    [16]='CPU_DEVICES={ranks} {}'
+    [23]='mpirun -np {ranks} {} --fault leave --join'
 )
 
 # The lesson's question, from its row in README.md.

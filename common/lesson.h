@@ -70,18 +70,26 @@ enum { LESSON_CPU_BUILD = 1 };
 enum { LESSON_CPU_BUILD = 0 };
 #endif
 
-/* This rank's number and machine; rank 0 of 1 before MPI has started. */
+/* A rank's number and machine. */
 struct lesson_self {
     int rank, nranks;
     char machine[MPI_MAX_PROCESSOR_NAME];
 };
 
-LESSON_FUNCTION struct lesson_self lesson_self(void) {
-    struct lesson_self self = {0, 1, "this machine"};
-    int started = 0, ended = 0, length;
+/* Who this is while MPI does not run. A lesson without MPI fills it in. */
+LESSON_FUNCTION struct lesson_self lesson_alone = {0, 1, "this machine"};
+
+LESSON_FUNCTION bool lesson_mpi_runs(void) {
+    int started = 0, ended = 0;
     MPI_Initialized(&started);
     MPI_Finalized(&ended);
-    if (started && !ended) {
+    return started && !ended;
+}
+
+LESSON_FUNCTION struct lesson_self lesson_self(void) {
+    struct lesson_self self = lesson_alone;
+    int length;
+    if (lesson_mpi_runs()) {
         MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
         MPI_Comm_size(MPI_COMM_WORLD, &self.nranks);
         MPI_Get_processor_name(self.machine, &length);
@@ -125,10 +133,7 @@ LESSON_FUNCTION _Noreturn void lesson_fail(const char *format, ...) {
     fflush(stdout);
     fprintf(stderr, "rank %d on %s: %s\n", self.rank, self.machine, text);
     fflush(stderr);
-    int started = 0, ended = 0;
-    MPI_Initialized(&started);
-    MPI_Finalized(&ended);
-    if (started && !ended)
+    if (lesson_mpi_runs())
         MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }
@@ -202,7 +207,8 @@ enum { LESSON_OPTIONS = 16 };
 /* Ends every rank with the same exit code, after rank 0 has said why. */
 LESSON_FUNCTION _Noreturn void lesson_leave(int exit_code) {
     fflush(NULL);
-    MPI_Finalize();
+    if (lesson_mpi_runs())
+        MPI_Finalize();
     exit(exit_code);
 }
 
@@ -506,6 +512,69 @@ LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t
     }
 }
 
+/* How many cells a buffer gets. */
+LESSON_FUNCTION size_t lesson_shown(size_t count) {
+    return count > LESSON_CELLS ? 2 * LESSON_EDGE : count;
+}
+
+/* Writes a buffer's cells, LESSON_WIDTH characters each, and returns how many there are:
+ * of more than 16 elements the first and the last 4. */
+LESSON_FUNCTION size_t lesson_cells(char *cells, const void *values, size_t count,
+                                    ncclDataType_t type) {
+    const bool cut = count > LESSON_CELLS;
+    const size_t shown = lesson_shown(count);
+    lesson_cell = type == ncclUint64 ? lesson_cell_letter : lesson_cell_number;
+    for (size_t c = 0; c < shown; c++) {
+        size_t i = cut && c >= LESSON_EDGE ? count - shown + c : c;
+        lesson_cell(cells + c * LESSON_WIDTH, lesson_value(values, i, type));
+    }
+    return shown;
+}
+
+/* Draws a table: a title and, for each of `nranks` GPUs, a row of lesson_cells' cells. */
+LESSON_FUNCTION void lesson_draw(const char *title, const char *cells, size_t count,
+                                 int nranks) {
+    const bool cut = count > LESSON_CELLS;
+    const size_t shown = lesson_shown(count);
+    size_t width = 0;
+    for (size_t c = 0; c < shown * (size_t)nranks; c++)
+        width = strlen(cells + c * LESSON_WIDTH) > width
+                    ? strlen(cells + c * LESSON_WIDTH)
+                    : width;
+    char between[64] = "";
+    if (cut)
+        snprintf(between, sizeof between, " ... %zu more ... |", count - shown);
+    size_t dashes = 1 + shown * (width + 3) + strlen(between);
+    printf("%s\n", title);
+    for (int r = 0; r < nranks; r++) {
+        char rule[1024];
+        memset(rule, '-', sizeof rule);
+        rule[dashes < sizeof rule ? dashes : sizeof rule - 1] = '\0';
+        printf("       %s\nGPU %-3d|", rule, r);
+        for (size_t c = 0; c < shown; c++)
+            printf("%s %-*s |", cut && c == LESSON_EDGE ? between : "", (int)width,
+                   cells + ((size_t)r * shown + c) * LESSON_WIDTH);
+        printf("\n       %s\n", rule);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* The same for a process that holds all buffers, `count` elements each, one after the
+ * other. */
+LESSON_FUNCTION void lesson_draw_all(const char *title, const void *values, size_t count,
+                                     ncclDataType_t type, int nranks) {
+    const size_t most = LESSON_CELLS * LESSON_WIDTH;
+    char *cells = lesson_malloc((size_t)nranks * most);
+    const size_t size = type == ncclInt32 || type == ncclFloat32 ? 4 : 8; // lesson_value
+    const char *row = values;
+    for (int r = 0; r < nranks; r++)
+        lesson_cells(cells + (size_t)r * LESSON_WIDTH * lesson_shown(count),
+                     row + (size_t)r * count * size, count, type);
+    lesson_draw(title, cells, count, nranks);
+    free(cells);
+}
+
 /* Prints every rank's buffer as a table, in rank order, whatever order they ran in.
  *   title   the line above the table, for example "Before broadcast:"
  *   values  this rank's buffer, on the host: `count` elements of `type`
@@ -515,41 +584,12 @@ LESSON_FUNCTION double lesson_value(const void *values, size_t i, ncclDataType_t
 LESSON_FUNCTION void lesson_table(const char *title, const void *values, size_t count,
                                   ncclDataType_t type) {
     struct lesson_self self = lesson_self();
-    lesson_cell = type == ncclUint64 ? lesson_cell_letter : lesson_cell_number;
-    bool cut = count > LESSON_CELLS;
-    size_t shown = cut ? 2 * LESSON_EDGE : count, row = shown * LESSON_WIDTH;
-    char *mine = lesson_malloc(row), *all = lesson_malloc(row * (size_t)self.nranks);
-    for (size_t c = 0; c < shown; c++) {
-        size_t i = cut && c >= LESSON_EDGE ? count - shown + c : c;
-        lesson_cell(mine + c * LESSON_WIDTH, lesson_value(values, i, type));
-    }
-    CHECK_MPI(
-        MPI_Gather(mine, (int)row, MPI_CHAR, all, (int)row, MPI_CHAR, 0, MPI_COMM_WORLD));
-    if (self.rank == 0) {
-        size_t width = 0;
-        for (size_t c = 0; c < shown * (size_t)self.nranks; c++)
-            width = strlen(all + c * LESSON_WIDTH) > width
-                        ? strlen(all + c * LESSON_WIDTH)
-                        : width;
-        char between[64] = "";
-        if (cut)
-            snprintf(between, sizeof between, " ... %zu more ... |", count - shown);
-        size_t dashes = 1 + shown * (width + 3) + strlen(between);
-        printf("%s\n", title);
-        for (int r = 0; r < self.nranks; r++) {
-            char rule[1024];
-            memset(rule, '-', sizeof rule);
-            rule[dashes < sizeof rule ? dashes : sizeof rule - 1] = '\0';
-            printf("       %s\nGPU %-3d|", rule, r);
-            for (size_t c = 0; c < shown; c++)
-                printf("%s %-*s |", cut && c == LESSON_EDGE ? between : "", (int)width,
-                       all + (size_t)r * row + c * LESSON_WIDTH);
-            printf("\n       %s\n", rule);
-        }
-        printf("\n");
-        fflush(stdout);
-    }
-    free(mine);
+    char mine[LESSON_CELLS * LESSON_WIDTH];
+    int row = LESSON_WIDTH * (int)lesson_cells(mine, values, count, type);
+    char *all = lesson_malloc((size_t)row * (size_t)self.nranks);
+    CHECK_MPI(MPI_Gather(mine, row, MPI_CHAR, all, row, MPI_CHAR, 0, MPI_COMM_WORLD));
+    if (self.rank == 0)
+        lesson_draw(title, all, count, self.nranks);
     free(all);
 }
 
@@ -572,7 +612,7 @@ LESSON_FUNCTION void lesson_print_in_order(const char *line) {
 
 LESSON_FUNCTION struct {
     unsigned long long checked, wrong;
-    double index, got, expected; // of the first wrong one
+    double rank, index, got, expected; // of the first wrong one
 } lesson_checks;
 
 /* Records whether element `index` of this rank's result is as expected. */
@@ -581,6 +621,7 @@ LESSON_FUNCTION void lesson_expect(size_t index, double got, double expected) {
     if (got == expected)
         return;
     if (lesson_checks.wrong++ == 0) {
+        lesson_checks.rank = lesson_self().rank;
         lesson_checks.index = (double)index;
         lesson_checks.got = got;
         lesson_checks.expected = expected;
@@ -592,35 +633,35 @@ LESSON_FUNCTION void lesson_expect(size_t index, double got, double expected) {
  * Returns the program's exit code: 0 if some were checked and all were right, else 1. */
 LESSON_FUNCTION int lesson_verdict(const char *what) {
     struct lesson_self self = lesson_self();
-    unsigned long long mine[2] = {lesson_checks.checked, lesson_checks.wrong}, sum[2];
-    CHECK_MPI(
-        MPI_Allreduce(mine, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
-    if (sum[1] == 0) {
-        if (self.rank == 0 && sum[0] == 0)
-            printf("FAILED: nothing was checked\n");
-        else if (self.rank == 0)
-            printf("OK: %d rank%s, all %llu %ss as expected\n", self.nranks,
-                   self.nranks == 1 ? "" : "s", sum[0], what);
-        fflush(stdout);
-        return sum[0] == 0;
+    unsigned long long sum[2] = {lesson_checks.checked, lesson_checks.wrong};
+    double first[4] = {lesson_checks.rank, lesson_checks.index, lesson_checks.got,
+                       lesson_checks.expected};
+    if (lesson_mpi_runs()) {
+        // The lowest rank that has a wrong one tells the others about it.
+        int candidate = sum[1] ? self.rank : self.nranks - 1, teller;
+        CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM,
+                                MPI_COMM_WORLD));
+        CHECK_MPI(
+            MPI_Allreduce(&candidate, &teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+        CHECK_MPI(MPI_Bcast(first, 4, MPI_DOUBLE, teller, MPI_COMM_WORLD));
     }
-    // The lowest rank that has a wrong one tells rank 0 about it.
-    int candidate = mine[1] ? self.rank : self.nranks, teller;
-    CHECK_MPI(MPI_Allreduce(&candidate, &teller, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
-    double first[3] = {lesson_checks.index, lesson_checks.got, lesson_checks.expected};
-    CHECK_MPI(MPI_Bcast(first, 3, MPI_DOUBLE, teller, MPI_COMM_WORLD));
-    if (self.rank == 0) {
+    if (self.rank == 0 && sum[0] == 0) {
+        printf("FAILED: nothing was checked\n");
+    } else if (self.rank == 0 && sum[1] == 0) {
+        printf("OK: %d rank%s, all %llu %ss as expected\n", self.nranks,
+               self.nranks == 1 ? "" : "s", sum[0], what);
+    } else if (self.rank == 0) {
         char got[LESSON_WIDTH], expected[LESSON_WIDTH];
-        lesson_cell(got, first[1]);
-        lesson_cell(expected, first[2]);
-        printf("FAILED: rank %d, %s %.0f is %s, expected %s", teller, what, first[0], got,
-               expected);
+        lesson_cell(got, first[2]);
+        lesson_cell(expected, first[3]);
+        printf("FAILED: rank %.0f, %s %.0f is %s, expected %s", first[0], what, first[1],
+               got, expected);
         if (sum[1] > 1)
             printf(" (and %llu more)", sum[1] - 1);
         printf("\n");
-        fflush(stdout);
     }
-    return 1;
+    fflush(stdout);
+    return sum[0] > 0 && sum[1] == 0 ? 0 : 1;
 }
 
 #endif

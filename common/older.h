@@ -32,4 +32,23 @@ LESSON_FUNCTION ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *han
 }
 #endif
 
+/* A window is a registered buffer that all ranks know of. Without windows an older NCCL
+ * registers the buffer on this rank only. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
+typedef void *ncclWindow_t;
+enum { NCCL_WIN_COLL_SYMMETRIC = 1 };
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
+                                                    size_t bytes, ncclWindow_t *window,
+                                                    int flags) {
+    (void)flags;
+    return ncclCommRegister(comm, buffer, bytes, window);
+}
+
+LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
+                                                      ncclWindow_t window) {
+    return ncclCommDeregister(comm, window);
+}
+#endif
+
 #endif

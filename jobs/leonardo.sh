@@ -78,9 +78,19 @@ build() {
 # launch PROGRAM [ARGUMENT…]: one rank a task; how many and where is what Slurm granted.
 launch() {
     local what=("$programs/$1") options=()
+    # One process drives all GPUs of the node: it needs no launcher. On the CPU build it is told how
+    # many GPUs there are.
+    local how=$LAUNCH
+    if [ "$1" = one_process ]; then
+        how=none
+        export CPU_DEVICES=${CPU_DEVICES:-${SLURM_NTASKS_PER_NODE:-4}}
+    fi
     shift
     [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
-    case $LAUNCH in
+    case $how in
+    none)
+        "${what[@]}" "$@"
+        ;;
     srun)
         # srun does not take the cores per task from sbatch by itself. Without the ring
         # (PMIxCollFence in mpi.conf's manual), a node may leave MPI_Init before the others are

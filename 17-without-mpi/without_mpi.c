@@ -1,0 +1,112 @@
+/*
+ * Without MPI: the ranks are told who they are by any launcher, or by you, and the unique
+ * id travels through a small key-value store over TCP.
+ *
+ *     torchrun --no-python --nproc_per_node=4 ./without_mpi
+ *     srun -n 4 ./without_mpi          mpirun -np 4 ./without_mpi
+ *     for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 ./without_mpi & done; wait
+ */
+#define _GNU_SOURCE // getaddrinfo
+#include "lesson.h"
+#include "store.h"
+
+/* Who this process is, from the first launcher whose variables are all there. */
+static struct place {
+    const char *who, *rank, *size, *local;
+} const places[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+};
+
+static int number_of(const char *variable, int otherwise) {
+    const char *text = getenv(variable);
+    return text ? atoi(text) : otherwise;
+}
+
+int main(int argc, char **argv) {
+    const size_t count = lesson_count(argc, argv, "elements on each rank", 4);
+    const size_t bytes = count * sizeof(float);
+
+    // Who am I? A launcher starts the processes and says so in their environment.
+    int rank = 0, nranks = 1, local = 0;
+    const char *who = "nobody";
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const struct place *p = &places[i];
+        if (!getenv(p->rank) || !getenv(p->size))
+            continue;
+        who = p->who;
+        rank = number_of(p->rank, 0);
+        nranks = number_of(p->size, 1);
+        local = number_of(p->local, rank); // on one machine the same
+        break;
+    }
+    lesson_alone.rank = rank;
+    lesson_alone.nranks = nranks;
+
+    // Where do we meet? Rank 0 listens there. torchrun has a store of its own at that
+    // port.
+    const char *address = getenv("MASTER_ADDR") ? getenv("MASTER_ADDR") : "127.0.0.1";
+    const int port =
+        number_of("MASTER_PORT", 29500) + (getenv("TORCHELASTIC_RUN_ID") ? 1 : 0);
+    struct store *store = store_open(address, port, rank, number_of("STORE_SECONDS", 30));
+
+    // Bind to a GPU before the first NCCL call. The rank within the machine chooses it.
+    int ndevices;
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(local % ndevices));
+
+    // The unique id: rank 0 makes it and puts it into the store. The others take it out.
+    ncclUniqueId id;
+    if (rank == 0) {
+        CHECK_NCCL(ncclGetUniqueId(&id));
+        store_set(store, "unique id", &id, sizeof id);
+    } else {
+        store_get(store, "unique id", &id, sizeof id);
+    }
+    // Everybody says that it is there, so that a rank that never comes has a name.
+    char key[32];
+    snprintf(key, sizeof key, "rank %d", rank);
+    store_set(store, key, "", 0);
+    for (int r = 0; r < nranks; r++) {
+        snprintf(key, sizeof key, "rank %d", r);
+        store_get(store, key, NULL, 0);
+    }
+    if (rank == 0)
+        printf("%d rank%s, counted by %s, met at %s:%d\n", nranks, nranks == 1 ? "" : "s",
+               who, address, port);
+    fflush(stdout);
+
+    // From here on all is as it was with MPI.
+    ncclComm_t comm;
+    CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
+    cudaStream_t stream;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    float *host = lesson_malloc((size_t)nranks * bytes), *buffer, *all; // on the GPU
+    CHECK_CUDA(cudaMalloc((void **)&buffer, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&all, (size_t)nranks * bytes));
+    for (size_t i = 0; i < count; i++)
+        host[i] = (float)(rank + 1);
+    CHECK_CUDA(cudaMemcpyAsync(buffer, host, bytes, cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, stream));
+
+    // Nobody else gathers the results now: NCCL does that, too.
+    CHECK_NCCL(ncclAllGather(buffer, all, count, ncclFloat32, comm, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaMemcpy(host, all, (size_t)nranks * bytes, cudaMemcpyDeviceToHost));
+    if (rank == 0)
+        lesson_draw_all("After all-reduce:", host, count, ncclFloat32, nranks);
+    for (size_t i = 0; i < (size_t)nranks * count; i++)
+        lesson_expect(i % count, (double)host[i], nranks * (nranks + 1) / 2.0);
+    const int exit_code = lesson_verdict("element");
+
+    CHECK_CUDA(cudaFree(all));
+    CHECK_CUDA(cudaFree(buffer));
+    free(host);
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_NCCL(ncclCommDestroy(comm));
+    store_close(store);
+    return exit_code;
+}

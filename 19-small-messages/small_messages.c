@@ -1,0 +1,166 @@
+/*
+ * Small messages: sixteen sums of eight bytes, in six ways, and how long each way takes.
+ *
+ *     mpirun -np 4 ./small_messages [-n COUNT] [--values V] [-h]
+ */
+#include "clock.h"
+#include "older.h"
+
+enum { REPEAT = 20 }; // times that a way is queued before the host waits
+
+enum way { FLOOR, ONE_BY_ONE, GROUPED, TOGETHER, GRAPH, WINDOW, WINDOW_GRAPH, WAYS };
+static const char *const names[WAYS] = {
+    [FLOOR] = "the floor: one launch",     [ONE_BY_ONE] = "a call for each value",
+    [GROUPED] = "all calls in one group",  [TOGETHER] = "one call for all values",
+    [GRAPH] = "that call in a graph",      [WINDOW] = "that call on windows",
+    [WINDOW_GRAPH] = "windows and a graph"};
+
+/* What a way needs. A value is `count` numbers; sendbuf and recvbuf hold all of them. */
+struct values {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    int n;
+    size_t count;
+    float *sendbuf, *recvbuf; // on the GPU
+};
+
+static void queue(enum way way, const struct values *v) {
+    if (way == FLOOR) { // the least that a GPU can be asked to do
+        CHECK_CUDA(cudaMemsetAsync(v->recvbuf, 0, sizeof(float), v->stream));
+    } else if (way >= TOGETHER) {
+        CHECK_NCCL(ncclAllReduce(v->sendbuf, v->recvbuf, (size_t)v->n * v->count,
+                                 ncclFloat32, ncclSum, v->comm, v->stream));
+    } else {
+        // A group is launched once, at its end, instead of once a call.
+        if (way == GROUPED)
+            CHECK_NCCL(ncclGroupStart());
+        for (int i = 0; i < v->n; i++)
+            CHECK_NCCL(ncclAllReduce(v->sendbuf + (size_t)i * v->count,
+                                     v->recvbuf + (size_t)i * v->count, v->count,
+                                     ncclFloat32, ncclSum, v->comm, v->stream));
+        if (way == GROUPED)
+            CHECK_NCCL(ncclGroupEnd());
+    }
+}
+
+/* Records REPEAT all-reduces. They run when the graph is launched, as one operation. */
+static cudaGraphExec_t record(enum way way, const struct values *v) {
+    cudaGraph_t recorded;
+    cudaGraphExec_t graph;
+    CHECK_CUDA(cudaStreamBeginCapture(v->stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < REPEAT; i++)
+        queue(way, v);
+    CHECK_CUDA(cudaStreamEndCapture(v->stream, &recorded));
+    CHECK_CUDA(cudaGraphInstantiate(&graph, recorded, 0));
+    CHECK_CUDA(cudaGraphDestroy(recorded));
+    return graph;
+}
+
+/* Seconds that all values take in this way: the median of many batches of REPEAT. */
+static double seconds_of(enum way way, const struct values *v) {
+    struct stopwatch watch = {0};
+    const bool recorded = way == GRAPH || way == WINDOW_GRAPH;
+    cudaGraphExec_t graph = recorded ? record(way, v) : NULL;
+    // Once without the watch: NCCL connects, a graph is brought to the GPU.
+    if (graph)
+        CHECK_CUDA(cudaGraphLaunch(graph, v->stream));
+    else
+        queue(way, v);
+    CHECK_CUDA(cudaStreamSynchronize(v->stream));
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch);
+        if (graph)
+            CHECK_CUDA(cudaGraphLaunch(graph, v->stream));
+        else
+            for (int i = 0; i < REPEAT; i++)
+                queue(way, v);
+        CHECK_CUDA(cudaStreamSynchronize(v->stream));
+        stopwatch_stop(&watch, REPEAT);
+    }
+    if (graph)
+        CHECK_CUDA(cudaGraphExecDestroy(graph));
+    return watch.seconds;
+}
+
+int main(int argc, char **argv) {
+    // MPI starts one process per GPU and tells each of them which one it is.
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    // Errors come back from its calls, for CHECK_MPI to explain.
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int rank, nranks, ndevices;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    size_t count, nvalues;
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", "numbers in a value", .number = &count, .usual = 2, .least = 1},
+        {"--values", "V", "values to sum", .number = &nvalues, .usual = 16, .least = 1,
+         .most = 1000},
+        {0}};
+    lesson_options(argc, argv, options);
+
+    // Bind to a GPU before the first NCCL call: NCCL takes the current device.
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    struct values v = {.n = (int)nvalues, .count = count};
+    CHECK_NCCL(ncclCommInitRank(&v.comm, nranks, id, rank));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&v.stream, cudaStreamNonBlocking));
+
+    // Two pairs of buffers: plain ones, and windows, which every GPU can read and write
+    // in the memory of every other: NCCL then copies nothing into buffers of its own.
+    const size_t numbers = nvalues * count, bytes = numbers * sizeof(float);
+    float *host = lesson_malloc(bytes), *sum = lesson_malloc(bytes), *buffers[4];
+    ncclWindow_t windows[2] = {NULL, NULL};
+    for (int b = 0; b < 2; b++) {
+        CHECK_CUDA(cudaMalloc((void **)&buffers[b], bytes));
+        CHECK_NCCL(ncclMemAlloc((void **)&buffers[2 + b], bytes));
+        CHECK_NCCL(ncclCommWindowRegister(v.comm, buffers[2 + b], bytes, &windows[b],
+                                          NCCL_WIN_COLL_SYMMETRIC));
+    }
+    for (size_t i = 0; i < numbers; i++)
+        host[i] = (float)(rank + 1 + (int)(i % 1000));
+
+    if (rank == 0)
+        printf("%-24s %10s %12s\n", "way", "us", "us a value");
+    for (enum way way = 0; way < WAYS; way++) {
+        float **pair = way >= WINDOW ? &buffers[2] : &buffers[0];
+        v.sendbuf = pair[0];
+        v.recvbuf = pair[1];
+        CHECK_CUDA(
+            cudaMemcpyAsync(v.sendbuf, host, bytes, cudaMemcpyHostToDevice, v.stream));
+        CHECK_CUDA(cudaMemsetAsync(v.recvbuf, 255, bytes, v.stream));
+        const double seconds = seconds_of(way, &v);
+        if (rank == 0)
+            printf("%-24s %10.2f %12.2f\n", names[way], seconds * 1e6,
+                   seconds * 1e6 / (way == FLOOR ? 1 : v.n));
+        if (way == FLOOR) // it sums nothing
+            continue;
+        CHECK_CUDA(cudaMemcpy(sum, v.recvbuf, bytes, cudaMemcpyDeviceToHost));
+        for (size_t i = 0; i < numbers; i++)
+            lesson_expect(i, (double)sum[i],
+                          nranks * ((nranks + 1) / 2.0 + (double)(i % 1000)));
+    }
+    if (rank == 0)
+        printf("\n");
+    const int exit_code = lesson_verdict("element");
+
+    // In reverse order: nothing may go while something made later still uses it.
+    for (int b = 1; b >= 0; b--) {
+        if (windows[b]) // NULL: NCCL had no use for it
+            CHECK_NCCL(ncclCommWindowDeregister(v.comm, windows[b]));
+        CHECK_NCCL(ncclMemFree(buffers[2 + b]));
+        CHECK_CUDA(cudaFree(buffers[b]));
+    }
+    free(sum);
+    free(host);
+    CHECK_CUDA(cudaStreamDestroy(v.stream));
+    CHECK_NCCL(ncclCommDestroy(v.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}

@@ -1,0 +1,178 @@
+/*
+ * One-sided: a rank writes into the memory of another and signals it.
+ *
+ *     mpirun -np 4 ./one_sided [-n COUNT] [--items N] [-h]
+ */
+#include "clock.h"
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
+int main(void) {
+    fprintf(stderr, "one_sided needs NCCL 2.29 or newer, and was built with %d.%d\n",
+            NCCL_MAJOR, NCCL_MINOR);
+    return 1;
+}
+#else
+
+enum { STEPS = 10, SLOTS = 4 };
+
+/* A rank's part of the window, on its GPU: its own values, room for what the neighbours
+ * put here, and the queue's slots. All are `count` floats. */
+enum { MINE, FROM_LEFT, FROM_RIGHT = FROM_LEFT + 2, QUEUE = FROM_RIGHT + 2 };
+enum { PARTS = QUEUE + SLOTS };
+
+struct ranks {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    ncclWindow_t window;
+    float *memory; // PARTS * count floats
+    size_t count;
+    int rank, left, right; // the ranks stand in a ring
+};
+
+static float *part(const struct ranks *r, int number) {
+    return r->memory + (size_t)number * r->count;
+}
+
+static void put(const struct ranks *r, int peer, int number) {
+    CHECK_NCCL(ncclPutSignal(part(r, MINE), r->count, ncclFloat32, peer, r->window,
+                             (size_t)number * r->count * sizeof(float), 0, 0, 0, r->comm,
+                             r->stream));
+}
+
+/* The stream goes on when `peer` has signalled once more than was waited for so far. */
+static void wait_for(const struct ranks *r, int peer) {
+    ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = peer};
+    CHECK_NCCL(ncclWaitSignal(1, &one, r->comm, r->stream));
+}
+
+/* Each rank gives its values to both neighbours. The part that they are put into changes
+ * from step to step: what a neighbour puts in the next step does not hit what this rank
+ * may still be reading, and the step after that begins only when it has been read. */
+static void exchange_by_put(const struct ranks *r, int step) {
+    put(r, r->left, FROM_RIGHT + step % 2);
+    put(r, r->right, FROM_LEFT + step % 2);
+    wait_for(r, r->left);
+    wait_for(r, r->right);
+}
+
+/* The same with both sides calling. */
+static void exchange_by_send(const struct ranks *r, int step) {
+    CHECK_NCCL(ncclGroupStart());
+    CHECK_NCCL(
+        ncclSend(part(r, MINE), r->count, ncclFloat32, r->left, r->comm, r->stream));
+    CHECK_NCCL(
+        ncclSend(part(r, MINE), r->count, ncclFloat32, r->right, r->comm, r->stream));
+    CHECK_NCCL(ncclRecv(part(r, FROM_RIGHT + step % 2), r->count, ncclFloat32, r->right,
+                        r->comm, r->stream));
+    CHECK_NCCL(ncclRecv(part(r, FROM_LEFT + step % 2), r->count, ncclFloat32, r->left,
+                        r->comm, r->stream));
+    CHECK_NCCL(ncclGroupEnd());
+}
+
+/* Times an exchange, checks what both neighbours' values are, and prints the time. */
+static void halo(const struct ranks *r, const char *name,
+                 void (*exchange)(const struct ranks *, int), float *host) {
+    struct stopwatch watch = {0};
+    CHECK_CUDA(cudaMemsetAsync(part(r, FROM_LEFT), 255, 4 * r->count * sizeof(float),
+                               r->stream));
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch);
+        for (int step = 0; step < STEPS; step++)
+            exchange(r, step);
+        CHECK_CUDA(cudaStreamSynchronize(r->stream));
+        stopwatch_stop(&watch, STEPS);
+    }
+    CHECK_CUDA(cudaMemcpy(host, part(r, FROM_LEFT), 4 * r->count * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < 4 * r->count; i++)
+        lesson_expect(i, (double)host[i], i < 2 * r->count ? r->left : r->right);
+    if (r->rank == 0)
+        printf("%-18s %10.2f us an exchange\n", name, watch.seconds * 1e6);
+}
+
+/* Rank 0 puts items into the slots of rank 1, which signals when a slot is free again.
+ * Nobody asks whether there is an item, or room: the signals say so. */
+static void queue(const struct ranks *r, size_t items, float *host) {
+    for (size_t i = 0; i < items; i++) {
+        const int slot = QUEUE + (int)(i % SLOTS);
+        if (r->rank == 0) {
+            if (i >= SLOTS) // the slot's last item must have been taken
+                wait_for(r, 1);
+            for (size_t k = 0; k < r->count; k++)
+                host[k] = (float)(i + k);
+            CHECK_CUDA(cudaMemcpyAsync(part(r, MINE), host, r->count * sizeof(float),
+                                       cudaMemcpyHostToDevice, r->stream));
+            put(r, 1, slot);
+        } else if (r->rank == 1) {
+            wait_for(r, 0);
+            CHECK_CUDA(cudaMemcpyAsync(host, part(r, slot), r->count * sizeof(float),
+                                       cudaMemcpyDeviceToHost, r->stream));
+            CHECK_NCCL(ncclSignal(0, 0, 0, 0, r->comm, r->stream));
+            CHECK_CUDA(cudaStreamSynchronize(r->stream)); // the host reads it now
+            for (size_t k = 0; k < r->count; k++)
+                lesson_expect(k, (double)host[k], (double)(i + k));
+        }
+    }
+    // Signals that nobody waits for would be taken for those of a later queue.
+    for (size_t i = 0; r->rank == 0 && i < items && i < SLOTS; i++)
+        wait_for(r, 1);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    if (r->rank == 0)
+        printf("%-18s %10zu items\n", "queue", items);
+}
+
+int main(int argc, char **argv) {
+    CHECK_MPI(MPI_Init(&argc, &argv));
+    CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    struct ranks r;
+    int nranks, ndevices;
+    CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
+    CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    size_t items;
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", "floats that a rank gives", .number = &r.count, .usual = 1024,
+         .least = 1},
+        {"--items", "N", "items that pass the queue", .number = &items, .usual = 10},
+        {0}};
+    lesson_options(argc, argv, options);
+    r.left = (r.rank + nranks - 1) % nranks;
+    r.right = (r.rank + 1) % nranks;
+    CHECK_CUDA(cudaGetDeviceCount(&ndevices));
+    CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
+    lesson_one_gpu_per_rank();
+
+    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    ncclUniqueId id;
+    if (r.rank == 0)
+        CHECK_NCCL(ncclGetUniqueId(&id));
+    CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
+    CHECK_NCCL(ncclCommInitRank(&r.comm, nranks, id, r.rank));
+    CHECK_CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+
+    // The window: all ranks register memory of the same size, and may write to all parts.
+    const size_t bytes = PARTS * r.count * sizeof(float);
+    float *host = lesson_malloc(bytes);
+    lesson_need_memory(bytes);
+    CHECK_NCCL(ncclMemAlloc((void **)&r.memory, bytes));
+    CHECK_NCCL(ncclCommWindowRegister(r.comm, r.memory, bytes, &r.window,
+                                      NCCL_WIN_COLL_SYMMETRIC));
+    for (size_t i = 0; i < r.count; i++)
+        host[i] = (float)r.rank;
+    CHECK_CUDA(cudaMemcpyAsync(part(&r, MINE), host, r.count * sizeof(float),
+                               cudaMemcpyHostToDevice, r.stream));
+    halo(&r, "send and receive", exchange_by_send, host);
+    halo(&r, "put and signal", exchange_by_put, host);
+    if (nranks > 1)
+        queue(&r, items, host);
+    const int exit_code = lesson_verdict("element");
+
+    CHECK_NCCL(ncclCommWindowDeregister(r.comm, r.window));
+    CHECK_NCCL(ncclMemFree(r.memory));
+    free(host);
+    CHECK_CUDA(cudaStreamDestroy(r.stream));
+    CHECK_NCCL(ncclCommDestroy(r.comm));
+    CHECK_MPI(MPI_Finalize());
+    return exit_code;
+}
+#endif

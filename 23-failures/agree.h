@@ -1,0 +1,110 @@
+/*
+ * agree.h: how the ranks that are left agree on who they are.
+ *
+ * NCCL can't tell: its communicator is what has failed. Something else must carry the
+ * news, here MPI's messages, elsewhere a key-value store on another machine.
+ */
+#ifndef AGREE_H
+#define AGREE_H
+
+#include "lesson.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+enum { AGREE_MOST = 64, AGREE_REPORT = 1, AGREE_DECISION, AGREE_ID };
+
+/* Who takes part, by rank in MPI_COMM_WORLD, and which step is the next. */
+struct members {
+    int step, n, ranks[AGREE_MOST];
+};
+
+LESSON_FUNCTION int agree_pid; // of the last rank
+
+/* All ranks of MPI_COMM_WORLD. */
+LESSON_FUNCTION struct members agree_all(int nranks) {
+    struct members all = {.n = nranks};
+    agree_pid = (int)getpid();
+    CHECK_MPI(MPI_Bcast(&agree_pid, 1, MPI_INT, nranks - 1, MPI_COMM_WORLD));
+    if (nranks > AGREE_MOST)
+        lesson_fail("at most %d ranks", AGREE_MOST);
+    for (int i = 0; i < nranks; i++)
+        all.ranks[i] = i;
+    return all;
+}
+
+/* Which rank of the communicator this is, or -1. */
+LESSON_FUNCTION int member(const struct members *m, int rank) {
+    for (int i = 0; i < m->n; i++)
+        if (m->ranks[i] == rank)
+            return i;
+    return -1;
+}
+
+LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes) {
+    CHECK_MPI(MPI_Send(what, (int)bytes, MPI_BYTE, to, AGREE_ID, MPI_COMM_WORLD));
+}
+
+LESSON_FUNCTION void agree_receive(void *what, size_t bytes) {
+    CHECK_MPI(MPI_Recv(what, (int)bytes, MPI_BYTE, 0, AGREE_ID, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE));
+}
+
+/* From rank 0 to all who take part. MPI_Bcast would need those who are lost, too. */
+LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what,
+                                 size_t bytes) {
+    for (int i = 1; rank == 0 && i < now->n; i++)
+        agree_send(now->ranks[i], what, bytes);
+    if (rank != 0)
+        agree_receive(what, bytes);
+}
+
+/* Tells rank 0 which step comes next here, and returns what it has decided. Whoever has
+ * not been heard within `seconds` is lost. Rank 0 alone decides, so that all go on with
+ * the same list; that it is lost itself is not foreseen. */
+LESSON_FUNCTION struct members agree(const struct members *old, int rank, int step,
+                                     double seconds) {
+    struct members now = {.step = step};
+    if (rank != 0) {
+        CHECK_MPI(MPI_Send(&step, 1, MPI_INT, 0, AGREE_REPORT, MPI_COMM_WORLD));
+        CHECK_MPI(MPI_Recv(&now, sizeof now, MPI_BYTE, 0, AGREE_DECISION, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE));
+        return now;
+    }
+    bool heard[AGREE_MOST] = {true};
+    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
+        int there, theirs;
+        MPI_Status from;
+        CHECK_MPI(
+            MPI_Iprobe(MPI_ANY_SOURCE, AGREE_REPORT, MPI_COMM_WORLD, &there, &from));
+        if (!there)
+            continue;
+        CHECK_MPI(MPI_Recv(&theirs, 1, MPI_INT, from.MPI_SOURCE, AGREE_REPORT,
+                           MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        heard[from.MPI_SOURCE] = true;
+        now.step =
+            theirs < now.step ? theirs : now.step; // all have finished those before
+    }
+    for (int i = 0; i < old->n; i++)
+        if (heard[old->ranks[i]])
+            now.ranks[now.n++] = old->ranks[i];
+    for (int i = 1; i < now.n; i++)
+        CHECK_MPI(MPI_Send(&now, sizeof now, MPI_BYTE, now.ranks[i], AGREE_DECISION,
+                           MPI_COMM_WORLD));
+    return now;
+}
+
+/* Rank 0 wakes a stopped rank of its machine, and answers when that rank asks. The
+ * stopped one has asked already, in agree. */
+LESSON_FUNCTION void agree_wake(const struct members *now, int rank, int stopped) {
+    int step;
+    if (rank == 0) {
+        kill(agree_pid, SIGCONT);
+        CHECK_MPI(MPI_Recv(&step, 1, MPI_INT, stopped, AGREE_REPORT, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE));
+        CHECK_MPI(MPI_Send(now, sizeof *now, MPI_BYTE, stopped, AGREE_DECISION,
+                           MPI_COMM_WORLD));
+    }
+}
+
+#endif

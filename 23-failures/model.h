@@ -1,0 +1,84 @@
+/*
+ * model.h: what failures trains.
+ *
+ * Every rank has data, all elements rank + 1, and the weights move towards the mean of
+ * the data of those who take part. So it can be said what they must be after each step.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include "agree.h"
+
+#include <cublas_v2.h>
+#include <math.h>
+
+enum { COUNT = 1024, STEPS = 12 };
+static const float model_rate = 0.5F;
+
+struct model {
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    float *data, *gradient;    // on the GPU, COUNT elements each
+    float *weights[2];         // weights[s % 2]: before step s, kept while it runs
+    float expected[STEPS + 1]; // what the weights must be before each step
+};
+
+LESSON_FUNCTION void model_create(struct model *m, int rank) {
+    float host[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        host[i] = (float)(rank + 1);
+    *m = (struct model){.stream = NULL};
+    CHECK_CUDA(cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking));
+    CHECK_CUBLAS(cublasCreate(&m->blas));
+    CHECK_CUBLAS(cublasSetStream(m->blas, m->stream));
+    CHECK_CUDA(cudaMalloc((void **)&m->data, 4 * sizeof host));
+    m->gradient = m->data + COUNT;
+    m->weights[0] = m->gradient + COUNT;
+    m->weights[1] = m->weights[0] + COUNT;
+    CHECK_CUDA(cudaMemsetAsync(m->gradient, 0, 3 * sizeof host, m->stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(m->data, host, sizeof host, cudaMemcpyHostToDevice, m->stream));
+    CHECK_CUDA(cudaStreamSynchronize(m->stream));
+}
+
+/* Queues the gradient of (weights - data)^2 / 2. */
+LESSON_FUNCTION void model_gradient(struct model *m, int step) {
+    const float minus = -1;
+    CHECK_CUBLAS(cublasScopy(m->blas, COUNT, m->weights[step % 2], 1, m->gradient, 1));
+    CHECK_CUBLAS(cublasSaxpy(m->blas, COUNT, &minus, m->data, 1, m->gradient, 1));
+}
+
+/* Queues the step: the gradient is now the sum over all who take part. */
+LESSON_FUNCTION void model_update(struct model *m, int step, const struct members *now) {
+    const float move = -model_rate / (float)now->n;
+    float *after = m->weights[(step + 1) % 2];
+    CHECK_CUBLAS(cublasScopy(m->blas, COUNT, m->weights[step % 2], 1, after, 1));
+    CHECK_CUBLAS(cublasSaxpy(m->blas, COUNT, &move, m->gradient, 1, after, 1));
+    float sum = 0;
+    for (int i = 0; i < now->n; i++)
+        sum += m->expected[step] - (float)(now->ranks[i] + 1);
+    m->expected[step + 1] = m->expected[step] + move * sum;
+}
+
+/* Checks the weights before `step`, and returns the loss, as these ranks see it. */
+LESSON_FUNCTION double model_check(const struct model *m, int step,
+                                   const struct members *now) {
+    float host[COUNT];
+    double loss = 0;
+    CHECK_CUDA(
+        cudaMemcpy(host, m->weights[step % 2], sizeof host, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT; i++)
+        lesson_expect((size_t)i, round(1e3 * (double)host[i]),
+                      round(1e3 * (double)m->expected[step]));
+    for (int i = 0; i < now->n; i++)
+        loss += pow((double)host[0] - (now->ranks[i] + 1), 2) / 2 / now->n;
+    return loss;
+}
+
+LESSON_FUNCTION void model_destroy(struct model *m) {
+    CHECK_CUDA(cudaFree(m->data));
+    CHECK_CUBLAS(cublasDestroy(m->blas));
+    CHECK_CUDA(cudaStreamDestroy(m->stream));
+}
+
+#endif

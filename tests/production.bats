@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# Lessons 16 to 23: what else a job in production asks for.
+
+# shellcheck disable=SC2030,SC2031 # each test has a shell of its own
+
+load common
+
+setup_file() {
+    build_lessons
+}
+
+# alone N [ARGUMENT…]: lesson 16, which no launcher starts, with N GPUs.
+alone() {
+    code=0
+    CPU_DEVICES=$1 CUDA_VISIBLE_DEVICES=$(seq -s, 0 $(($1 - 1))) timeout 60 \
+        "$top/16-one-process/one_process" "${@:2}" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
+    out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out")
+    err=$(cat "$BATS_TEST_TMPDIR/err")
+    show
+}
+
+@test "16: the sum on every GPU of one process, by one thread and by many" {
+    for n in $(rank_counts); do
+        for how in '' --threads; do
+            # shellcheck disable=SC2086 # one word or none
+            alone "$n" -n 3 $how
+            expect 0 "OK: $(plural "$n"), all $((3 * n)) elements as expected"
+            [ -z "$err" ]
+        done
+    done
+    alone 2 --rounds 20
+    grep -qE '^one thread, one group +[0-9.]+ us an all-reduce$' <<<"$out"
+    grep -qE '^one thread per GPU +[0-9.]+ us an all-reduce$' <<<"$out"
+}
+
+@test "16: the modelled machine: one thread launches for one GPU after the other" {
+    on_gpus && skip "of the CPU build"
+    for n in 2 8; do
+        NCCL_CPU_CLOCK=h200 alone "$n" --rounds 50 >&2
+        awk '/one group/ { print $5 }' <<<"$out"
+    done >"$BATS_TEST_TMPDIR/times"
+    awk '{ t[NR] = $1 } END { exit !(t[2] > 3.5 * t[1] && t[2] < 4.5 * t[1]) }' "$BATS_TEST_TMPDIR/times"
+}
+
+# shell N ENVIRONMENT…: lesson 17 started by a shell loop; $out and $err are of all ranks together.
+shell() {
+    local n=$1 rank pids=()
+    shift
+    rm -f "$BATS_TEST_TMPDIR"/{out,err}.*
+    for ((rank = 0; rank < n; rank++)); do
+        env "$@" RANK="$rank" WORLD_SIZE="$n" LOCAL_RANK="$rank" timeout 60 "$top/17-without-mpi/without_mpi" \
+            >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" 3>&- &
+        pids+=($!)
+    done
+    code=0
+    for rank in "${pids[@]}"; do
+        wait "$rank" || code=$?
+    done
+    out=$(cat "$BATS_TEST_TMPDIR"/out.* | grep -v '^CPU build: ' || true)
+    err=$(cat "$BATS_TEST_TMPDIR"/err.*)
+    show
+}
+
+port() { # a port that is free now
+    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0")->sockport'
+}
+
+@test "17: ranks that a shell loop has started meet, on every number of ranks" {
+    for n in $(rank_counts); do
+        shell "$n" MASTER_PORT="$(port)"
+        expect 0 "OK: $(plural "$n"), all $((4 * n * n)) elements as expected"
+        [ -z "$err" ]
+        grep -q "^$(plural "$n"), counted by torchrun, met at 127.0.0.1:" <<<"$out"
+    done
+}
+
+@test "17: mpirun's variables, Slurm's and PMI's" {
+    skip_unless_ranks 2
+    MASTER_PORT=$(port) ranks 2 17-without-mpi/without_mpi -n 5
+    expect 0 "OK: 2 ranks, all 20 elements as expected"
+    grep -q '^2 ranks, counted by Open MPI,' <<<"$out"
+    for names in 'Slurm SLURM_PROCID SLURM_NTASKS' 'PMI PMI_RANK PMI_SIZE'; do
+        read -r who rank size <<<"$names"
+        code=0
+        out=$(env "$rank=0" "$size=1" MASTER_PORT="$(port)" timeout 60 "$top/17-without-mpi/without_mpi") || code=$?
+        err=
+        expect 0 "OK: 1 rank, all 4 elements as expected"
+        grep -q "^1 rank, counted by $who," <<<"$out"
+    done
+}
+
+@test "17: a wrong address, a port in use, a rank that never comes, a stranger" {
+    on_gpus && skip "one build is enough"
+    shell 1 MASTER_ADDR=no-such-machine.invalid
+    [ "$code" -eq 1 ]
+    grep -q 'MASTER_ADDR=no-such-machine.invalid: ' <<<"$err"
+
+    # The perl process listens and says nothing; it is also a store that never answers.
+    exec 4< <(perl -MIO::Socket::INET -e '$| = 1; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "0.0.0.0");
+        print $s->sockport, "\n"; sleep 60')
+    read -r taken <&4
+    shell 1 MASTER_PORT="$taken"
+    [ "$code" -eq 1 ]
+    grep -q "cannot listen at port $taken: Address already in use" <<<"$err"
+    exec 4<&-
+
+    free=$(port)
+    code=0
+    err=$(RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$free timeout 60 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
+    [ "$code" -eq 1 ]
+    grep -q "^rank 1 on .*: nobody answers at 127.0.0.1:$free" <<<"$err"
+
+    code=0
+    err=$(RANK=0 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$(port) timeout 60 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
+    [ "$code" -eq 1 ]
+    grep -q 'has no "rank 1" after 1 s' <<<"$err"
+
+    # A stranger speaks first; the ranks meet all the same.
+    free=$(port)
+    perl -MIO::Socket::INET -e 'for (1 .. 100) {
+        my $s = IO::Socket::INET->new("127.0.0.1:$ARGV[0]") or select(undef, undef, undef, 0.05), next;
+        print $s "GET / HTTP/1.1\r\n" x 100; sleep 1; exit }' "$free" 3>&- &
+    shell 2 MASTER_PORT="$free"
+    expect 0 "OK: 2 ranks, all 16 elements as expected"
+}
+
+@test "18: every kind of memory gives the same sums; double buffering is not slower by the model" {
+    for n in $(rank_counts); do
+        all_right "$n" $((6 * 1000 * n)) elements 18-memory/memory_kinds -n 1000
+    done
+    [ "$(grep -cE '^(cuda|nccl)[A-Za-z, ]+ +[0-9.]+ +[0-9.]+$' <<<"$out")" -eq 6 ]
+    on_gpus && return
+    all_right 2 14000 elements 18-memory/memory_kinds -n 1000 --managed
+    modelled 2 18-memory/memory_kinds -n 1000000
+    awk '/^copy, then sum/ { exit !($12 < 0.95 * $4) }' <<<"$out"
+}
+
+@test "19: the sums of every way, and the staircase of the modelled machine" {
+    for n in $(rank_counts); do
+        all_right "$n" $((6 * 16 * 2 * n)) elements 19-small-messages/small_messages
+    done
+    all_right 1 $((6 * 3 * 7)) elements 19-small-messages/small_messages -n 7 --values 3
+    on_gpus && return
+    modelled 2 19-small-messages/small_messages
+    awk '$NF ~ /^[0-9.]+$/ && NF > 3 { t[++n] = $(NF - 1) }
+        END { exit !(n == 7 && t[2] > 5 * t[3] && t[3] > t[4] && t[4] >= t[5] && t[5] >= t[7] && t[7] > t[1]) }' <<<"$out"
+}
+
+@test "20: put and signal bring what send and receive bring; the queue loses nothing" {
+    skip_unless_nccl 2.29
+    for n in $(rank_counts); do
+        queue=0
+        [ "$n" -eq 1 ] || queue=$((10 * 50))
+        all_right "$n" $((8 * 50 * n + queue)) elements 20-one-sided/one_sided -n 50
+    done
+    [ "$n" -eq 1 ] || all_right 2 $((8 * 2 + 0)) elements 20-one-sided/one_sided -n 1 --items 0
+    [ "$n" -eq 1 ] || all_right 2 $((8 * 2 + 3)) elements 20-one-sided/one_sided -n 1 --items 3
+}
+
+# skip_unless_nccl VERSION: on GPUs, where the NCCL of the build may be older.
+skip_unless_nccl() {
+    on_gpus || return 0
+    ranks 1 20-one-sided/one_sided
+    ! grep -q '^one_sided needs NCCL' <<<"$err" || skip "NCCL is older than $1"
+}
+
+@test "21: every size in every way; ring and tree by the law" {
+    for n in $(rank_counts); do
+        all_right "$n" $((7 * (2 + 32) * n)) elements 21-paths/paths -n 32
+    done
+    ranks 1 21-paths/paths -n 2 --model
+    awk '$1 ~ /^(8|16|32|64|128|256|512|1024)$/ && NF == 11 { n++; ring[n] = $2; tree[n] = $4 }
+        END { exit !(n == 8 && ring[8] > 30 * tree[8] && ring[1] == tree[1]) }' <<<"$out"
+}
+
+@test "22: without a fault, and with a rank that is only slow, it ends well" {
+    for n in $(rank_counts); do
+        all_right "$n" $((5 * n)) values 22-hangs/hangs
+    done
+    on_gpus && return
+    all_right 3 15 values 22-hangs/hangs --fault slow
+}
+
+# fault NAME TEXT: lesson 22 with this fault, on 3 ranks, is named so.
+fault() {
+    ranks 3 22-hangs/hangs --fault "$1"
+    show
+    [ "$code" -eq 1 ]
+    grep -qF "$2" <<<"$err"
+}
+
+@test "22: the faults that are a wrong program are named, with both lines" {
+    on_gpus && skip "of the CPU build"
+    fault skip 'NCCL CHECK: deadlock: ranks wait for one another'
+    grep -q 'rank 1 on .*ncclAllReduce(count 1, .* at hangs.c:' <<<"$err"
+    fault branch 'NCCL CHECK: deadlock: ranks wait for one another'
+    grep -q 'rank 1 on .*waits in MPI_Allreduce' <<<"$err"
+    fault order 'NCCL CHECK: deadlock: ranks wait for one another'
+    fault count 'NCCL CHECK: mismatch: the ranks give different counts'
+    grep -q 'rank 1 on .*ncclAllReduce(count 1048575,' <<<"$err"
+}
+
+# survives N ARGUMENT…: lesson 23 goes on without the last rank.
+survives() {
+    ranks "$1" 23-failures/failures "${@:2}"
+    show
+    [ "$code" -eq 0 ]
+    [[ $(tail -n 1 <<<"$out") == "OK: $(plural "$1"), all "*" weights as expected" ]]
+    grep -qE "^step +3: not done after" <<<"$out"
+    grep -qE "^step +3: loss [0-9.]+, $(plural $(($1 - 1)))," <<<"$out"
+}
+
+@test "23: without a fault: every number of ranks, the weights of the mean" {
+    for n in $(rank_counts); do
+        all_right "$n" $((12 * 1024 * n)) weights 23-failures/failures
+    done
+}
+
+@test "23: a rank leaves: the others shrink, revoke or begin anew" {
+    skip_unless_ranks 3
+    survives 3 --fault leave
+    survives 3 --fault leave --how revoke
+    survives 2 --fault leave --how anew
+}
+
+@test "23: a rank is stopped; it learns that the others have gone on" {
+    skip_unless_ranks 4
+    survives 4 --fault stop
+}
+
+@test "23: a rank that has left joins again, with the others' weights" {
+    skip_unless_ranks 3
+    survives 3 --fault leave --join
+    grep -qE '^step +8: loss [0-9.]+, 3 ranks,' <<<"$out"
+}
