@@ -7,7 +7,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top/tests/judge"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check")
+warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check/judge")
 events=(*.events)
 echo "1..$((${#events[@]} + 3))"
 tests=0
@@ -53,7 +53,8 @@ done
 point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
 point '600 random programs of several ranks, each right and with seven mistakes' "$work/fast/ranks" 1 600
 if [ -x "$(command -v clang)" ]; then
-    point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only "$top"/check/*.c ./*.c
+    point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only \
+        "$top"/check/judge/*.c "$top"/check/judge/*/*.c ./*.c
 else
     tests=$((tests + 1))
     echo "ok $tests - clang # SKIP not installed here"

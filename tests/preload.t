@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 selection=(mismatch-count missing-left-out missing-queued-exit deadlock-send-first
-    deadlock-host-collective race-free race-pinned memory-host-read memory-range-recv
+    deadlock-host-collective race-free-pinned race-pinned memory-host-read memory-range-recv
     setup-same-rank left-buffer two-threads mpi-ends-first init-all)
 [ -z "${ALL:-}" ] || selection=()
 FORM=library RANKS=${RANKS:-2} exec ./check.t "${selection[@]}"

@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 #include "timeline.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <errno.h>

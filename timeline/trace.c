@@ -7,7 +7,7 @@
  */
 #include "trace.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -426,13 +426,14 @@ static void make(const struct event *e, enum judge_memory_kind kind, const char 
 }
 
 static void ev_malloc(const struct event *e) {
-    make(e, JUDGE_DEVICE, behind(e, "on") ? "cudaMallocAsync" : "cudaMalloc");
+    bool async = behind(e, "on") != NULL;
+    make(e, async ? JUDGE_POOL : JUDGE_DEVICE, async ? "cudaMallocAsync" : "cudaMalloc");
 }
 static void ev_pinned(const struct event *e) {
     make(e, JUDGE_PINNED, "cudaMallocHost");
 }
 static void ev_registered(const struct event *e) {
-    make(e, JUDGE_PINNED, "cudaHostRegister");
+    make(e, JUDGE_HOST_REGISTERED, "cudaHostRegister");
 }
 static void ev_managed(const struct event *e) {
     make(e, JUDGE_MANAGED, "cudaMallocManaged");
@@ -456,7 +457,7 @@ static void ev_overrun(const struct event *e) {
 /* The registration is in the event before. */
 static void ev_registered_freed(const struct event *e) {
     const struct judge_at registered = ranks[e->rank].last;
-    judge_registered_freed(e->judge, registered, here(e, "ncclMemFree"));
+    judge_registered_freed(e->judge, registered, false, here(e, "ncclMemFree"));
 }
 static void ev_free(const struct event *e) {
     const char *on = behind(e, "on"), *call = behind(e, "in");
@@ -580,7 +581,7 @@ static void ev_memcpy(const struct event *e) {
         {address(e, word(e, 1)), bytes, true, has(e, "to-device"), 0},
         {address(e, word(e, 2)), bytes, false, has(e, "to-host"), 0}};
     int stream = stream_of(e, on ? on : "legacy");
-    judge_op(e->judge, stream, ranges, 2, false, here(e, call));
+    judge_op(e->judge, stream, ranges, 2, JUDGE_COPY, here(e, call));
     if (!on && !has(e, "early"))
         sync_stream(e, stream, call);
 }
@@ -588,11 +589,11 @@ static void ev_memset(const struct event *e) {
     const char *on = behind(e, "on");
     struct judge_range range = {address(e, word(e, 1)), (size_t)number(e, word(e, 2)),
                                 true, true, 0};
-    judge_op(e->judge, stream_of(e, on ? on : "legacy"), &range, 1, false,
+    judge_op(e->judge, stream_of(e, on ? on : "legacy"), &range, 1, JUDGE_SET,
              here(e, on ? "cudaMemsetAsync" : "cudaMemset"));
 }
 static void ev_kernel(const struct event *e) {
-    judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, true,
+    judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, JUDGE_KERNEL,
              here(e, "cudaLaunchKernel"));
 }
 /* op STREAM [read A BYTES | write A BYTES]... [elements BYTES] */
@@ -604,7 +605,7 @@ static void ev_op(const struct event *e) {
                                                (size_t)number(e, e->words[i + 2]),
                                                strcmp(e->words[i], "write") == 0, true,
                                                (size_t)number_behind(e, "elements", 0)};
-    judge_op(e->judge, stream_of(e, word(e, 1)), ranges, count, false,
+    judge_op(e->judge, stream_of(e, word(e, 1)), ranges, count, JUDGE_COMPUTES,
              here(e, "cublasSgemm"));
 }
 

@@ -153,7 +153,7 @@ static void tell_op(int s, struct use first, struct use second, const char *call
         ranges[n++] = range_of(first);
     if (second.buffer >= 0)
         ranges[n++] = range_of(second);
-    judge_op(j, streams[s], ranges, n, false, here(call));
+    judge_op(j, streams[s], ranges, n, n == 2 ? JUDGE_COPY : JUDGE_SET, here(call));
 }
 
 static int kind_of(int s) {

@@ -43,7 +43,7 @@ static void reset(void *self, const void *handle, struct comm *comm) {
     const struct reset *reset = self;
     if (comm->state != THERE || comm->device != reset->device)
         return;
-    judge_comm_ends(reset->j, comm->number, JUDGE_DESTROYED, reset->at);
+    judge_comm_ends(reset->j, comm->number, JUDGE_RESET, reset->at);
     comm_gone(handle, comm);
 }
 

@@ -171,7 +171,8 @@ static struct begun begins(cublasHandle_t handle, const struct use *uses, int nu
         open_rows(j, &uses[i].rows, told[i]);
     if (number >= 0 &&
         (judge_handle_device(j, number, found.device, found.made, at) ||
-         judge_op(j, number, ranges, all ? n : 0, !all, at)) &&
+         judge_op(j, number, ranges, all ? n : 0, all ? JUDGE_COMPUTES : JUDGE_KERNEL,
+                  at)) &&
         front_checks) {
         begun.how = WRONG;
     } else if (number >= 0 && result && !found.on_device) {
@@ -404,7 +405,7 @@ TYPED_DOT(cublasDotcEx_64, int64_t)
 static void moves(struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(cudaStreamLegacy, -1, &number);
-    judge_op(j, number, NULL, 0, true, at);
+    judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     judge_wait_stream(j, number, at);
     front_out();
 }

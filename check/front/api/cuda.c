@@ -62,7 +62,8 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
-    *allocation = (struct allocation){current_device(), kind == JUDGE_PINNED, 0};
+    *allocation = (struct allocation){
+        current_device(), kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED, 0};
     if (timeline_on)
         timeline_device();
     struct judge *j = front_in();
@@ -78,8 +79,9 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
 /* Whether an allocation of one of these kinds starts there: a call that is for others
  * fails, and nothing is gone. */
 enum {
-    FREED = 1 << JUDGE_DEVICE | 1 << JUDGE_MANAGED, // by cudaFree
+    FREED = 1 << JUDGE_DEVICE | 1 << JUDGE_POOL | 1 << JUDGE_MANAGED, // by cudaFree
     OF_HOST = 1 << JUDGE_PINNED,
+    OF_PROGRAM = 1 << JUDGE_HOST_REGISTERED,
     OPENED = 1 << JUDGE_PEER
 };
 static bool known(struct judge *j, const void *pointer, int kinds,
@@ -168,7 +170,7 @@ static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t byte
     struct judge *j = front_in_stream(stream, -1, &number);
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
-    judge_memory_made(j, *pointer, bytes, JUDGE_DEVICE, allocation->device, number, at);
+    judge_memory_made(j, *pointer, bytes, JUDGE_POOL, allocation->device, number, at);
     front_out();
     return error;
 }
@@ -274,17 +276,13 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
 /* Its first and its last page have other bytes of the program's, too: none is closed. */
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
     ENTER(cudaHostRegister, pointer, bytes, flags);
-    cudaError_t error = made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags),
-                             &pointer, bytes, JUDGE_PINNED, at);
-    front_in();
-    pages_gone(pointer);
-    front_out();
-    return error;
+    return made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags), &pointer, bytes,
+                JUDGE_HOST_REGISTERED, at);
 }
 
 cudaError_t cudaHostUnregister(void *pointer) {
     ENTER(cudaHostUnregister, pointer);
-    return release(BELOW(cudaHostUnregister), pointer, OF_HOST, false, at);
+    return release(BELOW(cudaHostUnregister), pointer, OF_PROGRAM, false, at);
 }
 
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
@@ -354,9 +352,8 @@ static bool find_place(struct judge *j, struct side *side) {
         return true;
     if (!side->rows.start || !judge_memory_find(j, side->rows.start, &memory))
         return false;
-    side->place = memory.kind == JUDGE_PINNED    ? PINNED
-                  : memory.kind == JUDGE_MANAGED ? MANAGED
-                                                 : DEVICE;
+    bool pinned = memory.kind == JUDGE_PINNED || memory.kind == JUDGE_HOST_REGISTERED;
+    side->place = pinned ? PINNED : memory.kind == JUDGE_MANAGED ? MANAGED : DEVICE;
     side->device = memory.device;
     return true;
 }
@@ -388,10 +385,14 @@ static bool tell_copy(struct judge *j, const struct copy *copy, struct judge_at 
                               : add_rows(&copy->from.rows, false, copy->from.says_device,
                                          ranges, &n);
     if (to == NO_ROWS || from == NO_ROWS)
-        return judge_op(j, copy->number, NULL, 0, true, at) && front_checks;
+        return judge_op(j, copy->number, NULL, 0, JUDGE_KERNEL, at) && front_checks;
     open_rows(j, &copy->to.rows, to);
     open_rows(j, &copy->from.rows, from);
-    return judge_op(j, copy->number, ranges, n, false, at) && front_checks;
+    enum judge_op_kind kind = set ? JUDGE_SET
+                              : copy->to.rows.height == 1 && copy->from.rows.height == 1
+                                  ? JUDGE_COPY
+                                  : JUDGE_COPY_ROWS;
+    return judge_op(j, copy->number, ranges, n, kind, at) && front_checks;
 }
 
 /* Memory of the host that is not pinned is copied by the driver through memory of its
@@ -1089,7 +1090,7 @@ static void kernel(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
     if (number >= 0)
-        judge_op(j, number, NULL, 0, true, at);
+        judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     front_out();
 }
 

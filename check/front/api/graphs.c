@@ -137,7 +137,7 @@ static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
     if (number >= 0 && launched >= 0)
         judge_graph_launched(j, launched, number, at);
     else if (number >= 0)
-        judge_op(j, number, NULL, 0, true, at);
+        judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     front_out();
     const struct timeline_op op = {.name = "graph", .at = at};
     return answer(

@@ -3,7 +3,7 @@
  */
 #include "handles.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

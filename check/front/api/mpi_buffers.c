@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "mpi_buffers.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "pages.h"
 #include "talk.h"
 

@@ -282,6 +282,6 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
     front_out();
     struct judge *j = front_in_stream(stream, device, &number);
     if (number >= 0)
-        judge_op(j, number, &range, reads ? 1 : 0, !reads, at);
+        judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL, at);
     front_out();
 }

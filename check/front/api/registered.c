@@ -11,6 +11,7 @@
 #include "registered.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct registration {
     const void *comm, *handle;
@@ -99,7 +100,8 @@ void registered_freed(struct judge *j, const void *start, struct judge_at at) {
     const char *from = memory.start, *to = from + memory.bytes;
     for (const struct registration *one = all; one; one = one->next)
         if (one->start && one->start < to && from < one->start + one->bytes) {
-            judge_registered_freed(j, one->at, at);
+            judge_registered_freed(
+                j, one->at, strcmp(one->at.call, "ncclCommWindowRegister") == 0, at);
             return;
         }
 }

@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 #include "pages.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "enter.h"
 
 #include <execinfo.h>

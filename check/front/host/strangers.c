@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "strangers.h"
 
-#include "base.h"
+#include "base/base.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "start.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "mpi_buffers.h"
 #include "neighbours.h"
 #include "pages.h"

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "talk.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "neighbours.h"
 #include "timeline.h"
 

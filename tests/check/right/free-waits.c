@@ -24,8 +24,9 @@ int main(void) {
         MUST(cudaStreamSynchronize(stream));
         EXPECT_INTS(sum, N, sum_of_ranks());
     }
+    MUST(ncclAllReduce(sum, sum, N, ncclInt32, ncclSum, comm, stream));
     free(mine);
-    MUST(cudaFree(sum));
+    MUST(cudaFree(sum)); // which waits for the collective, too
     finish();
     return 0;
 }

@@ -1,0 +1,61 @@
+/*
+ * post.c: messages to the judges of other ranks, and to this one itself, which come when
+ * it looks.
+ */
+#include "base/post.h"
+
+#include "base/base.h"
+#include "base/self.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct post {
+    struct letter {
+        char *data;
+        size_t bytes;
+    } * at;
+    size_t first, end, size;
+    char *taken;
+};
+
+void post(struct judge *j, int to, const void *data, size_t bytes) {
+    if (to != j->rank) {
+        j->outside.send(j->outside.self, to, data, bytes);
+        return;
+    }
+    if (!j->post)
+        j->post = must_alloc(sizeof *j->post);
+    struct post *own = j->post;
+    if (own->first == own->end)
+        own->first = own->end = 0;
+    ROOM(own->at, own->end, &own->size);
+    struct letter *letter = &own->at[own->end++];
+    letter->data = must_alloc(bytes);
+    letter->bytes = bytes;
+    memcpy(letter->data, data, bytes);
+}
+
+const void *post_take(struct judge *j, size_t *bytes) {
+    struct post *own = j->post;
+    if (!own)
+        return NULL;
+    free(own->taken);
+    own->taken = NULL;
+    if (own->first == own->end)
+        return NULL;
+    *bytes = own->at[own->first].bytes;
+    return own->taken = own->at[own->first++].data;
+}
+
+void post_free(struct judge *j) {
+    struct post *own = j->post;
+    if (!own)
+        return;
+    free(own->taken);
+    for (size_t i = own->first; i < own->end; i++)
+        free(own->at[i].data);
+    free(own->at);
+    free(own);
+    j->post = NULL;
+}

@@ -1,0 +1,23 @@
+/*
+ * post.h: messages between the judges of the ranks; the first byte says whose.
+ */
+#ifndef POST_H
+#define POST_H
+
+#include "judge.h"
+
+enum {
+    MESSAGE_CALLS = 'C',
+    MESSAGE_JOIN = 'J',
+    MESSAGE_STATE = 'S',
+    MESSAGE_ANSWER = 'A',
+    MESSAGE_SHARED = 'M'
+};
+/* A message to rank `to`, for judge_receive there; to this one itself it comes when it
+ * looks. */
+void post(struct judge *j, int to, const void *data, size_t bytes);
+/* NULL: there is none; until the next. */
+const void *post_take(struct judge *j, size_t *bytes);
+void post_free(struct judge *j);
+
+#endif

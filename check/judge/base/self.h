@@ -1,0 +1,67 @@
+/*
+ * self.h: the judge itself, and the threads of the program.
+ */
+#ifndef SELF_H
+#define SELF_H
+
+#include "base/base.h"
+#include "judge.h"
+#include "order/clocks.h"
+
+struct thread { // one of the program's that has entered
+    int number;
+    uint64_t name;             // judge_thread_name's; 0: none
+    struct thread_wait *wait;  // waits.c's; NULL: it computes
+    struct thread_wait *spare; // for the next wait
+    struct group *group;       // judge.c's; the open one
+    struct told *told;         // judge.c's; what it told of last, should that fail
+    uint64_t meeting;          // judge_meets's, in which it is; 0: in none
+    double asks_since, asked;  // it has made no other call since then; 0: it has
+    struct function
+        *function; // functions.c's; of the program, that runs in it on a stream
+    struct thread *next;
+};
+
+struct judge {
+    struct judge_outside outside;
+    struct judge_options options;
+    int rank, nranks; // of the world
+    char host[JUDGE_HOST];
+    bool last;         // all has come from the other ranks that will
+    bool over;         // the job is ending: nothing is judged any more
+    struct lock *lock; // judge.c's
+    bool entered;
+    double moment; // at which it was asked for since then; 0: it was not
+    struct map threads_by_number;
+    struct thread *threads, *thread; // the one that is in; NULL: the front's helper
+    // H: what the host knows to have happened. One for all threads: what one of them has
+    // waited for it may have told the others, in ways that nobody here sees.
+    struct clock known;
+    struct order *order;
+    struct uses *uses;
+    uint64_t groups;   // so far
+    uint64_t meetings; // judge_meets's, so far
+    struct functions *functions;
+    struct later *later; // NULL: there was no call yet
+    struct graphs *graphs;
+    struct calls *calls;
+    struct waits *waits;
+    struct stuck *stuck;
+    struct reports *reports;
+    struct compare *compare;
+    struct members *members;
+    struct post *post;
+    struct failures *failures;
+    struct shared *shared;
+    struct detours *detours;
+};
+
+/* The time. One moment for all that is told in one go: clocks are dear where calls are
+ * short. */
+static inline double now(struct judge *j) {
+    if (!j->entered || j->moment == 0)
+        j->moment = j->outside.now(j->outside.self);
+    return j->moment;
+}
+
+#endif

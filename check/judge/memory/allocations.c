@@ -1,0 +1,229 @@
+/*
+ * allocations.c: the memory that the judge knows: what lies where, who made it, what was
+ * freed, what is left at the end.
+ */
+#include "memory/allocations.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "memory/memory.h"
+#include "memory/shared.h"
+#include "ranks/calls.h"
+#include "ranks/comms.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct uses *uses_new(void) {
+    return must_alloc(sizeof(struct uses));
+}
+
+static void allocation_free(struct allocation *a) {
+    history_free(&a->history);
+    free(a->fresh);
+    free(a);
+}
+
+void uses_free(struct uses *uses) {
+    for (size_t i = 0; i < uses->n; i++)
+        allocation_free(uses->table[i]);
+    free(uses->access);
+    free(uses->table);
+    free(uses);
+}
+
+const char *kind_name(enum judge_memory_kind kind) {
+    return judge_on_device(kind)                                   ? "device"
+           : kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED ? "pinned"
+           : kind == JUDGE_MANAGED                                 ? "managed"
+                                                                   : "another process's";
+}
+
+bool allocation_on_gpu(const struct allocation *a) {
+    return judge_on_device(a->kind) || a->kind == JUDGE_PEER;
+}
+
+/* Of the first allocation that starts behind `at`. */
+size_t allocation_position(const struct uses *uses, uint64_t at) {
+    size_t low = 0, high = uses->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (uses->table[middle]->start <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct allocation *allocation_find(const struct uses *uses, uint64_t at) {
+    size_t i = allocation_position(uses, at);
+    return i > 0 && at < uses->table[i - 1]->end ? uses->table[i - 1] : NULL;
+}
+
+const struct freed *allocation_freed(const struct uses *uses, uint64_t at) {
+    size_t n = uses->nfreed < REMEMBERED ? uses->nfreed : REMEMBERED;
+    for (size_t i = 1; i <= n; i++) { // the newest first
+        const struct freed *f = &uses->freed[(uses->nfreed - i) % REMEMBERED];
+        if (at >= f->start && at < f->end)
+            return f;
+    }
+    return NULL;
+}
+
+void allocation_take_out(struct uses *uses, size_t i) {
+    allocation_free(uses->table[i]);
+    memmove(uses->table + i, uses->table + i + 1,
+            (--uses->n - i) * sizeof(struct allocation *));
+}
+
+struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
+                             enum judge_memory_kind kind, int device,
+                             struct judge_at at) {
+    struct uses *uses = j->uses;
+    uint64_t from = address_of(start), to = from + (bytes ? bytes : 1);
+    // What lay there before is gone, in a way that nobody told.
+    for (size_t i = allocation_position(uses, to - 1);
+         i-- > 0 && uses->table[i]->start < to && uses->table[i]->end > from;)
+        allocation_take_out(uses, i);
+    for (size_t i = 0; i < REMEMBERED; i++)
+        if (uses->freed[i].start < to && uses->freed[i].end > from)
+            uses->freed[i].start = uses->freed[i].end = 0;
+    struct allocation *a = must_alloc(sizeof *a);
+    a->start = from;
+    a->end = to;
+    a->serial = ++uses->serial;
+    a->kind = kind;
+    a->device = device;
+    a->made = at;
+    ROOM(uses->table, uses->n, &uses->size);
+    size_t i = allocation_position(uses, from);
+    memmove(uses->table + i + 1, uses->table + i, (uses->n++ - i) * sizeof a);
+    uses->table[i] = a;
+    return a;
+}
+
+void uses_of_graph(struct allocation *a) {
+    a->of_graph = true;
+}
+
+uint64_t uses_serial(struct judge *j, const void *at) {
+    const struct allocation *a = allocation_find(j->uses, address_of(at));
+    return a ? a->serial : 0;
+}
+
+bool judge_memory_find(struct judge *j, const void *at, struct judge_memory *out) {
+    const struct allocation *a = allocation_find(j->uses, address_of(at));
+    if (a)
+        *out = (struct judge_memory){(const void *)(uintptr_t)a->start,
+                                     (size_t)(a->end - a->start), a->kind, a->device,
+                                     a->made};
+    return a != NULL;
+}
+
+void judge_memory_open(struct judge *j, const void *at) {
+    struct allocation *a = allocation_find(j->uses, address_of(at));
+    if (a)
+        a->open = true;
+}
+
+void judge_memory_shared(struct judge *j, const void *at, uint64_t id) {
+    struct allocation *a = allocation_find(j->uses, address_of(at));
+    if (!a)
+        return;
+    a->shared = id;
+    a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
+}
+
+void uses_kernel(struct judge *j) {
+    j->uses->kernels = true;
+}
+
+bool judge_host_may_fault(struct judge *j, const void *at) {
+    return allocation_find(j->uses, address_of(at)) ||
+           allocation_freed(j->uses, address_of(at));
+}
+
+struct shared_part allocation_part(const struct allocation *a, uint64_t from, uint64_t to,
+                                   bool write) {
+    return (struct shared_part){.memory = a->shared,
+                                .from = from - a->start,
+                                .to = to - a->start,
+                                .bytes = a->end - a->start,
+                                .made = a->made.site,
+                                .own = a->kind != JUDGE_PEER,
+                                .opened = a->opened,
+                                .write = write};
+}
+
+static const char *use_words(char out[JUDGE_PLACE], const struct use *use) {
+    return use->is_call ? call_words(out, &use->call) : use->at.call;
+}
+
+void set_use(struct judge *j, struct finding *f, const char *field,
+             const struct use *use) {
+    char words[JUDGE_PLACE];
+    set_words_at(j, f, field, use_words(words, use), use->at.site);
+}
+
+void set_queued(struct judge *j, struct finding *f, const struct use *use) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    const struct comm_facts *comm = use->is_call ? calls_comm(j, use->call.comm) : NULL;
+    if (comm)
+        set(f, "queued", "%s at %s, operation %llu on communicator %d",
+            use_words(words, use), place(j, use->at.site, where),
+            (unsigned long long)use->index, comm->number);
+    else
+        set_use(j, f, "queued", use);
+}
+
+void set_allocation(struct judge *j, struct finding *f, const struct allocation *a) {
+    set(f, "bytes", "%llu", (unsigned long long)(a->end - a->start));
+    set(f, "kind", "%s", kind_name(a->kind));
+    set(f, "maker", "%s", a->made.call);
+    set_place(j, f, "made", a->made.site);
+    set(f, "other_device", "%d", a->device);
+}
+
+void set_buffer(struct judge *j, struct finding *f, const struct allocation *a) {
+    char where[JUDGE_PLACE];
+    set(f, "buffer", "the buffer: %llu bytes of %s memory made at %s",
+        (unsigned long long)(a->end - a->start), kind_name(a->kind),
+        place(j, a->made.site, where));
+}
+
+void add_left(struct judge *j, struct text *text, const char *what, size_t n,
+              uint64_t site) {
+    char where[JUDGE_PLACE];
+    if (n > 0)
+        text_add(text, "%s%zu %s%s (made at %s)", text->used ? ", " : "", n, what,
+                 n == 1 ? "" : "s", place(j, site, where));
+}
+
+void uses_left(struct judge *j, struct text *text) {
+    static const struct {
+        const char *name;
+        enum judge_memory_kind first, last;
+    } groups[] = {{"device buffer", JUDGE_DEVICE, JUDGE_NCCL_MEMORY},
+                  {"pinned buffer", JUDGE_PINNED, JUDGE_HOST_REGISTERED},
+                  {"managed buffer", JUDGE_MANAGED, JUDGE_MANAGED},
+                  {"opened IPC handle", JUDGE_PEER, JUDGE_PEER}};
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        size_t n = 0;
+        uint64_t site = 0;
+        for (size_t i = 0; i < j->uses->n; i++) {
+            const struct allocation *a = j->uses->table[i];
+            if (a->kind >= groups[g].first && a->kind <= groups[g].last && !a->of_graph) {
+                n++;
+                site = a->made.site;
+            }
+        }
+        add_left(j, text, groups[g].name, n, site);
+    }
+}

@@ -1,0 +1,134 @@
+/*
+ * lent.c: what MPI has until a request is completed, and operations that use it before.
+ *
+ * "A nonblocking send call indicates that the system may start copying data out of the
+ * send buffer. The sender should not modify any part of the send buffer" until it is
+ * completed; of a receive's, "no part should be accessed" (MPI 4.1, 3.7.2).
+ */
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/allocations.h"
+#include "memory/history.h"
+#include "memory/memory.h"
+#include "order/clocks.h"
+#include "ranks/calls.h"
+#include "say/finding.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+
+static void late_drop(struct uses *uses, size_t i) {
+    use_drop(uses->late[i].use);
+    uses->late[i] = uses->late[--uses->nlate];
+}
+
+void lent_free(struct uses *uses) {
+    while (uses->nlate > 0)
+        late_drop(uses, 0);
+    free(uses->late);
+    free(uses->lent);
+}
+
+void lent_undo(struct uses *uses, const struct use *use) {
+    for (size_t i = uses->nlate; i-- > 0;)
+        if (uses->late[i].use == use)
+            late_drop(uses, i);
+}
+
+static int part_of(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
+    for (size_t i = 0; i < uses->nlent; i++) {
+        const struct lent *lent = &uses->lent[i];
+        if (lent->from < to && from < lent->to && (write || lent->write))
+            return (int)i;
+    }
+    return -1;
+}
+
+int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
+                      struct judge_at at) {
+    struct uses *uses = j->uses;
+    uint64_t from = address_of(start), to = from + bytes;
+    size_t i = uses->lent_free;
+    while (i < uses->nlent && uses->lent[i].to)
+        i++;
+    if (i == uses->nlent) {
+        ROOM(uses->lent, uses->nlent, &uses->lent_size);
+        uses->nlent++;
+    }
+    uses->lent_free = i + 1;
+    uses->lent[i] = (struct lent){.from = from, .to = to, .write = write, .at = at};
+    return (int)i;
+}
+
+void judge_memory_back(struct judge *j, int number) {
+    struct uses *uses = j->uses;
+    if (number < 0 || (size_t)number >= uses->nlent)
+        return;
+    uses->lent[number] = (struct lent){0};
+    if ((size_t)number < uses->lent_free)
+        uses->lent_free = (size_t)number;
+    for (size_t i = uses->nlate; i-- > 0;)
+        if (uses->late[i].lent == number)
+            late_drop(uses, i);
+    while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
+        uses->nlent--;
+}
+
+void lent_report(struct judge *j, const struct allocation *a, const char *words,
+                 const char *verb, struct judge_at at, const struct lent *lent) {
+    struct finding f = {
+        .name = FINDING_race_mpi, .site = at.site, .other = lent->at.site};
+    set(&f, "call", "%s", at.call);
+    set(&f, "does", "%s", verb);
+    set_words_at(j, &f, "here", words, at.site);
+    set_at(j, &f, "lent", lent->at);
+    set(&f, "lent_does", "%s", does(lent->write));
+    if (a)
+        set_buffer(j, &f, a);
+    say(j, &f);
+}
+
+const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
+                             bool write) {
+    int part = part_of(uses, from, to, write);
+    return part < 0 ? NULL : &uses->lent[part];
+}
+
+/* What calls of NCCL, functions of the program or kernels come before it may make it wait
+ * until MPI is done. If it has happened before the request is completed, it did not. */
+void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
+                bool write, struct use *use, const struct clock *clock) {
+    struct uses *uses = j->uses;
+    char words[JUDGE_PLACE];
+    int lent = uses->nlent ? part_of(uses, from, to, write) : -1;
+    if (lent < 0)
+        return;
+    if (!uses->kernels && !calls_before(j, use, clock)) {
+        lent_report(j, a, use->is_call ? call_words(words, &use->call) : use->at.call,
+                    does(write), use->at, &uses->lent[lent]);
+        return;
+    }
+    if (!a)
+        return;
+    ROOM(uses->late, uses->nlate, &uses->late_size);
+    uses->late[uses->nlate++] = (struct late){use, from, write, lent};
+    use->holders++;
+}
+
+void uses_known(struct judge *j) {
+    struct uses *uses = j->uses;
+    char words[JUDGE_PLACE];
+    for (size_t i = uses->nlate; i-- > 0;) {
+        const struct late *late = &uses->late[i];
+        const struct allocation *a = allocation_find(uses, late->at);
+        if (!clock_covers(&j->known, late->use->slot, late->use->seq))
+            continue;
+        if (a)
+            lent_report(j, a,
+                        late->use->is_call ? call_words(words, &late->use->call)
+                                           : late->use->at.call,
+                        does(late->write), late->use->at, &uses->lent[late->lent]);
+        late_drop(uses, i);
+    }
+}

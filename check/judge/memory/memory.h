@@ -1,0 +1,59 @@
+/*
+ * memory.h: memory, and who uses it: races, ranges, freed, left behind.
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include "memory/history.h"
+#include "say/text.h"
+
+struct uses *uses_new(void);
+void uses_free(struct uses *uses);
+void lent_free(struct uses *uses); // before it
+struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
+                             enum judge_memory_kind kind, int device, struct judge_at at);
+/* Belongs to a graph, which makes and frees it at each launch. */
+void uses_of_graph(struct allocation *allocation);
+/* A number that no other allocation has had; 0: the address is in none. */
+uint64_t uses_serial(struct judge *j, const void *address);
+void uses_kernel(struct judge *j); // one was launched: it may have written anything
+/* Whether a kernel on `device` uses memory of another one that it may not. */
+bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
+                       enum judge_op_kind kind, int device, struct judge_at at);
+/* The address from which an operation copies all bytes; 0: it does not. */
+uint64_t uses_source(const struct judge_range *ranges, int n, enum judge_op_kind kind);
+/* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
+ */
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
+                enum judge_op_kind kind, bool captured, struct judge_at at);
+/* An operation that reads a buffer of which nobody ever wrote a byte: what it writes is
+ * anything, too. That buffer's address; 0: it reads none. */
+uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                      struct judge_at at);
+bool uses_check_call(struct judge *j, const struct judge_call *call,
+                     const struct stream *stream);
+/* The ranges that a call uses, at most 3. */
+int uses_of_call(struct judge *j, const struct judge_call *call,
+                 struct judge_range out[3]);
+/* The operation `use` uses the range, behind all that `clock` covers: races. */
+void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
+              const struct clock *clock);
+void uses_undo(struct judge *j, const struct judge_range *range, struct use *use);
+/* Calls of one group, ranges[i] used by calls[of[i]], happen at the same time. */
+void uses_group(struct judge *j, const struct judge_range *ranges, const int *of, int n,
+                const struct judge_call *const *calls);
+/* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
+void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
+void uses_known(struct judge *j); // the host knows more than before
+/* A graph is launched whose operation (`use`) needs memory that was freed since. */
+void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
+                     struct judge_at launch);
+void uses_aborted(struct judge *j, int comm); // its operations are given up
+/* What the call, which is not known to be done, was to write is anything now. */
+void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at);
+void uses_left(struct judge *j, struct text *text);
+void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
+void add_left(struct judge *j, struct text *text, const char *what, size_t n,
+              uint64_t site);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * unwritten.c: memory of which nobody has ever written a byte, and what came of it.
+ */
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/allocations.h"
+#include "memory/memory.h"
+#include "order/clocks.h"
+#include "ranks/calls.h"
+#include "say/failed.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+
+/* What a call of NCCL, or an operation, left in an allocation of a buffer that nothing
+ * had written. Or what a call left that was aborted. */
+struct fresh {
+    uint64_t from, to;
+    bool scalar; // it is what a reduction multiplies by that nothing had written
+    struct judge_call call;
+    struct judge_at op;      // or an operation; call NULL: it was a call of NCCL
+    uint64_t site;           // of what left it here
+    struct judge_at aborted; // call NULL: it was not
+    struct allocation of;    // no more of it than add_buffer takes
+};
+
+static bool never_written(const struct allocation *a) {
+    return judge_on_device(a->kind) && !a->open && !a->of_graph && !a->written;
+}
+
+/* Of what nothing has written nothing comes. */
+void fresh_written(const struct uses *uses, struct allocation *a, uint64_t source) {
+    const struct allocation *from = source ? allocation_find(uses, source) : NULL;
+    a->written |= !from || !never_written(from);
+}
+
+/* A copy that the host can look at. */
+static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
+                    enum judge_op_kind kind) {
+    if (j->options.kernels || j->uses->kernels ||
+        (kind != JUDGE_COPY && kind != JUDGE_COPY_ROWS))
+        return false;
+    for (int i = 0; i < n; i++) {
+        const struct allocation *a =
+            ranges[i].write ? allocation_find(j->uses, address_of(ranges[i].start))
+                            : NULL;
+        if (a && a->kind != JUDGE_PINNED && a->kind != JUDGE_HOST_REGISTERED)
+            return false;
+    }
+    return true;
+}
+
+static void report_aborted(struct judge *j, const struct fresh *fresh,
+                           struct judge_at at) {
+    char words[JUDGE_PLACE];
+    struct finding f = {
+        .name = FINDING_memory_aborted, .site = at.site, .other = fresh->aborted.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set_words_at(j, &f, "aborted", call_words(words, &fresh->call), fresh->call.at.site);
+    set_at(j, &f, "by", fresh->aborted);
+    set_buffer(j, &f, &fresh->of);
+    say(j, &f);
+}
+
+static void report_fresh(struct judge *j, const struct fresh *fresh) {
+    const struct judge_call *call = &fresh->call;
+    char words[JUDGE_PLACE];
+    struct finding f = {.name = fresh->op.call ? FINDING_memory_unwritten_read
+                                               : FINDING_memory_unwritten,
+                        .site = fresh->op.call ? fresh->op.site : call->at.site};
+    if (fresh->op.call) {
+        set(&f, "call", "%s", fresh->op.call);
+        set_at(j, &f, "here", fresh->op);
+    } else {
+        set(&f, "what", "%s of %s", fresh->scalar ? "the scalar" : "sendbuff",
+            call->at.call);
+        set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+    }
+    set_buffer(j, &f, &fresh->of);
+    set_failures(j, &f);
+    say(j, &f);
+}
+
+/* What came of a buffer that nobody had written, or of an aborted call. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
+                         struct judge_at at) {
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address_of(ranges[i].start), end = start + ranges[i].bytes;
+        const struct allocation *a = ranges[i].write || ranges[i].bytes == 0
+                                         ? NULL
+                                         : allocation_find(j->uses, start);
+        const struct fresh *fresh = a && !a->open ? a->fresh : NULL;
+        if (!fresh || fresh->to <= start || end <= fresh->from)
+            continue;
+        if (fresh->aborted.call)
+            report_aborted(j, fresh, at);
+        else
+            report_fresh(j, fresh);
+        return true;
+    }
+    return false;
+}
+
+static void leaves_fresh(struct allocation *a, uint64_t from, uint64_t to,
+                         struct fresh fresh, uint64_t site) {
+    fresh.from = from;
+    fresh.to = to;
+    fresh.site = site;
+    if (!a->fresh)
+        a->fresh = must_alloc(sizeof *a->fresh);
+    *a->fresh = fresh;
+}
+
+/* This is written anew. */
+void fresh_forget(struct allocation *a, uint64_t from, uint64_t to) {
+    if (!a->fresh || a->fresh->to <= from || to <= a->fresh->from)
+        return;
+    free(a->fresh);
+    a->fresh = NULL;
+}
+
+static struct fresh fresh_of(const struct allocation *a) {
+    return (struct fresh){
+        .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};
+}
+
+uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                      struct judge_at at) {
+    const struct allocation *found = NULL;
+    if (j->options.kernels || j->uses->kernels)
+        return 0;
+    for (int i = 0; i < n && !found; i++) {
+        const struct allocation *a =
+            ranges[i].write || ranges[i].bytes == 0
+                ? NULL
+                : allocation_find(j->uses, address_of(ranges[i].start));
+        if (a && never_written(a))
+            found = a;
+    }
+    for (int i = 0; i < n; i++) {
+        uint64_t start = address_of(ranges[i].start), end = start + ranges[i].bytes;
+        struct allocation *a =
+            ranges[i].write && ranges[i].bytes ? allocation_find(j->uses, start) : NULL;
+        if (!a || !judge_on_device(a->kind))
+            continue;
+        fresh_forget(a, start, end);
+        if (!found)
+            continue;
+        struct fresh fresh = fresh_of(found);
+        fresh.op = at;
+        leaves_fresh(a, start, end, fresh, at.site);
+    }
+    return found ? found->start : 0;
+}
+
+/* Of which nobody ever wrote a byte. It may be right: there to be timed, or on the ranks
+ * that do not look at what a root gathers. The first is noted, for the end. */
+static void copies_nothing(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    const struct allocation *from = NULL;
+    if (j->uses->copies_nothing.call)
+        return;
+    for (int i = 0; i < n; i++) {
+        if (ranges[i].write || ranges[i].bytes == 0)
+            continue;
+        uint64_t start = address_of(ranges[i].start);
+        const struct allocation *a = allocation_find(j->uses, start);
+        // Who copies what this rank's call has left alone may well know that.
+        if (!a || from || a->left_alone.call || !never_written(a))
+            return;
+        from = a;
+    }
+    if (!from)
+        return;
+    j->uses->copies_nothing = at;
+    j->uses->nothing_made = from->made;
+}
+
+bool fresh_copied(struct judge *j, const struct judge_range *ranges, int n,
+                  enum judge_op_kind kind, struct judge_at at) {
+    if (!to_host(j, ranges, n, kind))
+        return false;
+    copies_nothing(j, ranges, n, at);
+    return copies_fresh(j, ranges, n, at);
+}
+
+bool fresh_left_by(const struct allocation *a, uint64_t site) {
+    return a->fresh && a->fresh->site == site;
+}
+
+void uses_unwritten(struct judge *j, struct text *text) {
+    const struct judge_at *at = &j->uses->copies_nothing, *made = &j->uses->nothing_made;
+    char where[JUDGE_PLACE], there[JUDGE_PLACE];
+    if (at->call)
+        text_add(text, "%s at %s, of what %s made at %s", at->call,
+                 place(j, at->site, where), made->call, place(j, made->site, there));
+}
+
+/* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
+ * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
+ * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */
+void fresh_sent(struct judge *j, const struct judge_call *call,
+                const struct stream *stream) {
+    if (j->options.kernels || j->uses->kernels || (stream && stream->capture))
+        return;
+    uint64_t out = call_recv_bytes(j, call), to = address_of(call->recvbuff);
+    const struct allocation *a =
+        call_send_bytes(j, call) ? allocation_find(j->uses, address_of(call->sendbuff))
+                                 : NULL;
+    struct allocation *b = out ? allocation_find(j->uses, to) : NULL;
+    if (!a || !b || !judge_on_device(b->kind))
+        return;
+    const struct allocation *s =
+        call->scalar ? allocation_find(j->uses, address_of(call->scalar)) : NULL;
+    bool scalar = s && never_written(s);
+    fresh_forget(b, to, to + out);
+    if (!scalar && !never_written(a))
+        return;
+    struct fresh fresh = fresh_of(scalar ? s : a);
+    fresh.scalar = scalar;
+    fresh.call = *call;
+    leaves_fresh(b, to, to + out, fresh, call->at.site);
+}
+
+/* "If an error occurs on the communicator, nothing can be assumed about the completion or
+ * correctness of operations enqueued on that communicator" (NCCL User Guide,
+ * ncclCommGetAsyncError). What a root sends out in place stays what it was. Who adds up
+ * once more, with those that are left, may know that nothing had begun: only who reads
+ * what is there is told. */
+void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at) {
+    uint64_t out = call_recv_bytes(j, call), to = address_of(call->recvbuff);
+    struct allocation *b = out ? allocation_find(j->uses, to) : NULL;
+    if (!b || !judge_on_device(b->kind) || b->open || j->options.kernels ||
+        j->uses->kernels ||
+        (call->kind == JUDGE_BROADCAST && call->sendbuff == call->recvbuff))
+        return;
+    struct fresh fresh = fresh_of(b);
+    fresh.call = *call;
+    fresh.aborted = at;
+    leaves_fresh(b, to, to + out, fresh, 0);
+}

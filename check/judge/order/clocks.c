@@ -1,0 +1,270 @@
+/*
+ * order.c: clocks, and who has one: streams, branches of graphs, events.
+ */
+#include "order/clocks.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Clocks ----------------------------------------------------------------------- */
+
+static void widen(struct clock *c, int n) {
+    if (n <= c->n)
+        return;
+    c->at = must_grow(c->at, (size_t)n * sizeof *c->at);
+    memset(c->at + c->n, 0, (size_t)(n - c->n) * sizeof *c->at);
+    c->n = n;
+}
+
+void clock_join(struct clock *into, const struct clock *from) {
+    widen(into, from->n);
+    for (int s = 0; s < from->n; s++)
+        if (from->at[s] > into->at[s])
+            into->at[s] = from->at[s];
+}
+
+void clock_reach(struct clock *c, int slot, uint64_t seq) {
+    widen(c, slot + 1);
+    if (seq > c->at[slot])
+        c->at[slot] = seq;
+}
+
+bool clock_covers(const struct clock *c, int slot, uint64_t seq) {
+    return seq <= (slot < c->n ? c->at[slot] : 0);
+}
+
+void clock_copy(struct clock *into, const struct clock *from) {
+    widen(into, from->n);
+    for (int s = 0; s < into->n; s++)
+        into->at[s] = s < from->n ? from->at[s] : 0;
+}
+
+void clock_free(struct clock *c) {
+    free(c->at);
+    *c = (struct clock){0};
+}
+
+/* --- Slots ------------------------------------------------------------------------ */
+
+struct slot {
+    struct clock clock;
+    uint64_t count; // operations so far; goes on when the slot is used again
+    int device;
+    enum judge_stream_kind kind;
+    struct waited waited;
+};
+
+struct order {
+    struct slot *slots;
+    int nslots;
+    size_t slots_size;
+    int *gone; // slots given up
+    size_t ngone, gone_size;
+    struct stream **streams;
+    struct event **events;
+    int nstreams, nevents;
+    size_t streams_size, events_size;
+    int *free_streams, *free_events; // numbers to be given out again
+    size_t nfree_streams, nfree_events, free_streams_size, free_events_size;
+    int *legacy; // per device its default stream, + 1; 0: none yet
+    size_t ndevices;
+};
+
+struct order *order_new(void) {
+    return must_alloc(sizeof(struct order));
+}
+
+void order_free(struct order *order) {
+    for (int s = 0; s < order->nslots; s++)
+        clock_free(&order->slots[s].clock);
+    for (int s = 0; s < order->nstreams; s++)
+        free(order->streams[s]);
+    for (int e = 0; e < order->nevents; e++)
+        if (order->events[e]) {
+            clock_free(&order->events[e]->clock);
+            free(order->events[e]);
+        }
+    free(order->slots);
+    free(order->gone);
+    free(order->streams);
+    free(order->events);
+    free(order->free_streams);
+    free(order->free_events);
+    free(order->legacy);
+    free(order);
+}
+
+int order_slot(struct judge *j, int device) {
+    struct order *order = j->order;
+    int slot = -1;
+    for (size_t i = 0; i < order->ngone && slot < 0; i++)
+        if (clock_covers(&j->known, order->gone[i], order->slots[order->gone[i]].count)) {
+            slot = order->gone[i];
+            order->gone[i] = order->gone[--order->ngone];
+        }
+    if (slot < 0) {
+        slot = order->nslots++;
+        ROOM(order->slots, (size_t)slot, &order->slots_size);
+    }
+    struct slot *s = &order->slots[slot];
+    clock_free(&s->clock);
+    s->waited = (struct waited){0};
+    s->device = device;
+    s->kind = JUDGE_NON_BLOCKING;
+    clock_reach(&s->clock, slot, s->count);
+    return slot;
+}
+
+void order_slot_gone(struct order *order, int slot) {
+    ROOM(order->gone, order->ngone, &order->gone_size);
+    order->gone[order->ngone++] = slot;
+}
+
+void order_slot_device(struct order *order, int slot, int device) {
+    order->slots[slot].device = device;
+}
+
+struct clock *order_clock(struct order *order, int slot) {
+    return &order->slots[slot].clock;
+}
+
+uint64_t order_next(struct order *order, int slot) {
+    struct slot *s = &order->slots[slot];
+    clock_reach(&s->clock, slot, ++s->count);
+    return s->count;
+}
+
+bool order_legacy(const struct order *order, int slot) {
+    return order->slots[slot].kind == JUDGE_LEGACY;
+}
+
+int order_device_of(const struct order *order, int slot) {
+    return order->slots[slot].device;
+}
+
+void order_device(struct order *order, int device, struct clock *into) {
+    for (int s = 0; s < order->nslots; s++)
+        if (device < 0 || order->slots[s].device == device)
+            clock_join(into, &order->slots[s].clock);
+}
+
+/* --- Streams ---------------------------------------------------------------------- */
+
+struct stream *order_stream(struct order *order, int stream) {
+    return stream >= 0 && stream < order->nstreams ? order->streams[stream] : NULL;
+}
+
+int order_nstreams(const struct order *order) {
+    return order->nstreams;
+}
+
+static struct stream *legacy_of(struct order *order, int device) {
+    if (device < 0 || (size_t)device >= order->ndevices || !order->legacy[device])
+        return NULL;
+    return order->streams[order->legacy[device] - 1];
+}
+
+int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
+                      struct judge_at at) {
+    struct order *order = j->order;
+    int number = order->nfree_streams ? order->free_streams[--order->nfree_streams]
+                                      : order->nstreams++;
+    ROOM(order->streams, (size_t)number, &order->streams_size);
+    struct stream *stream = must_alloc(sizeof *stream);
+    *stream = (struct stream){order_slot(j, device), device, kind, at, NULL, 0};
+    order->streams[number] = stream;
+    order->slots[stream->slot].kind = kind;
+    if (kind == JUDGE_LEGACY && device >= 0) {
+        ROOM(order->legacy, (size_t)device, &order->ndevices);
+        order->legacy[device] = number + 1;
+    }
+    return number;
+}
+
+void order_stream_gone(struct judge *j, int number) {
+    struct order *order = j->order;
+    struct stream *stream = order_stream(order, number);
+    if (!stream)
+        return;
+    if (legacy_of(order, stream->device) == stream)
+        order->legacy[stream->device] = 0;
+    order_slot_gone(order, stream->slot);
+    free(stream);
+    order->streams[number] = NULL;
+    ROOM(order->free_streams, order->nfree_streams, &order->free_streams_size);
+    order->free_streams[order->nfree_streams++] = number;
+}
+
+void order_awaited(const struct order *order, const struct stream *stream,
+                   struct clock *into) {
+    clock_join(into, &order->slots[stream->slot].clock);
+    // Also of those that are gone: what was in them still happens.
+    for (int s = 0; stream->kind == JUDGE_LEGACY && s < order->nslots; s++)
+        if (order->slots[s].kind == JUDGE_BLOCKING &&
+            order->slots[s].device == stream->device)
+            clock_join(into, &order->slots[s].clock);
+}
+
+void order_ready(struct judge *j, const struct stream *stream) {
+    struct order *order = j->order;
+    struct clock *clock = order_clock(order, stream->slot);
+    clock_join(clock, &j->known);
+    const struct stream *legacy = legacy_of(order, stream->device);
+    if (stream->kind == JUDGE_BLOCKING && legacy)
+        clock_join(clock, order_clock(order, legacy->slot));
+    if (stream->kind == JUDGE_LEGACY)
+        order_awaited(order, stream, clock);
+}
+
+/* --- Events ----------------------------------------------------------------------- */
+
+struct event *order_event(struct order *order, int event) {
+    return event >= 0 && event < order->nevents ? order->events[event] : NULL;
+}
+
+int order_nevents(const struct order *order) {
+    return order->nevents;
+}
+
+int order_event_made(struct order *order, struct judge_at at) {
+    int number = order->nfree_events ? order->free_events[--order->nfree_events]
+                                     : order->nevents++;
+    ROOM(order->events, (size_t)number, &order->events_size);
+    order->events[number] = must_alloc(sizeof **order->events);
+    order->events[number]->made = at;
+    return number;
+}
+
+void order_event_gone(struct order *order, int number) {
+    struct event *event = order_event(order, number);
+    if (!event)
+        return;
+    clock_free(&event->clock);
+    free(event);
+    order->events[number] = NULL;
+    ROOM(order->free_events, order->nfree_events, &order->free_events_size);
+    order->free_events[order->nfree_events++] = number;
+}
+
+void order_record(struct order *order, struct event *event, int slot,
+                  struct judge_at at) {
+    uint64_t seq = order_next(order, slot);
+    clock_copy(&event->clock, order_clock(order, slot));
+    event->before = event->last;
+    event->last = (struct record){at, slot, seq};
+}
+
+void order_wait(struct order *order, const struct event *event, int slot,
+                struct judge_at at) {
+    clock_join(order_clock(order, slot), &event->clock);
+    order_next(order, slot);
+    order->slots[slot].waited = (struct waited){at, event->last, event->before};
+}
+
+struct waited order_waited(const struct order *order, int slot) {
+    return order->slots[slot].waited;
+}

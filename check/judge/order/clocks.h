@@ -1,0 +1,93 @@
+/*
+ * clocks.h: which operation comes before which, from the calls alone.
+ *
+ * Every stream has a slot, as has every branch of a graph that is launched; the
+ * operations of a slot count from 1. A clock says how far it comes after each slot. C_s
+ * is a slot's clock, H the host's, E_e an event's; joining is the element-wise maximum.
+ * Two operations are in order if the later one's clock covers the earlier one. CUDA
+ * Runtime API, "Stream synchronization behavior"; NCCL User Guide, "CUDA Stream
+ * Semantics".
+ */
+#ifndef CLOCKS_H
+#define CLOCKS_H
+
+#include "judge.h"
+
+struct clock {
+    uint64_t *at; // per slot; slots beyond n are 0
+    int n;
+};
+
+void clock_join(struct clock *into, const struct clock *from);
+void clock_reach(struct clock *c, int slot, uint64_t seq);
+bool clock_covers(const struct clock *c, int slot, uint64_t seq);
+void clock_copy(struct clock *into, const struct clock *from);
+void clock_free(struct clock *c);
+
+struct stream {
+    int slot, device;
+    enum judge_stream_kind kind;
+    struct judge_at made;    // call NULL: by nobody, a default stream
+    struct capture *capture; // graph.c's: what is queued on it belongs to a graph
+    int branch;              // of that graph
+};
+
+struct record { // a cudaEventRecord; at.call NULL: none
+    struct judge_at at;
+    int slot;
+    uint64_t seq;
+};
+
+struct event {
+    struct judge_at made;
+    struct clock clock;
+    struct record last, before;
+    uint64_t graph; // graph.c's: recorded in a capture; 0: in none
+    int snapshot;
+};
+
+struct order *order_new(void);
+void order_free(struct order *order);
+
+/* NULL: there is none, or not any more. */
+struct stream *order_stream(struct order *order, int stream);
+struct event *order_event(struct order *order, int event);
+int order_nstreams(const struct order *order); // all numbers are below
+int order_nevents(const struct order *order);
+void order_stream_gone(struct judge *j, int stream);
+int order_event_made(struct order *order, struct judge_at at);
+void order_event_gone(struct order *order, int event);
+
+/* A slot for a branch of a graph. What is given up may be used again once the host knows
+ * that all of it has happened. */
+int order_slot(struct judge *j, int device);
+void order_slot_gone(struct order *order, int slot);
+void order_slot_device(struct order *order, int slot, int device); // that it runs on now
+struct clock *order_clock(struct order *order, int slot);          // C
+/* What comes before anything that is queued now: what the host knows, and the default
+ * stream's rules. */
+void order_ready(struct judge *j, const struct stream *stream);
+/* What the host waits for with the stream: of the default stream, what it would come
+ * after. */
+void order_awaited(const struct order *order, const struct stream *stream,
+                   struct clock *into);
+uint64_t order_next(struct order *order,
+                    int slot); // one operation more, which the clock covers
+/* On an event: what C holds now is what waits for it come behind. */
+void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
+void order_wait(struct order *order, const struct event *event, int slot,
+                struct judge_at at);
+/* The last wait of a slot for an event, and how that was recorded then; at.call NULL:
+ * none. */
+struct waited {
+    struct judge_at at;
+    struct record last, before;
+};
+struct waited order_waited(const struct order *order, int slot);
+bool order_legacy(const struct order *order,
+                  int slot); // whether it is a default stream's
+int order_device_of(const struct order *order, int slot);
+/* All that is queued on a device; -1: on all of them. */
+void order_device(struct order *order, int device, struct clock *into);
+
+#endif

@@ -1,0 +1,141 @@
+/*
+ * detour.c: an order that another rank may bring about.
+ *
+ * What a rank receives was sent: so an operation that comes before a send is over when
+ * the peer has received, and when the peer's answer is here, though no event and no wait
+ * on this rank says so. Where that is possible, nothing is said of a race.
+ *
+ * NCCL User Guide, "Point-to-point communication" and "CUDA Stream Semantics".
+ */
+#include "order/detour.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "order/clocks.h"
+#include "ranks/calls.h"
+#include "ranks/facts.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+
+enum { KEPT = 512, WIDE = 1024 }; // calls that are remembered; slots: with more, none is
+
+struct passed { // a call of this process that has other ranks
+    uint64_t comm, seq, index, group, at;
+    int rank, kind, slot;
+    bool gives, gets; // data to others, from others
+    uint64_t issued;
+    struct clock clock;
+};
+
+struct detours {
+    struct passed *calls; // a ring
+    size_t n, size;       // n: so far
+    uint64_t moment;      // grows with each call, and when the host hears of others
+    uint64_t heard;       // at that moment last
+};
+
+static struct detours *detours_of(struct judge *j) {
+    if (!j->detours)
+        j->detours = must_alloc(sizeof *j->detours);
+    return j->detours;
+}
+
+static size_t oldest(const struct detours *d) {
+    return d->n > KEPT ? d->n - KEPT : 0;
+}
+
+void detour_call(struct judge *j, const struct fact *fact, struct position at) {
+    struct detours *d = detours_of(j);
+    bool pair = pairs(fact->kind), root = fact->root == fact->rank;
+    int other = root ? fact->rank + 1 : fact->root;
+    if (fact->nranks < 2 || fact->count == 0 || (pair && root) || at.clock->n > WIDE)
+        return;
+    if (d->n < KEPT)
+        ROOM(d->calls, d->n, &d->size);
+    struct passed *call = &d->calls[d->n++ % KEPT];
+    struct clock clock = call->clock; // its memory is used again
+    clock_copy(&clock, at.clock);
+    *call = (struct passed){
+        .comm = fact->comm,
+        .seq = fact->seq,
+        .index = fact->index,
+        .group = at.group,
+        .at = at.seq,
+        .rank = fact->rank,
+        .kind = fact->kind,
+        .slot = at.slot,
+        .gives = pair ? fact->kind == JUDGE_SEND
+                      : part_needs(fact->kind, fact->root, other, fact->rank),
+        .gets = part_needs(fact->kind, fact->root, fact->rank, other),
+        .issued = ++d->moment,
+        .clock = clock};
+}
+
+void detour_taken_back(struct judge *j, const struct fact *fact) {
+    struct detours *d = detours_of(j);
+    for (size_t i = oldest(d); i < d->n; i++) {
+        struct passed *call = &d->calls[i % KEPT];
+        if (call->comm == fact->comm && call->rank == fact->rank &&
+            call->index == fact->index)
+            call->gives = call->gets = false;
+    }
+}
+
+void detour_heard(struct judge *j) {
+    struct detours *d = detours_of(j);
+    d->heard = ++d->moment;
+}
+
+/* Whether a call begins only when the use has ended. */
+static bool comes_after(const struct passed *call, const struct use *use,
+                        uint64_t group) {
+    return call->gives && clock_covers(&call->clock, use->slot, use->seq) &&
+           !(call->slot == use->slot && call->at == use->seq) &&
+           !(group && call->group == group);
+}
+
+/* Whether what is behind `clock` may have to wait for the answer to `call`. */
+static bool answered(const struct detours *d, const struct passed *call,
+                     const struct clock *clock) {
+    if (d->heard > call->issued)
+        return true;
+    for (size_t i = oldest(d); i < d->n; i++) {
+        const struct passed *other = &d->calls[i % KEPT];
+        bool earlier = other->comm == call->comm && other->kind == call->kind &&
+                       other->seq <= call->seq;
+        if (other->gets && !earlier && clock_covers(clock, other->slot, other->at) &&
+            !clock_covers(&call->clock, other->slot, other->at))
+            return true;
+    }
+    return false;
+}
+
+bool detour_possible(struct judge *j, const struct use *first,
+                     const struct clock *clock) {
+    const struct detours *d = detours_of(j);
+    uint64_t group = 0;
+    for (size_t i = oldest(d); i < d->n; i++) {
+        const struct passed *call = &d->calls[i % KEPT];
+        if (call->slot == first->slot && call->at == first->seq)
+            group = call->group;
+    }
+    for (size_t i = oldest(d); i < d->n; i++) {
+        const struct passed *call = &d->calls[i % KEPT];
+        if (comes_after(call, first, group) && answered(d, call, clock))
+            return true;
+    }
+    return false;
+}
+
+void detour_free(struct judge *j) {
+    struct detours *d = j->detours;
+    for (size_t i = 0; d && i < d->n && i < KEPT; i++)
+        clock_free(&d->calls[i].clock);
+    if (d)
+        free(d->calls);
+    free(d);
+    j->detours = NULL;
+}

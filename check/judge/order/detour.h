@@ -1,0 +1,18 @@
+/*
+ * detour.h: an order that another rank may bring about.
+ */
+#ifndef DETOUR_H
+#define DETOUR_H
+
+#include "memory/history.h"
+#include "ranks/calls.h"
+#include "ranks/facts.h"
+
+void detour_call(struct judge *j, const struct fact *fact, struct position at);
+void detour_taken_back(struct judge *j, const struct fact *fact);
+void detour_heard(struct judge *j); // the host, of other ranks
+/* Whether other ranks may put what comes behind `clock` after `first`. */
+bool detour_possible(struct judge *j, const struct use *first, const struct clock *clock);
+void detour_free(struct judge *j);
+
+#endif

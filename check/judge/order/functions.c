@@ -1,0 +1,154 @@
+/*
+ * functions.c: functions of the program that are queued on a stream: what comes before
+ * them, what they let the host know.
+ */
+#include "order/functions.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "order/clocks.h"
+#include "ranks/calls.h"
+#include "say/finding.h"
+#include "stuck/waits.h"
+
+#include <stdlib.h>
+
+struct function {
+    bool captured; // a graph may launch it again and again
+    struct run {   // queued, the oldest first
+        int slot;
+        uint64_t seq;
+        struct clock clock; // what it comes after
+        struct judge_at at;
+    } * runs;
+    size_t first, nruns, size;
+};
+
+struct functions {
+    struct function **at;
+    size_t n, size, queued;
+    int *free;
+    size_t nfree, free_size;
+};
+
+struct functions *functions_new(void) {
+    return must_alloc(sizeof(struct functions));
+}
+
+static void function_free(struct function *f) {
+    for (size_t i = f->first; i < f->nruns; i++)
+        clock_free(&f->runs[i].clock);
+    free(f->runs);
+    free(f);
+}
+
+void functions_free(struct functions *functions) {
+    for (size_t i = 0; i < functions->n; i++)
+        if (functions->at[i])
+            function_free(functions->at[i]);
+    free(functions->at);
+    free(functions->free);
+    free(functions);
+}
+
+int function_new(struct judge *j, bool captured) {
+    struct functions *all = j->functions;
+    int number = all->nfree ? all->free[--all->nfree] : (int)all->n++;
+    ROOM(all->at, (size_t)number, &all->size);
+    all->at[number] = must_alloc(sizeof(struct function));
+    all->at[number]->captured = captured;
+    return number;
+}
+
+static struct function *function_of(struct judge *j, int number) {
+    return number >= 0 && (size_t)number < j->functions->n ? j->functions->at[number]
+                                                           : NULL;
+}
+
+void function_queued(struct judge *j, int number, int slot, struct judge_at at) {
+    struct function *f = function_of(j, number);
+    if (!f)
+        return;
+    if (f->first == f->nruns)
+        f->first = f->nruns = 0;
+    ROOM(f->runs, f->nruns, &f->size);
+    struct run *run = &f->runs[f->nruns++];
+    *run = (struct run){.slot = slot, .at = at};
+    clock_copy(&run->clock, order_clock(j->order, slot));
+    run->seq = order_next(j->order, slot);
+    j->functions->queued++;
+    struct position position = {.slot = slot,
+                                .seq = run->seq,
+                                .clock = order_clock(j->order, slot),
+                                .captured = f->captured};
+    waits_function_queued(j, number, position, at);
+}
+
+void function_begins(struct judge *j, int number) {
+    struct function *f = function_of(j, number);
+    if (!f || f->first == f->nruns)
+        return;
+    // It may pass on to the host what it knows.
+    clock_join(&j->known, &f->runs[f->first].clock);
+    if (j->thread)
+        j->thread->function = f;
+    waits_function_begins(j, number);
+}
+
+void function_ends(struct judge *j, int number) {
+    struct function *f = function_of(j, number);
+    if (!f || f->first == f->nruns)
+        return;
+    struct run *run = &f->runs[f->first++];
+    clock_reach(&j->known, run->slot, run->seq);
+    clock_free(&run->clock);
+    j->functions->queued--;
+    for (struct thread *t = j->threads; t; t = t->next)
+        if (t->function == f)
+            t->function = NULL;
+    waits_function_ends(j, number);
+    if (!f->captured) {
+        struct functions *all = j->functions;
+        function_free(f);
+        all->at[number] = NULL;
+        ROOM(all->free, all->nfree, &all->free_size);
+        all->free[all->nfree++] = number;
+    }
+}
+
+bool functions_queued(const struct judge *j) {
+    return j->functions->queued > 0;
+}
+
+const struct judge_at *function_runs(const struct judge *j) {
+    const struct function *f = j->thread ? j->thread->function : NULL;
+    return f && f->first < f->nruns ? &f->runs[f->first].at : NULL;
+}
+
+bool function_before(const struct function *f, const struct use *use) {
+    const struct run *run = &f->runs[f->first];
+    return (use->slot == run->slot && use->seq > run->seq) ||
+           clock_covers(&use->behind, run->slot, run->seq);
+}
+
+bool functions_before(const struct judge *j, const struct use *use) {
+    const struct functions *all = j->functions;
+    for (size_t i = 0; i < all->n && all->queued > 0; i++) {
+        const struct function *f = all->at[i];
+        if (f && f->first < f->nruns && function_before(f, use))
+            return true;
+    }
+    return false;
+}
+
+void judge_host_function_calls(struct judge *j, struct judge_at at) {
+    const struct judge_at *function = function_runs(j);
+    struct finding f = {.name = FINDING_setup_function_calls, .site = at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    if (function)
+        set_at(j, &f, "function", *function);
+    say(j, &f);
+}

@@ -1,0 +1,467 @@
+/*
+ * graph.c: captures and what a launch of them does.
+ *
+ * A graph is a list of steps, in the order in which they were captured. Each branch,
+ * which is what one stream contributed, has a slot of its own: a launch forks the stream
+ * into the branches, and the stream comes behind the ends of all. "Each launch is ordered
+ * … behind any previous launches of graphExec" (CUDA Runtime API, cudaGraphLaunch).
+ */
+#include "order/graphs.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "memory/memory.h"
+#include "order/clocks.h"
+#include "order/functions.h"
+#include "order/issue.h"
+#include "ranks/calls.h"
+#include "ranks/comms.h"
+#include "say/finding.h"
+#include "say/text.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct step {
+    enum step_kind {
+        STEP_OP,
+        STEP_FUNCTION,
+        STEP_CALLS,
+        STEP_RECORD,
+        STEP_WAIT,
+        STEP_WAIT_EXTERNAL
+    } kind;
+    int branch;
+    int number; // of the function, the event's snapshot, or the event
+    bool makes; // memory
+    bool grouped;
+    struct judge_at at;
+    struct judge_range *ranges; // of all calls, too
+    uint64_t *serials;          // of the allocations that they lie in
+    int nranges;
+    struct issued_call *calls; // slot: the branch
+    int ncalls;
+};
+
+struct graph {
+    int holders; // itself, and what can launch it
+    struct judge_at made;
+    struct step *steps;
+    size_t nsteps, size;
+    int nbranches, nsnapshots;
+};
+
+struct capture {
+    uint64_t serial;
+    struct graph *graph;
+};
+
+struct executable {
+    struct graph *graph;
+    struct judge_at made;
+    int *slots;       // per branch
+    struct clock end; // of the newest launch
+};
+
+struct graphs {
+    struct graph **graphs;
+    struct executable **executables;
+    size_t ngraphs, graphs_size, nexecutables, executables_size;
+    uint64_t captures, launches; // so far
+};
+
+struct graphs *graphs_new(void) {
+    return must_alloc(sizeof(struct graphs));
+}
+
+static void graph_drop(struct graph *graph) {
+    if (!graph || --graph->holders > 0)
+        return;
+    for (size_t i = 0; i < graph->nsteps; i++) {
+        free(graph->steps[i].ranges);
+        free(graph->steps[i].serials);
+        free(graph->steps[i].calls);
+    }
+    free(graph->steps);
+    free(graph);
+}
+
+static void executable_free(struct executable *executable) {
+    graph_drop(executable->graph);
+    clock_free(&executable->end);
+    free(executable->slots);
+    free(executable);
+}
+
+void graphs_free(struct graphs *graphs) {
+    for (size_t i = 0; i < graphs->ngraphs; i++)
+        graph_drop(graphs->graphs[i]);
+    for (size_t i = 0; i < graphs->nexecutables; i++)
+        if (graphs->executables[i])
+            executable_free(graphs->executables[i]);
+    free(graphs->graphs);
+    free(graphs->executables);
+    free(graphs);
+}
+
+void graph_begins(struct judge *j, struct stream *stream, struct judge_at at) {
+    struct capture *capture = must_alloc(sizeof *capture);
+    capture->serial = ++j->graphs->captures;
+    capture->graph = must_alloc(sizeof *capture->graph);
+    capture->graph->holders = 1;
+    capture->graph->made = at;
+    stream->capture = capture;
+    stream->branch = capture->graph->nbranches++;
+}
+
+static void leave(struct judge *j, const struct capture *capture) {
+    for (int s = 0; s < order_nstreams(j->order); s++) {
+        struct stream *stream = order_stream(j->order, s);
+        if (stream && stream->capture == capture)
+            stream->capture = NULL;
+    }
+}
+
+int graph_ends(struct judge *j, struct stream *stream, bool success) {
+    struct capture *capture = stream->capture;
+    struct graphs *graphs = j->graphs;
+    int number = -1;
+    if (!capture)
+        return -1;
+    leave(j, capture);
+    if (success) {
+        number = (int)graphs->ngraphs++;
+        ROOM(graphs->graphs, (size_t)number, &graphs->graphs_size);
+        graphs->graphs[number] = capture->graph;
+    } else {
+        graph_drop(capture->graph);
+    }
+    free(capture);
+    return number;
+}
+
+void graph_stream_gone(struct judge *j, struct stream *stream) {
+    const struct capture *capture = stream->capture;
+    if (!capture)
+        return;
+    for (int s = 0; s < order_nstreams(j->order); s++) {
+        const struct stream *other = order_stream(j->order, s);
+        if (other && other != stream && other->capture == capture) {
+            stream->capture = NULL;
+            return;
+        }
+    }
+    graph_ends(j, stream, false);
+}
+
+static struct step *step_new(struct stream *stream, enum step_kind kind,
+                             struct judge_at at) {
+    struct graph *graph = stream->capture->graph;
+    ROOM(graph->steps, graph->nsteps, &graph->size);
+    struct step *step = &graph->steps[graph->nsteps++];
+    *step = (struct step){.kind = kind, .branch = stream->branch, .at = at};
+    return step;
+}
+
+static void step_ranges(struct judge *j, struct step *step,
+                        const struct judge_range *ranges, int n) {
+    size_t all = (size_t)(step->nranges + n);
+    step->ranges = must_grow(step->ranges, all * sizeof *ranges);
+    step->serials = must_grow(step->serials, all * sizeof *step->serials);
+    for (int i = 0; i < n; i++) {
+        step->ranges[step->nranges] = ranges[i];
+        step->serials[step->nranges++] = uses_serial(j, ranges[i].start);
+    }
+}
+
+void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
+              int n, bool makes, struct judge_at at) {
+    struct step *step = step_new(stream, STEP_OP, at);
+    step->makes = makes;
+    step_ranges(j, step, ranges, n);
+}
+
+void graph_function(struct judge *j, struct stream *stream, int function,
+                    struct judge_at at) {
+    (void)j;
+    step_new(stream, STEP_FUNCTION, at)->number = function;
+}
+
+void graph_record(struct judge *j, struct stream *stream, struct event *event) {
+    (void)j;
+    struct graph *graph = stream->capture->graph;
+    event->graph = stream->capture->serial;
+    event->snapshot = graph->nsnapshots;
+    step_new(stream, STEP_RECORD, event->made)->number = graph->nsnapshots++;
+}
+
+bool graph_waits(struct judge *j, struct stream *stream, int number) {
+    struct capture *capture = stream->capture;
+    const struct event *event = order_event(j->order, number);
+    if (!event->graph) {
+        if (!capture)
+            return false;
+        // cudaEventWaitExternal, or it is an error
+        step_new(stream, STEP_WAIT_EXTERNAL, event->made)->number = number;
+        return true;
+    }
+    for (int s = 0; s < order_nstreams(j->order) && !capture; s++) {
+        const struct stream *other = order_stream(j->order, s);
+        if (other && other->capture && other->capture->serial == event->graph)
+            capture = other->capture;
+    }
+    if (!capture || capture->serial != event->graph)
+        return true;
+    if (!stream->capture) {
+        stream->capture = capture;
+        stream->branch = capture->graph->nbranches++;
+    }
+    step_new(stream, STEP_WAIT, event->made)->number = event->snapshot;
+    return true;
+}
+
+int graph_calls(struct judge *j, struct judge_call *calls, int n) {
+    int left = 0;
+    struct graph *graph = NULL;
+    for (int i = 0; i < n; i++) {
+        struct stream *stream = order_stream(j->order, calls[i].stream);
+        if (!stream || !stream->capture) {
+            calls[left++] = calls[i];
+            continue;
+        }
+        // All calls of the group that belong to this graph are one step.
+        if (graph != stream->capture->graph)
+            step_new(stream, STEP_CALLS, calls[i].at);
+        graph = stream->capture->graph;
+        struct step *step = &graph->steps[graph->nsteps - 1];
+        step->grouped = n > 1;
+        step->calls =
+            must_grow(step->calls, (size_t)(step->ncalls + 1) * sizeof *step->calls);
+        step->calls[step->ncalls++] =
+            (struct issued_call){calls[i], stream->branch, calls_captured(j, &calls[i])};
+        struct judge_range ranges[3];
+        int nranges = uses_of_call(j, &calls[i], ranges);
+        step_ranges(j, step, ranges, nranges);
+    }
+    return left;
+}
+
+int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at) {
+    struct graphs *graphs = j->graphs;
+    if (graph < 0 || (size_t)graph >= graphs->ngraphs || !graphs->graphs[graph])
+        return -1;
+    struct executable *executable = must_alloc(sizeof *executable);
+    executable->graph = graphs->graphs[graph];
+    executable->graph->holders++;
+    executable->made = at;
+    int branches = executable->graph->nbranches;
+    executable->slots = must_alloc((size_t)branches * sizeof *executable->slots);
+    for (int b = 0; b < branches; b++)
+        executable->slots[b] = order_slot(j, -1);
+    ROOM(graphs->executables, graphs->nexecutables, &graphs->executables_size);
+    graphs->executables[graphs->nexecutables] = executable;
+    return (int)graphs->nexecutables++;
+}
+
+static void report_comm_gone(struct judge *j, const struct comm_facts *comm,
+                             const struct judge_call *call, struct judge_at launch) {
+    char words[JUDGE_PLACE];
+    struct finding f = {.name = FINDING_setup_graph_after_destroy,
+                        .site = launch.site,
+                        .other = call->at.site};
+    set_at(j, &f, "here", launch);
+    set_words_at(j, &f, "captured", call_words(words, call), call->at.site);
+    set(&f, "comm", "%d", comm->number);
+    set(&f, "nranks", "%d", comm->nranks);
+    set_at(j, &f, "made", comm->made);
+    set_place(j, &f, "ended", comm->ended.site);
+    say(j, &f);
+}
+
+/* Whether what a step uses is still there; reported. */
+static bool still_there(struct judge *j, const struct step *step,
+                        struct judge_at launch) {
+    for (int i = 0; i < step->ncalls; i++) {
+        const struct judge_call *call = &step->calls[i].call;
+        const struct comm_facts *comm = calls_comm(j, call->comm);
+        if (!comm || !comm->gone)
+            continue;
+        report_comm_gone(j, comm, call, launch);
+        return false;
+    }
+    for (int i = 0; i < step->nranges; i++) {
+        if (!step->serials[i] ||
+            step->serials[i] == uses_serial(j, step->ranges[i].start))
+            continue;
+        struct use *use = use_new(step->at);
+        use->is_call = step->ncalls == 1;
+        if (use->is_call)
+            use->call = step->calls[0].call;
+        uses_graph_gone(j, step->ranges[i].start, use, launch);
+        use_drop(use);
+        return false;
+    }
+    return true;
+}
+
+static void launch_calls(struct judge *j, const struct step *step, const int *slots,
+                         uint64_t launch) {
+    struct issued_call *calls = must_alloc((size_t)step->ncalls * sizeof *calls);
+    for (int i = 0; i < step->ncalls; i++) {
+        calls[i] = step->calls[i];
+        calls[i].slot = slots[step->calls[i].slot];
+        calls_launched(j, calls[i].call.comm);
+    }
+    issue_calls(j, calls, step->ncalls, step->grouped, launch, NULL);
+    free(calls);
+}
+
+void graph_launched(struct judge *j, int number, struct stream *stream,
+                    struct judge_at at) {
+    struct graphs *graphs = j->graphs;
+    if (number < 0 || (size_t)number >= graphs->nexecutables || stream->capture)
+        return;
+    struct executable *executable = graphs->executables[number];
+    if (!executable)
+        return;
+    const struct graph *graph = executable->graph;
+    struct clock *snapshots = must_alloc((size_t)graph->nsnapshots * sizeof *snapshots);
+    const int *slots = executable->slots;
+    graphs->launches++;
+    order_next(j->order, stream->slot);
+    for (int b = 0; b < graph->nbranches; b++) {
+        struct clock *clock = order_clock(j->order, slots[b]);
+        order_slot_device(j->order, slots[b], stream->device);
+        clock_join(clock, order_clock(j->order, stream->slot));
+        clock_join(clock, &executable->end);
+    }
+    for (size_t i = 0; i < graph->nsteps; i++) {
+        const struct step *step = &graph->steps[i];
+        int slot = slots[step->branch];
+        if (!still_there(j, step, at))
+            continue;
+        switch (step->kind) {
+        case STEP_OP: {
+            struct use *use = use_new(step->at);
+            use->launch = graphs->launches;
+            use->makes = step->makes;
+            issue_op(j, slot, step->ranges, step->nranges, use, NULL);
+            break;
+        }
+        case STEP_FUNCTION: function_queued(j, step->number, slot, step->at); break;
+        case STEP_CALLS: launch_calls(j, step, slots, graphs->launches); break;
+        case STEP_RECORD:
+            order_next(j->order, slot);
+            clock_copy(&snapshots[step->number], order_clock(j->order, slot));
+            break;
+        case STEP_WAIT:
+            clock_join(order_clock(j->order, slot), &snapshots[step->number]);
+            order_next(j->order, slot);
+            break;
+        case STEP_WAIT_EXTERNAL: // what the event holds now
+            if (order_event(j->order, step->number))
+                clock_join(order_clock(j->order, slot),
+                           &order_event(j->order, step->number)->clock);
+            order_next(j->order, slot);
+            break;
+        }
+    }
+    struct clock *clock = order_clock(j->order, stream->slot);
+    for (int b = 0; b < graph->nbranches; b++)
+        clock_join(clock, order_clock(j->order, slots[b]));
+    order_next(j->order, stream->slot);
+    clock_copy(&executable->end, clock);
+    for (int s = 0; s < graph->nsnapshots; s++)
+        clock_free(&snapshots[s]);
+    free(snapshots);
+}
+
+void judge_graph_gone(struct judge *j, int graph) {
+    struct graphs *graphs = j->graphs;
+    if (graph < 0 || (size_t)graph >= graphs->ngraphs)
+        return;
+    graph_drop(graphs->graphs[graph]);
+    graphs->graphs[graph] = NULL;
+}
+
+void judge_executable_gone(struct judge *j, int number) {
+    struct graphs *graphs = j->graphs;
+    if (number < 0 || (size_t)number >= graphs->nexecutables ||
+        !graphs->executables[number])
+        return;
+    struct executable *executable = graphs->executables[number];
+    // What was launched still happens.
+    for (int b = 0; b < executable->graph->nbranches; b++)
+        order_slot_gone(j->order, executable->slots[b]);
+    executable_free(executable);
+    graphs->executables[number] = NULL;
+}
+
+void graphs_left(struct judge *j, struct text *text) {
+    const struct graphs *graphs = j->graphs;
+    size_t n = 0;
+    uint64_t site = 0;
+    for (size_t i = 0; i < graphs->ngraphs; i++)
+        if (graphs->graphs[i]) {
+            n++;
+            site = graphs->graphs[i]->made.site;
+        }
+    add_left(j, text, "graph", n, site);
+    n = 0;
+    for (size_t i = 0; i < graphs->nexecutables; i++)
+        if (graphs->executables[i]) {
+            n++;
+            site = graphs->executables[i]->made.site;
+        }
+    add_left(j, text, "executable graph", n, site);
+}
+
+static const struct judge_call *call_of(const struct graph *graph, int comm) {
+    for (size_t i = 0; graph && i < graph->nsteps; i++)
+        for (int k = 0; k < graph->steps[i].ncalls; k++)
+            if (graph->steps[i].calls[k].call.comm == comm)
+                return &graph->steps[i].calls[k].call;
+    return NULL;
+}
+
+static void report_alive(struct judge *j, const struct comm_facts *comm,
+                         const struct judge_call *call, const char *what,
+                         struct judge_at made, struct judge_at at) {
+    char words[JUDGE_PLACE];
+    struct finding f = {
+        .name = FINDING_deadlock_graph, .site = at.site, .other = made.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set(&f, "comm", "%d", comm->number);
+    set_words_at(j, &f, "captured", call_words(words, call), call->at.site);
+    set(&f, "graph", "%s", what);
+    set_at(j, &f, "made", made);
+    say(j, &f);
+}
+
+void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
+    const struct comm_facts *comm = calls_comm(j, number);
+    // One that does not block is destroyed meanwhile, and can wait.
+    if (!comm || (strcmp(comm->made.call, "ncclCommInitRank") != 0 &&
+                  strcmp(comm->made.call, "ncclCommInitAll") != 0))
+        return;
+    for (size_t i = 0; i < j->graphs->nexecutables; i++) {
+        const struct executable *one = j->graphs->executables[i];
+        const struct judge_call *call = one ? call_of(one->graph, number) : NULL;
+        if (call) {
+            report_alive(j, comm, call, "the executable graph", one->made, at);
+            return;
+        }
+    }
+    for (size_t i = 0; i < j->graphs->ngraphs; i++) {
+        const struct graph *one = j->graphs->graphs[i];
+        const struct judge_call *call = call_of(one, number);
+        if (call) {
+            report_alive(j, comm, call, "the graph", one->made, at);
+            return;
+        }
+    }
+}

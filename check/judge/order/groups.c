@@ -1,0 +1,298 @@
+/*
+ * groups.c: groups of calls of NCCL that a thread has opened, and what the program does
+ * meanwhile with the buffers of their calls.
+ *
+ * NCCL User Guide, "Group Calls".
+ */
+#include "order/groups.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/memory.h"
+#include "order/clocks.h"
+#include "order/graphs.h"
+#include "order/issue.h"
+#include "order/later.h"
+#include "ranks/comms.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+
+struct group { // that a thread has opened
+    int depth, starts;
+    struct judge_at at, newest; // where it was started, and was so once more
+    struct judge_at makes;      // the first communicator that it makes; call NULL: none
+    struct judge_call *calls;
+    size_t ncalls, size;
+    struct written { // meanwhile, by an operation that is queued at once
+        const char *from, *to;
+        size_t ncalls; // of the group before it
+        struct judge_at at;
+    } * written;
+    size_t nwritten, written_size;
+};
+
+void groups_free(struct group *group) {
+    if (group) {
+        free(group->calls);
+        free(group->written);
+    }
+    free(group);
+}
+
+static bool overlaps(const struct judge_range *range, const char *from, const char *to) {
+    const char *start = range->start;
+    return start < to && from < start + range->bytes;
+}
+
+/* The first call of an open group that uses some of the range; `writes`: that writes it.
+ * NULL: none. */
+static const struct judge_call *in_group(struct judge *j, const struct group *group,
+                                         const void *start, size_t bytes, bool writes) {
+    struct judge_range ranges[3];
+    const char *from = start, *to = from + bytes;
+    for (size_t i = 0; group && i < group->ncalls; i++)
+        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)
+            if ((ranges[n].write || !writes) && overlaps(&ranges[n], from, to))
+                return &group->calls[i];
+    return NULL;
+}
+
+/* A call that waits in an open group for memory that is freed. */
+void groups_check_free(struct judge *j, const void *start, struct judge_at at) {
+    struct judge_memory memory;
+    const struct judge_call *call = NULL;
+    if (!judge_memory_find(j, start, &memory))
+        return;
+    for (const struct thread *t = j->threads; t && !call; t = t->next)
+        call = in_group(j, t->group, memory.start, memory.bytes, false);
+    if (!call)
+        return;
+    char words[JUDGE_PLACE];
+    struct finding f = {
+        .name = FINDING_memory_group_frees, .site = at.site, .other = call->at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set_words_at(j, &f, "words", call_words(words, call), call->at.site);
+    say(j, &f);
+}
+
+/* An operation, which is queued at once, and what a call of the open group is to write or
+ * to send. `first`: what has written that before; NULL: the call will. */
+static void report_in_group(struct judge *j, enum finding_name name,
+                            const struct group *group, const struct judge_call *call,
+                            const struct judge_at *first, struct judge_at at) {
+    char words[JUDGE_PLACE];
+    struct finding f = {.name = name, .site = at.site, .other = call->at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    if (first)
+        set_at(j, &f, "first", *first);
+    set(&f, "words", "%s", call_words(words, call));
+    set_place(j, &f, "words_at", call->at.site);
+    set_place(j, &f, "group", group->at.site);
+    say(j, &f);
+}
+
+/* What a call of this thread's open group is to write, when it is queued. */
+static void check_read(struct judge *j, const struct judge_range *ranges, int n,
+                       struct judge_at at) {
+    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct judge_call *call = NULL;
+    for (int r = 0; r < n && !call; r++)
+        if (!ranges[r].write && ranges[r].bytes)
+            call = in_group(j, group, ranges[r].start, ranges[r].bytes, true);
+    if (call)
+        report_in_group(j, FINDING_race_read_in_group, group, call, NULL, at);
+}
+
+/* The call of the group, made after `first` was written, that is to read all bytes which
+ * `first` and [from, to) have in common with it; NULL: none. */
+static const struct judge_call *reads_first(struct judge *j, const struct group *group,
+                                            const struct written *first, const char *from,
+                                            const char *to) {
+    struct judge_range ranges[3];
+    for (size_t i = first->ncalls; i < group->ncalls; i++)
+        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;) {
+            const char *start = ranges[n].start, *end = start + ranges[n].bytes;
+            start = start > first->from ? start : first->from;
+            end = end < first->to ? end : first->to;
+            if (!ranges[n].write && start < end && from <= start && end <= to)
+                return &group->calls[i];
+        }
+    return NULL;
+}
+
+/* The call of the group that is not to send any more what was written `first`, if [from,
+ * to) is written now; NULL: none. */
+static const struct judge_call *lost(struct judge *j, const struct group *group,
+                                     const char *from, const char *to,
+                                     const struct written **first) {
+    const struct judge_call *call = NULL;
+    for (size_t i = 0; i < group->nwritten && !call; i++) {
+        *first = &group->written[i];
+        call = reads_first(j, group, *first, from, to);
+    }
+    return call;
+}
+
+static bool reads_some(const struct judge_range *ranges, int n, const char *from,
+                       const char *to) {
+    for (int i = 0; i < n; i++)
+        if (!ranges[i].write && overlaps(&ranges[i], from, to))
+            return true;
+    return false;
+}
+
+/* A buffer is filled, a call of this thread's open group is to send that, and it is
+ * filled anew before the group ends: what came first is never sent. (Who adds to it means
+ * the sum.) */
+static void check_refilled(struct judge *j, const struct judge_range *ranges, int n,
+                           struct judge_at at) {
+    enum { MOST = 256 };
+    struct group *group = j->thread ? j->thread->group : NULL;
+    for (int r = 0; group && r < n; r++) {
+        const char *from = ranges[r].start, *to = from + ranges[r].bytes;
+        const struct written *first = NULL;
+        if (!ranges[r].write || from == to)
+            continue;
+        const struct judge_call *call =
+            reads_some(ranges, n, from, to) ? NULL : lost(j, group, from, to, &first);
+        if (call) {
+            report_in_group(j, FINDING_race_refilled_in_group, group, call, &first->at,
+                            at);
+            return;
+        }
+        if (group->nwritten == MOST)
+            continue;
+        ROOM(group->written, group->nwritten, &group->written_size);
+        group->written[group->nwritten++] = (struct written){from, to, group->ncalls, at};
+    }
+}
+
+void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
+                     struct judge_at at) {
+    check_read(j, ranges, n, at);
+    check_refilled(j, ranges, n, at);
+}
+
+/* Puts calls behind what their streams hold, or into the graphs that these are captured
+ * into. */
+void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
+                  struct told *told) {
+    int left = graph_calls(j, calls, (int)n);
+    struct issued_call alone, *issued = &alone;
+    judge_call_answered(j, false); // one that was not made
+    for (int i = 0; i < left; i++)
+        later_called(j, &calls[i]);
+    if (left > 1)
+        issued = must_alloc((size_t)left * sizeof *issued);
+    // The default stream last: what only it waits for comes before no other stream's
+    // call.
+    for (int i = 0; i < 2 * left; i++) {
+        const struct judge_call *call = &calls[i % left];
+        struct stream *stream = order_stream(j->order, call->stream);
+        if (stream && (stream->kind == JUDGE_LEGACY) == (i >= left))
+            order_ready(j, stream);
+        issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1, 0};
+    }
+    if (left)
+        issue_calls(j, issued, left, grouped, 0, told);
+    if (left > 1)
+        free(issued);
+}
+
+void judge_group_starts(struct judge *j, struct judge_at at) {
+    if (!j->thread)
+        return;
+    if (!j->thread->group)
+        j->thread->group = must_alloc(sizeof *j->thread->group);
+    if (j->thread->group->depth++ == 0)
+        j->thread->group->at = at;
+    j->thread->group->newest = at;
+    j->thread->group->starts++;
+}
+
+/* NCCL User Guide, "Group Calls": "calls to ncclCommInitRank() cannot be merged with
+ * others". */
+static void check_merged(struct judge *j, const struct group *group) {
+    const struct judge_call *call = NULL;
+    for (size_t i = 0; i < group->ncalls && !call; i++)
+        if (group->calls[i].stream >= 0)
+            call = &group->calls[i];
+    if (!group->makes.call || !call)
+        return;
+    char words[JUDGE_PLACE];
+    struct finding f = {.name = FINDING_setup_merged_group,
+                        .site = group->makes.site,
+                        .other = call->at.site};
+    set_at(j, &f, "here", group->makes);
+    set_words_at(j, &f, "words", call_words(words, call), call->at.site);
+    say(j, &f);
+}
+
+void judge_group_ends(struct judge *j, struct judge_at at) {
+    struct group *group = j->thread ? j->thread->group : NULL;
+    if (!group || --group->depth > 0)
+        return;
+    struct told *told = told_begin(j, at);
+    check_merged(j, group);
+    if (group->ncalls)
+        groups_issue(j, group->calls, group->ncalls, true, told);
+    groups_free(group);
+    j->thread->group = NULL;
+}
+
+bool groups_add(struct judge *j, const struct judge_call *call) {
+    struct group *group = j->thread ? j->thread->group : NULL;
+    if (!group)
+        return false;
+    ROOM(group->calls, group->ncalls, &group->size);
+    group->calls[group->ncalls++] = *call;
+    return true;
+}
+
+void groups_makes(struct judge *j, struct judge_at at) {
+    if (j->thread && j->thread->group && !j->thread->group->makes.call)
+        j->thread->group->makes = at;
+}
+
+void groups_take_back(struct judge *j) {
+    struct group *group = j->thread ? j->thread->group : NULL;
+    if (group && group->ncalls)
+        group->ncalls--;
+}
+
+void groups_check_open(struct judge *j, int stream, struct judge_at at) {
+    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct judge_call *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; group && i < group->ncalls; i++)
+        if (stream < 0 || group->calls[i].stream == stream) {
+            first = first ? first : &group->calls[i];
+            n++;
+        }
+    if (!group || (stream >= 0 && n == 0))
+        return;
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    struct finding f = {
+        .name = FINDING_setup_group_open, .site = group->at.site, .other = at.site};
+    set_place(j, &f, "group", group->at.site);
+    if (at.site)
+        set(&f, "where", "in %s at %s", at.call, place(j, at.site, where));
+    else
+        set(&f, "where", "at %s", at.call);
+    if (group->starts > 1) {
+        set(&f, "starts", "%d", group->starts - 1);
+        set_place(j, &f, "newest", group->newest.site);
+        set(&f, "ends", "%d", group->starts - group->depth);
+    }
+    if (first) {
+        set(&f, "calls", "%zu call%s", n, n == 1 ? " waits" : "s wait");
+        set_words_at(j, &f, "words", call_words(words, first), first->at.site);
+    }
+    say(j, &f);
+}

@@ -1,0 +1,258 @@
+/*
+ * issue.c: operations and calls, put behind what comes before them.
+ *
+ * A group of calls of NCCL "will behave as if the NCCL group operation was posted on
+ * every stream" that its calls have (NCCL User Guide, "CUDA Stream Semantics"): for each
+ * communicator.
+ */
+#include "order/issue.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "memory/memory.h"
+#include "memory/shared.h"
+#include "order/clocks.h"
+#include "order/functions.h"
+#include "ranks/calls.h"
+#include "ranks/comms.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+
+/* --- What a thread told of last --------------------------------------------------- */
+
+void told_clear(struct told *told) {
+    if (!told)
+        return;
+    for (size_t i = 0; i < told->nuses; i++)
+        use_drop(told->uses[i].use);
+    told->nuses = told->ncomms = 0;
+    told->join = told->in_group = false;
+    told->at = (struct judge_at){0};
+}
+
+struct told *told_begin(struct judge *j, struct judge_at at) {
+    struct told *told = j->thread ? j->thread->told : NULL;
+    told_clear(told);
+    if (told) {
+        told->at = at;
+        j->thread->asks_since = 0;
+    }
+    return told;
+}
+
+void told_free(struct told *told) {
+    told_clear(told);
+    free(told->uses);
+    free(told->comms);
+    free(told);
+}
+
+static void tell_use(struct told *told, struct use *use,
+                     const struct judge_range *range) {
+    if (!told)
+        return;
+    ROOM(told->uses, told->nuses, &told->uses_size);
+    told->uses[told->nuses++] = (struct told_use){use, *range};
+    use->holders++;
+}
+
+void told_undo(struct judge *j, struct told *told) {
+    for (size_t i = told->nuses; i-- > 0;)
+        uses_undo(j, &told->uses[i].range, told->uses[i].use);
+    for (size_t i = told->ncomms; i-- > 0;)
+        calls_taken_back(j, told->comms[i]);
+    if (told->join)
+        calls_join_failed(j);
+    told_clear(told);
+}
+
+/* --- Operations ------------------------------------------------------------------- */
+
+static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
+                    int n, const struct clock *clock, struct told *told) {
+    use->legacy = order_legacy(j->order, use->slot);
+    use->thread = j->thread ? j->thread->number : 0;
+    if (functions_queued(j))
+        clock_copy(&use->behind, clock);
+    for (int i = 0; i < n; i++) {
+        uses_add(j, &ranges[i], use, clock);
+        tell_use(told, use, &ranges[i]);
+    }
+}
+
+void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
+              struct use *use, struct told *told) {
+    use->slot = slot;
+    use->seq = order_next(j->order, slot);
+    add_use(j, use, ranges, n, order_clock(j->order, slot), told);
+    use_drop(use);
+}
+
+/* --- Calls that happen together --------------------------------------------------- */
+
+enum { FEW = 4 };
+struct together { // the slots and communicators of a group
+    int *slots, *comms;
+    uint64_t *seqs;       // per slot
+    struct clock *clocks; // per communicator
+    int nslots, ncomms;
+    int few_slots[FEW], few_comms[FEW]; // most calls are alone
+    uint64_t few_seqs[FEW];
+    struct clock few_clocks[FEW];
+};
+
+static int index_in(int *list, int *n, int number) {
+    int i = 0;
+    while (i < *n && list[i] != number)
+        i++;
+    if (i == *n)
+        list[(*n)++] = number;
+    return i;
+}
+
+/* Whether a call ends only when another rank's has begun, since it gets data from there:
+ * what comes behind the one on its stream comes behind what is before the other on its
+ * own. */
+static bool gets_from(struct judge *j, const struct judge_call *call,
+                      const struct judge_call *other) {
+    const struct comm_facts *to = calls_comm(j, call->comm),
+                            *from = calls_comm(j, other->comm);
+    if (call->comm == other->comm || call->count == 0 || !to || !from ||
+        to->id != from->id)
+        return false;
+    bool one = call->kind == JUDGE_RECV
+                   ? other->kind == JUDGE_SEND && other->root == to->rank
+                   : call->kind == other->kind;
+    return one && part_needs(call->kind, call->root, to->rank, from->rank);
+}
+
+/* Whether two of the group's communicators are ranks of one. */
+static bool several_ranks(struct judge *j, const struct together *t) {
+    for (int c = 1; c < t->ncomms; c++) {
+        const struct comm_facts *one = calls_comm(j, t->comms[c]);
+        for (int d = 0; d < c && one; d++) {
+            const struct comm_facts *other = calls_comm(j, t->comms[d]);
+            if (other && other->id == one->id)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Several ranks of one communicator, on devices of one process. */
+static void meet(struct judge *j, const struct issued_call *calls, int n,
+                 const struct together *t) {
+    struct clock *before = must_alloc((size_t)t->ncomms * sizeof *before);
+    int ncomms = t->ncomms;
+    for (int c = 0; c < ncomms; c++)
+        clock_copy(&before[c], &t->clocks[c]);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && calls[i].slot >= 0; k++)
+            if (calls[k].slot >= 0 && gets_from(j, &calls[i].call, &calls[k].call))
+                clock_join(order_clock(j->order, calls[i].slot),
+                           &before[index_in(t->comms, &ncomms, calls[k].call.comm)]);
+    for (int c = 0; c < ncomms; c++)
+        clock_free(&before[c]);
+    free(before);
+}
+
+/* Puts the group behind what its streams hold: all streams of one communicator join
+ * before, and all get the join after. */
+static void put_behind(struct judge *j, const struct issued_call *calls, int n,
+                       struct together *t) {
+    for (int i = 0; i < n; i++)
+        if (calls[i].slot >= 0) {
+            index_in(t->slots, &t->nslots, calls[i].slot);
+            clock_join(&t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)],
+                       order_clock(j->order, calls[i].slot));
+        }
+    if (several_ranks(j, t))
+        meet(j, calls, n, t);
+    for (int s = 0; s < t->nslots; s++)
+        t->seqs[s] = order_next(j->order, t->slots[s]);
+    for (int again = 0; again < 2; again++)
+        for (int i = 0; i < n; i++) {
+            if (calls[i].slot < 0)
+                continue;
+            struct clock *clock =
+                &t->clocks[index_in(t->comms, &t->ncomms, calls[i].call.comm)];
+            if (again)
+                clock_join(order_clock(j->order, calls[i].slot), clock);
+            else
+                clock_reach(clock, calls[i].slot,
+                            t->seqs[index_in(t->slots, &t->nslots, calls[i].slot)]);
+        }
+}
+
+static void check_together(struct judge *j, const struct issued_call *calls, int n) {
+    struct judge_range *ranges = must_alloc((size_t)n * 3 * sizeof *ranges);
+    const struct judge_call **of_call = must_alloc((size_t)n * sizeof *of_call);
+    int *of = must_alloc((size_t)n * 3 * sizeof *of), nranges = 0;
+    for (int i = 0; i < n; i++) {
+        of_call[i] = &calls[i].call;
+        int more = uses_of_call(j, &calls[i].call, ranges + nranges);
+        // In place, it is the writing that matters.
+        if (more == 2 && ranges[nranges].start == ranges[nranges + 1].start &&
+            ranges[nranges].bytes == ranges[nranges + 1].bytes)
+            ranges[nranges] = ranges[nranges + --more];
+        while (more-- > 0)
+            of[nranges++] = i;
+    }
+    uses_group(j, ranges, of, nranges, of_call);
+    free(ranges);
+    free(of);
+    free(of_call);
+}
+
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 uint64_t launch, struct told *told) {
+    struct together t = {0};
+    bool many = n > FEW;
+    t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
+    t.comms = many ? must_alloc((size_t)n * sizeof(int)) : t.few_comms;
+    t.seqs = many ? must_alloc((size_t)n * sizeof(uint64_t)) : t.few_seqs;
+    t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : t.few_clocks;
+    if (n > 1)
+        check_together(j, calls, n);
+    put_behind(j, calls, n, &t);
+    for (int c = 0; c < t.ncomms && j->shared; c++)
+        shared_ends(j, &t.clocks[c]);
+    uint64_t group = grouped ? ++j->groups : 0;
+    for (int i = 0; i < n; i++) {
+        const struct judge_call *call = &calls[i].call;
+        int slot = calls[i].slot;
+        struct position position = {
+            .slot = slot, .group = group, .captured = calls[i].captured};
+        struct use *use = use_new(call->at);
+        struct judge_range ranges[3];
+        if (slot >= 0) {
+            position.seq = t.seqs[index_in(t.slots, &t.nslots, slot)];
+            position.clock = order_clock(j->order, slot);
+        }
+        use->call = *call;
+        use->is_call = true;
+        use->launch = launch;
+        use->slot = slot;
+        use->seq = position.seq;
+        use->index = calls_issued(j, call, position);
+        if (slot >= 0)
+            add_use(j, use, ranges, uses_of_call(j, call, ranges),
+                    &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], told);
+        use_drop(use);
+        if (told) {
+            ROOM(told->comms, told->ncomms, &told->comms_size);
+            told->comms[told->ncomms++] = call->comm;
+        }
+    }
+    for (int c = 0; c < t.ncomms; c++)
+        clock_free(&t.clocks[c]);
+    if (!many)
+        return;
+    free(t.slots);
+    free(t.comms);
+    free(t.seqs);
+    free(t.clocks);
+}

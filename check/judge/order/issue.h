@@ -1,0 +1,41 @@
+/*
+ * issue.h: operations and calls, put behind what comes before them.
+ */
+#ifndef ISSUE_H
+#define ISSUE_H
+
+#include "memory/history.h"
+
+struct told {            // what a thread told of last
+    bool join, in_group; // in_group: a call of the open group, which is not issued yet
+    struct judge_at at;
+    struct told_use {
+        struct use *use;
+        struct judge_range range;
+    } * uses;
+    size_t nuses, uses_size;
+    int *comms; // of its calls
+    size_t ncomms, comms_size;
+};
+/* Empty; NULL: nobody is in who could say that it failed. */
+struct told *told_begin(struct judge *j, struct judge_at at);
+void told_clear(struct told *told);
+void told_free(struct told *told);
+/* It has not happened. */
+void told_undo(struct judge *j, struct told *told);
+
+/* An operation is queued in a slot whose clock is ready; `use` says what is known of it,
+ * and is given away. */
+void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
+              struct use *use, struct told *told);
+struct issued_call {
+    struct judge_call call;
+    int slot;          // -1: of no stream
+    uint64_t captured; // its number; 0: not by a graph
+};
+/* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
+ * graph: its number, 0 of none. */
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 uint64_t launch, struct told *told);
+
+#endif

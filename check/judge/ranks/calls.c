@@ -1,0 +1,765 @@
+/*
+ * calls.c: this process's communicators, and the calls that it makes on them: in words,
+ * in bytes, counted, and passed on to whoever compares them with the other ranks'
+ * (compare.c).
+ *
+ * NCCL User Guide, "Collective Operations", "Group Calls", "Point-to-point
+ * communication".
+ */
+#include "ranks/calls.h"
+
+#include "base/base.h"
+#include "base/post.h"
+#include "base/self.h"
+#include "judge.h"
+#include "memory/history.h"
+#include "order/clocks.h"
+#include "order/detour.h"
+#include "ranks/comms.h"
+#include "ranks/facts.h"
+#include "ranks/unseen.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+#include "say/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What does not fit is as much as fits: longer than any buffer. */
+static size_t times(size_t a, size_t b) {
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+size_t call_bytes(const struct judge_call *call) {
+    return times(call->count, call->type_bytes);
+}
+
+size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
+    bool root = comm && comm->rank == call->root;
+    switch (call->kind) {
+    case JUDGE_BROADCAST: return root ? one : 0;
+    case JUDGE_SCATTER: return root ? all : 0;
+    case JUDGE_REDUCE_SCATTER:
+    case JUDGE_ALL_TO_ALL: return all;
+    case JUDGE_RECV:
+    case JUDGE_SPLIT:
+    case JUDGE_REGISTER: return 0;
+    default: return one;
+    }
+}
+
+size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
+    const struct comm_facts *comm = calls_comm(j, call->comm);
+    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
+    bool root = comm && comm->rank == call->root;
+    switch (call->kind) {
+    case JUDGE_ALL_GATHER:
+    case JUDGE_ALL_TO_ALL: return all;
+    case JUDGE_REDUCE: return root ? one : 0;
+    case JUDGE_GATHER: return root ? all : 0;
+    case JUDGE_SEND:
+    case JUDGE_SPLIT:
+    case JUDGE_REGISTER: return 0;
+    default: return one;
+    }
+}
+
+struct calls *calls_of(struct judge *j) {
+    if (!j->calls)
+        j->calls = must_alloc(sizeof *j->calls);
+    return j->calls;
+}
+
+struct comm *comm_of(struct judge *j, int comm) {
+    struct calls *calls = calls_of(j);
+    return comm >= 0 && (size_t)comm < calls->ncomms ? calls->comms[comm] : NULL;
+}
+
+const struct comm_facts *calls_comm(struct judge *j, int comm) {
+    const struct comm *found = comm_of(j, comm);
+    return found ? &found->facts : NULL;
+}
+
+/* Who compares; before MPI has started, this process. */
+enum { HERE = -2, TOLD = -1 };
+
+static int keeper_of(const struct judge *j, uint64_t id) {
+    return j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
+}
+
+static void name_call(char out[CALL_NAME], const char *call) {
+    snprintf(out, CALL_NAME, "%s", call ? call : "the program");
+}
+
+static void send_notice(struct judge *j, struct notice *notice,
+                        const struct left_pair *left, size_t n) {
+    notice->message = MESSAGE_JOIN;
+    calls_of(j)->activity++;
+    memcpy(notice->host, j->host, sizeof notice->host);
+    char *data = must_alloc(sizeof *notice + n * sizeof *left);
+    memcpy(data, notice, sizeof *notice);
+    if (n)
+        memcpy(data + sizeof *notice, left, n * sizeof *left);
+    post(j, 0, data, sizeof *notice + n * sizeof *left);
+    free(data);
+}
+
+int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
+                    struct judge_at at) {
+    struct calls *calls = calls_of(j);
+    struct comm *comm = must_alloc(sizeof *comm);
+    int number = (int)calls->ncomms;
+    comm->facts = (struct comm_facts){.id = id,
+                                      .number = number + 1,
+                                      .rank = rank,
+                                      .nranks = nranks,
+                                      .device = device,
+                                      .made = at};
+    comm->keeper = keeper_of(j, id);
+    comm->thread = -1;
+    ROOM(calls->comms, calls->ncomms, &calls->comms_size);
+    calls->comms[calls->ncomms++] = comm;
+    comm->same = map_get(&calls->by_id, id);
+    map_put(&calls->by_id, id, comm);
+    struct notice notice = {.what = NOTICE_MADE,
+                            .id = id,
+                            .rank = rank,
+                            .nranks = nranks,
+                            .device = device,
+                            .number = number + 1,
+                            .site = at.site};
+    name_call(notice.call, at.call);
+    send_notice(j, &notice, NULL, 0);
+    return number;
+}
+
+uint64_t judge_split_id(struct judge *j, int comm, int color) {
+    const struct comm *old = comm_of(j, comm);
+    return old ? mixed(old->facts.id, mixed(old->split, (uint32_t)color)) | 1 : 0;
+}
+
+uint64_t pair_key(int peer, bool send) {
+    return 2 * (uint64_t)(uint32_t)peer + send;
+}
+
+static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
+    uint64_t key = pair_key(peer, send);
+    struct pair_count *count = map_get(&comm->pairs, key);
+    if (!count) {
+        count = must_alloc(sizeof *count);
+        count->peer = peer;
+        count->send = send;
+        map_put(&comm->pairs, key, count);
+    }
+    return count;
+}
+
+/* A call that fails is taken back at once: who hears of it a little later never hears of
+ * it. */
+static const double SETTLED = 0.02; // seconds
+
+static void flush(struct judge *j, double until) {
+    struct calls *calls = calls_of(j);
+    struct fact *log = calls->log;
+    size_t n = 0;
+    while (n < calls->nlog && calls->log_to[n].since <= until)
+        n++;
+    for (size_t i = 0; i < n; i++) {
+        int to = calls->log_to[i].rank;
+        if (to == TOLD)
+            continue; // with an earlier one
+        struct batch head = {.message = MESSAGE_CALLS};
+        memcpy(head.host, j->host, sizeof head.host);
+        size_t bytes = sizeof head;
+        char *data = must_alloc(sizeof head + (n - i) * sizeof *log);
+        memcpy(data, &head, sizeof head);
+        for (size_t k = i; k < n; k++)
+            if (calls->log_to[k].rank == to) {
+                memcpy(data + bytes, &log[k], sizeof *log);
+                bytes += sizeof *log;
+                calls->log_to[k].rank = TOLD;
+            }
+        post(j, to == HERE ? j->rank : to, data, bytes);
+        free(data);
+    }
+    calls->nlog -= n;
+    if (n && calls->nlog) {
+        memmove(log, log + n, calls->nlog * sizeof *log);
+        memmove(calls->log_to, calls->log_to + n, calls->nlog * sizeof *calls->log_to);
+    }
+}
+
+void calls_flush(struct judge *j) {
+    flush(j, now(j) - SETTLED);
+}
+
+void calls_flush_all(struct judge *j) {
+    flush(j, now(j));
+}
+
+static void pass_on(struct judge *j, int to, const struct fact *fact) {
+    enum { AT_ONCE = 64 };
+    struct calls *calls = calls_of(j);
+    if (calls->nlog >= AT_ONCE)
+        calls_flush_all(j);
+    ROOM(calls->log, calls->nlog, &calls->log_size);
+    ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
+    calls->log[calls->nlog] = *fact;
+    calls->log_to[calls->nlog++] = (struct log_to){to, now(j)};
+}
+
+static int this_thread(const struct judge *j) {
+    return j->thread ? j->thread->number : 0;
+}
+
+static struct recent *recent_of(struct judge *j) {
+    struct calls *calls = calls_of(j);
+    uint64_t key = (uint64_t)(uint32_t)this_thread(j);
+    struct recent *recent = map_get(&calls->recent, key);
+    if (!recent)
+        map_put(&calls->recent, key, recent = must_alloc(sizeof *recent));
+    return recent;
+}
+
+const struct recent *calls_recent(struct judge *j, int thread) {
+    return map_get(&calls_of(j)->recent, (uint64_t)(uint32_t)thread);
+}
+
+void calls_thread_gone(struct judge *j, int thread) {
+    struct calls *calls = calls_of(j);
+    struct recent *recent = map_get(&calls->recent, (uint64_t)(uint32_t)thread);
+    if (!recent)
+        return;
+    map_put(&calls->recent, (uint64_t)(uint32_t)thread, NULL);
+    free(recent->at);
+    free(recent);
+}
+
+/* A group's joins come while it is open, its calls when it ends. */
+static struct recent_call *recently(struct judge *j, uint64_t group, bool join) {
+    struct recent *recent = recent_of(j);
+    bool open = join && j->thread && j->thread->group;
+    bool goes_on =
+        (open && recent->open) || (group && (recent->open || recent->group == group));
+    if (!goes_on)
+        recent->n = 0;
+    recent->open = open;
+    recent->group = group;
+    ROOM(recent->at, recent->n, &recent->size);
+    struct recent_call *call = &recent->at[recent->n++];
+    call->join = join;
+    call->number = 0;
+    return call;
+}
+
+/* Tells of the operations of other communicators that this thread has under way on this
+ * device, that is, of the order in which it issues them. NCCL User Guide, "Using multiple
+ * NCCL communicators concurrently", "Group Operation Ordering Semantics". */
+static void tell_order(struct judge *j, struct comm *comm, const struct fact *fact,
+                       struct position at) {
+    struct calls *calls = j->calls;
+    size_t n = 0;
+    for (size_t i = 0; i < calls->nbusy; i++) {
+        struct comm *other = calls->busy[i];
+        if (other->facts.gone || other->newest_seq <= other->seen) {
+            other->busy = false;
+            continue;
+        }
+        calls->busy[n++] = other;
+        if (other == comm || other->thread != this_thread(j) ||
+            other->facts.device != comm->facts.device)
+            continue;
+        struct fact order = *fact;
+        order.what = FACT_ORDER;
+        order.other = other->facts.id;
+        order.other_first = other->since > other->seen ? other->since : other->seen + 1;
+        order.other_last = other->newest_seq;
+        order.other_site = other->newest_site;
+        order.other_number = other->facts.number;
+        order.ordered = !(at.group && at.group == other->newest_group) &&
+                        clock_covers(at.clock, other->newest_slot, other->newest_at);
+        uint64_t low = comm->facts.id, high = other->facts.id;
+        uint64_t pair = low < high ? mixed(low, high) : mixed(high, low);
+        pass_on(j, keeper_of(j, pair), &order);
+    }
+    calls->nbusy = n;
+    if (comm->busy)
+        return;
+    comm->busy = true;
+    ROOM(calls->busy, calls->nbusy, &calls->busy_size);
+    calls->busy[calls->nbusy++] = comm;
+}
+
+/* "When a single thread is managing multiple devices, group semantics must be used." NCCL
+ * User Guide, "Management Of Multiple GPUs From One Thread". */
+static void check_group_needed(struct judge *j, const struct comm *comm,
+                               const struct fact *fact, struct position at) {
+    const struct comm *other = map_get(&j->calls->by_id, comm->facts.id);
+    for (; other; other = other->same)
+        if (other != comm && !at.captured && other->thread == this_thread(j) &&
+            other->newest_seq == fact->seq &&
+            (!at.group || other->newest_group != at.group))
+            break;
+    if (!other)
+        return;
+    char words[JUDGE_PLACE];
+    struct finding f = {.name = FINDING_deadlock_no_group,
+                        .site = fact->site,
+                        .other = other->newest_site};
+    set_words_at(j, &f, "here", fact_words(words, fact), fact->site);
+    set(&f, "comm_rank", "%d", comm->facts.rank);
+    set(&f, "device", "%d", comm->facts.device);
+    set(&f, "comm", "%d", comm->facts.number);
+    set(&f, "other_rank", "%d", other->facts.rank);
+    set(&f, "other_device", "%d", other->facts.device);
+    set_place(j, &f, "before", other->newest_site);
+    say(j, &f);
+}
+
+static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
+    if (!group || group != comm->group) {
+        uint64_t *list = comm->earlier;
+        size_t size = comm->earlier_size;
+        comm->earlier = comm->newest;
+        comm->earlier_size = comm->newest_size;
+        comm->nearlier = comm->nnewest;
+        comm->newest = list;
+        comm->newest_size = size;
+        comm->nnewest = 0;
+        comm->group = group;
+    }
+    for (size_t i = 0; i < comm->nearlier && !op->like; i++)
+        unseen_behind(op, comm->earlier[i]);
+    ROOM(comm->newest, comm->nnewest, &comm->newest_size);
+    comm->newest[comm->nnewest++] = op->number;
+}
+
+uint64_t calls_issued(struct judge *j, const struct judge_call *call,
+                      struct position at) {
+    struct comm *comm = comm_of(j, call->comm);
+    if (!comm)
+        return 0;
+    j->calls->activity++;
+    bool pair = pairs(call->kind);
+    struct fact fact = {.what = FACT_CALL,
+                        .comm = comm->facts.id,
+                        .index = ++comm->ops,
+                        .count = call->count,
+                        .site = call->at.site,
+                        .rank = comm->facts.rank,
+                        .nranks = comm->facts.nranks,
+                        .world = j->rank,
+                        .device = comm->facts.device,
+                        .number = comm->facts.number,
+                        .kind = call->kind,
+                        .type = call->type,
+                        .redop = call->redop,
+                        .root = call->root,
+                        .captured = (int32_t)at.captured};
+    fact.send_offset = call->send_offset;
+    fact.recv_offset = call->recv_offset;
+    fact.send_registered = (uint8_t)call->send_registered;
+    fact.recv_registered = (uint8_t)call->recv_registered;
+    fact.grouped = at.group != 0;
+    struct pair_count *count =
+        pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
+    fact.seq = pair ? ++count->n : ++comm->collectives;
+    if (at.captured)
+        fact.captures = pair ? count->captures.all : comm->captures.all;
+    if (call->kind == JUDGE_SPLIT)
+        comm->split = fact.seq;
+    if (j->options.mode == JUDGE_OFF)
+        return fact.index;
+    if (comm->facts.nranks > 1 || pair)
+        pass_on(j, comm->keeper, &fact);
+    struct recent_call *recent = recently(j, at.group, false);
+    recent->fact = fact;
+    if (at.slot < 0)
+        return fact.index;
+    struct unseen_op *op = unseen_add(&j->calls->unseen, at, call->comm);
+    op->call = *call;
+    op->fact = fact;
+    op->at = call->at;
+    detour_call(j, &fact, at);
+    recent->number = op->number;
+    follow(comm, op, at.group);
+    if (pair || comm->facts.nranks == 1)
+        return fact.index;
+    check_group_needed(j, comm, &fact, at);
+    tell_order(j, comm, &fact, at);
+    if (comm->thread != this_thread(j))
+        comm->since = fact.seq;
+    comm->thread = this_thread(j);
+    comm->newest_site = fact.site;
+    comm->newest_seq = fact.seq;
+    comm->newest_group = at.group;
+    comm->newest_slot = at.slot;
+    comm->newest_at = at.seq;
+    return fact.index;
+}
+
+/* What nobody has heard of yet is as if it had never been. */
+static void unsay(struct judge *j, int keeper, const struct fact *fact) {
+    struct calls *calls = calls_of(j);
+    bool found = false;
+    size_t n = 0;
+    for (size_t i = 0; i < calls->nlog; i++) {
+        const struct fact *told = &calls->log[i];
+        if (told->comm == fact->comm && told->rank == fact->rank &&
+            told->index == fact->index) {
+            found |= told->what == FACT_CALL;
+            continue;
+        }
+        calls->log[n] = *told;
+        calls->log_to[n++] = calls->log_to[i];
+    }
+    calls->nlog = n;
+    if (found || (fact->nranks == 1 && !pairs(fact->kind)))
+        return;
+    struct fact back = *fact;
+    back.what = FACT_BACK;
+    pass_on(j, keeper, &back);
+}
+
+void calls_taken_back(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    struct recent *recent = recent_of(j);
+    size_t i = recent->n;
+    while (i > 0 && (recent->at[i - 1].join || !comm ||
+                     recent->at[i - 1].fact.comm != comm->facts.id ||
+                     recent->at[i - 1].fact.rank != comm->facts.rank))
+        i--;
+    if (i == 0)
+        return;
+    j->calls->activity++;
+    struct recent_call call = recent->at[i - 1];
+    detour_taken_back(j, &call.fact);
+    memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
+    recent->n--;
+    comm->ops--;
+    if (pairs(call.fact.kind))
+        pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
+    else
+        comm->collectives--;
+    if (comm->newest_seq > comm->collectives)
+        comm->newest_seq = comm->collectives;
+    struct unseen_op *op =
+        call.number ? unseen_find(&j->calls->unseen, call.number) : NULL;
+    if (op)
+        unseen_forget(&j->calls->unseen, op);
+    unsay(j, comm->keeper, &call.fact);
+}
+
+static void saw(void *self, const struct unseen_op *op) {
+    struct calls *calls = self;
+    if (op->comm >= 0 && !pairs(op->call.kind) &&
+        op->fact.seq > calls->comms[op->comm]->seen)
+        calls->comms[op->comm]->seen = op->fact.seq;
+}
+
+bool calls_seen(struct judge *j) {
+    if (!j->calls)
+        return false;
+    const struct unseen *u = &j->calls->unseen;
+    size_t before = u->n - u->nseen;
+    unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);
+    return u->n - u->nseen < before;
+}
+
+void calls_complete(struct judge *j, int comm, struct clock *done) {
+    const struct unseen *u = &calls_of(j)->unseen;
+    for (size_t i = 0; i < u->n; i++)
+        if (!u->at[i]->seen && u->at[i]->comm == comm)
+            clock_reach(done, u->at[i]->slot, u->at[i]->seq);
+}
+
+int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
+                     uint64_t index[4]) {
+    const struct unseen *u = &calls_of(j)->unseen;
+    int n = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct unseen_op *op = u->at[i];
+        if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm) ||
+            j->calls->comms[op->comm]->facts.finalized)
+            continue;
+        const struct comm *of = comm_of(j, op->comm);
+        if (of && of->left && of->how == JUDGE_FINALIZED) // which has completed them
+            continue;
+        if (n < 4) {
+            first[n] = op->call;
+            index[n] = op->fact.index;
+        }
+        n++;
+    }
+    return n;
+}
+
+void calls_failure(struct judge *j, const char *text, struct judge_at at) {
+    struct calls *calls = calls_of(j);
+    size_t bytes = strlen(text) + 1;
+    // The end of a group returns once more what a call in it has returned.
+    if (calls->failure && strcmp(at.call, "ncclGroupEnd") == 0 &&
+        strcmp(calls->failure, text) == 0)
+        return;
+    calls->failure = must_grow(calls->failure, bytes);
+    memcpy(calls->failure, text, bytes);
+    calls->failed_site = at.site;
+}
+
+static uint64_t captured(struct captures *captures, uint64_t what, uint64_t behind) {
+    captures->all = mixed(captures->all, mixed(what, behind));
+    return ++captures->n;
+}
+
+uint64_t calls_captured(struct judge *j, const struct judge_call *call) {
+    struct comm *comm = comm_of(j, call->comm);
+    if (!comm)
+        return 0;
+    comm->captured++;
+    comm->captured_site = call->at.site;
+    uint64_t what = mixed(call->count, (uint64_t)call->type);
+    if (pairs(call->kind)) { // what a send and its receive have in common
+        struct pair_count *count = pair_count(comm, call->root, call->kind == JUDGE_SEND);
+        return captured(&count->captures, what, count->n);
+    }
+    what = mixed(mixed(what, (uint64_t)call->kind),
+                 mixed((uint64_t)call->redop, (uint64_t)call->root));
+    return captured(&comm->captures, mixed(what, call->at.site), comm->collectives);
+}
+
+void calls_launched(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    if (comm)
+        comm->captured = 0;
+}
+
+struct notice calls_notice(const struct judge_join *join) {
+    struct notice notice = {.what = NOTICE_JOINS,
+                            .id = join->id,
+                            .rank = join->rank,
+                            .nranks = join->nranks,
+                            .device = join->device,
+                            .site = join->at.site};
+    name_call(notice.call, join->at.call);
+    memcpy(notice.bus_id, join->bus_id, sizeof notice.bus_id);
+    notice.bus_id[sizeof notice.bus_id - 1] = '\0';
+    return notice;
+}
+
+void calls_joins(struct judge *j, const struct judge_join *join) {
+    struct notice notice = calls_notice(join);
+    struct recent_call *recent = recently(j, 0, true);
+    recent->notice = notice;
+    send_notice(j, &notice, NULL, 0);
+}
+
+void calls_join_failed(struct judge *j) {
+    struct recent *recent = recent_of(j);
+    if (recent->n == 0 || !recent->at[recent->n - 1].join)
+        return;
+    struct notice notice = recent->at[--recent->n].notice;
+    notice.what = NOTICE_FAILED;
+    send_notice(j, &notice, NULL, 0);
+}
+
+void judge_id_made(struct judge *j, uint64_t id, struct judge_at at) {
+    struct notice notice = {.what = NOTICE_ID, .id = id, .site = at.site};
+    name_call(notice.call, at.call);
+    send_notice(j, &notice, NULL, 0);
+}
+
+static void release(struct comm *comm) {
+    for (size_t i = 0; i < comm->pairs.size; i++)
+        free(comm->pairs.at[i].value);
+    map_free(&comm->pairs);
+    free(comm->newest);
+    free(comm->earlier);
+    comm->newest = comm->earlier = NULL;
+    comm->nnewest = comm->newest_size = comm->nearlier = comm->earlier_size = 0;
+}
+
+/* Of so many collectives, or sends (receives) of one peer: how many have ended for all
+ * that the host knows. */
+static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send) {
+    const struct unseen *unseen = &j->calls->unseen;
+    for (size_t i = 0; i < unseen->n; i++) {
+        const struct unseen_op *op = unseen->at[i];
+        const struct fact *fact = &op->fact;
+        if (op->seen || op->comm != comm || pairs(fact->kind) != (peer >= 0) ||
+            (peer >= 0 && (fact->root != peer || (fact->kind == JUDGE_SEND) != send)))
+            continue;
+        n = fact->seq - 1 < n ? fact->seq - 1 : n;
+    }
+    return n;
+}
+
+void calls_comm_ends(struct judge *j, int number, enum judge_end how,
+                     struct judge_at at) {
+    struct comm *comm = comm_of(j, number);
+    if (!comm || comm->facts.gone)
+        return;
+    struct notice notice = {.what = NOTICE_ENDED,
+                            .id = comm->facts.id,
+                            .rank = comm->facts.rank,
+                            .nranks = comm->facts.nranks,
+                            .device = comm->facts.device,
+                            .how = how,
+                            .number = comm->facts.number,
+                            .ops = comm->ops,
+                            .captured = comm->captured,
+                            .captured_site = comm->captured_site,
+                            .collectives = comm->collectives,
+                            .known = known(j, number, comm->collectives, -1, false),
+                            .site = at.site};
+    name_call(notice.call, at.call);
+    struct left_pair *left = NULL;
+    size_t n = 0, size = 0;
+    for (size_t i = 0; i < comm->pairs.size; i++) {
+        const struct pair_count *count = comm->pairs.at[i].value;
+        if (!count)
+            continue;
+        ROOM(left, n, &size);
+        left[n++] =
+            (struct left_pair){count->peer, count->send, count->n,
+                               known(j, number, count->n, count->peer, count->send)};
+    }
+    send_notice(j, &notice, left, n);
+    free(left);
+    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
+        unseen_forget_comm(&j->calls->unseen, number);
+    comm->how = how;
+    comm->left = true;
+    comm->facts.finalized |= how == JUDGE_FINALIZED;
+    comm->facts.ended = at;
+    if (how != JUDGE_DESTROYED && how != JUDGE_RESET && how != JUDGE_ABORTED)
+        return;
+    comm->facts.gone = true;
+    struct fact fact = {.what = FACT_ENDED,
+                        .comm = comm->facts.id,
+                        .rank = comm->facts.rank,
+                        .nranks = comm->facts.nranks,
+                        .world = j->rank};
+    pass_on(j, comm->keeper, &fact);
+    // What is left of it is what people and later calls ask for.
+    struct comm *newest = map_get(&j->calls->by_id, comm->facts.id);
+    if (newest == comm)
+        map_put(&j->calls->by_id, comm->facts.id, comm->same);
+    for (; newest; newest = newest->same)
+        if (newest->same == comm)
+            newest->same = comm->same;
+    release(comm);
+}
+
+void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
+    const struct comm *comm = comm_of(j, number);
+    if (!comm)
+        return;
+    const char *how = comm->how == JUDGE_ABORTED ? "aborted" : "destroyed";
+    struct finding f = {.name = FINDING_setup_used_after,
+                        .site = at.site,
+                        .other = comm->facts.ended.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set(&f, "comm", "%d", comm->facts.number);
+    set_at(j, &f, "made", comm->facts.made);
+    set(&f, "how", "%s", how);
+    set(&f, "by", "%s", comm->how == JUDGE_RESET ? " by cudaDeviceReset" : "");
+    set_place(j, &f, "ended", comm->facts.ended.site);
+    say(j, &f);
+}
+
+void set_comm(struct judge *j, struct finding *f, int number) {
+    const struct comm_facts *comm = calls_comm(j, number);
+    if (!comm)
+        return;
+    set(f, "comm", "%d", comm->number);
+    set(f, "comm_rank", "%d", comm->rank);
+    set(f, "nranks", "%d", comm->nranks);
+    set(f, "device", "%d", comm->device);
+}
+
+void calls_free(struct judge *j) {
+    struct calls *calls = j->calls;
+    if (!calls)
+        return;
+    for (size_t i = 0; i < calls->ncomms; i++) {
+        release(calls->comms[i]);
+        free(calls->comms[i]);
+    }
+    for (size_t i = 0; i < calls->recent.size; i++) {
+        struct recent *recent = calls->recent.at[i].value;
+        if (recent)
+            free(recent->at);
+        free(recent);
+    }
+    map_free(&calls->recent);
+    map_free(&calls->by_id);
+    unseen_free(&calls->unseen);
+    free(calls->comms);
+    free(calls->log);
+    free(calls->log_to);
+    free(calls->busy);
+    free(calls->failure);
+    free(calls);
+    j->calls = NULL;
+}
+
+bool calls_before(struct judge *j, const struct use *use, const struct clock *clock) {
+    const struct unseen_op **list = NULL;
+    size_t size = 0, n = unseen_covered(&calls_of(j)->unseen, clock, &list, &size);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= list[i]->slot != use->slot || list[i]->seq != use->seq;
+    free(list);
+    return any;
+}
+
+void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
+    struct finding f = {.name = FINDING_setup_not_ready, .site = at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set_at(j, &f, "made", made);
+    say(j, &f);
+}
+
+void judge_two_threads(struct judge *j, int comm, struct judge_at other,
+                       struct judge_at at) {
+    struct finding f = {.name = FINDING_setup_two_threads, .site = at.site};
+    set_at(j, &f, "here", at);
+    set_at(j, &f, "other", other);
+    set_comm(j, &f, comm);
+    say(j, &f);
+}
+
+/* What is queued and not known to be done. */
+void calls_check_unfinished(struct judge *j) {
+    struct judge_call first[4];
+    uint64_t index[4];
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    int n = calls_unfinished(j, -1, first, index);
+    struct text queued = {0};
+    struct finding f = {.name = FINDING_missing_end};
+    if (n == 0)
+        return;
+    for (int i = 0; i < n && i < 4; i++) {
+        const struct comm_facts *of = calls_comm(j, first[i].comm);
+        text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
+                 call_words(words, &first[i]), place(j, first[i].at.site, where),
+                 (unsigned long long)index[i], of ? of->number : 0);
+    }
+    if (n > 4)
+        text_add(&queued, "  and %d more\n", n - 4);
+    set_lines(&f, "queued", &queued);
+    say(j, &f);
+}
+
+bool judge_comm_unfinished(struct judge *j, int comm) {
+    struct judge_call first[4];
+    uint64_t index[4];
+    return calls_unfinished(j, comm, first, index) > 0;
+}

@@ -1,0 +1,66 @@
+/*
+ * calls.h: the communicators and calls of this process.
+ */
+#ifndef CALLS_H
+#define CALLS_H
+
+#include "base/self.h"
+#include "say/finding.h"
+
+struct use;
+
+/* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
+ * clock behind it (which covers it). Calls of one group on one stream have the same
+ * position; those of one group have the same number, on whatever streams: they begin
+ * together. */
+struct position {
+    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
+    uint64_t seq;
+    const struct clock *clock; // NULL without a stream
+    uint64_t group;            // 0: of none; never the same again
+    uint64_t captured;         // a graph makes the call: its number; 0: none does
+};
+void calls_free(struct judge *j);
+uint64_t calls_issued(struct judge *j, const struct judge_call *call,
+                      struct position at); // its index
+void calls_taken_back(struct judge *j,
+                      int comm); // the newest of this thread, which failed
+void calls_joins(struct judge *j, const struct judge_join *join);
+void calls_join_failed(struct judge *j);
+void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
+struct comm_facts { // what others need to know of a communicator
+    uint64_t id;
+    int number; // for people: the how-many-th of this process
+    int rank, nranks, device;
+    bool gone;
+    bool finalized; // which completes what is queued on it
+    struct judge_at made, ended;
+};
+const struct comm_facts *calls_comm(struct judge *j, int comm);
+size_t call_bytes(const struct judge_call *call); // of its elements
+size_t call_send_bytes(struct judge *j,
+                       const struct judge_call *call); // of sendbuff; 0: not used
+size_t call_recv_bytes(struct judge *j,
+                       const struct judge_call *call); // of recvbuff; 0: not used
+void calls_flush(struct judge *j); // sends what was recorded to who compares it
+/* Captured, and not issued: its number among the captured collectives of the
+ * communicator, or sends (receives) of one peer. */
+uint64_t calls_captured(struct judge *j, const struct judge_call *call);
+void calls_launched(struct judge *j, int comm); // a graph that has calls of it
+void calls_failure(struct judge *j, const char *text,
+                   struct judge_at at); // the newest, for reports
+/* `done` reaches all calls of `comm` that the host does not know to be done. */
+void calls_complete(struct judge *j, int comm, struct clock *done);
+/* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the
+ * first four. */
+int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
+                     uint64_t index[4]);
+/* Whether what is not known to be done comes before that use, by its clock. */
+bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
+bool calls_seen(
+    struct judge *j); // some thread's host clock has grown: forget what it covers
+void calls_check_unfinished(struct judge *j); // at the end of the program
+/* {comm}, {comm_rank}, {nranks}, {device} of a finding. */
+void set_comm(struct judge *j, struct finding *f, int comm);
+
+#endif

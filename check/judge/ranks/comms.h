@@ -1,0 +1,90 @@
+/*
+ * comms.h: what the calls of this process are kept as, for those who describe them to
+ * others.
+ */
+#ifndef COMMS_H
+#define COMMS_H
+
+#include "ranks/calls.h"
+#include "ranks/unseen.h"
+
+struct captures {    // calls that were captured
+    uint64_t n, all; // all: the same where the same ones were, between the same others
+};
+
+struct comm {
+    struct comm_facts facts;
+    int keeper; // the rank that compares
+    enum judge_end how;
+    bool left;
+    uint64_t ops, collectives, split; // split: the newest one's seq
+    uint64_t upto;                    // waits.c's
+    struct map pairs;                 // peer and direction: struct pair_count
+    // The newest operation or group, and the one before: each begins when the one before
+    // it has ended.
+    uint64_t group, *newest, *earlier;
+    size_t nnewest, newest_size, nearlier, earlier_size;
+    // For the order among communicators: the newest collective.
+    uint64_t seen, since, newest_site, newest_seq, newest_group, newest_at;
+    int thread, newest_slot;
+    bool busy;
+    // Calls captured since a graph with calls of this communicator was launched last.
+    uint64_t captured, captured_site; // how many; the newest
+    struct captures captures;         // of collectives
+    struct comm *same;                // another rank of the same communicator
+};
+
+struct pair_count {
+    int peer;
+    bool send;
+    uint64_t n;
+    uint64_t upto; // waits.c's
+    struct captures captures;
+};
+uint64_t pair_key(int peer, bool send);
+
+struct recent { // what a thread told of last: one call, or a group
+    uint64_t group;
+    bool open;
+    struct recent_call {
+        bool join;       // has a notice; a call has a fact
+        uint64_t number; // of the operation; 0: of none
+        union {
+            struct fact fact;
+            struct notice notice;
+        };
+    } * at;
+    size_t n, size;
+};
+
+struct calls {
+    struct comm **comms;
+    size_t ncomms, comms_size;
+    struct map by_id; // struct comm
+    struct fact *log;
+    struct log_to {
+        int rank;
+        double since;
+    } * log_to;
+    size_t nlog, log_size, log_to_size;
+    struct comm **busy; // with collectives under way
+    size_t nbusy, busy_size;
+    struct unseen unseen;
+    struct map recent; // by thread
+    uint64_t activity; // grows with all that happens
+    char *failure;
+    uint64_t failed_site;
+};
+
+struct calls *calls_of(struct judge *j);
+void calls_flush_all(struct judge *j); // what is very new, too
+struct comm *comm_of(struct judge *j, int comm);
+const struct recent *calls_recent(struct judge *j, int thread);
+void calls_thread_gone(struct judge *j, int thread);
+struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
+struct left_pair { // behind the notice of a rank that leaves: what it sent and received
+    int32_t peer, send;
+    uint64_t n, known;
+};
+
+#endif

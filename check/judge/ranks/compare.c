@@ -1,0 +1,702 @@
+/*
+ * compare.c: what the ranks of a communicator must agree on, compared by one of them all,
+ * its keeper.
+ *
+ * What all ranks agreed on is forgotten. Where they do not agree, the report waits a
+ * moment, so that it can name all of them, and so that a call that failed can be taken
+ * back.
+ *
+ * NCCL User Guide, "Collective Operations", "Point-to-point communication", "Using NCCL
+ * with CUDA Graphs", "Group Operation Ordering Semantics".
+ */
+#include "ranks/compare.h"
+
+#include "base/base.h"
+#include "base/post.h"
+#include "base/self.h"
+#include "judge.h"
+#include "ranks/facts.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+#include "say/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double MOMENT = 0.3; // seconds
+
+struct collective { // of which not all ranks are there, or which they do not agree on
+    uint64_t seq;
+    int heard, nfacts;
+    size_t size;
+    struct fact *facts; // those that differ, in a type or their lines at least
+    int *of;            // by rank: which of them; -1: not there yet
+    double due;         // of the report; 0: they agree
+};
+
+struct pair { // sends from one rank to another, or receives, that have no counterpart yet
+    struct fact *at;
+    size_t first, end, size;
+};
+
+struct kept { // a communicator
+    uint64_t id;
+    int nranks, nended;
+    int *world; // by rank; -1: not known
+    int *device;
+    struct map collectives, pairs;
+};
+
+struct misfit { // a send and its receive
+    struct fact send, recv;
+    double due;
+};
+
+/* What a thread issued behind operations of another communicator; by communicator, as
+ * they came. */
+struct issued {
+    int world, device;
+    struct fact *at[2];
+    size_t n[2], size[2];
+    struct issued *next;
+};
+
+struct order_pair {
+    uint64_t id[2];
+    double used;
+    struct issued *issued;
+};
+
+struct compare {
+    struct map comms, orders;
+    struct map hosts;
+    struct misfit *misfits;
+    size_t nmisfits, misfits_size;
+    struct late {
+        struct kept *kept;
+        struct collective *collective;
+    } * late;
+    size_t nlate, late_size;
+};
+
+static struct compare *compare_of(struct judge *j) {
+    if (!j->compare)
+        j->compare = must_alloc(sizeof *j->compare);
+    return j->compare;
+}
+
+static void heard_of(struct compare *compare, int world, const char *host) {
+    char *known = map_get(&compare->hosts, (uint64_t)world);
+    if (known)
+        return;
+    map_put(&compare->hosts, (uint64_t)world, known = must_alloc(JUDGE_HOST));
+    memcpy(known, host, JUDGE_HOST - 1);
+}
+
+static const char *host_of(struct judge *j, int world) {
+    const char *host = map_get(&compare_of(j)->hosts, (uint64_t)world);
+    return host ? host : "?";
+}
+
+static struct kept *kept_of(struct judge *j, const struct fact *fact) {
+    struct compare *compare = compare_of(j);
+    struct kept *kept = map_get(&compare->comms, fact->comm);
+    if (kept)
+        return kept;
+    kept = must_alloc(sizeof *kept);
+    kept->id = fact->comm;
+    kept->nranks = fact->nranks;
+    kept->world = must_alloc((size_t)kept->nranks * sizeof *kept->world);
+    kept->device = must_alloc((size_t)kept->nranks * sizeof *kept->device);
+    for (int r = 0; r < kept->nranks; r++)
+        kept->world[r] = -1;
+    map_put(&compare->comms, fact->comm, kept);
+    return kept;
+}
+
+/* Another rank is about to go wrong too, and rank 0 to see that somebody waits: this
+ * tells why. */
+static void hold(struct judge *j) {
+    struct notice notice = {.message = MESSAGE_JOIN, .what = NOTICE_HOLD};
+    memcpy(notice.host, j->host, sizeof notice.host);
+    post(j, 0, &notice, sizeof notice);
+}
+
+static bool offsets_agree(const struct fact *a, const struct fact *b) {
+    return (!a->send_offset || !b->send_offset || a->send_offset == b->send_offset) &&
+           (!a->recv_offset || !b->recv_offset || a->recv_offset == b->recv_offset);
+}
+
+static bool alike(uint8_t a, uint8_t b) {
+    return a == JUDGE_REGISTERED_UNKNOWN || b == JUDGE_REGISTERED_UNKNOWN || a == b;
+}
+
+static bool registered_agree(const struct fact *a, const struct fact *b) {
+    return alike(a->send_registered, b->send_registered) &&
+           alike(a->recv_registered, b->recv_registered);
+}
+
+/* "The launch of a graph … is considered collective for the same set of ranks that were
+ * present in the capture, and each of those ranks must be using the graph derived from
+ * that collective capture." Where the ranks have captured the same calls, the number of
+ * one tells which capture it was. */
+static bool crosswise(const struct fact *a, const struct fact *b) {
+    return a->captured && b->captured && a->captures == b->captures &&
+           a->captured != b->captured;
+}
+
+static bool agree(const struct fact *a, const struct fact *b) {
+    if (!a->captured != !b->captured)
+        return false;
+    if (pairs(a->kind))
+        return a->count == b->count && a->type == b->type && !crosswise(a, b);
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == JUDGE_REGISTER)
+        return a->count == b->count;
+    return a->kind == JUDGE_SPLIT ||
+           (a->count == b->count && a->type == b->type && a->redop == b->redop &&
+            a->root == b->root && registered_agree(a, b) && offsets_agree(a, b));
+}
+
+static const char partly_registered[] = "do not all give registered buffers";
+
+static const char different_offsets[] = "give different offsets of symmetric windows";
+
+static const char different_captures[] = "launch graphs of different captures";
+
+static const char *difference(const struct fact *a, const struct fact *b) {
+    bool pair = pairs(a->kind) && pairs(b->kind);
+    return !pair && a->kind != b->kind ? "call different operations"
+           : a->kind == JUDGE_REGISTER ? "give different sizes"
+           : a->type != b->type        ? "give different data types"
+           : a->count != b->count      ? "give different counts"
+           : pair && crosswise(a, b)   ? "come of different captures"
+           : pair                      ? "are not both captured into a graph"
+           : a->redop != b->redop      ? "give different reductions"
+           : a->root != b->root        ? "give different roots"
+           : !registered_agree(a, b)   ? partly_registered
+           : !offsets_agree(a, b)      ? different_offsets
+           : crosswise(a, b)           ? different_captures
+                                       : "do not all capture the call into a graph";
+}
+
+/* Ranks of one process are told apart by their number in the communicator. */
+static bool together(const int *world, int nranks) {
+    for (int r = 1; r < nranks; r++)
+        for (int q = 0; q < r; q++)
+            if (world[r] >= 0 && world[r] == world[q])
+                return true;
+    return false;
+}
+
+static void add_offset(struct text *text, const char *name, uint64_t offset) {
+    if (offset)
+        text_add(text, ", %s%llu bytes into its window", name,
+                 (unsigned long long)offset - 1);
+}
+
+static void add_registered(struct text *text, const struct fact *f) {
+    bool send = f->send_registered == JUDGE_REGISTERED,
+         recv = f->recv_registered == JUDGE_REGISTERED;
+    bool same = f->send_offset == f->recv_offset;
+    if (f->send_offset || f->recv_offset) {
+        add_offset(text, same ? "" : "sendbuff ", f->send_offset);
+        add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
+    } else if (send || recv) {
+        text_add(text, ", %s",
+                 send && recv ? "registered"
+                 : send       ? "sendbuff registered"
+                              : "recvbuff registered");
+    }
+}
+
+static void add_call(struct judge *j, struct text *text, const struct fact *f,
+                     bool by_rank, bool by_number) {
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    if (by_rank)
+        text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device,
+                 host_of(j, f->world));
+    else
+        text_add(text, "  rank %d on %s: ", f->world, host_of(j, f->world));
+    text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
+             f->captured ? ", in a graph" : "");
+    if (by_number)
+        text_add(text, ", captured call %d of %s", f->captured,
+                 pairs(f->kind) ? "these two ranks" : "the communicator");
+    add_registered(text, f);
+    text_add(text, "\n");
+}
+
+static void add_same(struct text *text, const int *ranks, int n, int as) {
+    if (n == 0)
+        return;
+    text_add(text, "  ");
+    add_ranks(text, ranks, n);
+    text_add(text, ": the same as rank %d\n", as);
+}
+
+/* Two ranks that do not agree. If all are there, and do, they may launch different ones
+ * of the calls that all of them have captured. */
+static bool differ(const struct kept *kept, const struct collective *c,
+                   const struct fact **first, const struct fact **other) {
+    const struct fact *crossed = NULL;
+    bool same = c->heard == kept->nranks;
+    *first = *other = NULL;
+    for (int r = 0; r < kept->nranks; r++) {
+        const struct fact *fact = c->of[r] < 0 ? NULL : &c->facts[c->of[r]];
+        if (!fact)
+            continue;
+        if (!*first)
+            *first = fact;
+        if (!*other && !agree(*first, fact))
+            *other = fact;
+        if (!crossed && crosswise(*first, fact))
+            crossed = fact;
+        same &= fact->captures == (*first)->captures;
+    }
+    if (!*other && same)
+        *other = crossed;
+    return *other != NULL;
+}
+
+/* The one thing that differs, where the code knows more than "another call". */
+static enum hint_name hint_at(const struct fact *a, const struct fact *b,
+                              const char *what) {
+    struct fact as_captured = *b;
+    as_captured.captured = a->captured;
+    return what == different_captures ? HINT_other_capture
+           : a->kind == b->kind && !a->captured != !b->captured && agree(a, &as_captured)
+               ? HINT_captured_by_some
+           : what == partly_registered ? HINT_registered_by_some
+           : what == different_offsets ? HINT_other_offset
+                                       : HINT_OF_FINDING;
+}
+
+/* A line for each call that differs, and one for those that make the same. */
+static void add_calls(struct judge *j, struct text *text, const struct kept *kept,
+                      const struct collective *c, bool by_number) {
+    bool by_rank = together(kept->world, kept->nranks);
+    int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
+    bool *told = must_alloc((size_t)c->nfacts * sizeof *told);
+    for (int r = 0; r < kept->nranks; r++) {
+        if (c->of[r] < 0 || told[c->of[r]])
+            continue;
+        told[c->of[r]] = true;
+        struct fact fact = c->facts[c->of[r]];
+        fact.rank = r;
+        fact.world = kept->world[r];
+        add_call(j, text, &fact, by_rank, by_number);
+        int n = 0;
+        for (int q = r + 1; q < kept->nranks; q++)
+            if (c->of[q] == c->of[r])
+                ranks[n++] = by_rank ? q : kept->world[q];
+        add_same(text, ranks, n, by_rank ? r : kept->world[r]);
+    }
+    int absent = 0;
+    for (int r = 0; r < kept->nranks; r++)
+        if (c->of[r] < 0)
+            ranks[absent++] = r;
+    if (absent) {
+        text_add(text, "  ");
+        add_ranks(text, ranks, absent);
+        text_add(text, " of the communicator: not there yet\n");
+    }
+    free(ranks);
+    free(told);
+}
+
+static void say_collective(struct judge *j, struct kept *kept, struct collective *c) {
+    struct text ranks = {0}, size = {0};
+    const struct fact *first, *other;
+    if (!differ(kept, c, &first, &other))
+        return; // what differed was taken back
+    const char *what = difference(first, other);
+    struct finding f = {.name = FINDING_mismatch_collective,
+                        .hint = hint_at(first, other, what)};
+    set(&f, "differ", "%s", what);
+    set(&f, "operation", "%llu", (unsigned long long)first->index);
+    set(&f, "comm", "%d", first->number);
+    add_calls(j, &ranks, kept, c, what == different_captures);
+    add_size(&size, first->number, false, kept->nranks, kept->world, kept->device);
+    set_lines(&f, "ranks", &ranks);
+    set_lines(&f, "size", &size);
+    say(j, &f);
+}
+
+static void say_misfit(struct judge *j, const struct misfit *misfit) {
+    struct text ranks = {0}, size = {0};
+    const struct fact *send = &misfit->send, *recv = &misfit->recv;
+    const struct kept *kept = map_get(&compare_of(j)->comms, send->comm);
+    bool by_rank = send->world == recv->world && send->rank != recv->rank;
+    bool crossed = crosswise(send, recv),
+         alike = send->type == recv->type && send->count == recv->count;
+    struct finding f = {.name = FINDING_mismatch_pair,
+                        .hint = !alike    ? HINT_OF_FINDING
+                                : crossed ? HINT_other_capture
+                                          : HINT_captured_by_some};
+    set(&f, "differ", "%s", difference(send, recv));
+    set(&f, "comm", "%d", send->number);
+    add_call(j, &ranks, send, by_rank, crossed);
+    add_call(j, &ranks, recv, by_rank, crossed);
+    add_size(&size, send->number, false, send->nranks, kept ? kept->world : NULL,
+             kept ? kept->device : NULL);
+    set_lines(&f, "ranks", &ranks);
+    set_lines(&f, "size", &size);
+    say(j, &f);
+}
+
+static void forget_collective(struct judge *j, struct kept *kept, struct collective *c) {
+    struct compare *compare = compare_of(j);
+    for (size_t i = 0; i < compare->nlate; i++)
+        if (compare->late[i].collective == c)
+            compare->late[i--] = compare->late[--compare->nlate];
+    map_put(&kept->collectives, c->seq, NULL);
+    free(c->facts);
+    free(c->of);
+    free(c);
+}
+
+static void check_agreement(struct judge *j, struct kept *kept, struct collective *c) {
+    struct compare *compare = compare_of(j);
+    const struct fact *first, *other;
+    if (!differ(kept, c, &first, &other)) {
+        c->due = 0;
+        if (c->heard == kept->nranks)
+            forget_collective(j, kept, c);
+        return;
+    }
+    if (c->heard == kept->nranks) {
+        say_collective(j, kept, c);
+        forget_collective(j, kept, c);
+    } else if (c->due == 0) {
+        c->due = now(j) + MOMENT;
+        ROOM(compare->late, compare->nlate, &compare->late_size);
+        compare->late[compare->nlate++] = (struct late){kept, c};
+        hold(j);
+    }
+}
+
+static void collective(struct judge *j, struct kept *kept, const struct fact *fact) {
+    struct collective *c = map_get(&kept->collectives, fact->seq);
+    if (!c && fact->what == FACT_BACK)
+        return;
+    if (!c) {
+        c = must_alloc(sizeof *c);
+        c->seq = fact->seq;
+        c->of = must_alloc((size_t)kept->nranks * sizeof *c->of);
+        for (int r = 0; r < kept->nranks; r++)
+            c->of[r] = -1;
+        map_put(&kept->collectives, fact->seq, c);
+    }
+    if (fact->what == FACT_BACK) {
+        if (c->of[fact->rank] >= 0) {
+            c->of[fact->rank] = -1;
+            c->heard--;
+        }
+        check_agreement(j, kept, c);
+        return;
+    }
+    int i = 0;
+    while (i < c->nfacts &&
+           (!agree(&c->facts[i], fact) || c->facts[i].site != fact->site ||
+            c->facts[i].type != fact->type ||
+            (fact->captured && (c->facts[i].captured != fact->captured ||
+                                c->facts[i].captures != fact->captures))))
+        i++;
+    if (i == c->nfacts) {
+        ROOM(c->facts, (size_t)c->nfacts, &c->size);
+        c->facts[c->nfacts++] = *fact;
+    }
+    c->heard += c->of[fact->rank] < 0;
+    c->of[fact->rank] = i;
+    if (c->nfacts > 1 || c->heard == kept->nranks)
+        check_agreement(j, kept, c);
+}
+
+static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
+    struct compare *compare = compare_of(j);
+    bool send = fact->kind == JUDGE_SEND;
+    uint64_t key = (uint64_t)(uint32_t)(send ? fact->rank : fact->root) << 32 |
+                   (uint32_t)(send ? fact->root : fact->rank);
+    struct pair *pair = map_get(&kept->pairs, key);
+    if (!pair)
+        map_put(&kept->pairs, key, pair = must_alloc(sizeof *pair));
+    bool here = pair->first < pair->end && pair->at[pair->end - 1].kind == fact->kind;
+    if (fact->what == FACT_BACK) {
+        for (size_t i = 0; i < compare->nmisfits; i++) {
+            struct misfit *m = &compare->misfits[i];
+            const struct fact *mine = send ? &m->send : &m->recv;
+            if (mine->comm == fact->comm && mine->rank == fact->rank &&
+                mine->index == fact->index)
+                compare->misfits[i--] = compare->misfits[--compare->nmisfits];
+        }
+        if (here && pair->at[pair->end - 1].seq == fact->seq)
+            pair->end--;
+    } else if (pair->first < pair->end && !here) {
+        const struct fact *other = &pair->at[pair->first++];
+        if (!agree(fact, other)) {
+            ROOM(compare->misfits, compare->nmisfits, &compare->misfits_size);
+            compare->misfits[compare->nmisfits++] = (struct misfit){
+                send ? *fact : *other, send ? *other : *fact, now(j) + MOMENT / 2};
+            hold(j);
+        }
+    } else {
+        if (pair->first > 0 && pair->first == pair->end)
+            pair->first = pair->end = 0;
+        if (pair->end == pair->size && pair->first > pair->end / 2) {
+            memmove(pair->at, pair->at + pair->first,
+                    (pair->end - pair->first) * sizeof *pair->at);
+            pair->end -= pair->first;
+            pair->first = 0;
+        }
+        ROOM(pair->at, pair->end, &pair->size);
+        pair->at[pair->end++] = *fact;
+    }
+    if (pair->first == pair->end) {
+        map_put(&kept->pairs, key, NULL);
+        free(pair->at);
+        free(pair);
+    }
+}
+
+static void add_order(struct judge *j, struct text *text, const struct fact *f) {
+    char words[JUDGE_PLACE], here[JUDGE_PLACE], there[JUDGE_PLACE];
+    text_add(text,
+             "  rank %d on %s: %s at %s, operation %llu on communicator %d,\n"
+             "    behind what it called on communicator %d, at %s\n",
+             f->world, host_of(j, f->world), fact_words(words, f), fact_site(j, here, f),
+             (unsigned long long)f->index, f->number, f->other_number,
+             place(j, f->other_site, there));
+}
+
+static void say_order(struct judge *j, const struct fact *a, const struct fact *b) {
+    struct text ranks = {0};
+    struct finding f = {.name = FINDING_deadlock_order};
+    add_order(j, &ranks, a->world < b->world ? a : b);
+    add_order(j, &ranks, a->world < b->world ? b : a);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+static void forget_order(struct order_pair *pair) {
+    for (struct issued *issued = pair->issued, *next; issued; issued = next) {
+        next = issued->next;
+        free(issued->at[0]);
+        free(issued->at[1]);
+        free(issued);
+    }
+    free(pair);
+}
+
+/* What has not been used for long belongs to communicators that are gone, or that never
+ * were under way together again. */
+static void forget_old_orders(struct judge *j) {
+    struct compare *compare = compare_of(j);
+    for (size_t i = 0; i < compare->orders.size; i++) {
+        struct order_pair *pair = compare->orders.at[i].value;
+        if (!pair || now(j) - pair->used < 100)
+            continue;
+        map_put(&compare->orders, mixed(pair->id[0], pair->id[1]), NULL);
+        forget_order(pair);
+    }
+}
+
+static void ordered(struct judge *j, const struct fact *fact) {
+    enum { ENOUGH = 2048 };
+    struct compare *compare = compare_of(j);
+    uint64_t low = fact->comm < fact->other ? fact->comm : fact->other;
+    uint64_t high = fact->comm < fact->other ? fact->other : fact->comm;
+    struct order_pair *pair = map_get(&compare->orders, mixed(low, high));
+    if (!pair) {
+        forget_old_orders(j);
+        pair = must_alloc(sizeof *pair);
+        pair->id[0] = low;
+        pair->id[1] = high;
+        map_put(&compare->orders, mixed(low, high), pair);
+    }
+    pair->used = now(j);
+    int side = fact->comm == high;
+    struct issued *mine = pair->issued;
+    while (mine && (mine->world != fact->world || mine->device != fact->device))
+        mine = mine->next;
+    if (!mine) {
+        mine = must_alloc(sizeof *mine);
+        mine->world = fact->world;
+        mine->device = fact->device;
+        mine->next = pair->issued;
+        pair->issued = mine;
+    }
+    // A rank that ran on so far that its beginnings are given up here can be right or
+    // wrong.
+    if (mine->n[side] == ENOUGH) {
+        mine->n[side] /= 2;
+        memmove(mine->at[side], mine->at[side] + mine->n[side],
+                mine->n[side] * sizeof *mine->at[side]);
+    }
+    ROOM(mine->at[side], mine->n[side], &mine->size[side]);
+    mine->at[side][mine->n[side]++] = *fact;
+    for (struct issued *other = pair->issued; other; other = other->next) {
+        if (other == mine)
+            continue;
+        const struct fact *at = other->at[!side];
+        size_t first = 0, end = other->n[!side];
+        while (first < end) { // behind what is too late
+            size_t middle = (first + end) / 2;
+            if (at[middle].seq <= fact->other_last)
+                first = middle + 1;
+            else
+                end = middle;
+        }
+        for (size_t i = first; i > 0; i--) {
+            const struct fact *f = &at[i - 1];
+            if (f->seq < fact->other_first || f->other_last < fact->seq)
+                break;
+            if (f->other_first <= fact->seq && !(f->ordered && fact->ordered)) {
+                say_order(j, fact, f);
+                return;
+            }
+        }
+    }
+}
+
+/* What was taken back cannot have been in another order. */
+static void unordered(struct judge *j, const struct fact *fact) {
+    struct compare *compare = compare_of(j);
+    for (size_t i = 0; i < compare->orders.size; i++) {
+        struct order_pair *pair = compare->orders.at[i].value;
+        for (struct issued *issued = pair ? pair->issued : NULL; issued;
+             issued = issued->next)
+            for (int side = 0; side < 2; side++)
+                while (pair->id[side] == fact->comm && issued->world == fact->world &&
+                       issued->device == fact->device && issued->n[side] > 0 &&
+                       issued->at[side][issued->n[side] - 1].index >= fact->index)
+                    issued->n[side]--;
+    }
+}
+
+static void forget(struct judge *j, struct kept *kept) {
+    struct compare *compare = compare_of(j);
+    map_put(&compare->comms, kept->id, NULL);
+    for (size_t i = 0; kept->collectives.used > 0; i = (i + 1) % kept->collectives.size) {
+        struct collective *c = kept->collectives.at[i].value;
+        if (c && c->due > 0)
+            say_collective(j, kept, c);
+        if (c)
+            forget_collective(j, kept, c);
+    }
+    for (size_t i = 0; i < kept->pairs.size; i++) {
+        struct pair *pair = kept->pairs.at[i].value;
+        if (pair)
+            free(pair->at);
+        free(pair);
+    }
+    map_free(&kept->collectives);
+    map_free(&kept->pairs);
+    free(kept->world);
+    free(kept->device);
+    free(kept);
+}
+
+static void hear(struct judge *j, const struct fact *fact, const char *host) {
+    if (fact->nranks < 1 || fact->rank < 0 || fact->rank >= fact->nranks)
+        return;
+    heard_of(compare_of(j), fact->world, host);
+    if (fact->what == FACT_ORDER) {
+        ordered(j, fact);
+        return;
+    }
+    struct kept *kept = kept_of(j, fact);
+    if (fact->rank >= kept->nranks)
+        return; // its ranks do not agree on how many they are: rank 0 says so
+    kept->world[fact->rank] = fact->world;
+    kept->device[fact->rank] = fact->device;
+    if (fact->what == FACT_ENDED) {
+        if (++kept->nended == kept->nranks)
+            forget(j, kept);
+        return;
+    }
+    if (fact->what == FACT_BACK)
+        unordered(j, fact);
+    if (pairs(fact->kind))
+        pair(j, kept, fact);
+    else
+        collective(j, kept, fact);
+}
+
+void compare_receive(struct judge *j, const void *data, size_t bytes) {
+    struct batch head;
+    if (bytes < sizeof head)
+        return;
+    memcpy(&head, data, sizeof head);
+    for (size_t i = sizeof head; i + sizeof(struct fact) <= bytes;
+         i += sizeof(struct fact)) {
+        struct fact fact;
+        memcpy(&fact, (const char *)data + i, sizeof fact);
+        hear(j, &fact, head.host);
+    }
+}
+
+void compare_look(struct judge *j) {
+    struct compare *compare = j->compare;
+    if (!compare)
+        return;
+    for (size_t i = 0; i < compare->nlate; i++) {
+        struct late late = compare->late[i];
+        if (late.collective->due == 0) {
+            compare->late[i--] = compare->late[--compare->nlate];
+        } else if (j->last || now(j) >= late.collective->due) {
+            compare->late[i--] = compare->late[--compare->nlate];
+            say_collective(j, late.kept, late.collective);
+        }
+    }
+    for (size_t i = 0; i < compare->nmisfits; i++)
+        if (j->last || now(j) >= compare->misfits[i].due) {
+            struct misfit misfit = compare->misfits[i];
+            compare->misfits[i--] = compare->misfits[--compare->nmisfits];
+            say_misfit(j, &misfit);
+        }
+}
+
+void compare_free(struct judge *j) {
+    struct compare *compare = j->compare;
+    if (!compare)
+        return;
+    for (size_t i = 0; i < compare->comms.size; i++) {
+        struct kept *kept = compare->comms.at[i].value;
+        if (!kept)
+            continue;
+        for (size_t k = 0; k < kept->collectives.size; k++) {
+            struct collective *c = kept->collectives.at[k].value;
+            if (c) {
+                free(c->facts);
+                free(c->of);
+            }
+            free(c);
+        }
+        for (size_t k = 0; k < kept->pairs.size; k++) {
+            struct pair *pair = kept->pairs.at[k].value;
+            if (pair)
+                free(pair->at);
+            free(pair);
+        }
+        map_free(&kept->collectives);
+        map_free(&kept->pairs);
+        free(kept->world);
+        free(kept->device);
+        free(kept);
+    }
+    for (size_t i = 0; i < compare->orders.size; i++)
+        if (compare->orders.at[i].value)
+            forget_order(compare->orders.at[i].value);
+    for (size_t i = 0; i < compare->hosts.size; i++)
+        free(compare->hosts.at[i].value);
+    map_free(&compare->comms);
+    map_free(&compare->orders);
+    map_free(&compare->hosts);
+    free(compare->misfits);
+    free(compare->late);
+    free(compare);
+    j->compare = NULL;
+}

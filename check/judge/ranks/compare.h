@@ -1,0 +1,13 @@
+/*
+ * compare.h: what the ranks of a communicator must agree on, compared by one of them.
+ */
+#ifndef COMPARE_H
+#define COMPARE_H
+
+#include "judge.h"
+
+void compare_receive(struct judge *j, const void *data, size_t bytes); // MESSAGE_CALLS
+void compare_look(struct judge *j); // says what has waited long enough for the others
+void compare_free(struct judge *j);
+
+#endif

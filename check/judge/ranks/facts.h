@@ -1,0 +1,59 @@
+/*
+ * facts.h: what one judge tells another of calls and communicators.
+ */
+#ifndef FACTS_H
+#define FACTS_H
+
+#include "judge.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call, as its communicator's keeper and rank 0 are told of it. */
+enum fact_what { FACT_CALL, FACT_BACK, FACT_ORDER, FACT_ENDED };
+
+struct fact {
+    uint64_t comm, index, seq; // seq: among collectives, or sends (receives) of one peer
+    uint64_t count, site;
+    int32_t what, rank, nranks, world, device, number;
+    int32_t kind, type, redop, root, ordered;
+    int32_t captured; // 0, or its number among what was captured
+    union {
+        struct { // FACT_ORDER: the operations of another communicator under way then
+            uint64_t other, other_first, other_last, other_site;
+            int32_t other_number, pad;
+        };
+        struct { // of NCCL: as in judge_call
+            uint64_t send_offset, recv_offset;
+            uint8_t send_registered, recv_registered; // enum judge_registered
+            uint8_t grouped;
+            uint64_t captures; // if captured: struct captures
+        };
+    };
+};
+
+/* To a keeper: this, and then the facts. */
+struct batch {
+    unsigned char message, pad[7];
+    char host[JUDGE_HOST];
+};
+
+/* To rank 0: who joins, who has left. */
+enum notice_what {
+    NOTICE_JOINS,
+    NOTICE_FAILED,
+    NOTICE_MADE,
+    NOTICE_ENDED,
+    NOTICE_ID,
+    NOTICE_HOLD
+};
+enum { CALL_NAME = 40 };
+struct notice {
+    unsigned char message, pad[7];
+    uint64_t id, site, ops, collectives;
+    uint64_t known; // of the collectives: those that the host knew to have ended
+    uint64_t captured, captured_site; // at the end: as of a communicator below
+    int32_t what, rank, nranks, device, how, number;
+    char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
+};
+
+#endif

@@ -1,0 +1,321 @@
+/*
+ * members.c: on rank 0: who joins a communicator, which ranks it has, who has left it.
+ *
+ * NCCL User Guide, "Creating a Communicator", "Destroying a communicator".
+ */
+#include "ranks/members.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "ranks/comms.h"
+#include "ranks/facts.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct members *members_of(struct judge *j) {
+    if (!j->members)
+        j->members = must_alloc(sizeof *j->members);
+    return j->members;
+}
+
+struct member_comm *members_comm(struct judge *j, uint64_t id) {
+    return map_get(&members_of(j)->comms, id);
+}
+
+const char *members_host(struct judge *j, int world) {
+    const char *host = map_get(&members_of(j)->hosts, (uint64_t)world);
+    return host ? host : "?";
+}
+
+int members_id_maker(struct judge *j, uint64_t id) {
+    const struct notice *made = map_get(&members_of(j)->ids, id);
+    return made ? made->rank : -1;
+}
+
+static struct member_comm *comm_with(struct judge *j, uint64_t id, int nranks) {
+    struct members *members = members_of(j);
+    struct member_comm *comm = map_get(&members->comms, id);
+    if (comm)
+        return comm;
+    comm = must_alloc(sizeof *comm);
+    comm->id = id;
+    comm->nranks = nranks;
+    comm->of = must_alloc((size_t)nranks * sizeof *comm->of);
+    for (int r = 0; r < nranks; r++)
+        comm->of[r].world = -1;
+    map_put(&members->comms, id, comm);
+    return comm;
+}
+
+static void release(struct member_comm *comm) {
+    for (int r = 0; comm && r < comm->nranks; r++)
+        free(comm->of[r].pairs);
+    if (comm)
+        free(comm->of);
+    free(comm);
+}
+
+static void forget(struct members *members, struct member_comm *comm) {
+    map_put(&members->comms, comm->id, NULL);
+    map_put(&members->used, comm->id, members);
+    free(map_get(&members->ids, comm->id));
+    map_put(&members->ids, comm->id, NULL);
+    release(comm);
+}
+
+static void describe(struct judge *j, struct text *text, int world,
+                     const struct notice *join) {
+    char where[JUDGE_PLACE];
+    text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n", world,
+             members_host(j, world), join->call, join->rank, join->nranks, join->device,
+             place(j, join->site, where));
+}
+
+/* Two joins that cannot both be: said a moment later, as one of them may fail at once. */
+struct conflict {
+    bool used;   // the unique id
+    bool before; // `other` is known
+    int from, other_from;
+    struct notice join, other;
+    double due;
+};
+
+static void say_used(struct judge *j, const struct conflict *c) {
+    struct text ranks = {0};
+    struct finding f = {.name = FINDING_setup_id_used_twice};
+    if (c->before)
+        describe(j, &ranks, c->other_from, &c->other);
+    describe(j, &ranks, c->from, &c->join);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+static void say_two(struct judge *j, const struct conflict *c) {
+    struct text ranks = {0};
+    struct finding f = {.name = c->join.nranks != c->other.nranks ? FINDING_setup_nranks
+                                : c->from != c->other_from ? FINDING_setup_same_rank
+                                                           : FINDING_setup_rank_twice};
+    set(&f, "comm_rank", "%d", c->join.rank);
+    describe(j, &ranks, c->other_from, &c->other);
+    describe(j, &ranks, c->from, &c->join);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+static void conflict(struct judge *j, bool used, int from, const struct notice *join,
+                     const struct member *other) {
+    struct members *members = members_of(j);
+    struct conflict c = {
+        .used = used, .from = from, .join = *join, .before = other != NULL};
+    if (other) {
+        c.other_from = other->world;
+        c.other = other->join;
+    }
+    c.due = now(j) + 0.1;
+    ROOM(members->conflicts, members->nconflicts, &members->conflicts_size);
+    members->conflicts[members->nconflicts++] = c;
+}
+
+void members_look(struct judge *j) {
+    struct members *members = members_of(j);
+    for (size_t i = 0; i < members->nconflicts; i++) {
+        struct conflict c = members->conflicts[i];
+        if (now(j) < c.due)
+            continue;
+        members->conflicts[i--] = members->conflicts[--members->nconflicts];
+        if (c.used)
+            say_used(j, &c);
+        else
+            say_two(j, &c);
+    }
+}
+
+static void settle(struct members *members, int from, const struct notice *failed) {
+    for (size_t i = 0; i < members->nconflicts; i++) {
+        const struct conflict *c = &members->conflicts[i];
+        if (c->join.id == failed->id &&
+            ((c->from == from && c->join.rank == failed->rank) ||
+             (c->before && c->other_from == from && c->other.rank == failed->rank)))
+            members->conflicts[i--] = members->conflicts[--members->nconflicts];
+    }
+}
+
+static bool several_hosts(struct judge *j) {
+    const char *first = NULL;
+    for (int r = 0; r < j->nranks; r++) {
+        const char *host = map_get(&members_of(j)->hosts, (uint64_t)r);
+        if (first && host && strcmp(first, host) != 0)
+            return true;
+        first = first ? first : host;
+    }
+    return false;
+}
+
+static void check_gpu(struct judge *j, int from, const struct notice *join,
+                      const struct member_comm *comm) {
+    const struct member *other = NULL;
+    for (int r = 0; r < join->rank && !other && join->bus_id[0]; r++) {
+        const struct member *member = &comm->of[r];
+        if (member->joined && strcmp(member->join.bus_id, join->bus_id) == 0 &&
+            strcmp(members_host(j, member->world), join->host) == 0)
+            other = member;
+    }
+    if (!other)
+        return;
+    struct text ranks = {0};
+    struct finding f = {.name = FINDING_setup_same_gpu,
+                        .hint = several_hosts(j) ? HINT_same_gpu_hosts : 0,
+                        .site = join->site,
+                        .other = mixed((uint64_t)from, (uint64_t)other->world)};
+    set(&f, "gpu", "%s", join->bus_id);
+    set(&f, "gpu_host", "%s", join->host);
+    describe(j, &ranks, other->world, &other->join);
+    describe(j, &ranks, from, join);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+static void joins(struct judge *j, int from, const struct notice *join) {
+    struct members *members = members_of(j);
+    if (join->nranks < 1 || join->rank < 0 || join->rank >= join->nranks)
+        return;
+    if (map_get(&members->used, join->id)) {
+        conflict(j, true, from, join, NULL);
+        return;
+    }
+    struct member_comm *comm = comm_with(j, join->id, join->nranks);
+    struct member *member = join->rank < comm->nranks ? &comm->of[join->rank] : NULL;
+    const struct member *other = NULL;
+    for (int r = 0; r < comm->nranks && !other; r++)
+        if (comm->of[r].joined)
+            other = &comm->of[r];
+    if (comm->complete || (member && member->joined && member->made)) {
+        conflict(j, true, from, join, member && member->joined ? member : other);
+        return;
+    }
+    if (other && join->nranks != comm->nranks) {
+        conflict(j, false, from, join, other);
+        return;
+    }
+    if (!member)
+        return;
+    if (member->joined && !member->left) {
+        conflict(j, false, from, join, member);
+        return;
+    }
+    comm->njoined += !member->joined;
+    comm->nended -= member->left;
+    free(member->pairs);
+    *member = (struct member){
+        .world = from, .device = join->device, .joined = true, .join = *join};
+    comm->complete = comm->njoined == comm->nranks;
+    // When all are there, it is known on how many machines they are.
+    for (int r = 0; r < comm->nranks && comm->complete; r++)
+        check_gpu(j, comm->of[r].world, &comm->of[r].join, comm);
+}
+
+static void hear(struct judge *j, int from, const struct notice *told,
+                 const struct left_pair *left, size_t n) {
+    struct members *members = members_of(j);
+    struct notice notice = *told;
+    notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
+    notice.bus_id[sizeof notice.bus_id - 1] = '\0';
+    members->changed = now(j);
+    if (!map_get(&members->hosts, (uint64_t)from)) {
+        char *host = must_alloc(JUDGE_HOST);
+        memcpy(host, notice.host, JUDGE_HOST);
+        map_put(&members->hosts, (uint64_t)from, host);
+    }
+    struct member_comm *comm = map_get(&members->comms, notice.id);
+    struct member *member = comm && notice.rank >= 0 && notice.rank < comm->nranks
+                                ? &comm->of[notice.rank]
+                                : NULL;
+    switch ((enum notice_what)notice.what) {
+    case NOTICE_JOINS: joins(j, from, &notice); return;
+    case NOTICE_FAILED:
+        settle(members, from, &notice);
+        if (member && member->joined && member->world == from) {
+            *member = (struct member){.world = -1};
+            comm->njoined--;
+            comm->complete = false;
+        }
+        return;
+    case NOTICE_MADE:
+        if (!comm && notice.nranks > 0)
+            comm = comm_with(j, notice.id, notice.nranks);
+        if (!comm || notice.rank < 0 || notice.rank >= comm->nranks)
+            return;
+        member = &comm->of[notice.rank];
+        member->world = from;
+        member->device = notice.device;
+        member->made = true;
+        return;
+    case NOTICE_ENDED:
+        if (!member)
+            return;
+        comm->nended += !member->left;
+        member->left = true;
+        member->how = (enum judge_end)notice.how;
+        member->end = notice;
+        members->aborts += notice.how == JUDGE_ABORTED;
+        free(member->pairs);
+        member->pairs = must_alloc(n * sizeof *left);
+        member->npairs = n;
+        if (n)
+            memcpy(member->pairs, left, n * sizeof *left);
+        if (comm->nended == comm->nranks && notice.how != JUDGE_FINALIZED &&
+            notice.how != JUDGE_REVOKED) {
+            for (int r = 0; r < comm->nranks; r++)
+                if (comm->of[r].how == JUDGE_FINALIZED ||
+                    comm->of[r].how == JUDGE_REVOKED)
+                    return;
+            forget(members, comm);
+        }
+        return;
+    case NOTICE_ID:
+        if (!map_get(&members->ids, notice.id)) {
+            struct notice *made = must_alloc(sizeof *made);
+            *made = notice;
+            made->rank = from;
+            map_put(&members->ids, notice.id, made);
+        }
+        return;
+    case NOTICE_HOLD: members->hold = members->changed + 1; return;
+    }
+}
+
+void members_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct notice notice;
+    if (bytes < sizeof notice)
+        return;
+    memcpy(&notice, data, sizeof notice);
+    size_t left = bytes - sizeof notice;
+    struct left_pair *pairs = must_alloc(left);
+    memcpy(pairs, (const char *)data + sizeof notice, left);
+    hear(j, from, &notice, pairs, left / sizeof *pairs);
+    free(pairs);
+}
+
+void members_free(struct judge *j) {
+    struct members *members = j->members;
+    if (!members)
+        return;
+    for (size_t i = 0; i < members->comms.size; i++)
+        release(members->comms.at[i].value);
+    for (size_t i = 0; i < members->ids.size; i++)
+        free(members->ids.at[i].value);
+    for (size_t i = 0; i < members->hosts.size; i++)
+        free(members->hosts.at[i].value);
+    map_free(&members->comms);
+    map_free(&members->used);
+    free(members->conflicts);
+    map_free(&members->ids);
+    map_free(&members->hosts);
+    free(members);
+    j->members = NULL;
+}

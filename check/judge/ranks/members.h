@@ -1,0 +1,46 @@
+/*
+ * members.h: on rank 0: who joins a communicator, which ranks it has, who has left it.
+ */
+#ifndef MEMBERS_H
+#define MEMBERS_H
+
+#include "base/base.h"
+#include "ranks/comms.h"
+
+struct member {
+    int world, device; // -1: not known
+    bool joined, made, left;
+    enum judge_end how;
+    struct notice join, end;
+    struct left_pair *pairs; // at its end
+    size_t npairs;
+};
+
+struct member_comm {
+    uint64_t id;
+    int nranks, njoined, nended;
+    bool complete;
+    struct member *of; // by rank
+};
+
+struct members {
+    struct map comms, used, ids; // used: ids of communicators that are gone
+    struct map hosts;            // of the world
+    double hold;                 // until then something is being compared
+    double changed;
+    unsigned aborts;
+    struct conflict *conflicts; // of joins
+    size_t nconflicts, conflicts_size;
+};
+
+struct members *members_of(struct judge *j);
+struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
+const char *members_host(struct judge *j, int world);
+int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
+
+void members_receive(struct judge *j, int from, const void *data,
+                     size_t bytes); // MESSAGE_JOIN
+void members_look(struct judge *j);
+void members_free(struct judge *j);
+
+#endif

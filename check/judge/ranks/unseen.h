@@ -1,0 +1,56 @@
+/*
+ * unseen.h: the operations that the host does not know to be done.
+ */
+#ifndef UNSEEN_H
+#define UNSEEN_H
+
+#include "ranks/calls.h"
+#include "ranks/facts.h"
+
+enum function_state { FUNCTION_NONE, FUNCTION_QUEUED, FUNCTION_RUNS, FUNCTION_ENDED };
+
+enum { FEW_BEFORE = 2 };
+struct unseen_op {
+    uint64_t number; // in the order of issue
+    int slot;
+    uint64_t seq, group;
+    int comm; // -1: a host function
+    struct judge_call call;
+    struct fact fact;
+    enum function_state function;
+    int function_number, thread; // thread: the one that runs it
+    struct judge_at at;
+    uint64_t *before; // numbers of those that must end first; most have few
+    uint64_t few[FEW_BEFORE];
+    uint64_t like; // has the same `before` as that one; 0: its own
+    size_t nbefore, before_size;
+    bool seen;
+};
+
+struct unseen {
+    struct unseen_op **at; // by number; some are seen
+    size_t n, size, nseen;
+    uint64_t next; // number
+    struct unseen_slot *slots;
+    size_t nslots;
+    int *active; // slots that have any
+    size_t nactive, active_size;
+};
+
+struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm);
+void unseen_behind(struct unseen_op *op, uint64_t number);
+struct unseen_op *unseen_find(const struct unseen *u,
+                              uint64_t number); // NULL: it is seen
+size_t unseen_first(const struct unseen *u,
+                    uint64_t number); // index of the first from there on
+/* The newest of each slot that the clock covers; all calls of a group. */
+size_t unseen_covered(const struct unseen *u, const struct clock *clock,
+                      const struct unseen_op ***list, size_t *size);
+void unseen_forget(struct unseen *u, struct unseen_op *op);
+void unseen_forget_comm(struct unseen *u, int comm); // all of its
+/* Forgets what the clock covers. */
+void unseen_cover(struct unseen *u, const struct clock *known,
+                  void (*each)(void *self, const struct unseen_op *op), void *self);
+void unseen_free(struct unseen *u);
+
+#endif

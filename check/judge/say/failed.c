@@ -1,0 +1,101 @@
+/*
+ * failed.c: calls that failed, and whether the program asked why.
+ */
+#include "say/failed.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct failures {
+    struct unlooked { // of one thread
+        int thread;
+        size_t n, serial;
+        struct judge_at first;
+        char *text; // what the library says of the first
+    } * at;
+    size_t n, size, serial;
+};
+
+struct failures *failures_new(void) {
+    return must_alloc(sizeof(struct failures));
+}
+
+void failures_free(struct failures *failures) {
+    for (size_t i = 0; i < failures->n; i++)
+        free(failures->at[i].text);
+    free(failures->at);
+    free(failures);
+}
+
+static int thread_in(const struct judge *j) {
+    return j->thread ? j->thread->number : 0;
+}
+
+void failed(struct judge *j, const char *text, struct judge_at at) {
+    struct failures *f = j->failures;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->at[i].thread == thread_in(j)) {
+            f->at[i].n++;
+            return;
+        }
+    char *copy = must_alloc(strlen(text) + 1);
+    strcpy(copy, text);
+    ROOM(f->at, f->n, &f->size);
+    f->at[f->n++] = (struct unlooked){thread_in(j), 1, f->serial++, at, copy};
+}
+
+void judge_looked(struct judge *j) {
+    struct failures *f = j->failures;
+    for (size_t i = f->n; i-- > 0;)
+        if (f->at[i].thread == thread_in(j)) {
+            free(f->at[i].text);
+            f->at[i] = f->at[--f->n];
+        }
+}
+
+size_t failed_unlooked(const struct judge *j, struct judge_at *at, const char **words) {
+    const struct failures *f = j->failures;
+    const struct unlooked *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        n += f->at[i].n;
+        if (!first || f->at[i].serial < first->serial)
+            first = &f->at[i];
+    }
+    *at = first ? first->first : (struct judge_at){0};
+    *words = first ? first->text : "";
+    return n;
+}
+
+void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
+                  const char *words) {
+    char where[JUDGE_PLACE];
+    if (n == 1)
+        text_add(text, "1 call returned an error: ");
+    else
+        text_add(text, "%zu calls returned errors, the first: ", n);
+    text_add(text, "%s at %s: %s", first.call, place(j, first.site, where), words);
+}
+
+void add_unlooked(struct judge *j, struct text *text) {
+    struct judge_at first;
+    const char *words;
+    size_t n = failed_unlooked(j, &first, &words);
+    if (n > 0)
+        add_failures(j, text, n, first, words);
+}
+
+void set_failures(struct judge *j, struct finding *f) {
+    struct text text = {0};
+    add_unlooked(j, &text);
+    if (text.at)
+        set(f, "failures", "%s", text.at);
+    free(text.at);
+}

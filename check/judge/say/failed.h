@@ -1,0 +1,23 @@
+/*
+ * failed.h: calls that failed, and whether the program asked why.
+ */
+#ifndef FAILED_H
+#define FAILED_H
+
+#include "say/finding.h"
+#include "say/text.h"
+
+struct failures *failures_new(void);
+void failures_free(struct failures *failures);
+void failed(struct judge *j, const char *text,
+            struct judge_at at); // a call of the thread that is in
+/* How many failed of which nobody asked why, in all threads; the first, and what was said
+ * of it. */
+size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char **words);
+/* "3 calls returned errors, the first: …". */
+void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
+                  const char *words);
+void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
+void set_failures(struct judge *j, struct finding *f); // {failures}, likewise
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * report.c: what was said once is not said again; places in words.
+ */
+#include "say/report.h"
+
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "say/finding.h"
+#include "say/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct reports {
+    struct map said;   // keys of reports
+    struct map places; // sites in words: to find one may take a program
+};
+
+struct reports *reports_new(void) {
+    return must_alloc(sizeof(struct reports));
+}
+
+void reports_free(struct reports *reports) {
+    for (size_t i = 0; i < reports->places.size; i++)
+        free(reports->places.at[i].value);
+    map_free(&reports->places);
+    map_free(&reports->said);
+    free(reports);
+}
+
+const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]) {
+    char *known = map_get(&j->reports->places, site);
+    if (!site) {
+        snprintf(out, JUDGE_PLACE, "an unknown place");
+    } else if (known) {
+        snprintf(out, JUDGE_PLACE, "%s", known);
+    } else {
+        known = must_alloc(JUDGE_PLACE);
+        j->outside.place(j->outside.self, site, known);
+        map_put(&j->reports->places, site, known);
+        snprintf(out, JUDGE_PLACE, "%s", known);
+    }
+    return out;
+}
+
+static void empty(struct text *text) {
+    free(text->at);
+    *text = (struct text){0};
+}
+
+bool reported(const struct judge *j, uint64_t key) {
+    return key && map_get(&j->reports->said, key);
+}
+
+void report(struct judge *j, struct text *text, bool end, uint64_t key) {
+    bool again = reported(j, key);
+    if (key)
+        map_put(&j->reports->said, key, j);
+    if (!j->over && j->options.mode != JUDGE_OFF && !again) {
+        j->over = end;
+        j->outside.say(j->outside.self, text->at, end);
+    }
+    empty(text);
+}

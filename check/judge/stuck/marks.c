@@ -1,0 +1,525 @@
+/*
+ * marks.c: on rank 0: who can go on.
+ *
+ * A process that computes can; one that waits can if those can for whom it waits; an
+ * operation begins when those before it have ended, and ends when all of its ranks have
+ * begun. That is repeated until nothing is added. Where something is not known, it can go
+ * on.
+ */
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "ranks/comms.h"
+#include "ranks/facts.h"
+#include "ranks/members.h"
+#include "ranks/unseen.h"
+#include "say/words.h"
+#include "stuck/state.h"
+#include "stuck/stuck.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Where calls meet --------------------------------------------------------------- */
+
+static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
+    bool pair = pairs(fact->kind), send = fact->kind == JUDGE_SEND;
+    int from = !pair ? -1 : send ? fact->rank : fact->root;
+    int to = !pair ? -1 : send ? fact->root : fact->rank;
+    uint64_t key = mixed(fact->comm,
+                         mixed(fact->seq, (uint64_t)(uint32_t)from << 32 | (uint32_t)to));
+    struct meeting *first = map_get(&s->by_key, key);
+    for (struct meeting *m = first; m; m = m->next)
+        if (m->comm == fact->comm && m->seq == fact->seq && m->from == from &&
+            m->to == to)
+            return m;
+    struct meeting *m = must_alloc(sizeof *m);
+    m->comm = fact->comm;
+    m->seq = fact->seq;
+    m->from = from;
+    m->to = to;
+    m->n = pair ? 2 : fact->nranks;
+    m->status = must_alloc((size_t)m->n);
+    m->who = must_alloc((size_t)m->n * sizeof *m->who);
+    m->op = must_alloc((size_t)m->n * sizeof *m->op);
+    m->number = (int)s->nmeetings;
+    m->next = first;
+    map_put(&s->by_key, key, m);
+    ROOM(s->meetings, s->nmeetings, &s->meetings_size);
+    s->meetings[s->nmeetings++] = m;
+    return m;
+}
+
+struct meeting *stuck_meeting(struct judge *j, const struct fact *fact) {
+    return meeting_at(j->stuck, fact);
+}
+
+static int member_of(const struct fact *fact) {
+    return !pairs(fact->kind) ? fact->rank : fact->kind == JUDGE_RECV;
+}
+
+/* Of a member that has left, after so many calls. What it aborted under way may have
+ * ended all the same, but then nobody waits for it long. */
+static enum status left_at(const struct stuck *s, const struct member *member,
+                           uint64_t seq, uint64_t calls, uint64_t known) {
+    if (calls < seq)
+        return NEVER;
+    if (member->how != JUDGE_ABORTED || known >= seq)
+        return BEGUN;
+    return s->silent ? NEVER : UNKNOWN;
+}
+
+/* What is known of a member's call that is not among the operations it has told of. */
+static enum status status_of(struct judge *j, const struct meeting *m, int i, int *who) {
+    struct stuck *s = j->stuck;
+    int rank = m->from < 0 ? i : i == 0 ? m->from : m->to;
+    int peer = i == 0 ? m->to : m->from;
+    const struct member_comm *comm = members_comm(j, m->comm);
+    *who = -1;
+    if (!comm || rank >= comm->nranks || comm->of[rank].world < 0 ||
+        comm->of[rank].world >= s->n)
+        return UNKNOWN;
+    const struct member *member = &comm->of[rank];
+    *who = member->world;
+    if (member->left && m->from < 0)
+        return left_at(s, member, m->seq, member->end.collectives, member->end.known);
+    for (size_t k = 0; member->left && k < member->npairs; k++) {
+        const struct left_pair *pair = &member->pairs[k];
+        if (pair->peer == peer && pair->send == (i == 0))
+            return left_at(s, member, m->seq, pair->n, pair->known);
+    }
+    if (member->left)
+        return NEVER;
+    const struct process *process = &s->of[member->world];
+    if (!process->data)
+        return UNKNOWN;
+    for (int c = 0; c < process->head->ncomms && m->from < 0; c++) {
+        const struct state_comm *own = &process->comms[c];
+        if (own->id == m->comm && own->rank == rank)
+            return own->collectives < m->seq ? BY_HOST
+                   : own->upto < m->seq      ? BEYOND
+                                             : BEGUN;
+    }
+    for (int c = 0; c < process->head->npairs && m->from >= 0; c++) {
+        const struct state_pair *own = &process->pairs[c];
+        if (own->id == m->comm && own->rank == rank && own->peer == peer &&
+            own->send == (i == 0))
+            return own->n < m->seq ? BY_HOST : own->upto < m->seq ? BEYOND : BEGUN;
+    }
+    return BY_HOST;
+}
+
+/* What comes behind each operation. */
+static void turn_round(struct process *process) {
+    int n = process->head->nops;
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < process->ops[i].nbefore; b++)
+            process->first_behind[process->ints[process->ops[i].first_before + b] + 1]++;
+    for (int i = 0; i < n; i++)
+        process->first_behind[i + 1] += process->first_behind[i];
+    process->behind =
+        must_alloc((size_t)process->first_behind[n] * sizeof *process->behind);
+    int *next = must_alloc((size_t)n * sizeof *next);
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < process->ops[i].nbefore; b++) {
+            int before = process->ints[process->ops[i].first_before + b];
+            process->behind[process->first_behind[before] + next[before]++] = i;
+        }
+    free(next);
+}
+
+void marks_find(struct judge *j) {
+    struct stuck *s = j->stuck;
+    for (int p = 0; p < s->n; p++) {
+        struct process *process = &s->of[p];
+        process->nawaited = 0;
+        if (process->data && !process->behind)
+            turn_round(process);
+        for (int i = 0; process->data && i < process->head->nops; i++) {
+            const struct state_op *op = &process->ops[i];
+            process->functions |= op->function == FUNCTION_RUNS;
+            if (op->function != FUNCTION_NONE)
+                continue;
+            struct meeting *m = meeting_at(s, &op->fact);
+            int member = member_of(&op->fact);
+            if (member < 0 || member >= m->n)
+                continue;
+            process->meeting[i] = m->number;
+            m->status[member] = WITH_OP;
+            m->who[member] = p;
+            m->op[member] = i;
+        }
+        // Calls that only have to be launched: no operations of their own here.
+        for (int i = 0; process->data && i < process->head->nitems; i++)
+            if (!process->items[i].join[0])
+                meeting_at(s, &process->items[i].fact);
+    }
+    for (size_t k = 0; k < s->nmeetings; k++) {
+        struct meeting *m = s->meetings[k];
+        for (int i = 0; i < m->n; i++) {
+            if (m->status[i] == WITH_OP)
+                continue;
+            m->status[i] = (unsigned char)status_of(j, m, i, &m->who[i]);
+            struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
+            if (m->status[i] == BEYOND)
+                process->beyond = true;
+            if (m->status[i] != BY_HOST)
+                continue;
+            ROOM(process->awaited, process->nawaited, &process->awaited_size);
+            process->awaited[process->nawaited++] = m->number;
+        }
+    }
+}
+
+void marks_forget(struct stuck *s) {
+    for (size_t k = 0; k < s->nmeetings; k++) {
+        struct meeting *m = s->meetings[k];
+        free(m->status);
+        free(m->who);
+        free(m->op);
+        free(m);
+    }
+    s->nmeetings = 0;
+    map_free(&s->by_key);
+}
+
+/* --- Who can go on ------------------------------------------------------------------ */
+
+bool stuck_finished(const struct process *process) {
+    for (int w = 0; process->data && w < process->head->nwaits; w++)
+        if (process->waits[w].kind == WAIT_FINALIZE ||
+            process->waits[w].kind == WAIT_EXIT)
+            return true;
+    return false;
+}
+
+/* Whether process p may yet make calls that it has not made. */
+bool stuck_can_call(const struct stuck *s, int p) {
+    return !s->of[p].data || (s->of[p].host && !stuck_finished(&s->of[p]));
+}
+
+bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
+    switch ((enum status)m->status[i]) {
+    case NEVER: return false;
+    case BEGUN: return true;
+    case WITH_OP: return s->of[m->who[i]].begins[m->op[i]];
+    case BY_HOST: return !s->sure && stuck_can_call(s, m->who[i]);
+    default: return !s->sure;
+    }
+}
+
+/* The call has been made, or still can be. */
+bool stuck_launched_here(const struct stuck *s, const struct meeting *m, int i) {
+    return m->status[i] == WITH_OP || m->status[i] == BEYOND ||
+           stuck_member_here(s, m, i);
+}
+
+/* Nobody knows whom p waits for: anybody who can go on may be it. */
+static bool another_can(const struct stuck *s, int p) {
+    for (int q = 0; q < s->n; q++)
+        if (q != p && stuck_can_call(s, q))
+            return true;
+    return false;
+}
+
+bool stuck_in_mpi(const struct process *process) {
+    for (int w = 0; process->data && w < process->head->nwaits; w++)
+        if (process->waits[w].kind == WAIT_MPI)
+            return true;
+    return false;
+}
+
+bool stuck_is_message(const struct state_wait *wait) {
+    return wait->way == JUDGE_SENDS || wait->way == JUDGE_RECEIVES;
+}
+
+/* Whether a process that is in `other` does meanwhile what `wait` of process p needs: all
+ * that it has under way may be something else. */
+static bool may_meet(int p, const struct state_wait *wait, const struct process *of,
+                     const struct state_wait *other) {
+    if (other->way == JUDGE_MORE)
+        return true;
+    if (wait->way == JUDGE_MEETS)
+        return wait->meeting == 0 || of->head->meetings >= wait->meeting;
+    bool with = other->n != 1 || of->ints[other->first] == p;
+    return !stuck_is_message(wait) ||
+           (stuck_is_message(other) && other->way != wait->way && with);
+}
+
+/* Whether process q may yet do what a wait of process p in MPI needs. In MPI it does more
+ * than it waits for; but not for ever, if all others wait, and not for a device that
+ * works on. */
+bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q) {
+    if (q == p || q < 0 || q >= s->n || stuck_can_call(s, q))
+        return true;
+    const struct process *other = &s->of[q];
+    bool in_time = !s->silent || another_can(s, p);
+    for (int w = 0; in_time && other->data && w < other->head->nwaits; w++)
+        if (other->waits[w].kind == WAIT_MPI &&
+            may_meet(p, wait, other, &other->waits[w]))
+            return true;
+    return false;
+}
+
+bool stuck_join_can(struct judge *j, const struct state_item *item) {
+    const struct stuck *s = j->stuck;
+    const struct member_comm *comm = members_comm(j, item->id);
+    if (!comm || comm->complete || comm->nranks != item->nranks)
+        return true;
+    return another_can(s, -1);
+}
+
+bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank) {
+    const struct stuck *s = j->stuck;
+    const struct member_comm *comm = members_comm(j, wait->comm);
+    const struct member *member = comm ? &comm->of[rank] : NULL;
+    return member && !member->left && member->world >= 0 && member->world < s->n &&
+           strcmp(members_host(j, member->world), s->of[p].head->host) == 0 &&
+           !stuck_can_call(s, member->world);
+}
+
+/* How many collective calls a member has made; -1: not known. */
+static int64_t collectives_of(const struct stuck *s, uint64_t id,
+                              const struct member *member) {
+    if (member->left)
+        return (int64_t)member->end.collectives;
+    if (member->world < 0 || member->world >= s->n || !s->of[member->world].data)
+        return -1;
+    const struct process *process = &s->of[member->world];
+    for (int c = 0; c < process->head->ncomms; c++)
+        if (process->comms[c].id == id)
+            return (int64_t)process->comms[c].collectives;
+    return -1;
+}
+
+/* Process p asks for a communicator that has not come so far yet. If all its ranks are
+ * there, have made as many collective calls and, if one has given it up, all have, then
+ * nobody is missing: the library is at work, which may take its time. */
+static bool all_have_called(struct judge *j, int p, const struct state_wait *wait) {
+    const struct stuck *s = j->stuck;
+    const struct member_comm *comm = members_comm(j, wait->comm);
+    int64_t most = 0;
+    bool left = false;
+    if (!comm)
+        return wait->comm != 0; // all have given it up
+    for (int i = 0; i < s->of[p].head->npairs; i++)
+        if (s->of[p].pairs[i].id == wait->comm)
+            return false; // a message may be what is missing
+    for (int r = 0; r < comm->nranks; r++) {
+        int64_t calls = collectives_of(s, wait->comm, &comm->of[r]);
+        most = calls > most ? calls : most;
+        left |= comm->of[r].left;
+    }
+    for (int r = 0; r < comm->nranks; r++)
+        if (comm->of[r].world < 0 || comm->of[r].left != left ||
+            collectives_of(s, wait->comm, &comm->of[r]) < most)
+            return false;
+    return true;
+}
+
+static bool ops_end(const struct process *process, const struct state_wait *wait) {
+    for (int i = wait->first; i < wait->first + wait->n; i++)
+        if (!process->ends[process->ints[i]])
+            return false;
+    return true;
+}
+
+static bool launch_can(struct judge *j, const struct process *process,
+                       const struct state_wait *wait) {
+    for (int i = wait->first; i < wait->first + wait->n; i++) {
+        const struct state_item *item = &process->items[i];
+        if (item->join[0]) {
+            if (!stuck_join_can(j, item))
+                return false;
+            continue;
+        }
+        const struct meeting *m = meeting_at(j->stuck, &item->fact);
+        for (int r = 0; r < m->n; r++)
+            if (!stuck_launched_here(j->stuck, m, r))
+                return false;
+    }
+    return true;
+}
+
+bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
+    const struct stuck *s = j->stuck;
+    const struct process *process = &s->of[p];
+    // It is free to do something else between two looks; but not for ever.
+    bool early = s->quiet < j->options.timeout;
+    switch ((enum wait_kind)wait->kind) {
+    case WAIT_ORDER: return (wait->poll && early) || ops_end(process, wait);
+    case WAIT_LAUNCH: return (wait->poll && early) || launch_can(j, process, wait);
+    case WAIT_LEAVE: {
+        const struct member_comm *comm = members_comm(j, wait->comm);
+        for (int r = 0; comm && r < comm->nranks; r++)
+            if (stuck_stays(j, p, wait, r))
+                return false;
+        return true;
+    }
+    case WAIT_COMM: return early || another_can(s, p) || all_have_called(j, p, wait);
+    case WAIT_MPI:
+        if (wait->n < 0 || wait->poll)
+            return early || another_can(s, p);
+        if (wait->n == 1 && process->ints[wait->first] == p)
+            return !s->silent; // for its own message, which only another thread can take
+        for (int i = 0; i < wait->n; i++) {
+            int q = process->ints[wait->first + i];
+            if (wait->one_of && wait->n > 1 && q == p)
+                continue; // what it has sent to itself has come
+            if (stuck_peer_can(s, p, wait, q) == (wait->one_of != 0))
+                return wait->one_of;
+        }
+        return !wait->one_of;
+    default: return true;
+    }
+}
+
+const struct state_wait *stuck_wait_of(const struct process *process, int thread) {
+    for (int w = 0; w < process->head->nwaits; w++)
+        if (process->waits[w].thread == thread)
+            return &process->waits[w];
+    return NULL;
+}
+
+static bool host_can(struct judge *j, int p) {
+    const struct process *process = &j->stuck->of[p];
+    if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
+        return true;
+    for (int w = 0; w < process->head->nwaits; w++)
+        if (stuck_wait_can(j, p, &process->waits[w]))
+            return true;
+    return false;
+}
+
+/* --- Marking ------------------------------------------------------------------------ */
+
+/* Operations that begin now, and are to be looked at. */
+struct front {
+    struct ready {
+        int process, op;
+    } * at;
+    size_t n, size;
+};
+
+static void push(struct front *front, int p, int i) {
+    ROOM(front->at, front->n, &front->size);
+    front->at[front->n++] = (struct ready){p, i};
+}
+
+static void end_op(struct stuck *s, struct front *front, int p, int i) {
+    struct process *process = &s->of[p];
+    if (process->ends[i])
+        return;
+    process->ends[i] = true;
+    for (int k = process->first_behind[i]; k < process->first_behind[i + 1]; k++)
+        if (--process->open[process->behind[k]] == 0)
+            push(front, p, process->behind[k]);
+}
+
+static void one_more_here(struct stuck *s, struct front *front, struct meeting *m) {
+    if (++m->here < m->n)
+        return;
+    for (int i = 0; i < m->n; i++)
+        if (m->status[i] == WITH_OP)
+            end_op(s, front, m->who[i], m->op[i]);
+}
+
+/* Functions on streams "execute in undefined order and may be serialized" (CUDA Runtime
+ * API, "Execution Control", cudaLaunchHostFunc); those of a device are. */
+static bool another_runs(const struct process *process, const struct state_op *op) {
+    for (int i = 0; i < process->head->nops; i++)
+        if (process->ops[i].function == FUNCTION_RUNS && !process->ends[i] &&
+            process->ops[i].device == op->device)
+            return true;
+    return false;
+}
+
+static void begin_ops(struct stuck *s, struct front *front) {
+    while (front->n > 0) {
+        struct ready ready = front->at[--front->n];
+        struct process *process = &s->of[ready.process];
+        process->begins[ready.op] = true;
+        enum function_state function =
+            (enum function_state)process->ops[ready.op].function;
+        if (function == FUNCTION_NONE)
+            one_more_here(s, front, s->meetings[process->meeting[ready.op]]);
+        else if (function == FUNCTION_QUEUED && !s->sure &&
+                 !another_runs(process, &process->ops[ready.op]))
+            end_op(s, front, ready.process, ready.op);
+    }
+}
+
+/* A function that runs ends if its thread can go on; one that has not begun may do
+ * anything. */
+static bool function_can_end(struct judge *j, int p, const struct state_op *op) {
+    const struct process *process = &j->stuck->of[p];
+    if (op->function == FUNCTION_QUEUED)
+        return !another_runs(process, op);
+    const struct state_wait *wait = stuck_wait_of(process, op->thread);
+    return !wait || stuck_wait_can(j, p, wait);
+}
+
+static bool end_functions(struct judge *j, struct front *front, int p) {
+    struct process *process = &j->stuck->of[p];
+    bool news = false;
+    for (int i = 0; process->data && i < process->head->nops; i++) {
+        const struct state_op *op = &process->ops[i];
+        if (op->function == FUNCTION_NONE || !process->begins[i] || process->ends[i] ||
+            !function_can_end(j, p, op))
+            continue;
+        end_op(j->stuck, front, p, i);
+        news = true;
+    }
+    return news;
+}
+
+/* All who wait for process p to make a call hear that it can. */
+static void count_calls_of(struct stuck *s, struct front *front, int p) {
+    const struct process *process = &s->of[p];
+    for (size_t k = 0; k < process->nawaited; k++)
+        one_more_here(s, front, s->meetings[process->awaited[k]]);
+}
+
+static void mark_none(struct stuck *s) {
+    for (int p = 0; p < s->n; p++) {
+        struct process *process = &s->of[p];
+        process->host = !process->data;
+        if (!process->data)
+            continue;
+        memset(process->begins, 0, (size_t)process->head->nops);
+        memset(process->ends, 0, (size_t)process->head->nops);
+        for (int i = 0; i < process->head->nops; i++)
+            process->open[i] = process->ops[i].nbefore;
+    }
+    for (size_t k = 0; k < s->nmeetings; k++) {
+        struct meeting *m = s->meetings[k];
+        m->here = 0;
+        for (int i = 0; i < m->n; i++)
+            m->here += m->status[i] != WITH_OP && stuck_member_here(s, m, i);
+    }
+}
+
+void marks_set(struct judge *j, bool sure) {
+    struct stuck *s = j->stuck;
+    struct front front = {0};
+    s->sure = sure;
+    mark_none(s);
+    for (int p = 0; p < s->n; p++)
+        for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
+            if (s->of[p].open[i] == 0)
+                push(&front, p, i);
+    begin_ops(s, &front);
+    for (bool news = !sure; news;) {
+        news = false;
+        for (int p = 0; p < s->n; p++) {
+            news |= s->of[p].functions && end_functions(j, &front, p);
+            if (!s->of[p].host && host_can(j, p)) {
+                s->of[p].host = news = true;
+                if (stuck_can_call(s, p))
+                    count_calls_of(s, &front, p);
+            }
+            begin_ops(s, &front);
+        }
+    }
+    free(front.at);
+}

@@ -1,0 +1,266 @@
+/*
+ * stuck.c: on rank 0: when processes wait, can what they wait for still come?
+ *
+ * Who can go on is marked (marks.c). Who is never marked is stuck for good, whatever the
+ * others still do. Before that is said (verdict.c), all whom it rests on have described
+ * themselves twice more, unchanged.
+ *
+ * Model: the wait-for graphs of MUST.
+ */
+#include "stuck/stuck.h"
+
+#include "base/base.h"
+#include "base/post.h"
+#include "base/self.h"
+#include "ranks/members.h"
+#include "stuck/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct stuck *stuck_of(struct judge *j) {
+    if (!j->stuck)
+        j->stuck = must_alloc(sizeof *j->stuck);
+    struct stuck *s = j->stuck;
+    if (s->n < j->nranks) {
+        s->of = must_grow(s->of, (size_t)j->nranks * sizeof *s->of);
+        memset(s->of + s->n, 0, (size_t)(j->nranks - s->n) * sizeof *s->of);
+        s->n = j->nranks;
+    }
+    return s;
+}
+
+/* --- Descriptions come ------------------------------------------------------------- */
+
+static void release(struct process *process) {
+    free(process->data);
+    free(process->begins);
+    free(process->ends);
+    free(process->is_sure);
+    free(process->meeting);
+    free(process->first_behind);
+    free(process->behind);
+    free(process->open);
+    free(process->awaited);
+}
+
+static bool fits(const struct state_head *head, size_t bytes) {
+    if (head->nwaits < 0 || head->nitems < 0 || head->nops < 0 || head->ncomms < 0 ||
+        head->npairs < 0 || head->nints < 0 || head->words_bytes < 2)
+        return false;
+    return bytes == sizeof *head + (size_t)head->nwaits * sizeof(struct state_wait) +
+                        (size_t)head->nitems * sizeof(struct state_item) +
+                        (size_t)head->nops * sizeof(struct state_op) +
+                        (size_t)head->ncomms * sizeof(struct state_comm) +
+                        (size_t)head->npairs * sizeof(struct state_pair) +
+                        (size_t)head->nints * sizeof(int32_t) + (size_t)head->words_bytes;
+}
+
+void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct stuck *s = stuck_of(j);
+    struct state_head head;
+    if (from < 0 || from >= s->n || bytes < sizeof head)
+        return;
+    memcpy(&head, data, sizeof head);
+    if (!fits(&head, bytes))
+        return;
+    struct process *process = &s->of[from];
+    struct process old = *process;
+    bool same = old.data && old.head->activity == head.activity &&
+                old.head->computing == head.computing && old.head->nwaits == head.nwaits;
+    if (!same)
+        s->changed = now(j);
+    char *at = must_alloc(bytes);
+    memcpy(at, data, bytes);
+    *process = (struct process){.data = at,
+                                .heard = old.heard + 1,
+                                .aborts = old.aborts,
+                                .suspect_heard = old.suspect_heard,
+                                .suspect_activity = old.suspect_activity,
+                                .suspect_worked = old.suspect_worked,
+                                .fresh = true};
+    process->head = (const struct state_head *)(const void *)at;
+    process->waits = (const struct state_wait *)(const void *)(at += sizeof head);
+    at += (size_t)head.nwaits * sizeof *process->waits;
+    process->items = (const struct state_item *)(const void *)at;
+    at += (size_t)head.nitems * sizeof *process->items;
+    process->ops = (const struct state_op *)(const void *)at;
+    at += (size_t)head.nops * sizeof *process->ops;
+    process->comms = (const struct state_comm *)(const void *)at;
+    at += (size_t)head.ncomms * sizeof *process->comms;
+    process->pairs = (const struct state_pair *)(const void *)at;
+    at += (size_t)head.npairs * sizeof *process->pairs;
+    process->ints = (const int32_t *)(const void *)at;
+    at += (size_t)head.nints * sizeof *process->ints;
+    process->failure = at;
+    process->unlooked = at + strlen(at) + 1;
+    process->begins = must_alloc((size_t)head.nops);
+    process->ends = must_alloc((size_t)head.nops);
+    process->is_sure = must_alloc((size_t)head.nops);
+    process->meeting = must_alloc((size_t)head.nops * sizeof *process->meeting);
+    process->open = must_alloc((size_t)head.nops * sizeof *process->open);
+    process->first_behind =
+        must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
+    release(&old);
+}
+
+/* --- Looking ------------------------------------------------------------------------ */
+
+static void send_answer(struct judge *j, int p) {
+    struct process *process = &j->stuck->of[p];
+    process->fresh = false;
+    struct answer answer = {.message = MESSAGE_ANSWER,
+                            .size = (uint64_t)process->head->nops};
+    int n = 0;
+    while (n < process->head->nops && process->is_sure[n])
+        n++;
+    answer.window = n == process->head->nops ? (n ? process->ops[n - 1].number + 1 : 0)
+                                             : process->ops[n].number;
+    bool waits_beyond = false;
+    for (int w = 0; w < process->head->nwaits; w++)
+        waits_beyond |= process->waits[w].beyond != 0;
+    answer.more = process->head->more &&
+                  (n == process->head->nops || process->beyond || waits_beyond);
+    // A rank that has aborted may not have begun what seemed sure to end.
+    answer.again = process->aborts != members_of(j)->aborts;
+    process->aborts = members_of(j)->aborts;
+    if (n == 0 && !answer.more && !answer.again)
+        return;
+    post(j, p, &answer, sizeof answer);
+}
+
+static bool rests_on(struct judge *j, int p, bool still) {
+    struct cause cause;
+    return still || verdict_wait(j, p, &cause);
+}
+
+/* Who is in MPI may have got all that it needs, and not have noticed yet: on a machine
+ * that is busy a thread may have no processor for a second, and the helper beside it has.
+ * MPI looks for what comes without a pause; how long it has looked is what the thread has
+ * worked since. */
+static bool may_have_got_it(const struct process *process) {
+    static const double ENOUGH = 0.03; // seconds
+    enum { SLEEPS = 100 }; // descriptions: an MPI that does not look, but sleeps
+    return stuck_in_mpi(process) && process->head->worked >= 0 &&
+           process->head->worked < process->suspect_worked + ENOUGH &&
+           process->heard < process->suspect_heard + SLEEPS;
+}
+
+/* Between two machines a message may be under way for seconds: a connection that is lost
+ * on a busy network is asked for again after one, and after three. Until shortly before
+ * the timeout itself decides, which knows less. */
+static bool may_be_under_way(struct judge *j) {
+    static const double PART = 0.8; // of the timeout
+    const struct stuck *s = j->stuck;
+    const char *host = NULL;
+    bool apart = false;
+    for (int p = 0; p < s->n; p++) {
+        if (s->of[p].data && host)
+            apart |= strcmp(s->of[p].head->host, host) != 0;
+        else if (s->of[p].data)
+            host = s->of[p].head->host;
+    }
+    return apart && now(j) - s->suspected < PART * j->options.timeout;
+}
+
+/* From everybody it rests on, two more descriptions, unchanged; more where somebody is in
+ * MPI. */
+static bool confirmed(struct judge *j, bool still) {
+    struct stuck *s = j->stuck;
+    bool sure = s->suspicious, under_way = may_be_under_way(j);
+    unsigned more = 2;
+    for (int p = 0; p < s->n; p++)
+        if (s->of[p].data && !s->of[p].host && stuck_in_mpi(&s->of[p]))
+            more = 8;
+    for (int p = 0; p < s->n && s->suspicious; p++) {
+        const struct process *process = &s->of[p];
+        if (!process->data || (!rests_on(j, p, still) && !stuck_finished(process)))
+            continue;
+        if (process->head->activity != process->suspect_activity)
+            s->suspicious = false;
+        else if (process->heard < process->suspect_heard + more &&
+                 !stuck_finished(process))
+            sure = false;
+        else if (may_have_got_it(process) || (under_way && stuck_in_mpi(process)))
+            sure = false;
+    }
+    if (s->suspicious)
+        return sure;
+    for (int p = 0; p < s->n; p++) {
+        s->of[p].suspect_heard = s->of[p].heard;
+        s->of[p].suspect_activity = s->of[p].data ? s->of[p].head->activity : 0;
+        s->of[p].suspect_worked = s->of[p].data ? s->of[p].head->worked : 0;
+    }
+    s->suspicious = true;
+    s->suspected = now(j);
+    return false;
+}
+
+static void judge_all(struct judge *j) {
+    struct stuck *s = j->stuck;
+    int first = -1, rank = 0, stay = 0, ended = 0;
+    for (int p = 0; p < s->n; p++) {
+        const struct process *process = &s->of[p];
+        struct cause cause;
+        stay += process->data && (!process->host || stuck_finished(process));
+        ended += stuck_finished(process);
+        const struct state_wait *wait = verdict_wait(j, p, &cause);
+        // A call says most, then a join.
+        int says = !wait ? 0 : cause.call ? 3 : cause.join ? 2 : 1;
+        if (says > rank) {
+            first = p;
+            rank = says;
+        }
+    }
+    bool still = s->silent && stay == s->n && ended < s->n;
+    if (rank == 1 && still)
+        first = -1; // nobody knows whose fault it is
+    if (first < 0 && !still)
+        s->suspicious = false;
+    else if (confirmed(j, first < 0) && now(j) >= members_of(j)->hold)
+        verdict(j, first);
+}
+
+void stuck_look(struct judge *j) {
+    if (j->rank != 0 || j->over)
+        return;
+    struct stuck *s = stuck_of(j);
+    bool fresh = false;
+    for (int p = 0; p < s->n; p++) {
+        fresh |= s->of[p].fresh;
+        s->of[p].beyond = false;
+    }
+    if (!fresh)
+        return;
+    double changed =
+        members_of(j)->changed > s->changed ? members_of(j)->changed : s->changed;
+    s->quiet = now(j) - changed;
+    s->silent = s->quiet >= j->options.timeout;
+    for (int p = 0; p < s->n; p++)
+        s->silent &= s->of[p].data && s->of[p].head->nwaits > 0 &&
+                     (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
+    marks_find(j);
+    marks_set(j, true);
+    for (int p = 0; p < s->n; p++)
+        if (s->of[p].data)
+            memcpy(s->of[p].is_sure, s->of[p].ends, (size_t)s->of[p].head->nops);
+    marks_set(j, false);
+    judge_all(j);
+    for (int p = 0; p < s->n; p++)
+        if (s->of[p].fresh)
+            send_answer(j, p);
+    marks_forget(s);
+}
+
+void stuck_free(struct judge *j) {
+    struct stuck *s = j->stuck;
+    if (!s)
+        return;
+    for (int p = 0; p < s->n; p++)
+        release(&s->of[p]);
+    marks_forget(s);
+    free(s->meetings);
+    free(s->of);
+    free(s);
+    j->stuck = NULL;
+}

@@ -1,0 +1,99 @@
+/*
+ * stuck.h: what rank 0 has heard of all processes, and who of them can go on.
+ */
+#ifndef STUCK_H
+#define STUCK_H
+
+#include "base/self.h"
+#include "ranks/members.h"
+#include "stuck/state.h"
+
+struct process { // the newest description of one
+    char *data;  // NULL: it has never waited
+    const struct state_head *head;
+    const struct state_wait *waits;
+    const struct state_item *items;
+    const struct state_op *ops;
+    const struct state_comm *comms;
+    const struct state_pair *pairs;
+    const int32_t *ints;
+    const char *failure, *unlooked;
+    unsigned heard, suspect_heard;
+    unsigned aborts; // that rank 0 had heard of when it answered last
+    uint64_t suspect_activity;
+    double suspect_worked;
+    bool fresh; // not answered yet
+    // Who can go on: its threads; operations that begin, that end.
+    bool host, *begins, *ends, *is_sure;
+    bool beyond;  // a larger window would tell more
+    int *meeting; // of each operation
+    int *first_behind, *behind,
+        *open;      // what comes behind it; how many before it have not ended
+    bool functions; // of the program run on its streams
+    int *awaited;   // meetings that it has not called for yet
+    size_t nawaited, awaited_size;
+};
+
+/* Where calls of several ranks meet: a collective, or a send and its receive. */
+enum status { NEVER, BEGUN, WITH_OP, BY_HOST, UNKNOWN, BEYOND };
+
+struct meeting {
+    uint64_t comm, seq;
+    int from, to; // of a send; -1: a collective
+    int n, here, number;
+    unsigned char *status; // by rank; of a send: the sender, the receiver
+    int *who, *op;         // process (-1: not known), operation
+    struct meeting *next;
+};
+
+struct stuck {
+    struct process *of;
+    int n;
+    double changed, quiet;
+    bool suspicious;
+    double suspected; // since then
+    struct meeting **meetings;
+    size_t nmeetings, meetings_size;
+    struct map by_key;
+    bool silent; // all wait, and nothing has moved for long
+    bool sure;   // what is certain now, whatever the hosts do
+};
+
+/* What keeps a wait from ending. */
+struct cause {
+    const struct fact *call;
+    struct meeting *meeting;
+    const struct state_item *join;
+    const struct state_op *function;
+};
+
+/* marks.c */
+bool stuck_finished(const struct process *process);
+bool stuck_can_call(const struct stuck *s, int p);
+bool stuck_member_here(const struct stuck *s, const struct meeting *meeting, int member);
+bool stuck_launched_here(const struct stuck *s, const struct meeting *meeting,
+                         int member);
+struct meeting *stuck_meeting(struct judge *j, const struct fact *fact);
+bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait);
+bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q);
+bool stuck_join_can(struct judge *j, const struct state_item *item);
+bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
+                 int rank); // LEAVE
+const struct state_wait *stuck_wait_of(const struct process *process, int thread);
+
+bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
+bool stuck_in_mpi(const struct process *process);
+void marks_find(struct judge *j); // where calls meet
+void marks_set(struct judge *j, bool sure);
+void marks_forget(struct stuck *s);
+
+/* For judge_receive and judge_look. */
+void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
+void stuck_look(struct judge *j);
+void stuck_free(struct judge *j);
+
+/* verdict.c: says it. `p`: a process that is stuck, -1: only that nothing moves. */
+const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause);
+void verdict(struct judge *j, int p);
+
+#endif

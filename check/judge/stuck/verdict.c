@@ -1,0 +1,624 @@
+/*
+ * verdict.c: on rank 0: what stuck.c has found, in words.
+ */
+#include "base/base.h"
+#include "base/self.h"
+#include "judge.h"
+#include "ranks/comms.h"
+#include "ranks/facts.h"
+#include "ranks/members.h"
+#include "ranks/unseen.h"
+#include "say/failed.h"
+#include "say/finding.h"
+#include "say/report.h"
+#include "say/text.h"
+#include "say/words.h"
+#include "stuck/state.h"
+#include "stuck/stuck.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What keeps operation i from ending: the first that has begun and does not end. */
+static int culprit(const struct process *process, int i) {
+    for (;;) {
+        const struct state_op *op = &process->ops[i];
+        int before = -1;
+        for (int b = 0; b < op->nbefore && before < 0; b++) {
+            int candidate = process->ints[op->first_before + b];
+            if (!process->ends[candidate])
+                before = candidate;
+        }
+        if (before < 0)
+            return i;
+        i = before;
+    }
+}
+
+static struct cause cause_of(struct judge *j, int p, const struct state_wait *wait) {
+    struct stuck *s = j->stuck;
+    const struct process *process = &s->of[p];
+    for (int i = wait->first; wait->kind == WAIT_ORDER && i < wait->first + wait->n;
+         i++) {
+        if (process->ends[process->ints[i]])
+            continue;
+        int at = culprit(process, process->ints[i]);
+        const struct state_op *op = &process->ops[at];
+        if (op->function != FUNCTION_NONE)
+            return (struct cause){.function = op};
+        return (struct cause){.call = &op->fact,
+                              .meeting = s->meetings[process->meeting[at]]};
+    }
+    for (int i = wait->first; wait->kind == WAIT_LAUNCH && i < wait->first + wait->n;
+         i++) {
+        const struct state_item *item = &process->items[i];
+        if (item->join[0]) {
+            if (!stuck_join_can(j, item))
+                return (struct cause){.join = item};
+            continue;
+        }
+        struct meeting *m = stuck_meeting(j, &item->fact);
+        for (int r = 0; r < m->n; r++)
+            if (!stuck_launched_here(s, m, r))
+                return (struct cause){.call = &item->fact, .meeting = m};
+    }
+    return (struct cause){0};
+}
+
+const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause) {
+    const struct process *process = &j->stuck->of[p];
+    const struct state_wait *found = NULL;
+    *cause = (struct cause){0};
+    for (int w = 0; process->data && !process->host && w < process->head->nwaits; w++) {
+        const struct state_wait *wait = &process->waits[w];
+        if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
+            continue;
+        struct cause own = cause_of(j, p, wait);
+        if (!found ||
+            (!cause->call && (own.call || (!cause->function && own.function)))) {
+            found = wait;
+            *cause = own;
+        }
+    }
+    return found;
+}
+
+static bool member_missing(struct judge *j, const struct state_wait *wait,
+                           const struct cause *cause, int i) {
+    return wait->kind == WAIT_LAUNCH ? !stuck_launched_here(j->stuck, cause->meeting, i)
+                                     : !stuck_member_here(j->stuck, cause->meeting, i);
+}
+
+/* A process that keeps a wait of process p from ending; -1: nobody knows. */
+static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
+                      const struct cause *cause) {
+    struct stuck *s = j->stuck;
+    const struct process *process = &s->of[p];
+    if (!wait)
+        return -1;
+    for (int i = 0; cause->meeting && i < cause->meeting->n; i++)
+        if (member_missing(j, wait, cause, i))
+            return cause->meeting->who[i];
+    if (cause->join) {
+        const struct member_comm *comm = members_comm(j, cause->join->id);
+        for (int q = 0; comm && q < s->n; q++) {
+            bool joined = false;
+            for (int r = 0; r < comm->nranks; r++)
+                joined |= comm->of[r].joined && comm->of[r].world == q;
+            if (!joined)
+                return q;
+        }
+    }
+    if (cause->function) {
+        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
+        struct cause own = inner ? cause_of(j, p, inner) : (struct cause){0};
+        return inner && inner != wait && !own.function ? blocker_of(j, p, inner, &own)
+                                                       : -1;
+    }
+    for (int i = 0; wait->kind == WAIT_MPI && i < wait->n; i++) {
+        int peer = process->ints[wait->first + i];
+        if (!stuck_peer_can(s, p, wait, peer))
+            return peer;
+    }
+    const struct member_comm *comm = members_comm(j, wait->comm);
+    for (int r = 0; wait->kind == WAIT_LEAVE && comm && r < comm->nranks; r++)
+        if (stuck_stays(j, p, wait, r))
+            return comm->of[r].world;
+    return -1;
+}
+
+static int blocker(struct judge *j, int p) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    return blocker_of(j, p, wait, &cause);
+}
+
+/* The process and the device of each rank of a communicator. */
+static void places_of(struct judge *j, uint64_t id, int nranks, int *world, int *device) {
+    const struct member_comm *comm = members_comm(j, id);
+    for (int r = 0; r < nranks; r++) {
+        world[r] = comm && r < comm->nranks ? comm->of[r].world : -1;
+        device[r] = comm && r < comm->nranks ? comm->of[r].device : -1;
+    }
+}
+
+static bool together(struct judge *j, uint64_t id) {
+    const struct member_comm *comm = members_comm(j, id);
+    for (int r = 1; comm && r < comm->nranks; r++)
+        for (int q = 0; q < r; q++)
+            if (comm->of[r].world >= 0 && comm->of[r].world == comm->of[q].world)
+                return true;
+    return false;
+}
+
+/* Whether the report also tells of another communicator with this one's number. The
+ * communicators that one ncclCommSplit makes have the same. */
+static bool has_namesake(struct judge *j, const struct fact *call) {
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (verdict_wait(j, p, &cause) && cause.call && cause.call->comm != call->comm &&
+            cause.call->number == call->number && !together(j, cause.call->comm))
+            return !together(j, call->comm);
+    }
+    return false;
+}
+
+static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
+    if (n == 0)
+        return;
+    text_add(text, "; ");
+    add_ranks(text, ranks, n);
+    text_add(text, "%s %s not there", of_comm ? " of the communicator" : "",
+             n == 1 ? "is" : "are");
+}
+
+static void add_cause(struct judge *j, struct text *text, int p,
+                      const struct state_wait *wait, const struct cause *cause) {
+    const struct process *process = &j->stuck->of[p];
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    if (cause->call) {
+        const struct fact *call = cause->call;
+        const struct meeting *m = cause->meeting;
+        if (call->kind != JUDGE_SPLIT && call->kind != JUDGE_REGISTER)
+            text_add(text, " for %s at %s", fact_words(words, call),
+                     fact_site(j, where, call));
+        text_add(text, ", operation %llu on communicator %d",
+                 (unsigned long long)call->index, call->number);
+        if (has_namesake(j, call)) {
+            int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
+            places_of(j, call->comm, call->nranks, world, world + call->nranks);
+            add_members(text, call->nranks, world);
+            free(world);
+        }
+        int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
+        bool by_rank = together(j, m->comm);
+        for (int i = 0; i < m->n; i++)
+            if (member_missing(j, wait, cause, i))
+                absent[n++] = !by_rank && m->who[i] >= 0 ? m->who[i]
+                              : m->from < 0              ? i
+                              : i == 0                   ? m->from
+                                                         : m->to;
+        add_absent(text, absent, n, by_rank);
+        free(absent);
+    } else if (cause->function) {
+        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
+        text_add(text, " for a function of %s", cause->function->call);
+        if (cause->function->fact.site)
+            text_add(text, " at %s", fact_site(j, where, &cause->function->fact));
+        if (inner)
+            text_add(text, ", which waits in %s at %s", inner->call,
+                     place(j, inner->site, where));
+    } else if (wait->kind == WAIT_LEAVE) {
+        const struct member_comm *comm = members_comm(j, wait->comm);
+        int n = 0, nranks = comm ? comm->nranks : 0;
+        int *absent = must_alloc((size_t)nranks * sizeof *absent);
+        for (int r = 0; r < nranks; r++)
+            if (stuck_stays(j, p, wait, r))
+                absent[n++] = comm->of[r].world;
+        text_add(text, ", of communicator %d", wait->comm_number);
+        add_absent(text, absent, n, false);
+        free(absent);
+    }
+}
+
+/* What process p has done on the communicator that it is about. */
+static void add_part(struct judge *j, struct text *text, int p,
+                     const struct fact *about) {
+    const struct process *process = &j->stuck->of[p];
+    const struct member_comm *comm = members_comm(j, about->comm);
+    const struct member *member = NULL;
+    char where[JUDGE_PLACE];
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p)
+            member = &comm->of[r];
+    uint64_t ops = 0, captured = 0, captured_site = 0;
+    if (member && member->left) {
+        ops = member->end.ops;
+        captured = member->end.captured;
+        captured_site = member->end.captured_site;
+    }
+    for (int c = 0; c < process->head->ncomms; c++)
+        if (process->comms[c].id == about->comm) {
+            ops = process->comms[c].ops;
+            captured = process->comms[c].captured;
+            captured_site = process->comms[c].captured_site;
+        }
+    if (comm && !member)
+        text_add(text, ", no rank of the communicator");
+    else
+        text_add(text, ", after %llu operation%s on the communicator",
+                 (unsigned long long)ops, ops == 1 ? "" : "s");
+    if (captured)
+        text_add(text, " and %llu captured into a graph that was not launched, at %s",
+                 (unsigned long long)captured, place(j, captured_site, where));
+    if (member && member->left && member->how == JUDGE_ABORTED)
+        text_add(text, ", which it aborted at %s", place(j, member->end.site, where));
+    if (member && member->left && member->how == JUDGE_REVOKED)
+        text_add(text, ", which it revoked at %s", place(j, member->end.site, where));
+}
+
+/* What failed first is often why the rest did; if it was not said already. */
+static void add_first_failure(struct judge *j, struct text *text,
+                              const struct process *process) {
+    const struct state_head *head = process->head;
+    if (head->unlooked == 0 ||
+        (process->failure[0] && head->unlooked_site == head->failed_site))
+        return;
+    text_add(text, "; ");
+    add_failures(j, text, head->unlooked,
+                 (struct judge_at){head->unlooked_call, head->unlooked_site},
+                 process->unlooked);
+}
+
+static void add_line(struct judge *j, struct text *text, int p,
+                     const struct fact *about) {
+    const struct process *process = &j->stuck->of[p];
+    char where[JUDGE_PLACE];
+    text_add(text, "  rank %d on %s: ", p,
+             process->data ? process->head->host : members_host(j, p));
+    if (!process->data || process->head->nwaits == 0) {
+        text_add(text, "computes\n");
+        return;
+    }
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    if (!wait)
+        wait = &process->waits[0];
+    for (int w = 0; stuck_finished(process) && w < process->head->nwaits; w++)
+        if (process->waits[w].kind == WAIT_FINALIZE ||
+            process->waits[w].kind == WAIT_EXIT)
+            wait = &process->waits[w];
+    if (wait->kind == WAIT_EXIT)
+        text_add(text, "has ended without MPI_Finalize");
+    else if (wait->kind == WAIT_FINALIZE)
+        text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
+    else if (cause.join && strcmp(cause.join->join, wait->call) == 0)
+        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call,
+                 cause.join->rank, cause.join->nranks, place(j, wait->site, where));
+    else
+        text_add(text, "waits in %s at %s", wait->call, place(j, wait->site, where));
+    if (cause.join && strcmp(cause.join->join, wait->call) != 0)
+        text_add(text, " for %s(rank %d of %d ranks) at %s", cause.join->join,
+                 cause.join->rank, cause.join->nranks, place(j, cause.join->site, where));
+    bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
+    if (!finished &&
+        (cause.call || cause.function || (!about && wait->kind == WAIT_LEAVE)))
+        add_cause(j, text, p, wait, &cause);
+    else if (about)
+        add_part(j, text, p, about);
+    if (process->failure[0])
+        text_add(text, "; got an error at %s: %s",
+                 place(j, process->head->failed_site, where), process->failure);
+    add_first_failure(j, text, process);
+    text_add(text, "\n");
+}
+
+/* Lines of all who are stuck or have ended; of everybody. */
+static void add_lines(struct judge *j, struct text *text, const struct fact *about,
+                      bool all) {
+    enum { MANY = 32 };
+    int told = 0, more = 0;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!all && !verdict_wait(j, p, &cause) && !stuck_finished(&j->stuck->of[p]))
+            continue;
+        if (told++ < MANY)
+            add_line(j, text, p, about);
+        else
+            more++;
+    }
+    if (more)
+        text_add(text, "  and %d more\n", more);
+}
+
+/* Ranks that wait for other joins: a unique id that did not get about, or communicators
+ * that are created in another order. */
+struct joins {
+    bool differ, known, brought;
+    int nranks; // of the largest communicator
+    int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
+    // Each id is to have as many ranks as the job, and its first so many are there, no
+    // others; 0: not so.
+    int counted;
+};
+
+/* Whether nobody else has come with the id, nor with another one that process p has made.
+ */
+static bool alone_with(struct judge *j, int p, uint64_t id) {
+    for (int q = 0; q < j->stuck->n; q++) {
+        struct cause cause;
+        if (q != p && verdict_wait(j, q, &cause) && cause.join &&
+            (cause.join->id == id || members_id_maker(j, cause.join->id) == p))
+            return false;
+    }
+    return true;
+}
+
+/* How many ranks have come with an id, if they are its first ones. */
+static int first_of(struct judge *j, uint64_t id) {
+    int n = 0, highest = -1;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!verdict_wait(j, p, &cause) || !cause.join || cause.join->id != id)
+            continue;
+        n++;
+        highest = cause.join->rank > highest ? cause.join->rank : highest;
+    }
+    return highest == n - 1 ? n : 0;
+}
+
+static struct joins look_at_joins(struct judge *j) {
+    struct joins found = {.known = true, .alone = -1};
+    uint64_t first = 0;
+    bool any = false;
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct cause cause;
+        if (!verdict_wait(j, p, &cause) || !cause.join)
+            continue;
+        uint64_t id = cause.join->id;
+        found.differ |= any && id != first;
+        if (cause.join->nranks > found.nranks)
+            found.nranks = cause.join->nranks;
+        int maker = members_id_maker(j, id);
+        int counted = cause.join->nranks == j->nranks ? first_of(j, id) : 0;
+        found.counted = !any || counted == found.counted ? counted : 0;
+        first = any ? first : id;
+        any = true;
+        found.known &= maker >= 0;
+        found.brought |= maker >= 0 && maker != p;
+        if (maker == p && alone_with(j, p, id))
+            found.alone = p;
+    }
+    return found;
+}
+
+static void report_join(struct judge *j) {
+    struct joins joins = look_at_joins(j);
+    struct text ranks = {0};
+    struct finding f = {.name = FINDING_setup_ranks_missing};
+    if (joins.differ && joins.brought && joins.counted > 1) {
+        f.hint = HINT_fewer_ranks_come;
+    } else if (joins.differ && joins.known && joins.brought && joins.alone < 0) {
+        f.name = FINDING_setup_other_order;
+    } else if (joins.differ) {
+        f.name = FINDING_setup_other_id;
+        f.hint = joins.known && joins.brought ? HINT_own_id : HINT_OF_FINDING;
+    } else if (joins.nranks > j->nranks) {
+        f.hint = HINT_more_ranks_than_processes;
+    }
+    set(&f, "highest", "%d", joins.counted - 1);
+    set(&f, "counted", "%d", joins.counted);
+    set(&f, "alone", "%d", joins.alone);
+    set(&f, "nranks", "%d", joins.nranks);
+    set(&f, "processes", "%d process%s", j->nranks, j->nranks == 1 ? "" : "es");
+    add_lines(j, &ranks, NULL, true);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+/* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
+ * moved for long, and every rank waits. */
+static void report_standstill(struct judge *j) {
+    struct text ranks = {0};
+    struct finding f = {.name = FINDING_missing_standstill};
+    set(&f, "seconds", "%g", j->options.timeout);
+    add_lines(j, &ranks, NULL, true);
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
+static bool leaving(struct judge *j, int p) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    return wait && wait->kind == WAIT_LEAVE;
+}
+
+/* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
+ * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
+ * one has given its communicators up, and the other has a call left. */
+static bool has_left(struct judge *j, int p, const struct fact *about) {
+    const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p && comm->of[r].left)
+            return true;
+    return about && leaving(j, p);
+}
+
+static int cycle_from(struct judge *j, int p, const struct fact *about) {
+    struct stuck *s = j->stuck;
+    bool *passed = must_alloc((size_t)s->n);
+    while (p >= 0 && !passed[p]) {
+        passed[p] = true;
+        p = blocker(j, p);
+        if (p >= 0 && (stuck_finished(&s->of[p]) || !s->of[p].data || s->of[p].host ||
+                       has_left(j, p, about)))
+            p = -1;
+    }
+    free(passed);
+    return p >= 0 && blocker(j, p) != p ? p : -1;
+}
+
+/* What it is called: after the call, if it is about one. */
+static enum finding_name name_of(const struct fact *about, bool cycle) {
+    return cycle                         ? FINDING_deadlock_cycle
+           : about && pairs(about->kind) ? FINDING_deadlock_pair
+           : about                       ? FINDING_missing_call
+                                         : FINDING_missing_wait;
+}
+
+static void set_title(struct judge *j, struct finding *f, int first,
+                      const struct fact *about) {
+    char words[JUDGE_PLACE];
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, first, &cause);
+    set(f, "call", "%s", wait->call);
+    if (!about)
+        return;
+    set(f, "words", "%s", fact_words(words, about));
+    set(f, "operation", "%llu", (unsigned long long)about->index);
+    set(f, "comm", "%d", about->number);
+    set(f, "one", "%s", about->kind == JUDGE_SEND ? "send" : "receive");
+    set(f, "other", "%s", about->kind == JUDGE_SEND ? "receive" : "send");
+}
+
+static bool is_member(struct judge *j, int p, const struct fact *call) {
+    const struct member_comm *comm = members_comm(j, call->comm);
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p)
+            return true;
+    return false;
+}
+
+/* Two ranks that belong to two communicators, and wait in the same line, each on another
+ * of them. */
+static bool set_one_line(struct judge *j, struct finding *f) {
+    struct cause one, other;
+    char where[JUDGE_PLACE];
+    for (int p = 0; p < j->stuck->n; p++)
+        for (int q = 0; q < p && verdict_wait(j, p, &one) && one.call; q++) {
+            if (!verdict_wait(j, q, &other) || !other.call ||
+                one.call->site != other.call->site ||
+                one.call->comm == other.call->comm || !is_member(j, p, other.call) ||
+                !is_member(j, q, one.call))
+                continue;
+            set(f, "one_line",
+                "The call at %s is on communicator %d on rank %d, on communicator %d on"
+                " rank %d.",
+                fact_site(j, where, one.call), other.call->number, q, one.call->number,
+                p);
+            return true;
+        }
+    return false;
+}
+
+static bool one_aborted(struct judge *j, const struct fact *about) {
+    const struct member_comm *comm = members_comm(j, about->comm);
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].left && comm->of[r].how == JUDGE_ABORTED)
+            return true;
+    return false;
+}
+
+static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
+    bool in_mpi = false, grouped = true;
+    for (int q = 0; q < j->stuck->n; q++) {
+        struct cause cause;
+        const struct state_wait *wait = verdict_wait(j, q, &cause);
+        in_mpi |= wait && wait->kind == WAIT_MPI;
+        grouped &= !cause.call || cause.call->grouped;
+    }
+    return cycle && in_mpi ? HINT_mpi_and_nccl : grouped ? HINT_peers : HINT_together;
+}
+
+/* Where it is about no call of NCCL. */
+static enum hint_name hint_for_waits(struct judge *j) {
+    bool message = false;
+    for (int q = 0; q < j->stuck->n; q++) {
+        struct cause cause;
+        const struct state_wait *wait = verdict_wait(j, q, &cause);
+        if (leaving(j, q))
+            return HINT_leaves;
+        message |= wait && stuck_is_message(wait);
+    }
+    return message ? HINT_messages : HINT_mpi_calls;
+}
+
+static enum hint_name hint_for(struct judge *j, struct finding *f,
+                               const struct fact *about, bool cycle) {
+    return !about                  ? hint_for_waits(j)
+           : one_aborted(j, about) ? HINT_one_aborts
+           : set_one_line(j, f)    ? HINT_two_of_a_line
+           : pairs(about->kind)    ? hint_for_pair(j, cycle)
+                                   : HINT_same_calls;
+}
+
+static void add_size_of(struct judge *j, struct text *text, const struct fact *call) {
+    int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
+    places_of(j, call->comm, call->nranks, world, world + call->nranks);
+    add_size(text, call->number, has_namesake(j, call), call->nranks, world,
+             world + call->nranks);
+    free(world);
+}
+
+/* What process p waits for on a communicator that has the number of another, if no
+ * process before it waits for something on that. */
+static const struct fact *first_namesake(struct judge *j, int p,
+                                         const struct fact *about) {
+    struct cause cause, before;
+    if (!verdict_wait(j, p, &cause) || !cause.call || cause.call->comm == about->comm ||
+        cause.call->number != about->number || !has_namesake(j, cause.call))
+        return NULL;
+    for (int q = 0; q < p; q++)
+        if (verdict_wait(j, q, &before) && before.call &&
+            before.call->comm == cause.call->comm)
+            return NULL;
+    return cause.call;
+}
+
+static void set_cycle(struct judge *j, struct finding *f, int cycle) {
+    struct text text = {0};
+    int q = cycle;
+    text_add(&text, "  The cycle: rank %d", cycle);
+    do {
+        q = blocker(j, q);
+        text_add(&text, " waits for rank %d%s", q, q == cycle ? ".\n" : ", which");
+    } while (q != cycle);
+    set_lines(f, "cycle", &text);
+}
+
+static void report_stuck(struct judge *j, int first) {
+    struct text ranks = {0}, size = {0};
+    struct cause cause;
+    verdict_wait(j, first, &cause);
+    const struct fact *about = cause.call;
+    int cycle = cycle_from(j, first, about);
+    struct finding f = {.name = name_of(about, cycle >= 0)};
+    set_title(j, &f, first, about);
+    add_lines(j, &ranks, about, false);
+    set_lines(&f, "ranks", &ranks);
+    if (cycle >= 0)
+        set_cycle(j, &f, cycle);
+    if (about)
+        add_size_of(j, &size, about);
+    for (int p = 0; about && p < j->stuck->n; p++) {
+        const struct fact *namesake = first_namesake(j, p, about);
+        if (namesake)
+            add_size_of(j, &size, namesake);
+    }
+    set_lines(&f, "size", &size);
+    f.hint = hint_for(j, &f, about, cycle >= 0);
+    say(j, &f);
+}
+
+void verdict(struct judge *j, int p) {
+    struct cause cause = {0};
+    if (p >= 0)
+        verdict_wait(j, p, &cause);
+    if (p < 0)
+        report_standstill(j);
+    else if (cause.join)
+        report_join(j);
+    else
+        report_stuck(j, p);
+}

@@ -1,0 +1,676 @@
+/*
+ * waits.c: what this process waits for, described for rank 0 when it lasts.
+ *
+ * A description holds the oldest operations that may not have ended; rank 0 answers how
+ * many of them are sure to end, and the next description begins behind those.
+ */
+#include "stuck/waits.h"
+
+#include "base/base.h"
+#include "base/post.h"
+#include "base/self.h"
+#include "judge.h"
+#include "order/clocks.h"
+#include "ranks/calls.h"
+#include "ranks/comms.h"
+#include "ranks/facts.h"
+#include "ranks/unseen.h"
+#include "say/failed.h"
+#include "say/words.h"
+#include "stuck/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
+                    POLLS_WITHIN = 5;
+enum { FIRST_WINDOW = 256 };
+
+struct thread_wait {
+    enum wait_kind kind;
+    bool poll;
+    struct judge_at at;
+    double since, renewed;
+    struct clock what;
+    int comm;
+    const void *whom;
+    int peer;
+    enum judge_way way;
+    uint64_t meeting; // judge_meets's
+    struct recent_call *launches;
+    size_t nlaunches, launches_size;
+};
+
+struct function { // of the program: queued, the oldest runs; a graph queues it again and
+                  // again
+    uint64_t *ops;
+    size_t first, end, size;
+    struct thread_wait *outer; // of the thread that runs it
+    bool only;                 // which does nothing else
+};
+
+struct waits {
+    uint64_t activity, told_activity;
+    double told;
+    bool told_waiting;
+    struct map functions,
+        program;        // program: threads that wait or call outside of functions
+    struct map idle;    // threads that only run functions, and run none
+    struct map running; // by thread: struct function
+    bool finished;
+    int finish_thread;
+    enum wait_kind finish;
+    struct judge_at finish_at;
+    uint64_t window, size;
+};
+
+static struct waits *waits_of(struct judge *j) {
+    if (!j->waits) {
+        j->waits = must_alloc(sizeof *j->waits);
+        j->waits->size = FIRST_WINDOW;
+    }
+    return j->waits;
+}
+
+static void release(struct thread_wait *wait) {
+    if (!wait)
+        return;
+    clock_free(&wait->what);
+    free(wait->launches);
+    free(wait);
+}
+
+/* Waits come and go with every call: the memory of one is kept for the next. */
+static void put_aside(struct thread *thread, struct thread_wait *wait) {
+    release(wait ? thread->spare : NULL);
+    if (wait)
+        thread->spare = wait;
+}
+
+static struct thread_wait *take_spare(struct thread *thread) {
+    struct thread_wait *wait = thread->spare;
+    thread->spare = NULL;
+    if (!wait)
+        return must_alloc(sizeof *wait);
+    wait->comm = wait->peer = 0;
+    wait->whom = NULL;
+    wait->nlaunches = 0;
+    clock_free(&wait->what);
+    return wait;
+}
+
+/* --- Waits begin and end -------------------------------------------------------------
+ */
+
+static uint64_t key_of(const struct thread *thread) {
+    return (uint64_t)(uint32_t)thread->number;
+}
+
+static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll,
+                                 struct judge_at at) {
+    struct waits *waits = waits_of(j);
+    if (!j->thread)
+        return NULL;
+    j->thread->asks_since = 0;
+    struct thread_wait *old = j->thread->wait;
+    bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
+    if (!again) {
+        put_aside(j->thread, old);
+        j->thread->wait = take_spare(j->thread);
+        j->thread->wait->since = now(j);
+        waits->activity++;
+    }
+    if (!map_get(&waits->running, key_of(j->thread)))
+        map_put(&waits->program, key_of(j->thread), waits);
+    struct thread_wait *wait = j->thread->wait;
+    wait->kind = kind;
+    wait->poll = poll;
+    wait->at = at;
+    wait->renewed = again ? now(j) : wait->since;
+    return wait;
+}
+
+void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
+                       struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_ORDER, poll, at);
+    if (wait)
+        clock_copy(&wait->what, what);
+}
+
+void judge_wait_launch(struct judge *j, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_LAUNCH, false, at);
+    const struct recent *recent = wait ? calls_recent(j, j->thread->number) : NULL;
+    if (!recent || recent->n == 0)
+        return;
+    wait->nlaunches = recent->n;
+    ROOM(wait->launches, recent->n - 1, &wait->launches_size);
+    memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
+}
+
+void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_LEAVE, false, at);
+    if (wait)
+        wait->comm = comm;
+}
+
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                     bool poll, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
+    if (!wait)
+        return;
+    wait->whom = whom;
+    wait->peer = peer;
+    wait->way = way;
+    wait->meeting = j->thread->meeting;
+    j->thread->meeting = 0;
+}
+
+bool waits_for_launch(const struct judge *j) {
+    return j->thread && j->thread->wait && j->thread->wait->kind == WAIT_LAUNCH;
+}
+
+void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
+    if (wait)
+        wait->comm = comm;
+}
+
+void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
+                           struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_LAUNCH, true, at);
+    if (!wait)
+        return;
+    wait->nlaunches = 1;
+    ROOM(wait->launches, 0, &wait->launches_size);
+    wait->launches[0] = (struct recent_call){.join = true, .notice = calls_notice(join)};
+}
+
+void waits_asks(struct judge *j) {
+    if (!j->thread)
+        return;
+    j->thread->asked = now(j);
+    if (j->thread->asks_since == 0)
+        j->thread->asks_since = j->thread->asked;
+}
+
+static void tell(struct judge *j);
+
+void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
+    struct waits *waits = waits_of(j);
+    waits->finished = true;
+    waits->finish = finalize ? WAIT_FINALIZE : WAIT_EXIT;
+    waits->finish_at = at;
+    waits->finish_thread = j->thread ? j->thread->number : 0;
+    waits->activity++;
+    if (j->options.mode == JUDGE_OFF)
+        return;
+    calls_flush_all(j);
+    tell(j); // perhaps the last word of this process
+}
+
+void waits_end(struct judge *j, struct clock *what) {
+    struct waits *waits = waits_of(j);
+    if (what)
+        *what = (struct clock){0};
+    struct thread_wait *wait = j->thread ? j->thread->wait : NULL;
+    if (!wait) {
+        // MPI_Finalize has returned; the program may go on without MPI.
+        if (waits->finish == WAIT_FINALIZE && j->thread &&
+            j->thread->number == waits->finish_thread)
+            waits->finished = false;
+        return;
+    }
+    if (what) {
+        *what = wait->what;
+        wait->what = (struct clock){0};
+    }
+    put_aside(j->thread, wait);
+    j->thread->wait = NULL;
+    waits->activity++;
+}
+
+void waits_thread_gone(struct judge *j, struct thread *thread) {
+    struct waits *waits = waits_of(j);
+    release(thread->wait);
+    release(thread->spare);
+    thread->wait = thread->spare = NULL;
+    map_put(&waits->program, key_of(thread), NULL);
+    map_put(&waits->idle, key_of(thread), NULL);
+    calls_thread_gone(j, thread->number);
+    waits->activity++;
+}
+
+/* --- Functions of the program ----------------------------------------------------------
+ */
+
+void waits_function_queued(struct judge *j, int function, struct position position,
+                           struct judge_at at) {
+    struct waits *waits = waits_of(j);
+    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
+    op->function = FUNCTION_QUEUED;
+    op->fact.site = at.site;
+    op->function_number = function;
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f)
+        map_put(&waits->functions, (uint64_t)(uint32_t)function,
+                f = must_alloc(sizeof *f));
+    ROOM(f->ops, f->end, &f->size);
+    f->ops[f->end++] = op->number;
+}
+
+static struct unseen_op *oldest(struct judge *j, const struct function *f) {
+    return f->first < f->end ? unseen_find(&calls_of(j)->unseen, f->ops[f->first]) : NULL;
+}
+
+void waits_function_begins(struct judge *j, int function) {
+    struct waits *waits = waits_of(j);
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f || !j->thread)
+        return;
+    struct unseen_op *op = oldest(j, f);
+    if (op) {
+        op->function = FUNCTION_RUNS;
+        op->thread = j->thread->number;
+    }
+    f->outer = j->thread->wait;
+    j->thread->wait = NULL;
+    f->only = !f->outer && !map_get(&waits->program, key_of(j->thread));
+    map_put(&waits->idle, key_of(j->thread), NULL);
+    map_put(&waits->running, key_of(j->thread), f);
+    waits->activity++;
+}
+
+void waits_function_ends(struct judge *j, int function) {
+    struct waits *waits = waits_of(j);
+    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    if (!f || !j->thread)
+        return;
+    struct unseen_op *op = oldest(j, f);
+    if (op)
+        op->function = FUNCTION_ENDED;
+    release(j->thread->wait);
+    j->thread->wait = f->outer;
+    f->outer = NULL;
+    if (f->only)
+        map_put(&waits->idle, key_of(j->thread), waits);
+    map_put(&waits->running, key_of(j->thread), NULL);
+    waits->activity++;
+    if (++f->first < f->end)
+        return;
+    map_put(&waits->functions, (uint64_t)(uint32_t)function, NULL);
+    free(f->ops);
+    free(f);
+}
+
+/* --- A description -------------------------------------------------------------------
+ */
+
+static struct thread_wait *waiting(struct judge *j, const struct thread *thread) {
+    struct thread_wait *wait = thread->wait;
+    return wait && (!wait->poll || now(j) - wait->renewed < POLLS_WITHIN) ? wait : NULL;
+}
+
+struct described {
+    struct state_head head;
+    struct state_wait *waits;
+    int32_t *ints;
+    struct state_item *items;
+    struct state_op *ops;
+    struct state_comm *comms;
+    struct state_pair *pairs;
+    size_t waits_size, ints_size, items_size, ops_size, comms_size, pairs_size;
+    uint64_t *numbers; // of the operations
+    size_t numbers_size;
+};
+
+static void name_call(char out[CALL_NAME], const char *call) {
+    snprintf(out, CALL_NAME, "%s", call ? call : "the program");
+}
+
+static void add_int(struct described *d, int value) {
+    ROOM(d->ints, (size_t)d->head.nints, &d->ints_size);
+    d->ints[d->head.nints++] = value;
+}
+
+/* Its place in the description; -1: it is done, or sure to be; -2: it comes later. */
+static int index_of(const struct described *d, uint64_t number) {
+    int low = 0, high = d->head.nops;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (d->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < d->head.nops)
+        return d->numbers[low] == number ? low : -1;
+    return d->head.more ? -2 : -1;
+}
+
+static void add_ops(struct judge *j, struct described *d) {
+    const struct waits *waits = j->waits;
+    const struct unseen *u = &j->calls->unseen;
+    size_t i = unseen_first(u, waits->window);
+    for (; i < u->n && (uint64_t)d->head.nops < waits->size; i++) {
+        const struct unseen_op *op = u->at[i];
+        if (op->seen || op->function == FUNCTION_ENDED)
+            continue;
+        size_t n = (size_t)d->head.nops++;
+        ROOM(d->ops, n, &d->ops_size);
+        ROOM(d->numbers, n, &d->numbers_size);
+        d->numbers[n] = op->number;
+        struct state_op *record = &d->ops[n];
+        record->fact = op->fact;
+        record->number = op->number;
+        record->function = (int32_t)op->function;
+        record->thread = op->thread;
+        record->device = order_device_of(j->order, op->slot);
+        name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
+        if (op->like) {
+            int leader =
+                index_of(d, op->like); // where it is sure to end, nothing is before it
+            record->first_before = leader < 0 ? 0 : d->ops[leader].first_before;
+            record->nbefore = leader < 0 ? 0 : d->ops[leader].nbefore;
+            continue;
+        }
+        record->first_before = d->head.nints;
+        for (size_t b = 0; b < op->nbefore; b++) {
+            int before = index_of(d, op->before[b]);
+            if (before >= 0)
+                add_int(d, before);
+        }
+        record->nbefore = d->head.nints - record->first_before;
+    }
+    d->head.window = d->head.nops ? d->numbers[0] : waits->window;
+    d->head.more = i < u->n;
+    // What each communicator has behind the window.
+    for (size_t k = u->n; k > i; k--) {
+        const struct unseen_op *op = u->at[k - 1];
+        if (op->seen || op->comm < 0)
+            continue;
+        struct comm *comm = j->calls->comms[op->comm];
+        if (!pairs(op->call.kind)) {
+            comm->upto = op->fact.seq - 1;
+            continue;
+        }
+        struct pair_count *count =
+            map_get(&comm->pairs, pair_key(op->call.root, op->call.kind == JUDGE_SEND));
+        if (count)
+            count->upto = op->fact.seq - 1;
+    }
+}
+
+static void add_comms(struct judge *j, struct described *d) {
+    for (size_t i = 0; i < j->calls->ncomms; i++) {
+        const struct comm *comm = j->calls->comms[i];
+        if (comm->facts.gone)
+            continue;
+        ROOM(d->comms, (size_t)d->head.ncomms, &d->comms_size);
+        d->comms[d->head.ncomms++] =
+            (struct state_comm){.id = comm->facts.id,
+                                .ops = comm->ops,
+                                .collectives = comm->collectives,
+                                .upto = comm->upto,
+                                .captured = comm->captured,
+                                .captured_site = comm->captured_site,
+                                .rank = comm->facts.rank,
+                                .nranks = comm->facts.nranks,
+                                .number = comm->facts.number};
+        for (size_t k = 0; k < comm->pairs.size; k++) {
+            const struct pair_count *count = comm->pairs.at[k].value;
+            if (!count)
+                continue;
+            ROOM(d->pairs, (size_t)d->head.npairs, &d->pairs_size);
+            d->pairs[d->head.npairs++] = (struct state_pair){.id = comm->facts.id,
+                                                             .n = count->n,
+                                                             .upto = count->upto,
+                                                             .rank = comm->facts.rank,
+                                                             .peer = count->peer,
+                                                             .send = count->send};
+        }
+    }
+}
+
+static void reset_upto(struct judge *j) {
+    for (size_t i = 0; i < j->calls->ncomms; i++) {
+        struct comm *comm = j->calls->comms[i];
+        comm->upto = comm->collectives;
+        for (size_t k = 0; k < comm->pairs.size; k++) {
+            struct pair_count *count = comm->pairs.at[k].value;
+            if (count)
+                count->upto = count->n;
+        }
+    }
+}
+
+static void add_order(struct judge *j, struct described *d, struct state_wait *record,
+                      const struct thread_wait *wait) {
+    const struct unseen_op **list = NULL;
+    size_t size = 0;
+    size_t n = unseen_covered(&j->calls->unseen, &wait->what, &list, &size);
+    for (size_t i = 0; i < n; i++) {
+        int at = list[i]->function == FUNCTION_ENDED ? -1 : index_of(d, list[i]->number);
+        if (at >= 0)
+            add_int(d, at);
+        record->beyond |= at == -2;
+    }
+    record->n = d->head.nints - record->first;
+    free(list);
+}
+
+static void add_launches(struct described *d, struct state_wait *record,
+                         const struct thread_wait *wait) {
+    record->first = d->head.nitems;
+    record->n = (int32_t)wait->nlaunches;
+    for (size_t i = 0; i < wait->nlaunches; i++) {
+        const struct recent_call *call = &wait->launches[i];
+        ROOM(d->items, (size_t)d->head.nitems, &d->items_size);
+        struct state_item *item = &d->items[d->head.nitems++];
+        memset(item, 0, sizeof *item);
+        if (!call->join) {
+            item->fact = call->fact;
+            continue;
+        }
+        item->id = call->notice.id;
+        item->site = call->notice.site;
+        item->rank = call->notice.rank;
+        item->nranks = call->notice.nranks;
+        memcpy(item->join, call->notice.call, sizeof item->join);
+    }
+}
+
+static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
+                      const struct thread_wait *wait) {
+    record->n = -1;
+    record->way = (int32_t)wait->way;
+    record->meeting = wait->meeting;
+    if (wait->peer == JUDGE_ANY || !wait->whom || !j->outside.mpi_ranks)
+        return;
+    int *world = must_alloc((size_t)j->nranks * sizeof *world);
+    int n = j->outside.mpi_ranks(j->outside.self, wait->whom, world, j->nranks);
+    record->n = n;
+    record->one_of = wait->peer == JUDGE_ONE_OF;
+    for (int i = 0; i < n && i < j->nranks; i++)
+        add_int(d, world[i]);
+    free(world);
+}
+
+static struct state_wait *add_wait(struct described *d, enum wait_kind kind,
+                                   struct judge_at at) {
+    ROOM(d->waits, (size_t)d->head.nwaits, &d->waits_size);
+    struct state_wait *record = &d->waits[d->head.nwaits++];
+    memset(record, 0, sizeof *record);
+    record->kind = (int32_t)kind;
+    record->site = at.site;
+    record->first = d->head.nints;
+    record->thread = -1;
+    name_call(record->call, at.call);
+    return record;
+}
+
+/* A watchdog beside threads that wait: for long it has done nothing but ask. */
+static bool only_asks(struct judge *j, const struct thread *thread) {
+    bool another = false;
+    for (const struct thread *t = j->threads; t; t = t->next)
+        another |= t != thread && t->wait && !t->wait->poll;
+    return another && thread->asks_since != 0 &&
+           now(j) - thread->asks_since >= j->options.timeout &&
+           now(j) - thread->asked < POLLS_WITHIN;
+}
+
+static void add_waits(struct judge *j, struct described *d) {
+    const struct waits *waits = j->waits;
+    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
+        const struct thread_wait *wait = waiting(j, thread);
+        if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
+            continue;
+        if (!wait) {
+            d->head.computing++;
+            continue;
+        }
+        struct state_wait *record = add_wait(d, wait->kind, wait->at);
+        double worked = wait->kind == WAIT_MPI && j->outside.worked
+                            ? j->outside.worked(j->outside.self, thread->name)
+                            : -1;
+        if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
+            d->head.worked = worked;
+        record->poll = wait->poll;
+        record->thread = thread->number;
+        const struct comm_facts *comm = calls_comm(j, wait->comm);
+        if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
+            record->comm = comm->id;
+            record->comm_number = comm->number;
+        }
+        if (wait->kind == WAIT_ORDER)
+            add_order(j, d, record, wait);
+        else if (wait->kind == WAIT_LAUNCH)
+            add_launches(d, record, wait);
+        else if (wait->kind == WAIT_MPI)
+            add_peers(j, d, record, wait);
+    }
+    // A thread that has told nothing yet may be about to send what others wait for: as
+    // long as it is not known, the timeout decides.
+    if (d->head.nwaits > 0 && d->head.computing == 0 && j->outside.strangers &&
+        j->outside.strangers(j->outside.self)) {
+        struct state_wait *record = add_wait(d, WAIT_MPI, (struct judge_at){0});
+        record->poll = 1;
+        record->n = -1;
+    }
+    if (waits->finished)
+        add_wait(d, waits->finish, waits->finish_at);
+}
+
+static void append(char **at, const void *data, size_t bytes) {
+    if (bytes)
+        memcpy(*at, data, bytes);
+    *at += bytes;
+}
+
+static void tell(struct judge *j) {
+    struct waits *waits = waits_of(j);
+    struct calls *calls = calls_of(j);
+    struct described d = {.head = {.message = MESSAGE_STATE,
+                                   .activity = waits->activity + calls->activity,
+                                   .meetings = j->meetings,
+                                   .failed_site = calls->failed_site,
+                                   .worked = -1}};
+    struct state_head *head = &d.head;
+    memcpy(head->host, j->host, sizeof head->host);
+    reset_upto(j);
+    add_ops(j, &d);
+    add_comms(j, &d);
+    add_waits(j, &d);
+    struct judge_at first;
+    const char *failure = calls->failure ? calls->failure : "", *unlooked;
+    head->unlooked = failed_unlooked(j, &first, &unlooked);
+    head->unlooked_site = first.site;
+    name_call(head->unlooked_call, first.call);
+    head->words_bytes = (int32_t)(strlen(failure) + strlen(unlooked) + 2);
+    if (head->nints % 2)
+        add_int(&d, 0); // keeps what follows aligned
+    size_t bytes =
+        sizeof *head + (size_t)head->nwaits * sizeof *d.waits +
+        (size_t)head->nitems * sizeof *d.items + (size_t)head->nops * sizeof *d.ops +
+        (size_t)head->ncomms * sizeof *d.comms + (size_t)head->npairs * sizeof *d.pairs +
+        (size_t)head->nints * sizeof *d.ints + (size_t)head->words_bytes;
+    char *data = must_alloc(bytes), *at = data;
+    append(&at, head, sizeof *head);
+    append(&at, d.waits, (size_t)head->nwaits * sizeof *d.waits);
+    append(&at, d.items, (size_t)head->nitems * sizeof *d.items);
+    append(&at, d.ops, (size_t)head->nops * sizeof *d.ops);
+    append(&at, d.comms, (size_t)head->ncomms * sizeof *d.comms);
+    append(&at, d.pairs, (size_t)head->npairs * sizeof *d.pairs);
+    append(&at, d.ints, (size_t)head->nints * sizeof *d.ints);
+    append(&at, failure, strlen(failure) + 1);
+    append(&at, unlooked, strlen(unlooked) + 1);
+    free(d.waits);
+    free(d.items);
+    free(d.ops);
+    free(d.comms);
+    free(d.pairs);
+    free(d.ints);
+    free(d.numbers);
+    waits->told = now(j);
+    waits->told_waiting = head->nwaits > 0;
+    waits->told_activity = head->activity;
+    post(j, 0, data, bytes);
+    free(data);
+}
+
+bool waits_tell(struct judge *j) {
+    struct waits *waits = waits_of(j);
+    bool lasts = waits->finished, any = lasts;
+    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
+        const struct thread_wait *wait = waiting(j, thread);
+        any |= wait != NULL;
+        lasts |= wait && now(j) - wait->since >
+                             (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
+    }
+    // Who told that it waits tells that it goes on, too.
+    bool goes_on = waits->told_waiting &&
+                   waits->told_activity != waits->activity + calls_of(j)->activity;
+    if (j->options.mode != JUDGE_OFF && now(j) - waits->told >= BETWEEN &&
+        (lasts || goes_on))
+        tell(j);
+    return any;
+}
+
+void waits_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct waits *waits = waits_of(j);
+    struct answer answer;
+    if (from != 0 || bytes < sizeof answer)
+        return;
+    memcpy(&answer, data, sizeof answer);
+    if (answer.again)
+        waits->window = 0;
+    else if (answer.window > waits->window)
+        waits->window = answer.window;
+    if (answer.more && answer.size >= waits->size)
+        waits->size *= 2;
+}
+
+void waits_free(struct judge *j) {
+    struct waits *waits = j->waits;
+    if (!waits)
+        return;
+    for (size_t i = 0; i < waits->functions.size; i++) {
+        struct function *f = waits->functions.at[i].value;
+        if (!f)
+            continue;
+        release(f->outer);
+        free(f->ops);
+        free(f);
+    }
+    for (struct thread *thread = j->threads; thread; thread = thread->next) {
+        release(thread->wait);
+        release(thread->spare);
+        thread->wait = thread->spare = NULL;
+    }
+    map_free(&waits->functions);
+    map_free(&waits->program);
+    map_free(&waits->idle);
+    map_free(&waits->running);
+    free(waits);
+    j->waits = NULL;
+}

@@ -1,0 +1,36 @@
+/*
+ * waits.h: what this process waits for, described for rank 0 when it lasts.
+ */
+#ifndef WAITS_H
+#define WAITS_H
+
+#include "ranks/calls.h"
+
+void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
+                       struct judge_at at);
+void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                     bool poll, struct judge_at at);
+void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at);
+void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
+                           struct judge_at at);
+void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
+/* The thread that is in has asked how a communicator is, and all is well. */
+void waits_asks(struct judge *j);
+/* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
+ * stream), to be joined by judge.c where it has happened. */
+void waits_end(struct judge *j, struct clock *what);
+bool waits_for_launch(const struct judge *j); // the thread that is in
+/* A host function: queued (its number is the judge's), begun by the thread that is in,
+ * ended. */
+void waits_function_queued(struct judge *j, int function, struct position position,
+                           struct judge_at at);
+void waits_function_begins(struct judge *j, int function);
+void waits_function_ends(struct judge *j, int function);
+void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
+void waits_free(struct judge *j);
+bool waits_tell(
+    struct judge *j); // rank 0 hears of waits that last; true if there are any
+void waits_receive(struct judge *j, int from, const void *data,
+                   size_t bytes); // MESSAGE_ANSWER
+
+#endif
