@@ -36,22 +36,22 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    // If the GPU has less to spare, the run ends here with a message.
+    // If the GPU has less free memory, the program ends here with a message.
     lesson_need_memory(bytes);
 
-    // On the host: only the root has something to tell.
+    // On the host: only the root has the data.
     int *host = lesson_malloc(bytes);
     for (size_t i = 0; i < count; i++)
         host[i] = rank == 0 ? 42 : 0;
 
-    // On the GPU: the host knows the address and must not use it.
+    // On the GPU: the host knows the address, but must not read or write there.
     int *buf;
     CHECK_CUDA(cudaMalloc((void **)&buf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(buf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before broadcast:", host, count, ncclInt32);
 
-    // Every rank makes the same call. Root sends from its buffer, the others receive into
-    // theirs; the same pointer twice means in place.
+    // Every rank makes the same call. The root sends from its buffer, the others receive
+    // into theirs; the same pointer twice means in place.
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
 
     // The call only queued the work: without this wait, the copy below would race it.
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
         lesson_expect(i, host[i], 42);
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(buf));
     free(host);
     CHECK_CUDA(cudaStreamDestroy(stream));

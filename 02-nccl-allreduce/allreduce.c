@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    // If the GPU has less to spare, the run ends here with a message.
+    // If the GPU has less free memory, the program ends here with a message.
     lesson_need_memory(2 * bytes);
 
     // On the host: every rank brings ones, so the sum counts the ranks.
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < count; i++)
         host[i] = 1;
 
-    // On the GPU: what it gives and what it gets.
+    // On the GPU: one buffer to send from, one to receive into.
     float *sendbuf, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
         lesson_expect(i, host[i], nranks);
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(recvbuf));
     CHECK_CUDA(cudaFree(sendbuf));
     free(host);

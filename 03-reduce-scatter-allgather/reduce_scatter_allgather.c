@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    // If the GPU has less to spare, the run ends here with a message.
+    // If the GPU has less free memory, the program ends here with a message.
     lesson_need_memory(2 * bytes + part_bytes);
 
     // Rank 0 brings 1, 2, 3, …; rank 1 brings 2, 3, 4, …: no two sums are alike.
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < total; i++)
         host[i] = rank + 1 + (int64_t)i;
 
-    // On the GPU: what it brings, its part of the sum, and all parts.
+    // On the GPU: what this rank brings, its part of the sum, and all parts.
     int64_t *sendbuf, *chunk, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&chunk, part_bytes));
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
         lesson_expect(i, (double)host[i], nranks * (i + (nranks + 1) / 2.0));
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(recvbuf));
     CHECK_CUDA(cudaFree(chunk));
     CHECK_CUDA(cudaFree(sendbuf));

@@ -5,8 +5,8 @@
  */
 #include "lesson.h"
 
-/* An element that says where it came from: the sender's rank in its upper half, its place
- * in the sender's buffer in the lower. Tables show a letter and a number: A0, A1, B0. */
+/* An element that says where it comes from: its upper half is the sender's rank, its lower
+ * half the place in the sender's buffer. Tables show them as A0, A1, B0, … */
 static uint64_t letter(int rank, size_t index) {
     return ((uint64_t)rank << 32) | (uint32_t)index;
 }
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 
-    // If the GPU has less to spare, the run ends here with a message.
+    // If the GPU has less free memory, the program ends here with a message.
     lesson_need_memory(2 * bytes);
 
     // Rank 0 holds A0, A1, A2, …; rank 1 holds B0, B1, B2, …: block j is for rank j.
@@ -51,15 +51,15 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < total; i++)
         host[i] = letter(rank, i);
 
-    // On the GPU: two buffers, since a block must not be overwritten before it is sent.
+    // On the GPU: two buffers, because no block may be overwritten before it is sent.
     uint64_t *sendbuf, *recvbuf;
     CHECK_CUDA(cudaMalloc((void **)&sendbuf, bytes));
     CHECK_CUDA(cudaMalloc((void **)&recvbuf, bytes));
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before all-to-all:", host, total, ncclUint64);
 
-    // The group makes one operation of all sends and receives. Without it each rank would
-    // wait in its first send for a receive that the other side has not reached either.
+    // The group makes all sends and receives one operation. Without it each rank would
+    // wait in its first send, and none would reach a receive.
     CHECK_NCCL(ncclGroupStart());
     for (int peer = 0; peer < nranks; peer++) {
         const size_t block = (size_t)peer * count;
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
                       (double)letter((int)(i / count), rank * count + i % count));
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(recvbuf));
     CHECK_CUDA(cudaFree(sendbuf));
     free(host);

@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&r.blas));
     CHECK_CUBLAS(cublasSetStream(r.blas, r.stream));
 
-    // If the GPU has less to spare, the run ends here with a message.
+    // If the GPU has less free memory, the program ends here with a message.
     lesson_need_memory(2 * bytes);
 
     // This rank's numbers: on the host, and twice on the GPU.
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
     lesson_print_in_order(line);
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(sum));
     CHECK_CUDA(cudaFree(mine));
     free(host);

@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
     report_close(&report);
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     if (report.registered) {
         registered_free(c.comm, b.recv, windows[1]);
         registered_free(c.comm, b.send, windows[0]);

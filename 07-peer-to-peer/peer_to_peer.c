@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
     // All ranks meet in the verdict: after it, nobody has another's buffer open.
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_NCCL(ncclCommDestroy(s.comm));
     CHECK_CUDA(cudaFree(s.target));
     CHECK_CUDA(cudaFree(s.source));

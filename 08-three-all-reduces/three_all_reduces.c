@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
     }
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(s.recvbuf));
     CHECK_CUDA(cudaFree(s.sendbuf));
     free(s.host);

@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
         report_times(bytes, r.pieces, seconds[0], seconds[1]);
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     for (int b = 1; b >= 0; b--) {
         for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
             CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));

@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     float *expected = network_expected(&t.n);
     const int exit_code = network_verdict(&t.n, result, expected, weights, nranks == 1);
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     free(expected);
     free(result);
     for (size_t b = 0; b < t.nbuckets; b++) {

@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
     float *expected = network_expected(n);
     const int exit_code = network_verdict(n, result, expected, count, nranks == 1);
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     free(expected);
     free(result);
     network_free_samples(n);

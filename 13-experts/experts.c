@@ -234,7 +234,7 @@ int main(int argc, char **argv) {
     float *expected = reference_expected(n, &t.load, capacity, became);
     const int exit_code = network_verdict(n, result, expected, count, capacity == 0);
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     free(expected);
     free(became);
     free(result);

@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
     const bool exact = p.micro == 1 && w % 4 == 0;
     const int exit_code = network_verdict(whole, host, expected + mine, weights, exact);
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     free(expected);
     free(host);
     free_room(&p);

@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
     cut(&g, expected, part);
     const int exit_code = network_verdict(whole, result, part, weights, nranks == 1);
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // Clean up in reverse order, so that nothing goes while something still uses it.
     free(expected);
     free(result);
     free(part);
