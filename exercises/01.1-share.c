@@ -26,7 +26,7 @@ void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t strea
     // Your call.
     //: solution
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
-    //: wrong root-0: element 0 of buf is …, expected
+    //: wrong root-0: On 2 ranks, 4 elements, root 1 … element 0 of buf is 0, expected
     CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, 0, comm, stream));
     //: wrong bytes: NCCL CHECK: memory:
     CHECK_NCCL(
@@ -36,7 +36,7 @@ void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t strea
     CHECK_NCCL(ncclCommUserRank(comm, &rank));
     if (rank == root)
         CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
-    //: wrong sum: calls ncclBroadcast never
+    //: wrong sum: does not call ncclBroadcast
     CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclInt32, ncclMax, comm, stream));
     //: end
 }
@@ -57,6 +57,7 @@ void check(void) {
             }
             check_put(buf, mine, bytes);
             share(buf, count, root, check_comm, check_stream);
+            check_mistake("It is as it was: nothing has come.", mine);
             check_buffer("buf", buf, expected, count, ncclInt32);
         }
     }

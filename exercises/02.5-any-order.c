@@ -2,7 +2,7 @@
 //: title Sometimes the loss explodes
 //: trains the same order of calls on all ranks
 //: ranks 3 2 | 1 4 7 8
-//: starter of layer
+//: starter Different layers were added here
 //: learned Calls are matched by their order, not by their buffers: all ranks must make them in the same one.
 //: why The order in which the layers are ready no longer matters: the calls follow the layers' numbers.
 //: hint On which rank are which layers ready first? What then meets in the first all-reduce?
@@ -33,25 +33,25 @@ void reduce_layers(float **grad, const int *ready, int nlayers, size_t count,
         float *buf = grad[layer];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
     }
-    //: wrong grouped: of layer
+    //: wrong grouped: Different layers were added here
     CHECK_NCCL(ncclGroupStart());
     for (int i = 0; i < nlayers; i++) {
         float *buf = grad[ready[i]];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
     }
     CHECK_NCCL(ncclGroupEnd());
-    //: wrong waits: of layer
+    //: wrong waits: Different layers were added here
     for (int i = 0; i < nlayers; i++) {
         float *buf = grad[ready[i]];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
         CHECK_CUDA(cudaStreamSynchronize(stream));
     }
-    //: wrong backwards: of layer
+    //: wrong backwards: Different layers were added here
     for (int i = nlayers - 1; i >= 0; i--) {
         float *buf = grad[ready[i]];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
     }
-    //: wrong all-but-one: of layer
+    //: wrong all-but-one: of layer 0 … nothing was added
     for (int layer = 1; layer < nlayers; layer++) {
         float *buf = grad[layer];
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
@@ -64,34 +64,46 @@ void reduce_layers(float **grad, const int *ready, int nlayers, size_t count,
 
 enum { LAYERS = 5, COUNT = 65 };
 
+/* The layer that is ready as number i: the last first, but two of them the other way
+ * round on the last rank, after the first step. */
+static int order(int rank, int step, int i) {
+    if (rank == check_nranks - 1 && step > 0 && (i == step || i == step + 1))
+        i = i == step ? step + 1 : step;
+    return LAYERS - 1 - i;
+}
+
+static float element(int rank, int layer, size_t i) {
+    return (float)check_data(rank, (size_t)layer * COUNT + i);
+}
+
 void check(void) {
     for (int step = 0; step < 3; step++) {
         check_case("step %d", step);
-        float *grad[LAYERS], host[COUNT], expected[COUNT];
+        float *grad[LAYERS], mine[COUNT], expected[COUNT], mixed[COUNT];
         int ready[LAYERS];
         for (int l = 0; l < LAYERS; l++) {
-            grad[l] = check_device(sizeof host);
+            grad[l] = check_device(sizeof mine);
             for (size_t i = 0; i < COUNT; i++)
-                host[i] = (float)check_data(check_rank, (size_t)l * COUNT + i);
-            check_put(grad[l], host, sizeof host);
-            ready[l] = LAYERS - 1 - l;
-        }
-        // The last rank has two of them the other way round, in the second and third
-        // step.
-        if (check_rank == check_nranks - 1 && step > 0) {
-            ready[step] = LAYERS - 2 - step;
-            ready[step + 1] = LAYERS - 1 - step;
+                mine[i] = element(check_rank, l, i);
+            check_put(grad[l], mine, sizeof mine);
+            ready[l] = order(check_rank, step, l);
         }
         reduce_layers(grad, ready, LAYERS, COUNT, check_comm, check_stream);
-        for (int l = 0; l < LAYERS; l++) {
+        for (int n = 0; n < LAYERS; n++) {
+            const int layer = ready[n];
             char name[32];
-            snprintf(name, sizeof name, "the gradient of layer %d", l);
+            snprintf(name, sizeof name, "the gradient of layer %d", layer);
             for (size_t i = 0; i < COUNT; i++) {
-                expected[i] = 0;
-                for (int r = 0; r < check_nranks; r++)
-                    expected[i] += (float)check_data(r, (size_t)l * COUNT + i);
+                mine[i] = element(check_rank, layer, i);
+                expected[i] = mixed[i] = 0;
+                for (int r = 0; r < check_nranks; r++) {
+                    expected[i] += element(r, layer, i);
+                    mixed[i] += element(r, order(r, step, n), i);
+                }
             }
-            check_buffer(name, grad[l], expected, COUNT, ncclFloat32);
+            check_mistake("This is what this rank had: nothing was added.", mine);
+            check_mistake("Different layers were added here.", mixed);
+            check_buffer(name, grad[layer], expected, COUNT, ncclFloat32);
         }
     }
 }

@@ -516,11 +516,11 @@ sub wrong_calls {
         my ($call, $how, $number) = /^(\w+)(?:(=|<=)(\d+))?$/ or die "$ex->{source}: calls $_\n";
         for my $rank (0 .. $n - 1) {
             my $has = ($made{$rank}{$call} // 0) / $cases;
-            return "rank $rank does not call $call, and the task asks for it." if !$how && !$has;
+            return "rank $rank does not call $call, and the task asks for it." if !$has && ($number // 1) && ($how // '=') eq '=';
             next if !$how || ($how eq '=' ? $has == $number : $has <= $number);
-            my $times = $has == 0 ? 'never' : sprintf '%.3g time%s', $has, $has == 1 ? '' : 's';
+            my $times = sprintf '%.3g time%s', $has, $has == 1 ? '' : 's';
             my $most = $how eq '=' ? '' : 'at most ';
-            return "rank $rank calls $call $times for each case, and the task asks for $most$number.";
+            return "rank $rank calls $call $times for each case; the task asks for $most$number.";
         }
     }
     my %allowed = map { $_ => 1 } split ' ', $ex->{only} // '';

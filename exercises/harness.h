@@ -50,6 +50,10 @@ void check_elements(const char *what, const void *got, const void *expected, siz
 void check_buffer(const char *what, const void *device, const void *expected,
                   size_t count, ncclDataType_t type);
 
+/* A mistake that the next comparison can recognise: if all elements are these, its
+ * message ends with the text, such as "This is the sum." */
+void check_mistake(const char *text, const void *elements);
+
 /* Whether times come from a modelled machine: the same digits everywhere. */
 bool check_modelled(void);
 
