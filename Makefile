@@ -30,7 +30,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 APART := tests/versions.t
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
-LONGEST := tests/jobs.t tests/one-line-less.t tests/other.t
+LONGEST := tests/jobs.t tests/one-line-less.t tests/other.t tests/exercises.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
@@ -42,7 +42,8 @@ help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
 	@echo 'make demo           install what is missing (INSTALL=no only lists it), build, run all lessons'
 	@echo 'make exercise       the first exercise that is not solved; N=01.2 HINT=1 WATCH=1 RESET=1'
-	@echo 'make exercises      all of them, and how far you are'
+	@echo 'make exercises      all of them, and how far you are; make solution N=01.2'
+	@echo 'make grade          for instructors: make grade DIR=folder, see exercises/grading.md'
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'

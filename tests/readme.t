@@ -393,7 +393,7 @@ ok('the course builds in a copy', $? ? ($said) : ());
 sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
-$settings  = read_files('Makefile', '*/build.mk', '[0-9][0-9]-*/Makefile');
+$settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile');
 $variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]', 'timeline/*.[ch]');
 $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
