@@ -5,8 +5,8 @@
  */
 #include "lesson.h"
 
-/* An element that says where it comes from: its upper half is the sender's rank, its lower
- * half the place in the sender's buffer. Tables show them as A0, A1, B0, … */
+/* An element that says where it comes from: the upper half is the sender's rank, the
+ * lower half the place in the sender's buffer. Tables show them as A0, A1, B0, … */
 static uint64_t letter(int rank, size_t index) {
     return ((uint64_t)rank << 32) | (uint32_t)index;
 }
