@@ -35,7 +35,7 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo install version test test-check test-jobs test-versions benchmark profile results clean cpu-flags cuda-flags
+.PHONY: help demo install version test test-check test-jobs test-versions benchmark profile measure clean cpu-flags cuda-flags
 .PHONY: install-cpu install-checks
 
 help:
@@ -53,7 +53,7 @@ help:
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
 	@echo 'make break          break a lesson on purpose: make break N=04.1; without N, what there is'
 	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'
-	@echo 'make results        on a machine with GPUs: measure everything into results/'
+	@echo 'make measure        on a machine with GPUs: measure everything into build/measured'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make cuda-flags     the same for GPUs'
 	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'
@@ -116,8 +116,8 @@ profile:
 	    mpirun --oversubscribe -np $(RANKS) check/nccl-check $(basename $(firstword $(wildcard $(LESSON)/*.c)))
 	@nsys stats --quiet --report nvtx_sum '$(PROFILE).nsys-rep'
 
-results:
-	@results/measure.sh
+measure:
+	@measure/measure.sh
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'

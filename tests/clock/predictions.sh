@@ -1,75 +1,48 @@
 #!/usr/bin/env bash
 # The table of cpu/README.md: what the modelled clock predicts for compositions, beside what 4 H200
-# took (results/). Exit code 1 if one is further off than it may be.
+# took (measured.txt). Exit code 1 if one is further off than it may be.
 #     tests/clock/predictions.sh PROGRAM      the program is compositions.c, built for the CPU build
 #     MOST=400 tests/clock/predictions.sh …   only those of at most so many MiB
 set -euo pipefail
 
 program=$1
-results=$(cd "$(dirname "$0")/../../results" && pwd)
+cd "$(dirname "$0")"
 export NCCL_CPU_CLOCK=h200
 
-# ms of the ring on so many bytes, with these options
-ring() {
-    awk -v elements=$(($1 / 4)) -v options="$2" '
-        /^\$/ { at = $0 ~ ("ring[a-z_]* -n " elements " --time" options "$") }
-        at && /^ring/ { for (i = 2; i <= NF; i++) if ($i == "ms,") print $(i - 1) }' "$results/ring.txt"
-}
-
-# ms of PyTorch's two calls
-torch() {
-    awk -v name="$2" -v bytes="$1" '$1 == name && $2 == bytes { print $4 / 1000 }' "$results/pytorch.txt"
-}
-
-# ms of a copy of 400 MB between two GPUs, of the table with this title: lesson 07, on 2 H200
-copy() {
-    awk -v title="$1" '/^\$/ { at = /-n 100000000$/; here = 0 }
-        at && index($0, title) == 1 { here = 1 }
-        here && /^GPU 0/ { print 400 / $4; exit }' "$results/peer.txt"
-}
-
-# ms of one of lesson 08's ways, on 2 H200: the first table of three.txt, times in its columns 3, 5, 7
-three() {
-    awk -v bytes="$1" -v column="$2" '$1 == bytes { print $column / 1000; exit }' "$results/three.txt"
-}
-
-# row TEXT NAME BYTES MEASURED PERCENT [RANKS]: a line of the table; the prediction may be so far off, or
-# with -, is only shown.
+# row TEXT NAME BYTES PERCENT [RANKS]: a line of the table; the prediction may be so far off, or with -, is
+# only shown.
 texts=() names=() sizes=() measured=() bounds=() ranks=()
 row() {
     [ "$3" -le $((${MOST:-1024} * 1024 * 1024)) ] || return 0
-    texts+=("$1") names+=("$2") sizes+=("$3") measured+=("$4") bounds+=("$5") ranks+=("${6:-4}")
+    texts+=("$1") names+=("$2") sizes+=("$3") bounds+=("$4") ranks+=("${5:-4}")
+    measured+=("$(awk -v row="$2 $3 ${5:-4}" '$1 " " $2 " " $3 == row { print $4 }' measured.txt)")
 }
 
 MiB=$((1024 * 1024))
 for size in 1 64 1024; do
     label="$size MiB"
     [ $size -lt 1024 ] || label='1 GiB'
-    row "plain ring, $label" ring $((size * MiB)) "$(ring $((size * MiB)) '')" 20
+    row "plain ring, $label" ring $((size * MiB)) 20
 done
-row 'pipelined ring, 1 MiB' ring_pipelined $MiB "$(ring $MiB ' --pipelined')" -
-row 'pipelined ring, 64 MiB' ring_pipelined $((64 * MiB)) "$(ring $((64 * MiB)) ' --pipelined')" -
-row 'pipelined ring, 1 GiB' ring_pipelined $((1024 * MiB)) "$(ring $((1024 * MiB)) ' --pipelined')" 20
+row 'pipelined ring, 1 MiB' ring_pipelined $MiB -
+row 'pipelined ring, 64 MiB' ring_pipelined $((64 * MiB)) -
+row 'pipelined ring, 1 GiB' ring_pipelined $((1024 * MiB)) 20
 for size in 256 1024; do
     label="$size MiB"
     [ $size -lt 1024 ] || label='1 GiB'
-    row "reduce + broadcast, $label" reduce_broadcast $((size * MiB)) \
-        "$(torch $((size * MiB)) reduce_broadcast)" 15
-    row "reduce-scatter + all-gather, $label" reduce_scatter_all_gather $((size * MiB)) \
-        "$(torch $((size * MiB)) reduce_scatter_all_gather)" 15
+    row "reduce + broadcast, $label" reduce_broadcast $((size * MiB)) 15
+    row "reduce-scatter + all-gather, $label" reduce_scatter_all_gather $((size * MiB)) 15
 done
 for size in 1 16 64 256; do
     bound=15
     [ $size -gt 16 ] || bound=-
-    row "2 H200: reduce + broadcast, $size MiB" reduce_broadcast $((size * MiB)) \
-        "$(three $((size * MiB)) 5)" $bound 2
-    row "2 H200: reduce-scatter + all-gather, $size MiB" reduce_scatter_all_gather $((size * MiB)) \
-        "$(three $((size * MiB)) 7)" 15 2
+    row "2 H200: reduce + broadcast, $size MiB" reduce_broadcast $((size * MiB)) $bound 2
+    row "2 H200: reduce-scatter + all-gather, $size MiB" reduce_scatter_all_gather $((size * MiB)) 15 2
 done
 # One process with two GPUs
 row '2 H200: copy of 400 MB to another GPU, through the host' copy_staged 400000000 \
-    "$(copy Through)" 10 1
-row 'the same with peer access' copy_peer 400000000 "$(copy Directly)" 10 1
+    10 1
+row 'the same with peer access' copy_peer 400000000 10 1
 
 predicted=$(for n in 4 2 1; do
     some=()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make results, rehearsed without GPUs, and the tables that stand in results/README.md.
+# make measure, rehearsed without GPUs, and the size of results/.
 
 load common
 
@@ -18,31 +18,28 @@ setup() {
     unset CUDA_VISIBLE_DEVICES NCCL_TESTS_HOME STAGES RUNS
 }
 
-@test "without a GPU, or for the CPU build: results/ is left as it is" {
+@test "without a GPU there is nothing to measure; a stage that there is not" {
     # shellcheck disable=SC2154 # set in common.bash
-    before=$(cat "$top"/results/* | cksum)
-    run timeout 20 env -u BACKEND "$top/results/measure.sh"
+    run timeout 20 env -u BACKEND "$top/measure/measure.sh"
     [ "$status" -eq 1 ]
     [[ $output == *"no GPU here, so there is nothing to measure" ]]
-    run timeout 20 make -C "$top" results
-    [ "$status" -eq 2 ]
-    [[ $output == *"BACKEND=cpu needs a folder of its own"* ]]
-    STAGES='timed everything' run timeout 20 "$top/results/measure.sh" elsewhere
+    STAGES='timed everything' run timeout 20 "$top/measure/measure.sh" elsewhere
     [ "$status" -eq 2 ]
     [[ $output == *"everything is none of timed (peer, three), checked"* ]]
     [ ! -e elsewhere ]
-    [ "$before" = "$(cat "$top"/results/* | cksum)" ]
 }
 
-@test "the tables in results/README.md are those of the files beside it" {
-    diff <(sed '1,/^<!-- Everything below/d' "$top/results/README.md") \
-        <(echo && "$top/results/tables.sh" "$top/results")
+@test "results/ has at most 20 files and 3,000 lines, and its overview 2,500 words" {
+    cd "$top/results"
+    [ "$(git ls-files . | wc -l)" -le 20 ]
+    [ "$(git ls-files -z . | xargs -0 cat | wc -l)" -le 3000 ]
+    [ "$(wc -w <README.md)" -le 2500 ]
 }
 
 # The course as it is built, to change something in it.
 copy() {
     mkdir build
-    cp -a "$top"/{Makefile,common,cpu,check,results,[0-9][0-9]-*} .
+    cp -a "$top"/{Makefile,common,cpu,check,measure,[0-9][0-9]-*} .
     cp -a "$top"/build/{config,cpu,made,lessons} build
 }
 
@@ -61,7 +58,7 @@ END
 @test "a rehearsal: every file, with command lines; what fails is named, the rest goes on" {
     nccl_tests
     export NCCL_TESTS_HOME=$PWD/nccl-tests
-    RANKS=2 RUNS=1 STAGES='timed lessons repeat write' run timeout 300 "$top/results/measure.sh" out
+    RANKS=2 RUNS=1 STAGES='timed lessons repeat write' run timeout 300 "$top/measure/measure.sh" out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"these failed:"*"nccl-tests/build/broadcast_perf -g 2 -f 2 -a 3 -b 8 -e 64K"* ]]
@@ -115,7 +112,7 @@ END
 #endif'
     main wrong/setup-error 'MUST(cudaSetDevice(99));'
     export NCCL_CPU_CHECK=off # as the real NCCL would: no reports
-    STAGES='programs write' run timeout 200 results/measure.sh out
+    STAGES='programs write' run timeout 200 measure/measure.sh out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"right tests/check/right/fails.c: wrong data"* ]]
@@ -133,7 +130,7 @@ END
 @test "a run that fails: counted, shown, exit code 1" {
     copy
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
-    RUNS=2 STAGES=repeat run timeout 200 results/measure.sh out
+    RUNS=2 STAGES=repeat run timeout 200 measure/measure.sh out
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
@@ -164,7 +161,7 @@ echo 'with the columns     13.000 ms'
 END
     printf '#!/bin/sh\nexit 0\n' >bin/python3
     chmod +x bin/torchrun bin/python3
-    STAGES='training write' run timeout 200 "$top/results/measure.sh" out
+    STAGES='training write' run timeout 200 "$top/measure/measure.sh" out
     echo "$output"
     [ "$status" -eq 0 ]
     # These may have run on another machine than the rest, and each at another time.
@@ -200,8 +197,8 @@ END
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
     grep -qxF '| 4 × 32 | 64 | 2 | 8 | all forward | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
-    grep -qx '\$ torchrun .* results/pipeline.py .* --micro 8 --all-forward' out/pipeline-2.txt
-    [ "$(grep -c 'results/pipeline.py' out/pipeline-2.txt)" -eq 2 ]
+    grep -qx '\$ torchrun .* measure/pipeline.py .* --micro 8 --all-forward' out/pipeline-2.txt
+    [ "$(grep -c 'measure/pipeline.py' out/pipeline-2.txt)" -eq 2 ]
 
     [ "$(grep -c '^OK: 2 ranks' out/grid-2.txt)" -eq 2 ]
     for grid in '1 × 2' '2 × 1'; do
@@ -210,7 +207,7 @@ END
     done
 
     # The same on one GPU, beside it: of a lesson's ways to bring things along one is left.
-    CPU_DEVICES=1 STAGES='overlap grid write' run timeout 100 "$top/results/measure.sh" out
+    CPU_DEVICES=1 STAGES='overlap grid write' run timeout 100 "$top/measure/measure.sh" out
     [ "$status" -eq 0 ]
     [ "$(grep -c '^\$ mpirun .* -np 1 11-overlap/overlap ' out/training-1.txt)" -eq 2 ]
     [ "$(grep -c '^OK: 1 rank' out/training-1.txt)" -eq 2 ]
@@ -222,7 +219,7 @@ END
 
 @test "scaling.sh: the rows of scaling.md, digit by digit" {
     cd "$top"
-    results/scaling.sh 4 >"$BATS_TEST_TMPDIR/rows"
+    measure/scaling.sh 4 >"$BATS_TEST_TMPDIR/rows"
     [ "$(grep -cE '^\| 4 \|' "$BATS_TEST_TMPDIR/rows")" -eq 1 ]
     while read -r row; do
         grep -qxF -- "$row" results/scaling.md

@@ -1,6 +1,6 @@
 """All-reduce in PyTorch, and two ways to make it of other collectives.
 
-    torchrun --standalone --nproc_per_node=4 results/collectives.py [every]
+    torchrun --standalone --nproc_per_node=4 measure/collectives.py [every]
 
 Prints, for each of four sizes (every: for all that lesson 08 has): the time as the slowest rank's, the median of ten batches of ten.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lessons 11 to 15 on more and more GPUs of Leonardo, on the modelled clock, as a table:
 #
-#     results/scaling.sh [GPUS…]      4 8 16 32 64 if nothing is said: about five minutes
+#     measure/scaling.sh [GPUS…]      4 8 16 32 64 if nothing is said: about five minutes
 #
 # On a machine with a hundredth of Leonardo's arithmetic (cpu/machines/slow-leonardo.conf), so that a
 # network of 128 x 128 is to it what a large one is to the real one. Every GPU has as many samples,

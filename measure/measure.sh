@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the whole course on this machine's GPUs and writes down what comes out:
 #
-#     make results                    into results/, about ten minutes on four GPUs
-#     results/measure.sh FOLDER       into another folder
+#     make measure                    into build/measured, about ten minutes on four GPUs
+#     measure/measure.sh FOLDER       into another folder
 #
 #   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
 #   RUNS=50             of every lesson in a row, instead of 2 (with STAGES=repeat: ten minutes)
@@ -19,7 +19,7 @@
 #   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
 #   RANKS='2 4'     the lessons on so many ranks, also where that is more than one for a GPU (with
 #                   NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL 2.30)
-#   BACKEND=cpu     a rehearsal without GPUs; refuses to write into results/
+#   BACKEND=cpu     a rehearsal without GPUs
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,7 +29,8 @@ for stage in $stages; do
     [[ " timed peer three checked lessons tests repeat memcheck training overlap sharded experts pipeline grid programs write " == *" $stage "* ]] ||
         { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training (overlap, sharded, experts, pipeline, grid), programs, write" >&2; exit 2; }
 done
-out=$(mkdir -p "${1:-$here}" && cd "${1:-$here}" && pwd)
+out=${1:-$course/build/measured}
+out=$(mkdir -p "$out" && cd "$out" && pwd)
 [ "${BACKEND:-}" = cpu ] || BACKEND=cuda
 export BACKEND LC_ALL=C.UTF-8
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -42,7 +43,6 @@ cd "$course"
 mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
-    [ "$out" != "$here" ] || { echo "$0: BACKEND=cpu needs a folder of its own" >&2; exit 2; }
     models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
     copy=100000 by_transport=16K
@@ -247,7 +247,7 @@ bandwidth() {
 buffers() {
     local start
     fresh buffers.txt
-    aside results/buffers.c
+    aside measure/buffers.c
     for start in 1 2 3; do
         say "buffers, start $start"
         keep "$out/buffers.txt" 60 "${mpirun[@]}" -np "$gpus" "$work/buffers/buffers"
@@ -303,7 +303,7 @@ have_pytorch() {
 in_pytorch() {
     local file=$1
     shift
-    keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" results/collectives.py "$@"
+    keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py "$@"
 }
 
 pytorch() {
@@ -332,7 +332,7 @@ peer() {
 # Where a reduce and a broadcast in turn lose time against nccl-tests' rows of each.
 pair() {
     begin pair.txt
-    aside results/pair.c
+    aside measure/pair.c
     keep "$out/pair.txt" 120 "${mpirun[@]}" -np "$gpus" "$work/pair/pair"
     sed -i "s|$work/pair/||" "$out/pair.txt" # gone when this ends
 }
@@ -373,7 +373,7 @@ overlap() {
         of_several '' 'env NCCL_MAX_CTAS=4' | while read -r form; do
             # shellcheck disable=SC2086 # words
             keep "$out/training-$gpus.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
-                results/ddp.py $model
+                measure/ddp.py $model
         done
     done
 }
@@ -393,7 +393,7 @@ sharded() {
         for stage in $(of_several 3 2); do
             # shellcheck disable=SC2086 # words
             keep "$out/sharded-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
-                results/fsdp.py $model --stage $stage
+                measure/fsdp.py $model --stage $stage
         done
     done
 }
@@ -410,7 +410,7 @@ experts() {
             keep "$out/experts-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
             # shellcheck disable=SC2086 # words
             ! have_pytorch || keep "$out/experts-$gpus.txt" 120 torchrun --standalone \
-                --nproc_per_node="$gpus" results/experts.py $size --load $load
+                --nproc_per_node="$gpus" measure/experts.py $size --load $load
         done
     done
 }
@@ -429,7 +429,7 @@ pipeline() {
                 keep "$out/pipeline-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
                 # shellcheck disable=SC2086 # words
                 ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline-$gpus.txt" 120 \
-                    torchrun --standalone --nproc_per_node="$gpus" results/pipeline.py $model $form
+                    torchrun --standalone --nproc_per_node="$gpus" measure/pipeline.py $model $form
             done
         done
     done
@@ -452,7 +452,7 @@ grid() {
             done
             # shellcheck disable=SC2086 # words
             ! have_pytorch || keep "$out/grid-$gpus.txt" 120 \
-                torchrun --standalone --nproc_per_node="$gpus" results/grid.py $model
+                torchrun --standalone --nproc_per_node="$gpus" measure/grid.py $model
         done
     done
 }
@@ -587,16 +587,14 @@ program() {
 
 # --- README.md --------------------------------------------------------------------------------
 
-# Tables from the files, in place of what follows the mark in README.md.
+# Tables and plots from the files.
 write_readme() {
-    local mark='<!-- Everything below is written by measure.sh. -->' csv
+    local csv
     for csv in "$out"/bandwidth-*.csv; do
         [ ! -f "$csv" ] || plot "$(basename "$csv" .csv)"
     done
-    [ "$out" -ef "$here" ] || cp "$here/README.md" "$out/README.md"
     {
-        sed "/^$mark\$/q" "$out/README.md"
-        echo
+        printf '# What came out\n\n'
         "$here/tables.sh" "$out"
     } >"$work/README.md"
     cp "$work/README.md" "$out/README.md"

@@ -1,6 +1,6 @@
 """Lesson 11's network trained by PyTorch's DistributedDataParallel.
 
-    torchrun --standalone --nproc_per_node=2 results/ddp.py --layers 16 --width 2048 --batch 4096
+    torchrun --standalone --nproc_per_node=2 measure/ddp.py --layers 16 --width 2048 --batch 4096
 
 Prints what `overlap --time` prints, measured the same way: a step without communication (the
 same model outside DDP), an all-reduce of as many bytes in DDP's buckets, and a step with DDP,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What nccl-check says on this machine's GPUs, and what other tools say of the same programs:
 #
-#     results/check.sh FOLDER STAGE…
+#     measure/check.sh FOLDER STAGE…
 #
 #   programs    every program of tests/check, on two GPUs, with nccl-check and without, where
 #               NCCL_DEBUG=WARN is set and NCCL's RAS is asked: about eight minutes; or one half
@@ -367,7 +367,7 @@ cost() {
     local round how largest=268435456
     library
     [ "$BACKEND" != cpu ] || largest=4194304
-    mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" results/check-cost.c "${link[@]}" -o "$work/cost"
+    mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" measure/check-cost.c "${link[@]}" -o "$work/cost"
     : >"$out/check-cost.txt"
     for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
         for how in plain nccl-check; do
@@ -382,7 +382,7 @@ cost() {
 }
 
 write() {
-    results/check-tables.sh "$out" >"$out/nccl-check.md"
+    measure/check-tables.sh "$out" >"$out/nccl-check.md"
 }
 
 for stage in "$@"; do
