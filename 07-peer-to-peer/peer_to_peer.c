@@ -212,7 +212,11 @@ int main(int argc, char **argv) {
     measure(&s, BY_NCCL);
 
     // All ranks meet in the verdict: after it, nobody has another's buffer open.
-    const int exit_code = lesson_verdict("element");
+    int exit_code = 0;
+    if (s.nranks > 1)
+        exit_code = lesson_verdict("element");
+    else
+        printf("OK: 1 rank, so there is no pair of GPUs to copy between\n");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_NCCL(ncclCommDestroy(s.comm));

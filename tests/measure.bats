@@ -39,7 +39,7 @@ setup() {
 # The course as it is built, to change something in it.
 copy() {
     mkdir build
-    cp -a "$top"/{Makefile,common,cpu,check,measure,[0-9][0-9]-*} .
+    cp -a "$top"/{Makefile,common,cpu,check,exercises,timeline,measure,[0-9][0-9]-*} .
     cp -a "$top"/build/{config,cpu,made,lessons} build
 }
 

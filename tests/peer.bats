@@ -36,6 +36,11 @@ complete() {
         END { exit bad || NR != n }'
 }
 
+@test "one rank alone has nothing to copy, and says so" {
+    ranks 1 07-peer-to-peer/peer_to_peer
+    expect 0 'OK: 1 rank, so there is no pair of GPUs to copy between'
+}
+
 @test "every number of ranks, small and odd counts: a figure for each pair, all elements right" {
     for n in $(rank_counts); do
         for count in 1 1003; do
