@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check/judge")
 events=(*.events)
-echo "1..$((${#events[@]} + 3))"
+echo "1..$((${#events[@]} + 4))"
 tests=0
 
 # point NAME COMMAND…: ok if the command succeeds; the end of what it prints, if not.
@@ -52,6 +52,12 @@ for file in "${events[@]}"; do
 done
 point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
 point '600 random programs of several ranks, each right and with seven mistakes' "$work/fast/ranks" 1 600
+catalogue() {
+    "$top/check/findings.pl" | diff - "$top/check/findings.md"
+}
+export top
+export -f catalogue
+point 'check/findings.md is what check/findings.pl makes' bash -c catalogue
 if [ -x "$(command -v clang)" ]; then
     point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only \
         "$top"/check/judge/*.c "$top"/check/judge/*/*.c ./*.c
