@@ -9,6 +9,7 @@ file == 2 && /^[A-Za-z_].*[ *](cuda|cublas|nccl)[A-Z][A-Za-z0-9_]*[ \t]*\(/ && !
     name = $0
     sub(/[ \t]*\(.*/, "", name)
     sub(/.*[ *]/, "", name)
+    sub(/(_v2)?(_64)?$/, "", name) # cuBLAS has both with each name
     if (name ~ /^(cuda|cublas|nccl)[A-Z]/ && !(name in known)) {
         print ARGV[2] ": " name " does not stand in " ARGV[1] > "/dev/stderr"
         unknown = 1

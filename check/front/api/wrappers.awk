@@ -1,5 +1,5 @@
-# Makes the front's functions of a list: each row is one macro with the function's name, its
-# parameters, what else its kind needs, and its arguments.
+# Makes the front's functions of a list: each row becomes a macro of its kind, with the function's
+# name, its parameters, what else the kind needs, and its arguments.
 function trim(s) {
     gsub(/^[ \t]+|[ \t]+$/, "", s)
     return s
@@ -36,7 +36,9 @@ BEGIN { FS = "|" }
     more = trim($4)
     if (where != "")
         print "#if " where
-    print kind "(" trim($1) ", (" trim($3) ")" (more == "" ? "" : ", " more) ", " names_of($3) ")"
+    given = trim($3) == "" ? "" : ", (" trim($3) ")"
+    arguments = names_of($3)
+    print kind "(" trim($1) given (more == "" ? "" : ", " more) (arguments == "" ? "" : ", " arguments) ")"
     if (where != "")
         print "#endif"
 }

@@ -1,0 +1,193 @@
+/*
+ * cublas_front.h: the kinds of cublas.list.
+ *
+ * A call is an operation on the stream of its handle; one whose result is a number on the
+ * host waits for it.
+ */
+#ifndef CUBLAS_FRONT_H
+#define CUBLAS_FRONT_H
+
+#include "answer.h"
+
+#pragma GCC visibility push(default)
+#include <cublas_v2.h>
+#pragma GCC visibility pop
+
+/* What an operation reads or writes: a vector, a matrix, or a number that lies where
+ * numbers do. */
+struct blas_use {
+    struct rows rows;
+    bool write, number;
+    bool scaled; // only used if its factor is not 0
+    const void *factor;
+    size_t factor_bytes;
+};
+
+enum { MOST_USES = 6 }; // of one operation
+
+struct blas_begun {
+    enum { UNSEEN, GOES_ON, WAITS, WRONG } how;
+    struct span *span;
+};
+
+struct blas_begun blas_begins(cublasHandle_t handle, const struct blas_use *uses,
+                              int nuses, bool result, struct judge_at at);
+cublasStatus_t blas_ends(struct blas_begun begun, cublasStatus_t result,
+                         struct judge_at at);
+struct blas_use blas_matrix(const void *start, int64_t rows, int64_t columns,
+                            int64_t distance, size_t size, bool write);
+/* With a negative distance it starts at the far end, and lies in the same place. */
+struct blas_use blas_vector(const void *start, int64_t n, int64_t distance, size_t size,
+                            bool write);
+struct blas_use blas_one(const void *start, size_t size, bool write);
+struct blas_use blas_unless_zero(const void *factor, size_t bytes, struct blas_use use);
+/* Between the host and a device, in the default stream: the host waits. */
+void blas_moves(struct judge_at at);
+cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
+
+/* The rest of a function that uses what `...` lists. */
+#define OPERATION(result, call, ...)                                           \
+    do {                                                                       \
+        const struct blas_use uses[] = {__VA_ARGS__};                          \
+        struct blas_begun begun =                                              \
+            blas_begins(handle, uses, sizeof uses / sizeof *uses, result, at); \
+        return begun.how == WRONG ? CUBLAS_STATUS_EXECUTION_FAILED             \
+                                  : blas_ends(begun, call, at);                \
+    } while (0)
+
+#define READS(x, n, incx) blas_vector(x, n, incx, sizeof *(x), false)
+#define WRITES(x, n, incx) blas_vector(x, n, incx, sizeof *(x), true)
+#define FACTOR(alpha) blas_one(alpha, sizeof *(alpha), false)
+#define RESULT(result) blas_one(result, sizeof *(result), true)
+
+#define AXPY(shown, name, type, integer)                                        \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha,    \
+                        const type *x, integer incx, type *y, integer incy) {   \
+        ENTER_AS(shown, name, handle, n, alpha, x, incx, y, incy);              \
+        OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx, y, incy), \
+                  FACTOR(alpha), READS(x, n, incx), WRITES(y, n, incy),         \
+                  READS(y, n, incy));                                           \
+    }
+#define SCAL(shown, name, type, integer)                                              \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
+                        integer incx) {                                               \
+        ENTER_AS(shown, name, handle, n, alpha, x, incx);                             \
+        OPERATION(false, CALL(BELOW(name), handle, n, alpha, x, incx), FACTOR(alpha), \
+                  WRITES(x, n, incx),                                                 \
+                  blas_unless_zero(alpha, sizeof *alpha, READS(x, n, incx)));         \
+    }
+#define COPY(shown, name, type, integer)                                               \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        type *y, integer incy) {                                       \
+        ENTER_AS(shown, name, handle, n, x, incx, y, incy);                            \
+        OPERATION(false, CALL(BELOW(name), handle, n, x, incx, y, incy),               \
+                  READS(x, n, incx), WRITES(y, n, incy));                              \
+    }
+/* A number that is made of one vector: nrm2, asum, amax, amin. */
+#define MEASURE(shown, name, type, integer, output)                                    \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        output *result) {                                              \
+        ENTER_AS(shown, name, handle, n, x, incx, result);                             \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, incx, result),                 \
+                  READS(x, n, incx), RESULT(result));                                  \
+    }
+#define DOT(shown, name, type, integer)                                                \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        const type *y, integer incy, type *result) {                   \
+        ENTER_AS(shown, name, handle, n, x, incx, y, incy, result);                    \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, incx, y, incy, result),        \
+                  READS(x, n, incx), READS(y, n, incy), RESULT(result));               \
+    }
+#define GEMM(shown, name, type, integer)                                               \
+    cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,                   \
+                        cublasOperation_t tb, integer m, integer n, integer k,         \
+                        const type *alpha, const type *A, integer lda, const type *B,  \
+                        integer ldb, const type *beta, type *C, integer ldc) {         \
+        ENTER_AS(shown, name, handle, ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, \
+                 ldc);                                                                 \
+        bool a = ta == CUBLAS_OP_N, b = tb == CUBLAS_OP_N;                             \
+        OPERATION(false,                                                               \
+                  CALL(BELOW(name), handle, ta, tb, m, n, k, alpha, A, lda, B, ldb,    \
+                       beta, C, ldc),                                                  \
+                  FACTOR(alpha), FACTOR(beta),                                         \
+                  blas_matrix(A, a ? m : k, a ? k : m, lda, sizeof *A, false),         \
+                  blas_matrix(B, b ? k : n, b ? n : k, ldb, sizeof *B, false),         \
+                  blas_matrix(C, m, n, ldc, sizeof *C, true),                          \
+                  blas_unless_zero(beta, sizeof *beta,                                 \
+                                   blas_matrix(C, m, n, ldc, sizeof *C, false)));      \
+    }
+
+/* Numbers that may lie on the host: those of any type. */
+#define TYPED_MEASURE(name, integer)                                                    \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                \
+                        cudaDataType type, integer incx, void *result, cudaDataType to, \
+                        cudaDataType in) {                                              \
+        ENTER(name, handle, n, x, type, incx, result, to, in);                          \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result, to, in),    \
+                  (struct blas_use){.rows = {x, 0, 0, 0}});                             \
+    }
+#define TYPED_PLACE(name, integer)                                           \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,     \
+                        cudaDataType type, integer incx, integer *result) {  \
+        ENTER(name, handle, n, x, type, incx, result);                       \
+        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result), \
+                  (struct blas_use){.rows = {x, 0, 0, 0}});                  \
+    }
+#define TYPED_DOT(name, integer)                                                         \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                 \
+                        cudaDataType xtype, integer incx, const void *y,                 \
+                        cudaDataType ytype, integer incy, void *result, cudaDataType to, \
+                        cudaDataType in) {                                               \
+        ENTER(name, handle, n, x, xtype, incx, y, ytype, incy, result, to, in);          \
+        OPERATION(true,                                                                  \
+                  CALL(BELOW(name), handle, n, x, xtype, incx, y, ytype, incy, result,   \
+                       to, in),                                                          \
+                  (struct blas_use){.rows = {x, 0, 0, 0}});                              \
+    }
+#define VECTOR(name, integer)                                                    \
+    cublasStatus_t name(integer n, integer size, const void *from, integer incx, \
+                        void *to, integer incy) {                                \
+        ENTER(name, n, size, from, incx, to, incy);                              \
+        blas_moves(at);                                                          \
+        return blas_moved(CALL(BELOW(name), n, size, from, incx, to, incy), at); \
+    }
+#define MATRIX(name, integer)                                                          \
+    cublasStatus_t name(integer rows, integer columns, integer size, const void *from, \
+                        integer lda, void *to, integer ldb) {                          \
+        ENTER(name, rows, columns, size, from, lda, to, ldb);                          \
+        blas_moves(at);                                                                \
+        return blas_moved(CALL(BELOW(name), rows, columns, size, from, lda, to, ldb),  \
+                          at);                                                         \
+    }
+
+/* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
+ * where it is not spelled out at once.) */
+#define BLAS_AXPY(name, type)         \
+    AXPY(#name, name##_v2, type, int) \
+    AXPY(#name "_64", name##_v2_64, type, int64_t)
+#define BLAS_SCAL(name, type)         \
+    SCAL(#name, name##_v2, type, int) \
+    SCAL(#name "_64", name##_v2_64, type, int64_t)
+#define BLAS_COPY(name, type)         \
+    COPY(#name, name##_v2, type, int) \
+    COPY(#name "_64", name##_v2_64, type, int64_t)
+#define BLAS_DOT(name, type)         \
+    DOT(#name, name##_v2, type, int) \
+    DOT(#name "_64", name##_v2_64, type, int64_t)
+#define BLAS_GEMM(name, type)         \
+    GEMM(#name, name##_v2, type, int) \
+    GEMM(#name "_64", name##_v2_64, type, int64_t)
+#define BLAS_MEASURE(name, type, result)         \
+    MEASURE(#name, name##_v2, type, int, result) \
+    MEASURE(#name "_64", name##_v2_64, type, int64_t, result)
+#define BLAS_PLACE(name, type)                \
+    MEASURE(#name, name##_v2, type, int, int) \
+    MEASURE(#name "_64", name##_v2_64, type, int64_t, int64_t)
+#define BLAS_TYPED_MEASURE(name) \
+    TYPED_MEASURE(name, int) TYPED_MEASURE(name##_64, int64_t)
+#define BLAS_TYPED_PLACE(name) TYPED_PLACE(name, int) TYPED_PLACE(name##_64, int64_t)
+#define BLAS_TYPED_DOT(name) TYPED_DOT(name, int) TYPED_DOT(name##_64, int64_t)
+#define BLAS_VECTOR(name) VECTOR(name, int) VECTOR(name##_64, int64_t)
+#define BLAS_MATRIX(name) MATRIX(name, int) MATRIX(name##_64, int64_t)
+
+#endif
