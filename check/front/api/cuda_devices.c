@@ -1,0 +1,95 @@
+/*
+ * cuda_devices.c: devices, and what went wrong last.
+ */
+#include "cuda_front.h"
+
+#include "comms.h"
+#include "graphs.h"
+#include "timeline.h"
+
+static void looked(void) {
+    judge_looked(front_in());
+    front_out();
+}
+
+cudaError_t cudaGetLastError(void) {
+    FRONT_PASS(cudaGetLastError);
+    looked();
+    return CALL(BELOW(cudaGetLastError));
+}
+
+cudaError_t cudaPeekAtLastError(void) {
+    FRONT_PASS(cudaPeekAtLastError);
+    looked();
+    return CALL(BELOW(cudaPeekAtLastError));
+}
+
+const char *cudaGetErrorName(cudaError_t error) {
+    FRONT_PASS(cudaGetErrorName, error);
+    looked();
+    return CALL(BELOW(cudaGetErrorName), error);
+}
+
+const char *cudaGetErrorString(cudaError_t error) {
+    FRONT_PASS(cudaGetErrorString, error);
+    looked();
+    return CALL(BELOW(cudaGetErrorString), error);
+}
+
+/* --- Devices -------------------------------------------------------------------- */
+
+cudaError_t cudaDeviceSynchronize(void) {
+    ENTER(cudaDeviceSynchronize);
+    int device = current_device();
+    judge_wait_device(front_in(), device, at);
+    front_out();
+    struct timeline_wait wait = {
+        .at = at, .on_device = true, .device = device, .world = -1};
+    return wait_over(HOST_WAITS(&wait, CALL(BELOW(cudaDeviceSynchronize))), true, at);
+}
+
+cudaError_t cudaDeviceReset(void) {
+    ENTER(cudaDeviceReset);
+    int device = current_device();
+    judge_wait_device(front_in(), device, at);
+    front_out();
+    if (timeline_on)
+        timeline_device_reset();
+    cudaError_t error = wait_over(CALL(BELOW(cudaDeviceReset)), true, at);
+    if (error != cudaSuccess)
+        return error;
+    struct judge *j = front_in();
+    allocations_reset(j, device, at);
+    streams_reset(j, device);
+    events_reset(j, device);
+    graphs_reset(j);
+    comms_reset(j, device, at);
+    front_out();
+    return error;
+}
+
+static cudaError_t peer_access(cudaError_t error, int peer, bool on, struct judge_at at) {
+    if (error == cudaSuccess) {
+        int device = current_device();
+        judge_peer_access(front_in(), device, peer, on);
+        front_out();
+    }
+    return answer(error, at);
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
+    ENTER(cudaDeviceEnablePeerAccess, peer, flags);
+    return peer_access(CALL(BELOW(cudaDeviceEnablePeerAccess), peer, flags), peer, true,
+                       at);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    ENTER(cudaDeviceDisablePeerAccess, peer);
+    return peer_access(CALL(BELOW(cudaDeviceDisablePeerAccess), peer), peer, false, at);
+}
+
+/* Without a device it fails, and that is the answer. */
+cudaError_t cudaGetDeviceCount(int *count) {
+    FRONT_PASS(cudaGetDeviceCount, count);
+    return CALL(BELOW(cudaGetDeviceCount), count);
+}

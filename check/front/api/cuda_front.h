@@ -1,0 +1,111 @@
+/*
+ * cuda_front.h: what the front's functions of CUDA share, and the kinds of cuda.list.
+ */
+#ifndef CUDA_FRONT_H
+#define CUDA_FRONT_H
+
+#include "answer.h"
+#include "timeline.h"
+
+/* cudaDeviceReset: what was made on the device is gone. */
+void allocations_reset(struct judge *j, int device, struct judge_at at);
+void events_reset(struct judge *j, int device);
+
+/* The judge hears only that it failed. (It is told of the thread: one that has called
+ * CUDA may call it again.) */
+#define CUDA_PASSED(name, parameters, ...)                 \
+    cudaError_t name parameters {                          \
+        ENTER(name, __VA_ARGS__);                          \
+        front_thread();                                    \
+        return answer(CALL(BELOW(name), __VA_ARGS__), at); \
+    }
+
+/* --- Copies: cuda_copies.c -------------------------------------------------------- */
+
+enum copy_place { UNKNOWN, PAGEABLE, PINNED, MANAGED, DEVICE };
+
+/* One side of a copy. */
+struct copy_side {
+    struct rows rows;
+    bool says_device; // the program does
+    enum copy_place place;
+    int device; // that the memory belongs to
+};
+
+struct copy {
+    struct copy_side to, from; // a set has no `from`: its place is UNKNOWN
+    cudaStream_t stream;
+    bool asynchronous; // by the function's name
+    enum { NO, BEFORE, PERHAPS, ALL } waits;
+    int number;
+};
+
+struct copy_side copy_linear(const void *start, size_t bytes, bool says_device);
+struct copy_side copy_pitched(const void *start, size_t pitch, size_t width,
+                              size_t height, bool says_device);
+/* Of a shape that is not told; without an address it is an array or a symbol. */
+struct copy_side copy_somewhere(const void *start);
+bool copies_to_device(enum cudaMemcpyKind kind);
+bool copies_from_device(enum cudaMemcpyKind kind);
+
+/* False: what it reads or writes is wrong, and it is not made. */
+bool copy_begins(struct copy *copy, struct judge_at at);
+cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_at at);
+struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
+                            struct timeline_op *out);
+
+/* Tells of the copy, makes it by `call`, and tells that it was made. */
+#define COPY(copy, call)                                                         \
+    ({                                                                           \
+        struct timeline_op op;                                                   \
+        cudaError_t copied = cudaErrorInvalidValue;                              \
+        if (copy_begins(copy, at)) {                                             \
+            copied = (copy)->number < 0 ? (call)                                 \
+                                        : ON_TIMELINE(copy_op(copy, at, &op),    \
+                                                      (copy)->stream, -1, call); \
+            copied = copy_ends(copy, copied, at);                                \
+        }                                                                        \
+        copied;                                                                  \
+    })
+
+/* A function that copies or sets, from what it reads and writes: one without a stream,
+ * and its kin for programs whose stream 0 is the thread's own (_ptds); one with a stream,
+ * and its kin. */
+#define COPIES(name, shown, in_stream, is_asynchronous, to_side, from_side, ...) \
+    ENTER_AS(shown, name, __VA_ARGS__);                                          \
+    struct copy copy = {.to = to_side,                                           \
+                        .from = from_side,                                       \
+                        .stream = in_stream,                                     \
+                        .asynchronous = is_asynchronous};                        \
+    return COPY(&copy, CALL(BELOW(name), __VA_ARGS__))
+
+#define PLAIN_COPY(name, parameters, to_side, from_side, ...)                          \
+    cudaError_t name parameters {                                                      \
+        COPIES(name, #name, cudaStreamLegacy, false, to_side, from_side, __VA_ARGS__); \
+    }
+#define CUDA_PLAIN_COPY_ASYNC(name, parameters, to_side, from_side, ...)    \
+    cudaError_t name parameters {                                           \
+        COPIES(name, #name, stream, true, to_side, from_side, __VA_ARGS__); \
+    }
+#if !OVER_STANDIN
+#define CUDA_COPY(name, parameters, to_side, from_side, ...)                       \
+    PLAIN_COPY(name, parameters, to_side, from_side, __VA_ARGS__)                  \
+    PUBLIC cudaError_t name##_ptds parameters;                                     \
+    cudaError_t name##_ptds parameters {                                           \
+        COPIES(name##_ptds, #name, cudaStreamPerThread, false, to_side, from_side, \
+               __VA_ARGS__);                                                       \
+    }
+#define CUDA_COPY_ASYNC(name, parameters, to_side, from_side, ...)                       \
+    CUDA_PLAIN_COPY_ASYNC(name, parameters, to_side, from_side, __VA_ARGS__)             \
+    PUBLIC cudaError_t name##_ptsz parameters;                                           \
+    cudaError_t name##_ptsz parameters {                                                 \
+        COPIES(name##_ptsz, #name, stream ? stream : cudaStreamPerThread, true, to_side, \
+               from_side, __VA_ARGS__);                                                  \
+    }
+#else
+#define CUDA_COPY PLAIN_COPY
+#define CUDA_COPY_ASYNC CUDA_PLAIN_COPY_ASYNC
+#endif
+#define NOTHING ((struct copy_side){.place = UNKNOWN})
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * cuda_functions.c: functions of the program that run on a stream, and kernels.
+ *
+ * An operation is told before it is called: it may run at once.
+ */
+#include "answer.h"
+#include "start.h"
+#include "timeline.h"
+
+#include <stdlib.h>
+
+struct host_function {
+    cudaHostFn_t function;
+    cudaStreamCallback_t callback;
+    void *data;
+    int number;
+    bool stays;                 // it belongs to a graph, which may be launched again
+    struct host_function *next; // of those that stay
+};
+static struct host_function *that_stay;
+
+static void run(struct host_function *f, cudaStream_t stream, cudaError_t status) {
+    struct host_function function = *f;
+    if (!f->stays)
+        free(f);
+    struct front_own before = front_function_begins();
+    judge_host_function_begins(front_in(), function.number);
+    front_out();
+    runs_host_function = true;
+    if (function.callback)
+        function.callback(stream, status, function.data);
+    else
+        function.function(function.data);
+    runs_host_function = false;
+    judge_host_function_ends(front_in(), function.number);
+    front_out();
+    front_function_ends(before);
+}
+
+static void CUDART_CB run_function(void *f) {
+    run(f, NULL, cudaSuccess);
+}
+
+/* Told before: it may run at once. NULL: the stream is none. */
+static struct host_function *host_function(struct host_function like, cudaStream_t stream,
+                                           struct judge_at at) {
+    bool in_graph = stream_capturing(stream);
+    int number;
+    start_has_functions();
+    struct judge *j = front_in_stream(stream, -1, &number);
+    struct host_function *f = NULL;
+    if (number >= 0) {
+        f = front_alloc(sizeof *f);
+        *f = like;
+        f->number = judge_host_function(j, number, at);
+        f->stays = in_graph;
+        if (in_graph) {
+            f->next = that_stay;
+            that_stay = f;
+        }
+    }
+    front_out();
+    return f;
+}
+
+static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
+                                    void *data, struct judge_at at) {
+    struct host_function *f =
+        function
+            ? host_function((struct host_function){.function = function, .data = data},
+                            stream, at)
+            : NULL;
+    const struct timeline_op op = {.name = "host function", .at = at};
+    cudaError_t error = ON_TIMELINE(&op, stream, -1,
+                                    CALL(BELOW(cudaLaunchHostFunc), stream,
+                                         f ? run_function : function, f ? f : data));
+    if (error != cudaSuccess && f && !f->stays)
+        free(f);
+    return answer(error, at);
+}
+ON_STREAM(cudaLaunchHostFunc, launch_host_func,
+          (cudaStream_t stream, cudaHostFn_t function, void *data), stream, function,
+          data)
+
+static void CUDART_CB run_callback(cudaStream_t stream, cudaError_t status, void *f) {
+    run(f, stream, status);
+}
+
+static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                       void *data, unsigned int flags,
+                                       struct judge_at at) {
+    struct host_function *f =
+        callback
+            ? host_function((struct host_function){.callback = callback, .data = data},
+                            stream, at)
+            : NULL;
+    const struct timeline_op op = {.name = "host function", .at = at};
+    cudaError_t error =
+        ON_TIMELINE(&op, stream, -1,
+                    CALL(BELOW(cudaStreamAddCallback), stream,
+                         f ? run_callback : callback, f ? f : data, flags));
+    if (error != cudaSuccess && f && !f->stays)
+        free(f);
+    return answer(error, at);
+}
+ON_STREAM(cudaStreamAddCallback, stream_add_callback,
+          (cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+           unsigned int flags),
+          stream, callback, data, flags)
+
+#if !OVER_STANDIN
+/* --- Kernels -------------------------------------------------------------------- */
+
+static void kernel(cudaStream_t stream, struct judge_at at) {
+    int number;
+    struct judge *j = front_in_stream(stream, -1, &number);
+    if (number >= 0)
+        judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
+    front_out();
+}
+
+/* Tells of a kernel, and launches it by `call`. */
+#define KERNEL(stream, call)                                        \
+    ({                                                              \
+        const struct timeline_op op = {.name = "kernel", .at = at}; \
+        kernel(stream, at);                                         \
+        ON_TIMELINE(&op, stream, -1, call);                         \
+    })
+
+static cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block,
+                                 void **arguments, size_t shared, cudaStream_t stream,
+                                 struct judge_at at) {
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernel), function, grid, block,
+                                      arguments, shared, stream)),
+                  at);
+}
+ON_STREAM(cudaLaunchKernel, launch_kernel,
+          (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+           cudaStream_t stream),
+          function, grid, block, arguments, shared, stream)
+
+static cudaError_t launch_cooperative(const void *function, dim3 grid, dim3 block,
+                                      void **arguments, size_t shared,
+                                      cudaStream_t stream, struct judge_at at) {
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchCooperativeKernel), function, grid,
+                                      block, arguments, shared, stream)),
+                  at);
+}
+ON_STREAM(cudaLaunchCooperativeKernel, launch_cooperative,
+          (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
+           cudaStream_t stream),
+          function, grid, block, arguments, shared, stream)
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+                                void **arguments) {
+    ENTER(cudaLaunchKernelExC, config, function, arguments);
+    if (!config)
+        return answer(CALL(BELOW(cudaLaunchKernelExC), config, function, arguments), at);
+    return answer(KERNEL(config->stream,
+                         CALL(BELOW(cudaLaunchKernelExC), config, function, arguments)),
+                  at);
+}
+
+PUBLIC cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
+                                            const void *function, void **arguments);
+cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
+                                     const void *function, void **arguments) {
+    ENTER_AS("cudaLaunchKernelExC", cudaLaunchKernelExC_ptsz, config, function,
+             arguments);
+    cudaStream_t stream = config ? config->stream : NULL;
+    if (!stream)
+        stream = cudaStreamPerThread;
+    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernelExC_ptsz), config, function,
+                                      arguments)),
+                  at);
+}
+
+/* What nvcc 13 makes of kernel<<<…>>>(…); its headers declare it for nvcc only. */
+PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
+                                      void **arguments, size_t shared,
+                                      cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
+                               void **arguments, size_t shared, cudaStream_t stream) {
+    ENTER_AS("a kernel", __cudaLaunchKernel, function, grid, block, arguments, shared,
+             stream);
+    return answer(KERNEL(stream, CALL(BELOW(__cudaLaunchKernel), function, grid, block,
+                                      arguments, shared, stream)),
+                  at);
+}
+
+PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
+                                           void **arguments, size_t shared,
+                                           cudaStream_t stream);
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
+                                    void **arguments, size_t shared,
+                                    cudaStream_t stream) {
+    ENTER_AS("a kernel", __cudaLaunchKernel_ptsz, function, grid, block, arguments,
+             shared, stream);
+    cudaStream_t own = stream ? stream : cudaStreamPerThread;
+    return answer(KERNEL(own, CALL(BELOW(__cudaLaunchKernel_ptsz), function, grid, block,
+                                   arguments, shared, stream)),
+                  at);
+}
+#endif

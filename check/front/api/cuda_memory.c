@@ -1,0 +1,286 @@
+/*
+ * cuda_memory.c: memory of CUDA, made and freed. What is made is told when it is there;
+ * what is freed, before: as soon as it is free below, another thread may be given the
+ * same address.
+ */
+#include "cuda_front.h"
+
+#include "comms.h"
+#include "pages.h"
+#include "registered.h"
+#include "timeline.h"
+
+#include <stdlib.h>
+
+/* Where the program's allocations start; for cudaDeviceReset. */
+struct allocation {
+    int device;
+    bool host;
+    unsigned opened; // how often besides the first time, by cudaIpcOpenMemHandle
+};
+static struct table allocations;
+
+static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
+                        enum judge_memory_kind kind, struct judge_at at) {
+    if (error != cudaSuccess || !*pointer || bytes == 0)
+        return answer(error, at);
+    struct allocation *allocation = front_alloc(sizeof *allocation);
+    *allocation = (struct allocation){
+        current_device(), kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED, 0};
+    if (timeline_on)
+        timeline_device();
+    struct judge *j = front_in();
+    if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
+        pages_made(*pointer, bytes);
+    free(table_get(&allocations, *pointer));
+    table_put(&allocations, *pointer, allocation);
+    judge_memory_made(j, *pointer, bytes, kind, allocation->device, -1, at);
+    front_out();
+    return error;
+}
+
+/* Whether an allocation of one of these kinds starts there: a call that is for others
+ * fails, and nothing is gone. */
+enum {
+    FREED = 1 << JUDGE_DEVICE | 1 << JUDGE_POOL | 1 << JUDGE_MANAGED, // by cudaFree
+    OF_HOST = 1 << JUDGE_PINNED,
+    OF_PROGRAM = 1 << JUDGE_HOST_REGISTERED,
+    OPENED = 1 << JUDGE_PEER
+};
+static bool known(struct judge *j, const void *pointer, int kinds,
+                  struct judge_memory *memory) {
+    return judge_memory_find(j, pointer, memory) && memory->start == pointer &&
+           kinds >> memory->kind & 1;
+}
+
+static void forget(struct judge *j, const void *pointer, int stream, struct judge_at at) {
+    pages_gone(pointer);
+    registered_freed(j, pointer, at);
+    judge_memory_freed(j, pointer, stream, at);
+    free(table_get(&allocations, pointer));
+    table_remove(&allocations, pointer);
+}
+
+cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    ENTER(cudaMalloc, pointer, bytes);
+    return made(CALL(BELOW(cudaMalloc), pointer, bytes), pointer, bytes, JUDGE_DEVICE,
+                at);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    ENTER(cudaMallocHost, pointer, bytes);
+    return made(CALL(BELOW(cudaMallocHost), pointer, bytes), pointer, bytes, JUDGE_PINNED,
+                at);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
+    ENTER(cudaHostAlloc, pointer, bytes, flags);
+    return made(CALL(BELOW(cudaHostAlloc), pointer, bytes, flags), pointer, bytes,
+                JUDGE_PINNED, at);
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) {
+    ENTER(cudaMallocManaged, pointer, bytes, flags);
+    return made(CALL(BELOW(cudaMallocManaged), pointer, bytes, flags), pointer, bytes,
+                JUDGE_MANAGED, at);
+}
+
+static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
+                           bool waits, struct judge_at at) {
+    struct judge_memory memory;
+    size_t behind = OVER_STANDIN ? standin_written_behind(pointer) : 0;
+    struct judge *j = front_in();
+    if (!known(j, pointer, kinds, &memory) || nccl_memory_is(pointer)) {
+        front_out();
+        return answer(CALL(below, pointer), at);
+    }
+    if (behind)
+        judge_memory_overrun(j, pointer, behind, at);
+    forget(j, pointer, -1, at);
+    bool told = !group_is_open(); // it does not wait for what a group still holds back
+    if (told)
+        judge_wait_device(j, memory.device, at);
+    front_out();
+    struct timeline_wait wait = {.at = at,
+                                 .on_device = true,
+                                 .perhaps = true,
+                                 .device = memory.device,
+                                 .world = -1};
+    cudaError_t error =
+        told && waits ? HOST_WAITS(&wait, CALL(below, pointer)) : CALL(below, pointer);
+    return told ? wait_over(error, waits, at) : answer(error, at);
+}
+
+cudaError_t cudaFree(void *pointer) {
+    ENTER(cudaFree, pointer);
+    return release(BELOW(cudaFree), pointer, FREED, true, at);
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+    ENTER(cudaFreeHost, pointer);
+    return release(BELOW(cudaFreeHost), pointer, OF_HOST, false, at);
+}
+
+static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t bytes,
+                                  cudaStream_t stream, struct judge_at at) {
+    if (error != cudaSuccess || !*pointer || bytes == 0)
+        return answer(error, at);
+    struct allocation *allocation = front_alloc(sizeof *allocation);
+    allocation->device = current_device();
+    int number;
+    struct judge *j = front_in_stream(stream, -1, &number);
+    free(table_get(&allocations, *pointer));
+    table_put(&allocations, *pointer, allocation);
+    judge_memory_made(j, *pointer, bytes, JUDGE_POOL, allocation->device, number, at);
+    front_out();
+    return error;
+}
+
+static cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream,
+                                struct judge_at at) {
+    return made_in_stream(CALL(BELOW(cudaMallocAsync), pointer, bytes, stream), pointer,
+                          bytes, stream, at);
+}
+ON_STREAM(cudaMallocAsync, malloc_async,
+          (void **pointer, size_t bytes, cudaStream_t stream), pointer, bytes, stream)
+
+static cudaError_t free_async(void *pointer, cudaStream_t stream, struct judge_at at) {
+    struct judge_memory memory;
+    int number;
+    struct judge *j = front_in_stream(stream, -1, &number);
+    if (number >= 0 && known(j, pointer, FREED, &memory))
+        forget(j, pointer, number, at);
+    front_out();
+    return answer(CALL(BELOW(cudaFreeAsync), pointer, stream), at);
+}
+ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), pointer,
+          stream)
+
+#if !OVER_STANDIN || defined(CUDA_IPC_HANDLE_SIZE)
+/* The memory of a handle is one in all processes. */
+static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
+    uint64_t id = 0;
+    for (size_t i = 0; i < sizeof handle->reserved; i++)
+        id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
+    struct judge *j = front_in();
+    judge_memory_shared(j, pointer, id);
+    front_out();
+}
+
+/* Other processes may write there. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
+    ENTER(cudaIpcGetMemHandle, handle, pointer);
+    judge_memory_open(front_in(), pointer);
+    front_out();
+    cudaError_t error = CALL(BELOW(cudaIpcGetMemHandle), handle, pointer);
+    if (error == cudaSuccess)
+        shares(pointer, handle);
+    return answer(error, at);
+}
+
+/* How large another process's allocation is, the driver knows. */
+static size_t bytes_at(const void *pointer) {
+    if (OVER_STANDIN)
+        return standin_opened_bytes(pointer);
+    int (*range)(void **, size_t *, uintptr_t) = front_find("cuMemGetAddressRange_v2");
+    void *start;
+    size_t bytes;
+    return range && CALL(range, &start, &bytes, (uintptr_t)pointer) == 0 &&
+                   start == pointer
+               ? bytes
+               : 0;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
+                                 unsigned int flags) {
+    ENTER(cudaIpcOpenMemHandle, pointer, handle, flags);
+    cudaError_t error = CALL(BELOW(cudaIpcOpenMemHandle), pointer, handle, flags);
+    size_t bytes = error == cudaSuccess ? bytes_at(*pointer) : 0;
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    bool again = error == cudaSuccess && known(j, *pointer, OPENED, &memory);
+    struct allocation *allocation = again ? table_get(&allocations, *pointer) : NULL;
+    if (allocation)
+        allocation->opened++;
+    front_out();
+    if (allocation)
+        return error;
+    error = made(error, pointer, bytes, JUDGE_PEER, at);
+    if (error == cudaSuccess)
+        shares(*pointer, &handle);
+    return error;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *pointer) {
+    ENTER(cudaIpcCloseMemHandle, pointer);
+    struct judge_memory memory;
+    struct judge *j = front_in();
+    struct allocation *allocation =
+        known(j, pointer, OPENED, &memory) ? table_get(&allocations, pointer) : NULL;
+    bool stays = allocation && allocation->opened > 0;
+    if (stays)
+        allocation->opened--;
+    front_out();
+    if (stays)
+        return answer(CALL(BELOW(cudaIpcCloseMemHandle), pointer), at);
+    return release(BELOW(cudaIpcCloseMemHandle), pointer, OPENED, false, at);
+}
+#endif
+
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+    ENTER(cudaMallocPitch, pointer, pitch, width, height);
+    cudaError_t error = CALL(BELOW(cudaMallocPitch), pointer, pitch, width, height);
+    return made(error, pointer, error == cudaSuccess ? *pitch * height : 0, JUDGE_DEVICE,
+                at);
+}
+
+/* Its first and its last page have other bytes of the program's, too: none is closed. */
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
+    ENTER(cudaHostRegister, pointer, bytes, flags);
+    return made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags), &pointer, bytes,
+                JUDGE_HOST_REGISTERED, at);
+}
+
+cudaError_t cudaHostUnregister(void *pointer) {
+    ENTER(cudaHostUnregister, pointer);
+    return release(BELOW(cudaHostUnregister), pointer, OF_PROGRAM, false, at);
+}
+
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
+    ENTER(cudaMalloc3D, out, extent);
+    cudaError_t error = CALL(BELOW(cudaMalloc3D), out, extent);
+    if (error != cudaSuccess)
+        return answer(error, at);
+    return made(error, &out->ptr, out->pitch * extent.height * extent.depth, JUDGE_DEVICE,
+                at);
+}
+
+static cudaError_t malloc_from_pool(void **pointer, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream, struct judge_at at) {
+    return made_in_stream(
+        CALL(BELOW(cudaMallocFromPoolAsync), pointer, bytes, pool, stream), pointer,
+        bytes, stream, at);
+}
+ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
+          (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
+          pointer, bytes, pool, stream)
+
+#if !OVER_STANDIN
+cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
+                                     void *pointer) {
+    ENTER(cudaMemPoolExportPointer, data, pointer);
+    judge_memory_open(front_in(), pointer);
+    front_out();
+    return answer(CALL(BELOW(cudaMemPoolExportPointer), data, pointer), at);
+}
+#endif
+
+void allocations_reset(struct judge *j, int device, struct judge_at at) {
+    for (size_t i = 0; i < allocations.size;) {
+        const struct allocation *allocation = allocations.at[i].value;
+        if (allocation && allocation->device == device && !allocation->host)
+            forget(j, allocations.at[i].key, -1, at); // another may have moved here
+        else
+            i++;
+    }
+}

@@ -1,0 +1,215 @@
+/*
+ * cuda_streams.c: streams and events.
+ *
+ * What waits for what stands in CUDA Runtime API, "Stream synchronization behavior".
+ */
+#include "cuda_front.h"
+
+#include "comms.h"
+#include "timeline.h"
+
+#include <stdlib.h>
+
+static cudaError_t stream_there(cudaError_t error, const cudaStream_t *stream,
+                                unsigned int flags, struct judge_at at) {
+    if (error != cudaSuccess)
+        return answer(error, at);
+    int device = current_device();
+    if (timeline_on)
+        timeline_device();
+    stream_made(front_in(), *stream, !(flags & cudaStreamNonBlocking), device, at);
+    front_out();
+    return error;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    ENTER(cudaStreamCreate, stream);
+    return stream_there(CALL(BELOW(cudaStreamCreate), stream), stream, 0, at);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) {
+    ENTER(cudaStreamCreateWithFlags, stream, flags);
+    return stream_there(CALL(BELOW(cudaStreamCreateWithFlags), stream, flags), stream,
+                        flags, at);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags,
+                                         int priority) {
+    ENTER(cudaStreamCreateWithPriority, stream, flags, priority);
+    return stream_there(
+        CALL(BELOW(cudaStreamCreateWithPriority), stream, flags, priority), stream, flags,
+        at);
+}
+
+/* Told before: the handle may come again as soon as it is given up. */
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    ENTER(cudaStreamDestroy, stream);
+    stream_gone(front_in(), stream);
+    comms_stream_gone(stream);
+    front_out();
+    return answer(CALL(BELOW(cudaStreamDestroy), stream), at);
+}
+
+/* --- Events --------------------------------------------------------------------- */
+
+struct event {
+    int number, device;
+};
+static struct table events;
+
+static int announce_event(struct judge *j, cudaEvent_t handle, int device,
+                          struct judge_at at) {
+    struct event *event = front_alloc(sizeof *event);
+    *event = (struct event){judge_event_made(j, device, at), device};
+    free(table_get(&events, handle));
+    table_put(&events, handle, event);
+    return event->number;
+}
+
+/* An event that was not seen being made is another process's (cudaIpcOpenEventHandle), or
+ * a library's. */
+static int event_number(struct judge *j, cudaEvent_t handle, int device) {
+    const struct event *event = table_get(&events, handle);
+    const struct judge_at at = {"another library", 0};
+    if (event)
+        return event->number;
+    judge_order_unseen(j);
+    return announce_event(j, handle, device, at);
+}
+
+void events_reset(struct judge *j, int device) {
+    for (size_t i = 0; i < events.size;) {
+        struct event *event = events.at[i].value;
+        if (event && event->device == device) {
+            judge_event_gone(j, event->number);
+            free(event);
+            table_remove(&events, events.at[i].key);
+        } else {
+            i++;
+        }
+    }
+}
+
+static cudaError_t event_there(cudaError_t error, const cudaEvent_t *event,
+                               struct judge_at at) {
+    if (error != cudaSuccess)
+        return answer(error, at);
+    int device = current_device();
+    announce_event(front_in(), *event, device, at);
+    front_out();
+    return error;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    ENTER(cudaEventCreate, event);
+    return event_there(CALL(BELOW(cudaEventCreate), event), event, at);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
+    ENTER(cudaEventCreateWithFlags, event, flags);
+    return event_there(CALL(BELOW(cudaEventCreateWithFlags), event, flags), event, at);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+    ENTER(cudaEventDestroy, handle);
+    struct judge *j = front_in();
+    struct event *event = table_get(&events, handle);
+    if (event)
+        judge_event_gone(j, event->number);
+    table_remove(&events, handle);
+    free(event);
+    front_out();
+    return answer(CALL(BELOW(cudaEventDestroy), handle), at);
+}
+
+static cudaError_t recorded(cudaError_t error, cudaEvent_t event, cudaStream_t stream,
+                            struct judge_at at) {
+    int number;
+    if (error != cudaSuccess)
+        return answer(error, at);
+    struct judge *j = front_in_stream(stream, -1, &number);
+    if (number >= 0)
+        judge_record(j, event_number(j, event, 0), number, at);
+    front_out();
+    return error;
+}
+
+static cudaError_t event_record(cudaEvent_t event, cudaStream_t stream,
+                                struct judge_at at) {
+    return recorded(CALL(BELOW(cudaEventRecord), event, stream), event, stream, at);
+}
+ON_STREAM(cudaEventRecord, event_record, (cudaEvent_t event, cudaStream_t stream), event,
+          stream)
+
+static cudaError_t event_record_with_flags(cudaEvent_t event, cudaStream_t stream,
+                                           unsigned int flags, struct judge_at at) {
+    return recorded(CALL(BELOW(cudaEventRecordWithFlags), event, stream, flags), event,
+                    stream, at);
+}
+ON_STREAM(cudaEventRecordWithFlags, event_record_with_flags,
+          (cudaEvent_t event, cudaStream_t stream, unsigned int flags), event, stream,
+          flags)
+
+static cudaError_t stream_wait_event(cudaStream_t stream, cudaEvent_t event,
+                                     unsigned int flags, struct judge_at at) {
+    int number;
+    cudaError_t error = CALL(BELOW(cudaStreamWaitEvent), stream, event, flags);
+    if (error != cudaSuccess)
+        return answer(error, at);
+    struct judge *j = front_in_stream(stream, -1, &number);
+    if (number >= 0)
+        judge_stream_waits(j, number, event_number(j, event, 0), at);
+    front_out();
+    return error;
+}
+ON_STREAM(cudaStreamWaitEvent, stream_wait_event,
+          (cudaStream_t stream, cudaEvent_t event, unsigned int flags), stream, event,
+          flags)
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    ENTER(cudaEventQuery, event);
+    cudaError_t error = CALL(BELOW(cudaEventQuery), event);
+    if (error != cudaSuccess && error != cudaErrorNotReady)
+        return answer(error, at);
+    struct judge *j = front_in();
+    judge_poll_event(j, event_number(j, event, 0), error == cudaSuccess, at);
+    front_out();
+    return error;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+    ENTER(cudaEventSynchronize, handle);
+    struct judge *j = front_in();
+    const struct event *event = table_get(&events, handle);
+    if (event)
+        judge_wait_event(j, event->number, at);
+    front_out();
+    struct timeline_wait wait = {.at = at, .device = -1, .world = -1};
+    cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaEventSynchronize), handle));
+    return event ? wait_over(error, true, at) : answer(error, at);
+}
+
+static cudaError_t elapsed(cudaError_t error, cudaEvent_t start, cudaEvent_t end,
+                           struct judge_at at) {
+    front_timed = true;
+    if (error != cudaSuccess)
+        return answer(error, at);
+    struct judge *j = front_in(); // there is a time between them: both have happened
+    judge_poll_event(j, event_number(j, start, 0), true, at);
+    judge_poll_event(j, event_number(j, end, 0), true, at);
+    front_out();
+    return error;
+}
+
+#ifdef cudaEventElapsedTime // CUDA 12.8 and newer give it a second version by name
+cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t start, cudaEvent_t end) {
+    ENTER_AS("cudaEventElapsedTime", cudaEventElapsedTime_v2, ms, start, end);
+    return elapsed(CALL(BELOW(cudaEventElapsedTime_v2), ms, start, end), start, end, at);
+}
+#undef cudaEventElapsedTime
+PUBLIC cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
+#endif
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+    ENTER(cudaEventElapsedTime, ms, start, end);
+    return elapsed(CALL(BELOW(cudaEventElapsedTime), ms, start, end), start, end, at);
+}
