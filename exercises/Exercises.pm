@@ -390,7 +390,7 @@ sub judge {
     my $main   = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
     my $object = "$dir/yours.o";
     my $code   = quietly("$mpicc " . precompiled() . " $compile $main -c '$file' -o '$object'", "$dir/log");
-    my $said   = read_file("$dir/log");
+    my $said   = read_file("$dir/log") =~ s/\Q${\ dirname($file)}\E\///gr;
     return failed("It does not compile:\n$said", 'does not compile') if $code != 0;
     my $program = "$dir/program";
     $code = quietly("$mpicc '$harness' '$object' '$check' $link $wrapped -o '$program'", "$dir/log");
