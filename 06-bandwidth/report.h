@@ -23,7 +23,7 @@ LESSON_FUNCTION struct report report_options(int argc, char **argv,
     const struct lesson_option options[] = {
         {"--op", "NAMES", "only these, separated by commas:", .names = names,
          .chosen = chosen},
-        {"--min", "BYTES", "smallest size; K, M and G may follow the number",
+        {"--min", "BYTES", "smallest size; the number may end in K, M or G",
          .number = &r.min, .usual = 8, .least = 4},
         {"--max", "BYTES", "largest size", .number = &r.max,
          .usual = LESSON_CPU_BUILD ? 64 << 10 : 1 << 30, .least = 4},
@@ -95,7 +95,7 @@ LESSON_FUNCTION bool report_possible(const struct report *r, const char *operati
                operation, asked, r->nranks);
     else if (asked > r->room && speak)
         printf(
-            "%-15s %11zu  left out, and all above: two such buffers do not fit the memory\n",
+            "%-15s %11zu  left out, like all larger sizes: two such buffers do not fit into memory\n",
             operation, asked);
     return bytes > 0 && asked <= r->room;
 }
