@@ -211,8 +211,10 @@ static bool sit_down(int seat) {
         setenv("PMI_FD", message, 1);
     }
     my_seat = seat;
-    if (pthread_create(&thread, NULL, watch, NULL) == 0)
+    if (pthread_create(&thread, NULL, watch, NULL) == 0) {
+        pthread_setname_np(thread, "nccl-cpu"); // not the program's own
         pthread_detach(thread);
+    }
     return true;
 }
 

@@ -333,6 +333,8 @@ void usher_begin(uint64_t maker) {
     parties = NULL;
     int listens = seats_listen(maker);
     if (listens >= 0 &&
-        pthread_create(&thread, NULL, usher, (void *)(intptr_t)listens) == 0)
+        pthread_create(&thread, NULL, usher, (void *)(intptr_t)listens) == 0) {
+        pthread_setname_np(thread, "nccl-cpu"); // not the program's own
         pthread_detach(thread);
+    }
 }

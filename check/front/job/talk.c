@@ -304,6 +304,8 @@ void talk_helper_begins(void) {
     helper_ends = false;
     front_depth++; // not the program's
     helper_runs = pthread_create(&helper, NULL, help, NULL) == 0;
+    if (helper_runs)
+        pthread_setname_np(helper, "nccl-check"); // not the program's own
     front_depth--;
 }
 
