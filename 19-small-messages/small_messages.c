@@ -6,7 +6,7 @@
 #include "clock.h"
 #include "older.h"
 
-enum { REPEAT = 20 }; // times that a way is queued before the host waits
+enum { REPEAT = 100 }; // times that a way is queued before the host waits
 
 enum way { FLOOR, ONE_BY_ONE, GROUPED, TOGETHER, GRAPH, WINDOW, WINDOW_GRAPH, WAYS };
 static const char *const names[WAYS] = {

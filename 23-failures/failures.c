@@ -10,6 +10,8 @@
 #include "model.h"
 #include "versions.h"
 
+#include <cublas_v2.h>
+
 #include <signal.h>
 #include <unistd.h>
 
