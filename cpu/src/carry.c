@@ -292,6 +292,10 @@ static void hear_for(struct ncclComm *comm, const struct facts *facts,
         }
         return;
     }
+    if (facts->kind == CALL_CONNECT) {
+        comm->came[facts->rank] |= (unsigned char)facts->root;
+        return;
+    }
     if (one_sided(facts->kind)) {
         carry_put(comm, facts, payload);
         return;

@@ -24,8 +24,9 @@ enum call_kind {
     CALL_PUT,
     CALL_SIGNAL,
     CALL_WAIT_SIGNAL,
-    CALL_LEAVE,  // a rank has given the communicator up
-    CALL_GROW_ID // a rank has made the id with which others join
+    CALL_LEAVE,   // a rank has given the communicator up
+    CALL_GROW_ID, // a rank has made the id with which others join
+    CALL_CONNECT  // a rank has come to its first call with this one
 };
 
 /* What a rank says of a call to another one. */

@@ -33,6 +33,8 @@ void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
     comm->world = must_alloc(n * sizeof *comm->world);
     memcpy(comm->world, world, n * sizeof *world);
     comm->left = must_alloc(n * sizeof *comm->left);
+    comm->told = must_alloc(n);
+    comm->came = must_alloc(n);
     comm->sends = must_alloc(n * sizeof *comm->sends);
     comm->receives = must_alloc(n * sizeof *comm->receives);
     if (clock_on) {
@@ -121,6 +123,8 @@ void comm_release(struct ncclComm *comm) {
     free(comm->signals);
     free(comm->world);
     free(comm->left);
+    free(comm->told);
+    free(comm->came);
     free(comm->sends);
     free(comm->receives);
     free(comm->scratch);

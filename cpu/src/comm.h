@@ -53,13 +53,14 @@ struct ncclComm {
     bool asked; // whether it is over: since it was finalized, ncclCommGetAsyncError said
                 // so
     bool *left; // which ranks have finalized, destroyed or aborted it
-    int holds;  // who may still look at it
-    struct stream *own;   // for what the program gives no stream
-    struct mark newest;   // of its operations: they follow one another
-    struct mark leaving;  // where it tells the others that it has left
-    double born, left_at; // modelled: its last rank came, went
-    struct ranks ranks;   // for the modelled clock
-    int meetings;         // calls that ranks make together, under way
+    unsigned char *told, *came; // see connect.c: what each rank was told, and has told
+    int holds;                  // who may still look at it
+    struct stream *own;         // for what the program gives no stream
+    struct mark newest;         // of its operations: they follow one another
+    struct mark leaving;        // where it tells the others that it has left
+    double born, left_at;       // modelled: its last rank came, went
+    struct ranks ranks;         // for the modelled clock
+    int meetings;               // calls that ranks make together, under way
     uint64_t collectives, splits, windows, suspends; // made so far
     struct shrink *shrinks;                          // made so far
     int entered; // windows that this rank has registered, the newest included

@@ -3,6 +3,7 @@
  * NCCL User Guide, "Group Calls".
  */
 #include "calls.h"
+#include "connect.h"
 #include "unit.h"
 
 static __thread struct {
@@ -62,15 +63,25 @@ static ncclResult_t launch(struct call *calls) {
         why =
             "a send to oneself, or a receive from oneself, without the other half in the"
             " same group";
-    if (!why) {
-        for (const struct call *call = calls; call; call = call->next)
-            result = call->comm->blocking ? result : ncclInProgress;
-        while (calls)
-            calls = unit_launch(calls);
-        return result;
+    if (why) {
+        release(calls);
+        return nccl_error(ncclInvalidUsage, "%s", why);
     }
-    release(calls);
-    return nccl_error(ncclInvalidUsage, "%s", why);
+    connect_begin(calls);
+    for (const struct call *call = calls; call; call = call->next) {
+        if (!call->comm->blocking)
+            result = ncclInProgress;
+        else
+            wait_until(connect_over, call->comm);
+        if (call->comm->aborted || call->comm->revoked) {
+            release(calls);
+            return nccl_error(ncclInternalError,
+                              "the communicator was given up meanwhile");
+        }
+    }
+    while (calls)
+        calls = unit_launch(calls);
+    return result;
 }
 
 ncclResult_t queue_call(struct call *call, struct stream *stream) {

@@ -3,6 +3,7 @@
  * NCCL User Guide, "Destroying a communicator", "Error handling and communicator abort".
  */
 #include "calls.h"
+#include "connect.h"
 #include "together.h"
 
 struct leave_op {
@@ -167,7 +168,8 @@ ncclResult_t ncclCommResume(ncclComm_t comm) {
 static bool nothing_under_way(const void *argument) {
     const struct ncclComm *comm = argument;
     return is_made(comm) &&
-           (comm->blocking || (!comm->meetings && passed(comm->leaving))) &&
+           (comm->blocking ||
+            (!comm->meetings && passed(comm->leaving) && connect_over(comm))) &&
            (!comm->revoked || passed(comm->newest));
 }
 

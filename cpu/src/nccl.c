@@ -3,6 +3,7 @@
  * NCCL User Guide, "Communicator Creation and Management Functions", "Fault Tolerance".
  */
 #include "calls.h"
+#include "connect.h"
 
 const char *ncclGetErrorString(ncclResult_t result) {
     switch (result) {
@@ -45,7 +46,8 @@ ncclResult_t check_comm(const char *name, const struct ncclComm *comm) {
         return result;
     if (comm->error != ncclSuccess)
         return nccl_error(comm->error, "%s: %s", name, comm->why);
-    if (comm->state == JOINING || (comm->meetings && !comm->blocking))
+    if (comm->state == JOINING ||
+        (!comm->blocking && (comm->meetings || !connect_over(comm))))
         return nccl_error(ncclInvalidArgument,
                           "%s: comm is used before the call before returned ncclSuccess",
                           name);

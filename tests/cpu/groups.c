@@ -99,6 +99,13 @@ static void one_after_the_other(void) {
     NCCL(ncclCommUserRank(pair, &me));
     int *send = new_ints(N), *recv = new_ints(N);
     set_ints(send, N, 1);
+    if (size == 2) { /* the first ones connect the ranks: they would wait on the host */
+        NCCL(ncclGroupStart());
+        NCCL(ncclSend(send, N, ncclInt32, 1 - me, pair, one));
+        NCCL(ncclRecv(recv, N, ncclInt32, 1 - me, pair, one));
+        NCCL(ncclGroupEnd());
+        CUDA(cudaStreamSynchronize(one));
+    }
     set_ints(recv, N, 2);
     CUDA(cudaDeviceSynchronize());
     if (size == 2) {

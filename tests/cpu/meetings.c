@@ -257,6 +257,7 @@ static void aborted_on_the_way(void) {
         ncclComm_t c = NULL;
         NCCL(ncclCommSplit(comm, 0, rank, &c, NULL));
         int *a = new_ints(LARGE), *b = new_ints(LARGE);
+        expect_works(c, nranks, ncclSuccess, "before");
         set_ints(a, LARGE, rank);
         CUDA(cudaDeviceSynchronize());
         if (rank % 2 == 0) { /* the others never come */

@@ -1,7 +1,7 @@
 /*
  * What NCCL 2.22 to 2.32 brought: communicators that shrink, grow, are revoked or
- * suspended, several unique ids, windows, puts and signals, a configuration for each
- * collective, and NCCL's parameters.
+ * suspended, first calls that wait, several unique ids, windows, puts and signals, a
+ * configuration for each collective, and NCCL's parameters.
  */
 #include "ints.h"
 #include <unistd.h>
@@ -111,6 +111,7 @@ static void shrink_with_abort(void) {
 static void revoked(void) {
     ncclComm_t broken = world_comm(), half = NULL;
     int *a = new_ints(1);
+    expect_sum(broken, nranks, nranks * (nranks - 1) / 2);
     set_ints(a, 1, rank);
     if (rank > 0) {
         NCCL(ncclAllReduce(a, a, 1, ncclInt, ncclSum, broken, stream));
@@ -217,6 +218,93 @@ static void suspend(void) {
     expect_sum(comm, nranks, nranks * (nranks - 1) / 2);
     CUDA(cudaFree(a));
     point("a suspended communicator has no memory, and comes back");
+}
+
+/* --- The first call between ranks ------------------------------------------------- */
+
+/* Rank 0 comes last: it says so just before. True: whoever is back knows it. */
+static bool rank_0_has_come(void) {
+    int there = 0;
+    MPI_Iprobe(0, 7, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+    return there;
+}
+
+static void rank_0_comes(void) {
+    usleep(30000);
+    for (int r = 1; r < nranks; r++)
+        MPI_Send(NULL, 0, MPI_INT, r, 7, MPI_COMM_WORLD);
+}
+
+static void take_its_word(void) {
+    if (rank > 0)
+        MPI_Recv(NULL, 0, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 comes after the others are back: they must not have waited for it. */
+static void expect_no_wait(void (*call)(ncclComm_t c, int *a), ncclComm_t c, int *a) {
+    if (rank > 0)
+        call(c, a);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        call(c, a);
+    CUDA(cudaStreamSynchronize(stream));
+}
+
+static void all_reduce(ncclComm_t c, int *a) {
+    NCCL(ncclAllReduce(a, a, 1, ncclInt, ncclSum, c, stream));
+}
+
+static void broadcast(ncclComm_t c, int *a) {
+    NCCL(ncclBroadcast(a, a, 5000, ncclInt, 0, c, stream));
+}
+
+static void to_rank_0(ncclComm_t c, int *a) {
+    NCCL(ncclGroupStart());
+    for (int r = 1; r < nranks && rank == 0; r++)
+        NCCL(ncclRecv(a + r, 1, ncclInt, r, c, stream));
+    if (rank > 0)
+        NCCL(ncclSend(a, 1, ncclInt, 0, c, stream));
+    NCCL(ncclGroupEnd());
+}
+
+static void first_calls(void) {
+    int *a = new_ints(5000);
+    void (*const calls[])(ncclComm_t c, int *a) = {all_reduce, to_rank_0};
+    ncclComm_t c = world_comm();
+    set_ints(a, 5000, 1);
+    for (int i = 0; i < 2; i++) {
+        if (rank == 0)
+            rank_0_comes();
+        calls[i](c, a);
+        expect(rank == 0 || rank_0_has_come(), "the first call did not wait: %d", i);
+        take_its_word();
+        CUDA(cudaStreamSynchronize(stream));
+        expect_no_wait(calls[i], c, a);
+    }
+    expect_no_wait(broadcast, c, a);
+    NCCL(ncclCommDestroy(c));
+    point("the first collective, and the first send, wait on the host; no others do");
+
+    ncclConfig_t config = config_of(false);
+    ncclUniqueId id = id_of(0);
+    ncclResult_t state = ncclSuccess;
+    ncclCommInitRankConfig(&c, nranks, id, rank, &config);
+    settled(c);
+    if (rank > 0) {
+        NCCL_IS(ncclInProgress, ncclAllReduce(a, a, 1, ncclInt, ncclSum, c, stream));
+        NCCL(ncclCommGetAsyncError(c, &state));
+        expect(state == ncclInProgress, "it is done without rank 0");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        NCCL_IS(ncclInProgress, ncclAllReduce(a, a, 1, ncclInt, ncclSum, c, stream));
+    expect(settled(c) == ncclSuccess, "it is not ready");
+    CUDA(cudaStreamSynchronize(stream));
+    ncclCommFinalize(c);
+    settled(c);
+    NCCL(ncclCommDestroy(c));
+    CUDA(cudaFree(a));
+    point("a communicator that does not block says ncclInProgress meanwhile");
 }
 
 /* --- Windows ---------------------------------------------------------------------- */
@@ -495,6 +583,7 @@ int main(int argc, char **argv) {
     if (nranks > 1) {
         shrink_with_abort();
         revoked();
+        first_calls();
     }
     grow(true);
     grow(false);
