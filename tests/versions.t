@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every lesson, and the library of nccl-check, compile and link against old and new CUDA and
-# NCCL, without a warning; and nccl-check stands in front of a program linked with them. Open MPI 5
+# NCCL, without a warning; and nccl-check stands in front of a program linked with them. The
+# headers of the CPU build are compared with those whose version they have. Open MPI 5
 # does what MPICH does in other.t. All come as Python wheels, about 3 GB; no GPU is used.
 #
 #     tests/versions.t VERSION…              only the library, before these versions of NCCL for CUDA 12
@@ -78,6 +79,14 @@ nccl() { # NAME PACKAGE TARGET…
     point "$name: nccl-check stands in front of a program" loads || true
 }
 
+# declared: no comparison of the headers is left out.
+declared() {
+    CUDA_HOME=$work/cuda NCCL_HOME=$work/nccl timeout 120 "$work/course/tests/api.t" >"$work/tap" ||
+        { cat "$work/tap"; return 1; }
+    cat "$work/tap"
+    ! grep -q '# SKIP' "$work/tap"
+}
+
 # crossed COURSE: the library that was built with one MPI before a program that was built, in
 # COURSE, with the other: $MPICC and ${mpirun[@]}.
 crossed() {
@@ -126,6 +135,10 @@ else
     nccl 2.22 nvidia-nccl-cu12==2.22.3 all check-library
     nccl 2.25 nvidia-nccl-cu12==2.25.1 check-library
     nccl 2.28 nvidia-nccl-cu12==2.28.9 check-library
+    cuda 'CUDA 13.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' \
+        'nvidia-cublas==13.0.*'
+    nccl 2.32 nvidia-nccl-cu13==2.32.3 all check-library
+    point 'CUDA 13.0 and NCCL 2.32 declare what the CPU build declares' declared || true
     cuda 'The newest CUDA' nvidia-cuda-runtime nvidia-cuda-crt nvidia-cublas
     nccl 'of today' nvidia-nccl-cu13 all check-library
     openmpi 5.0.8

@@ -56,6 +56,15 @@ struct ncclComm *comm_like(int device, const ncclConfig_t *config,
     return comm;
 }
 
+/* It allocates, which a capture may forbid: seen on two H100 (NCCL 2.32.3). */
+static ncclResult_t check_capture(const char *name) {
+    if (!capture_forbids())
+        return ncclSuccess;
+    return nccl_error(ncclUnhandledCudaError, "%s: Cuda failure %d '%s'", name,
+                      cudaErrorStreamCaptureUnsupported,
+                      cudaGetErrorString(cudaErrorStreamCaptureUnsupported));
+}
+
 static ncclResult_t join(struct meeting_call *meets) {
     return meet_join(meets->made, &meets->ids.first, meets->ids.others, meets->rank,
                      meets->nranks);
@@ -75,6 +84,9 @@ static ncclResult_t init_rank(ncclComm_t *out, int nranks, const struct ids *ids
                                    rank, nranks));
     if (cudaGetDeviceCount(&count) != cudaSuccess)
         return in_group(nccl_error(ncclUnhandledCudaError, "%s: no device", name));
+    result = check_capture(name);
+    if (result != ncclSuccess)
+        return in_group(result);
     return in_group(
         meet_soon((struct meeting_call){.name = name,
                                         .begin = join,
@@ -128,6 +140,9 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
                                   "ncclCommInitAll: device %d stands twice in devlist",
                                   device);
     }
+    ncclResult_t result = check_capture(__func__);
+    if (result != ncclSuccess)
+        return result;
     for (int i = 0; i < ndev; i++)
         comms[i] = comm_create(devices ? devices[i] : i, true);
     meet_alone(comms, ndev);

@@ -197,6 +197,19 @@ static void named_place(void) {
     point("with NCCL_COMM_ID each rank makes the id by itself, twice");
 }
 
+static void captured(void) {
+    cudaGraph_t graph = NULL;
+    ncclUniqueId id = id_of(0);
+    ncclComm_t none = NULL;
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    NCCL_IS(ncclUnhandledCudaError, ncclCommInitRank(&none, nranks, id, rank));
+    expect(strstr(ncclGetLastError(NULL), "not permitted when stream is capturing"),
+           "it says: %s", ncclGetLastError(NULL));
+    CUDA_IS(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+    cudaGetLastError();
+    point("a communicator cannot be made while a stream is captured");
+}
+
 static void suspend(void) {
     uint64_t bytes = 1, suspended = 2;
     size_t n = 1 << 20;
@@ -589,6 +602,7 @@ int main(int argc, char **argv) {
     grow(false);
     several_ids();
     named_place();
+    captured();
     suspend();
     one_sided();
     configured_calls();
