@@ -2,9 +2,9 @@
 // collective. The real NCCL hangs.
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in MPI_Recv at @recv
-// expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 0 is not there
+// expect: rank 1 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 0 is
+//     not there
 #include "../check.h"
 
 static void hear_of_one(void) {

@@ -1,9 +1,9 @@
 // Rank 1 waits in MPI_Barrier before the collective, the others after it. The real
 // program hangs.
 // expect: NCCL CHECK: deadlock: ranks wait for one another
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 1 is not there
+// expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is
+//     not there
 // expect: rank 1 on @host: waits in MPI_Barrier at @barrier, after 0 operations on the
 //     communicator
 // expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.

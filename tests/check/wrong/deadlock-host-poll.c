@@ -2,9 +2,9 @@
 // the collective. Asking is not waiting, so only the deadline can tell. The real program
 // runs for ever.
 // expect: NCCL CHECK:
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 1 is not there
+// expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is
+//     not there
 // expect: rank 1 on @host: ...MPI_Iprobe at @probe
 // timeout: 1
 #include "../check.h"

@@ -1,5 +1,6 @@
 // One process drives all devices with ncclCommInitAll, and makes their calls in a loop
-// without a group. The real NCCL may wait in the first call for the others' ranks.
+// without a group. The real NCCL may wait in each of them for the others' ranks, and does
+// in the first one, which is in a group here.
 // expect: NCCL CHECK: deadlock: one thread calls NCCL for several devices without a group
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, for rank 1 (device 1)
 // expect: the same thread before, for rank 0 (device 0): at @allreduce
@@ -17,6 +18,11 @@ static void drive_all_devices(void) {
         streams[device] = new_stream();
         bufs[device] = device_ints(4, device);
     }
+    MUST(ncclGroupStart());
+    for (int device = 0; device < nranks; device++)
+        MUST(ncclAllReduce(bufs[device], bufs[device], 4, ncclInt32, ncclSum,
+                           comms[device], streams[device]));
+    MUST(ncclGroupEnd());
 #ifdef FIXED
     MUST(ncclGroupStart());
 #endif

@@ -1,8 +1,8 @@
 // Every rank passes its data to the rank before it, and the last one has forgotten its
 // send. The real NCCL waits for ever.
 // expect: NCCL CHECK: deadlock: a receive that no send meets, on communicator 1
-// expect: rank ... on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclRecv(count 4, ncclInt32, from rank @last) at @recv
+// expect: rank ... on @host: waits in ncclGroupEnd at @group for ncclRecv(count 4,
+//     ncclInt32, from rank @last) at @recv
 // expect: rank @last on @host: waits in ncclCommDestroy at @finish
 #include "../check.h"
 
@@ -22,7 +22,7 @@ int main(void) {
     if (to >= 0) {
         MUST(ncclSend(out, 4, ncclInt32, to, comm, stream));
     }
-    MUST(ncclGroupEnd());
+    MUST(ncclGroupEnd()); // @group
     MUST(cudaStreamSynchronize(stream)); // @sync
     MUST(cudaFree(in));
     MUST(cudaFree(out));

@@ -1,10 +1,10 @@
 // Ranks 0 and 1 exchange, and both receive before they send, without a group. The real
 // NCCL hangs.
 // expect: NCCL CHECK: deadlock: ranks wait for one another
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for ncclRecv(count 4,
-//     ncclInt32, from rank 1) at @recv
-// expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync for ncclRecv(count 4,
-//     ncclInt32, from rank 0) at @recv
+// expect: rank 0 on @host: waits in ncclRecv at @recv for ncclRecv(count 4, ncclInt32,
+//     from rank 1) at @recv
+// expect: rank 1 on @host: waits in ncclRecv at @recv for ncclRecv(count 4, ncclInt32,
+//     from rank 0) at @recv
 // expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.
 #include "../check.h"
 

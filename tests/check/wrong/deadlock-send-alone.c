@@ -1,11 +1,10 @@
 // Rank 0 sends, and rank 1 has forgotten to receive. The real NCCL waits for ever in the
 // synchronisation of rank 0.
 // expect: NCCL CHECK: deadlock: a send that no receive meets, on communicator 1
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclSend(count 4, ncclInt32, to rank 1) at @send, operation 1 on communicator 1;
-//     rank 1 is not there
-// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations
-//     on the communicator
+// expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,
+//     to rank 1) at @send, operation 1 on communicator 1; rank 1 is not there
+// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
+//     the communicator
 #include "../check.h"
 
 int main(void) {

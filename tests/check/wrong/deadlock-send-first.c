@@ -2,10 +2,10 @@
 // send ends when it is received, so nobody gets to its receive: the real NCCL hangs. Over
 // sockets ncclSend returns an error on two ranks.
 // expect: NCCL CHECK: deadlock: ranks wait for one another
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for ncclSend(count 4,
-//     ncclInt32, to rank 1) at @send, operation 1 on communicator 1; rank 1 is not there
-// expect: rank @last on @host: waits in cudaStreamSynchronize at @sync for ncclSend(count
-//     4, ncclInt32, to rank 0) at @send, operation 1 on communicator 1; rank 0 is not
+// expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,
+//     to rank 1) at @send, operation 1 on communicator 1; rank 1 is not there
+// expect: rank @last on @host: waits in ncclSend at @send for ncclSend(count 4,
+//     ncclInt32, to rank 0) at @send, operation 1 on communicator 1; rank 0 is not
 //     there
 // expect 2: The cycle: rank 0 waits for rank 1, which waits for rank 0.
 // expect 3: The cycle: rank 0 waits for rank 1, which waits for rank 2, which waits for

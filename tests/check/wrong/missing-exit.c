@@ -1,10 +1,10 @@
 // Rank 1 finds nothing to do and leaves with exit(0), without MPI_Finalize. The real NCCL
 // waits on the others, until mpirun ends them.
-// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
-//     communicator 1, waits for ranks that never come
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 1 is not there
+// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1
+//     on communicator 1, waits for ranks that never come
+// expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is
+//     not there
 // expect: rank 1 on @host: has ended without MPI_Finalize, after 0 operations on the
 //     communicator
 #include "../check.h"

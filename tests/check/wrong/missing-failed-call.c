@@ -1,12 +1,12 @@
 // One rank's call fails, because of its root, and nobody looks at what it returns. The
 // others wait; so they do with the real NCCL.
-// expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation
-//     1 on communicator 1, waits for ranks that never come
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast, operation 1 on
-//     communicator 1; rank 1 is not there
-// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations
-//     on the communicator; got an error at @broadcast: ncclBroadcast: root @n, and the
+// expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
+//     on communicator 1, waits for ranks that never come
+// expect: rank 0 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
+//     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 1; rank 1 is
+//     not there
+// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
+//     the communicator; got an error at @broadcast: ncclBroadcast: root @n, and the
 //     communicator has @n ranks
 #include "../check.h"
 

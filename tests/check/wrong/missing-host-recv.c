@@ -3,9 +3,9 @@
 // wait that cannot end. The real program hangs.
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 1 is not there
+// expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is
+//     not there
 // expect: rank 1 on @host: waits in MPI_Recv at @recv, after 0 operations on the
 //     communicator
 // expect: rank @last on @host: is in MPI_Finalize at @finalize

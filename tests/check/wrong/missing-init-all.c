@@ -2,7 +2,7 @@
 // loop. The real NCCL waits for ever.
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
 //     communicator 1, waits for ranks that never come
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
+// expect: rank 0 on @host: waits in ncclGroupEnd at @group for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
 //     communicator 1; rank @last of the communicator is not there
 #include "../check.h"
@@ -29,10 +29,10 @@ static void drive_all_devices(void) {
         // @allreduce
         MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, own, streams[device]));
     }
-    MUST(ncclGroupEnd());
+    MUST(ncclGroupEnd()); // @group
     for (int device = 0; device < nranks; device++) {
         MUST(cudaSetDevice(device));
-        MUST(cudaStreamSynchronize(streams[device])); // @sync
+        MUST(cudaStreamSynchronize(streams[device]));
         MUST(cudaStreamDestroy(streams[device]));
         MUST(cudaFree(bufs[device]));
         MUST(ncclCommDestroy(comms[device]));

@@ -1,12 +1,12 @@
 // "Only the root has something to send": rank 1 leaves the collective out and is done.
 // The others wait; the real NCCL lets them wait for ever.
-// expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation
-//     1 on communicator 1, waits for ranks that never come
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast, operation 1 on
-//     communicator 1; rank 1 is not there
-// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations
-//     on the communicator
+// expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
+//     on communicator 1, waits for ranks that never come
+// expect: rank 0 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
+//     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 1; rank 1 is
+//     not there
+// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
+//     the communicator
 #include "../check.h"
 
 int main(void) {

@@ -2,12 +2,12 @@
 // so rank 1 never comes to the collective of all ranks. The real NCCL hangs.
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
-// expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 2 on
-//     communicator 1; ranks 1, 2 are not there
-// expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync_pair for
-//     ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast, operation 1 on
-//     communicator 2; rank 2 is not there
+// expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
+//     4, ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; ranks 1, 2
+//     are not there
+// expect: rank 1 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
+//     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 2; rank 2 is
+//     not there
 // expect: rank 2 on @host: is in MPI_Finalize at @finalize
 #include "../check.h"
 
