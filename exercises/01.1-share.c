@@ -15,9 +15,8 @@
 //: file
 
 /*
- * Rank `root` has `count` whole numbers in buf, in the memory of its GPU. Queue on
- * `stream` what brings them into buf on all other ranks, with one call of NCCL. Don't
- * wait for it: the caller does.
+ * Rank `root` has `count` ints in buf, in the memory of its GPU. Bring them into buf on
+ * all other ranks, with one NCCL call on `stream`. Don't wait for it: the caller does.
  */
 #include "lesson.h"
 

@@ -17,9 +17,9 @@
 //: file
 
 /*
- * Each rank has `count` numbers (double) in `mine`. Queue on `stream` one call of NCCL
- * after which `mean` has, on every rank, the mean of all ranks for each element. `mine`
- * keeps its values. Both are in the GPU's memory.
+ * Each rank has `count` doubles in `mine`. With one NCCL call on `stream`, give every
+ * rank the mean of all ranks for each element, in `mean`. `mine` keeps its values. Both
+ * buffers are in the GPU's memory.
  */
 #include "lesson.h"
 

@@ -6,7 +6,7 @@
  * in turn: ranks 0 and 2 are on the first node, 1 and 3 on the second. NCCL says: invalid
  * usage."
  *
- * Repair it: the ranks of a node shall take different GPUs, however they were placed. MPI
+ * Repair it: the ranks of a node must take different GPUs, however they are placed. MPI
  * has been started. You may ask it.
  */
 #include "lesson.h"

@@ -2,11 +2,11 @@
 // make exercise N=01.6
 
 /*
- * This brings the weights of all layers from rank 0 to the others. Layer i has the
- * elements first[i] to first[i + 1] - 1 of `weights`, which is in the GPU's memory.
+ * This function brings the weights of all layers from rank 0 to the others. Layer i has
+ * the elements first[i] to first[i + 1] - 1 of `weights`, which is in the GPU's memory.
  *
- * Make it at least five times as fast: it shall take at most 1.2 times as long as a
- * single broadcast of as many bytes. When it returns, the weights are there.
+ * Make it fast: it should take at most 1.2 times as long as one broadcast of as many
+ * bytes. The weights must be there when it returns.
  */
 #include "lesson.h"
 

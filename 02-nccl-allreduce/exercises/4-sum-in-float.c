@@ -2,12 +2,12 @@
 // make exercise N=02.4
 
 /*
- * Each rank has `count` gradients as bfloat16 on the host, in 16 bits each. This adds
- * them up over all ranks, as bfloat16, and gives the sums as floats. So 256 + 1 is 256.
- * Repair it: the sums shall be right, 257 in this case.
+ * Each rank has `count` gradients as bfloat16 on the host, 16 bits each. This function
+ * adds them up over all ranks, as bfloat16, and returns the sums as floats. So 256 + 1
+ * comes out as 256. Repair it: the sums must be right, 257 in this case.
  *
  * `gradients` and `sum` are in the host's memory. `scratch` has room for `count` floats
- * in the GPU's. Make one all-reduce.
+ * in the GPU's memory. Make one all-reduce.
  */
 #include "lesson.h"
 

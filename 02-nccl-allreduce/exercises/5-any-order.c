@@ -7,8 +7,8 @@
  *
  * ready[0], ready[1], … are the numbers of the layers in the order in which their
  * gradients became ready on this rank. All are ready when this function is called. All
- * layers have `count` elements. Repair it: afterwards grad[l] shall be the sum of all
- * ranks for each layer l.
+ * layers have `count` elements. Repair it: afterwards grad[l] must be the sum of all
+ * ranks, for each layer l.
  */
 #include "lesson.h"
 

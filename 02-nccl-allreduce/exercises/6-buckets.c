@@ -2,12 +2,13 @@
 // make exercise N=02.6
 
 /*
- * Forty gradients, each in a buffer of its own, shall each become the sum of all ranks.
- * This makes forty all-reduces, one after another. Make it faster: it shall take at most
- * half as long as this, and when it returns, all work may still be queued on `stream`.
+ * Forty gradients, each in a buffer of its own: each must become the sum of all ranks.
+ * This function makes forty all-reduces, one after another. Make it faster: it should
+ * take at most 0.7 times as long. When it returns, all work may still be queued on
+ * `stream`.
  *
- * `bucket` has room for all of them, in the GPU's memory. Gradient g has count[g]
- * elements.
+ * Gradient g has count[g] elements. `bucket` has room for all of them together. All are
+ * in the GPU's memory.
  */
 #include "lesson.h"
 
