@@ -428,6 +428,8 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
         order_awaited(j->order, stream, &clock);
     }
     waits_begin_order(j, &clock, false, at);
+    if (stream && stream->kind == JUDGE_LEGACY)
+        waits_default_stream(j);
     clock_free(&clock);
 }
 

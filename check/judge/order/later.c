@@ -70,8 +70,7 @@ void later_comm_ready(struct judge *j, int comm) {
 static void tell(struct judge *j, enum finding_name name, size_t i, struct judge_at at) {
     const struct pending one = j->later->at[i];
     const struct comm_facts *comm = calls_comm(j, one.comm);
-    struct finding f = {
-        .name = name, .site = at.site, .other = one.at.site};
+    struct finding f = {.name = name, .site = at.site, .other = one.at.site};
     set(&f, "call", "%s", at.call);
     set_at(j, &f, "here", at);
     set_at(j, &f, "pending", one.at);

@@ -503,8 +503,7 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     struct calls *calls = calls_of(j);
     size_t bytes = strlen(text) + 1;
     // The end of a group returns once more what a call in it has returned.
-    if (calls->failure && strcmp(at.call, "ncclGroupEnd") == 0 &&
-        strcmp(calls->failure, text) == 0)
+    if (calls->failure && strcmp(calls->failure, text) == 0)
         return;
     calls->failure = must_grow(calls->failure, bytes);
     memcpy(calls->failure, text, bytes);
@@ -553,6 +552,7 @@ struct notice calls_notice(const struct judge_join *join) {
 
 void calls_joins(struct judge *j, const struct judge_join *join) {
     struct notice notice = calls_notice(join);
+    notice.thread = this_thread(j);
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     send_notice(j, &notice, NULL, 0);

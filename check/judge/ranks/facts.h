@@ -53,6 +53,7 @@ struct notice {
     uint64_t known; // of the collectives: those that the host knew to have ended
     uint64_t captured, captured_site; // at the end: as of a communicator below
     int32_t what, rank, nranks, device, how, number;
+    int32_t thread, unused; // NOTICE_JOINS: the judge's number of it; the first one is 1
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
 };
 

@@ -169,7 +169,10 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
         return;
     struct text ranks = {0};
     struct finding f = {.name = FINDING_setup_same_gpu,
-                        .hint = several_hosts(j) ? HINT_same_gpu_hosts : 0,
+                        .hint = join->thread > 1 && join->device == 0
+                                    ? HINT_same_gpu_thread
+                                : several_hosts(j) ? HINT_same_gpu_hosts
+                                                   : HINT_OF_FINDING,
                         .site = join->site,
                         .other = mixed((uint64_t)from, (uint64_t)other->world)};
     set(&f, "gpu", "%s", join->bus_id);

@@ -37,10 +37,11 @@ struct state_wait {
     uint64_t meeting; // WAIT_MPI: judge_meets's; 0: none
     int32_t kind, poll, comm_number, thread;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
-    int32_t first, n; // -1: not known
-    int32_t beyond;   // some are behind the window
-    int32_t one_of;   // WAIT_MPI: any of the ranks will do
-    int32_t way;      // WAIT_MPI: enum judge_way
+    int32_t first, n;       // -1: not known
+    int32_t beyond;         // some are behind the window
+    int32_t one_of;         // WAIT_MPI: any of the ranks will do
+    int32_t way;            // WAIT_MPI: enum judge_way
+    int32_t default_stream; // WAIT_ORDER: for it, and so for others of the device
     char call[CALL_NAME];
 };
 
@@ -57,6 +58,7 @@ struct state_op {
     int32_t first_before, nbefore; // among the ints
     int32_t function, thread;      // enum function_state; who runs it
     int32_t device;                // of a function
+    int32_t slot, pad;
     char call[CALL_NAME];
 };
 

@@ -520,15 +520,37 @@ static bool one_aborted(struct judge *j, const struct fact *about) {
     return false;
 }
 
+/* Whether process p has its part of the exchange on another stream, queued after the call
+ * that it waits for. */
+static bool is_later_elsewhere(const struct process *process, const struct fact *call) {
+    const struct state_op *awaited = NULL;
+    for (int i = 0; i < process->head->nops; i++) {
+        const struct state_op *op = &process->ops[i];
+        if (&op->fact == call)
+            awaited = op;
+        if (awaited && op->fact.comm == call->comm && pairs(op->fact.kind) &&
+            op->fact.kind != call->kind && op->fact.root == call->root &&
+            op->slot != awaited->slot)
+            return true;
+    }
+    return false;
+}
+
 static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
-    bool in_mpi = false, grouped = true;
+    bool in_mpi = false, grouped = true, by_default = false, elsewhere = false;
     for (int q = 0; q < j->stuck->n; q++) {
         struct cause cause;
         const struct state_wait *wait = verdict_wait(j, q, &cause);
         in_mpi |= wait && wait->kind == WAIT_MPI;
+        by_default |= wait && wait->default_stream;
         grouped &= !cause.call || cause.call->grouped;
+        elsewhere |= cause.call && is_later_elsewhere(&j->stuck->of[q], cause.call);
     }
-    return cycle && in_mpi ? HINT_mpi_and_nccl : grouped ? HINT_peers : HINT_together;
+    return cycle && in_mpi ? HINT_mpi_and_nccl
+           : by_default    ? HINT_default_stream_waits
+           : elsewhere     ? HINT_order_of_calls
+           : grouped       ? HINT_peers
+                           : HINT_together;
 }
 
 /* Where it is about no call of NCCL. */

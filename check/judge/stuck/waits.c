@@ -37,7 +37,8 @@ struct thread_wait {
     const void *whom;
     int peer;
     enum judge_way way;
-    uint64_t meeting; // judge_meets's
+    uint64_t meeting;    // judge_meets's
+    bool default_stream; // it waits for that
     struct recent_call *launches;
     size_t nlaunches, launches_size;
 };
@@ -94,6 +95,7 @@ static struct thread_wait *take_spare(struct thread *thread) {
     if (!wait)
         return must_alloc(sizeof *wait);
     wait->comm = wait->peer = 0;
+    wait->default_stream = false;
     wait->whom = NULL;
     wait->nlaunches = 0;
     clock_free(&wait->what);
@@ -136,6 +138,11 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
     struct thread_wait *wait = begin(j, WAIT_ORDER, poll, at);
     if (wait)
         clock_copy(&wait->what, what);
+}
+
+void waits_default_stream(struct judge *j) {
+    if (j->thread && j->thread->wait)
+        j->thread->wait->default_stream = true;
 }
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
@@ -366,6 +373,7 @@ static void add_ops(struct judge *j, struct described *d) {
         record->function = (int32_t)op->function;
         record->thread = op->thread;
         record->device = order_device_of(j->order, op->slot);
+        record->slot = op->slot;
         name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
         if (op->like) {
             int leader =
@@ -542,6 +550,7 @@ static void add_waits(struct judge *j, struct described *d) {
             record->comm = comm->id;
             record->comm_number = comm->number;
         }
+        record->default_stream = wait->default_stream;
         if (wait->kind == WAIT_ORDER)
             add_order(j, d, record, wait);
         else if (wait->kind == WAIT_LAUNCH)
