@@ -6,7 +6,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-echo 1..5
+echo 1..6
 tests=0
 
 # point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
@@ -35,6 +35,11 @@ point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
 point 'cppcheck' cppcheck -D__linux__ -D__x86_64__ --quiet --error-exitcode=1 --inline-suppr --std=c11 \
     --enable=warning,portability --suppress=missingIncludeSystem \
     -Icommon -Icpu/include [0-9][0-9]-*/*.c common/*.c cpu/src/*.c cpu/benchmark.c
+mapfile -t folders < <(find check timeline -type d)
+mapfile -t checks < <(git ls-files 'check/*.c' 'timeline/*.c')
+point 'cppcheck of the checks and the timelines' cppcheck -D__linux__ -D__x86_64__ -DOVER_STANDIN=1 \
+    --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability \
+    --suppress=missingIncludeSystem -Icpu/include "${folders[@]/#/-I}" "${checks[@]}"
 point 'shellcheck' shellcheck -x -P tests -e SC2154,SC2034 "${shell[@]}"
 # What the tests use was built without a warning, if it was built with -Werror (make test).
 strict='-Wall -Wextra -Werror'

@@ -49,8 +49,6 @@ static char file[PATH_MAX]; // "": this rank was given none
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; // of events, by one at a time
 
-/* --- Time ----------------------------------------------------------------------- */
-
 static double real_time(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -106,8 +104,6 @@ static void capture_aside(bool begins) {
 #endif
 }
 
-/* --- Notes ---------------------------------------------------------------------- */
-
 /* More would be too much for rank 0, which gets those of all. */
 enum { MOST_NOTES = 200000, NONE = -1 };
 /* For the start of an operation, which counts from its device's base event. */
@@ -150,8 +146,6 @@ static uint64_t count(uint64_t a, uint64_t b) {
                   counter = front_alloc(sizeof *counter));
     return ++*counter;
 }
-
-/* --- Devices -------------------------------------------------------------------- */
 
 enum { MAX_DEVICES = 256 };
 static struct device {
@@ -213,11 +207,12 @@ void timeline_device(void) {
         !atomic_compare_exchange_strong(&device->state, &unknown, 1))
         return;
     capture_aside(true);
-    bool there = OURS(BELOW(cudaStreamCreateWithFlags), &device->stream,
-                      cudaStreamNonBlocking) == cudaSuccess &&
-                 OURS(BELOW(cudaEventCreateWithFlags), &device->base, cudaEventDefault) ==
-                     cudaSuccess &&
-                 meet_clocks(device, device->base, &device->host_base);
+    cudaError_t error =
+        OURS(BELOW(cudaStreamCreateWithFlags), &device->stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+        error = OURS(BELOW(cudaEventCreateWithFlags), &device->base, cudaEventDefault);
+    bool there =
+        error == cudaSuccess && meet_clocks(device, device->base, &device->host_base);
     capture_aside(false);
     device->rate = 1;
     if (first_device < 0)
@@ -252,8 +247,6 @@ static void give_event(struct device *device, cudaEvent_t event) {
     }
     device->unused[device->nunused++] = event;
 }
-
-/* --- Streams, and what is in them ------------------------------------------------ */
 
 /* What lies between two events of a stream. */
 struct span {
@@ -299,7 +292,7 @@ static int track_of(int number, cudaStream_t stream, int device) {
 
 /* Seconds between two events; negative: not yet. */
 static double between(cudaEvent_t from, cudaEvent_t to) {
-    float ms;
+    float ms = 0;
     cudaError_t error = ASK(BELOW(cudaEventElapsedTime), &ms, from, to);
     return error != cudaSuccess ? -1 : ms > 0 ? (double)ms * 1e-3 : 0;
 }
@@ -505,8 +498,6 @@ static void span_closes(struct span *span, int result) {
     go_back(device, before);
 }
 
-/* --- The host ------------------------------------------------------------------- */
-
 static __thread int my_thread = NONE, my_note = NONE;
 static int nthreads;
 
@@ -587,8 +578,6 @@ void timeline_waited(void) {
     host_ends(waits_for.perhaps);
     read_tracks(waits_for.track, waits_for.device);
 }
-
-/* --- Operations ----------------------------------------------------------------- */
 
 struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
                              int device) {
@@ -729,8 +718,6 @@ void timeline_comm_ready(uint64_t comm) {
         span_closes(span, 0);
 }
 
-/* --- The end of it -------------------------------------------------------------- */
-
 /* Reads what is over by now. What is not has a little time: the program may have left it
  * to itself. */
 static void read_all(double patience) {
@@ -798,8 +785,6 @@ void timeline_device_reset(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* --- Clocks of several machines --------------------------------------------------- */
-
 static MPI_Comm ours = MPI_COMM_NULL;
 static struct offset { // of this machine's clock from rank 0's
     double when, seconds;
@@ -851,8 +836,6 @@ static double by_rank_0(double time) {
     double drift = length > 1 ? (at_end.seconds - at_start.seconds) / length : 0;
     return time - at_start.seconds - drift * (time - at_start.when);
 }
-
-/* --- The parts, and the file ------------------------------------------------------- */
 
 static struct trace_part make_part(void) {
     struct trace_part part = {.rank = rank,
@@ -1096,8 +1079,6 @@ void timeline_asked(void) {
     send_part(&part, status.MPI_SOURCE);
     free_part(&part);
 }
-
-/* --- Beginning -------------------------------------------------------------------- */
 
 void timeline_start(void) {
     const char *name = getenv("NCCL_TIMELINE");

@@ -19,8 +19,6 @@
 enum { TIMELINE_FILE = 1, TIMELINE_RANGES = 2 };
 extern int timeline_on;
 
-/* --- Operations on a stream ----------------------------------------------------- */
-
 struct timeline_op {
     const char *name; // that the file shows
     struct judge_at at;
@@ -65,8 +63,6 @@ void timeline_comm_ready(uint64_t comm);
  * stream: the others are counted with it, as in the reports. */
 void timeline_counts(uint64_t comm, int rank);
 
-/* --- The host ------------------------------------------------------------------- */
-
 /* What a call waits for: what is in a stream, or on a device, another rank of the world,
  * all ranks of an MPI communicator (`group`: the same number on all of them). */
 struct timeline_wait {
@@ -90,8 +86,6 @@ void timeline_waited(void);
             timeline_waited();                  \
         timed_result;                           \
     })
-
-/* --- Beginning and end ---------------------------------------------------------- */
 
 void timeline_start(void); // reads the environment
 /* A device that the program is about to use: its clock is compared with the host's. */

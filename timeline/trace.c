@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Who waited for whom -------------------------------------------------------- */
-
 struct met { // a note of a call that several make together
     uint64_t comm, order;
     enum { ALL = -1, HOSTS = -2 } from, to; // or the ranks of a send or a receive
@@ -171,8 +169,6 @@ static void find_named(const struct trace_part *part, struct waited *waited) {
     }
 }
 
-/* --- Times ---------------------------------------------------------------------- */
-
 static double find_first(const struct trace_part *parts, int nparts) {
     double first = parts[0].now;
     for (int p = 0; p < nparts; p++)
@@ -191,8 +187,6 @@ static void print_time(FILE *out, const char *name, long long ns) {
     fprintf(out, ",\"%s\":%s%lld.%03lld", name, ns < 0 ? "-" : "", llabs(ns) / 1000,
             llabs(ns) % 1000);
 }
-
-/* --- The file ------------------------------------------------------------------- */
 
 static void print_text(FILE *out, const char *text) {
     putc('"', out);

@@ -43,7 +43,7 @@
 /* The next definition of a function; NULL: there is none. */
 void *front_find(const char *name);
 
-/* --- The stand-in, where OVER_STANDIN (check/build.mk) says that it is below ------- */
+/* The stand-in, where OVER_STANDIN (check/build.mk) says that it is below */
 
 void standin_host_blocks(int begins); // the host waits elsewhere
 /* MPI_Finalize leaves MPI as it is, while a communicator of NCCL needs it. */

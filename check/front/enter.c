@@ -23,8 +23,6 @@ struct judge_options front_options = {.mode = JUDGE_ON, .timeout = 5};
 
 void (*front_at_out)(struct judge *j);
 
-/* --- What lies below ----------------------------------------------------------- */
-
 static int in_library(struct dl_phdr_info *info, size_t size, void *data) {
     const char **name = data;
     (void)size;
@@ -54,8 +52,6 @@ void *front_find(const char *name) {
         found = front_find(name + 1);
     return found;
 }
-
-/* --- Threads ------------------------------------------------------------------- */
 
 static atomic_int last_thread;
 static __thread int this_thread;
@@ -138,8 +134,6 @@ void front_function_ends(struct front_own before) {
     front_depth = before.depth;
     this_thread = before.thread;
 }
-
-/* --- The judge ----------------------------------------------------------------- */
 
 void front_begins(const struct judge_outside *outside) {
     pthread_key_create(&at_thread_end, thread_ends);

@@ -24,8 +24,6 @@
 enum { FILE_SHIFT = 48 };
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
-/* --- From an address to a number ----------------------------------------------- */
-
 struct found {
     void *address;
     uint64_t site;
@@ -125,8 +123,6 @@ bool front_site_in_program(uint64_t site) {
 bool front_theirs(void *return_address) {
     return find(return_address)->theirs;
 }
-
-/* --- From a number to a line --------------------------------------------------- */
 
 struct name {
     uint64_t number;
@@ -300,8 +296,6 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     memcpy(out, words[site % WORDS].place, JUDGE_PLACE);
     pthread_mutex_unlock(&lock);
 }
-
-/* --- Many at once -------------------------------------------------------------- */
 
 /* Sites of one file: one addr2line for all of them. Before the lines of each it prints
  * the address. */

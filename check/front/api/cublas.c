@@ -28,8 +28,6 @@ static cublasStatus_t blas_status(cublasStatus_t result, struct judge_at at) {
     return result;
 }
 
-/* --- Handles -------------------------------------------------------------------- */
-
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     ENTER_AS("cublasCreate", cublasCreate_v2, handle);
     cublasStatus_t result = CALL(BELOW(cublasCreate_v2), handle);
@@ -112,8 +110,6 @@ const char *cublasGetStatusString(cublasStatus_t result) {
     front_out();
     return CALL(BELOW(cublasGetStatusString), result);
 }
-
-/* --- Operations ----------------------------------------------------------------- */
 
 /* As far as the host knows: "If beta == 0, C does not have to be a valid input" (cuBLAS,
  * cublas<t>gemm). */

@@ -5,7 +5,7 @@
  */
 #include "cuda_front.h"
 
-#include "comms.h"
+#include "nccl_comms.h"
 
 struct copy_side copy_linear(const void *start, size_t bytes, bool says_device) {
     return (struct copy_side){{start, bytes, bytes, 1, 0}, says_device, UNKNOWN, 0};

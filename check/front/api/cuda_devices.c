@@ -3,8 +3,8 @@
  */
 #include "cuda_front.h"
 
-#include "comms.h"
-#include "graphs.h"
+#include "nccl_comms.h"
+#include "cuda_graphs.h"
 #include "timeline.h"
 
 static void looked(void) {
@@ -35,8 +35,6 @@ const char *cudaGetErrorString(cudaError_t error) {
     looked();
     return CALL(BELOW(cudaGetErrorString), error);
 }
-
-/* --- Devices -------------------------------------------------------------------- */
 
 cudaError_t cudaDeviceSynchronize(void) {
     ENTER(cudaDeviceSynchronize);

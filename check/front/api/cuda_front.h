@@ -20,7 +20,7 @@ void events_reset(struct judge *j, int device);
         return answer(CALL(BELOW(name), __VA_ARGS__), at); \
     }
 
-/* --- Copies: cuda_copies.c -------------------------------------------------------- */
+/* Copies: cuda_copies.c */
 
 enum copy_place { UNKNOWN, PAGEABLE, PINNED, MANAGED, DEVICE };
 

@@ -109,8 +109,6 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
           stream, callback, data, flags)
 
 #if !OVER_STANDIN
-/* --- Kernels -------------------------------------------------------------------- */
-
 static void kernel(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);

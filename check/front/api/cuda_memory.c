@@ -5,9 +5,9 @@
  */
 #include "cuda_front.h"
 
-#include "comms.h"
+#include "nccl_comms.h"
 #include "pages.h"
-#include "registered.h"
+#include "nccl_registered.h"
 #include "timeline.h"
 
 #include <stdlib.h>
@@ -183,8 +183,8 @@ static size_t bytes_at(const void *pointer) {
     if (OVER_STANDIN)
         return standin_opened_bytes(pointer);
     int (*range)(void **, size_t *, uintptr_t) = front_find("cuMemGetAddressRange_v2");
-    void *start;
-    size_t bytes;
+    void *start = NULL;
+    size_t bytes = 0;
     return range && CALL(range, &start, &bytes, (uintptr_t)pointer) == 0 &&
                    start == pointer
                ? bytes

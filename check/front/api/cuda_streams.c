@@ -5,7 +5,7 @@
  */
 #include "cuda_front.h"
 
-#include "comms.h"
+#include "nccl_comms.h"
 #include "timeline.h"
 
 #include <stdlib.h>
@@ -49,8 +49,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     front_out();
     return answer(CALL(BELOW(cudaStreamDestroy), stream), at);
 }
-
-/* --- Events --------------------------------------------------------------------- */
 
 struct event {
     int number, device;

@@ -11,8 +11,6 @@ void *front_alloc(size_t bytes) {
     return must_alloc(bytes);
 }
 
-/* --- Tables --------------------------------------------------------------------- */
-
 /* Where `key` is, or would go: the slots from the one that it is hashed to, up to a free
  * one. */
 static size_t slot(const struct table *table, const void *key) {
@@ -68,8 +66,6 @@ void table_remove(struct table *table, const void *key) {
     }
 }
 
-/* --- Memory --------------------------------------------------------------------- */
-
 static struct table of_nccl;
 
 void nccl_memory_made(const void *pointer) {
@@ -83,8 +79,6 @@ bool nccl_memory_is(const void *pointer) {
 void nccl_memory_gone(const void *pointer) {
     table_remove(&of_nccl, pointer);
 }
-
-/* --- Streams -------------------------------------------------------------------- */
 
 struct stream {
     int number, device; // number -1: destroyed; its handle may come again
@@ -208,8 +202,6 @@ void streams_reset(struct judge *j, int device) {
         stream->number = -1;
     }
 }
-
-/* --- Ranges --------------------------------------------------------------------- */
 
 enum rows_told add_rows(const struct rows *rows, bool write, bool device,
                         struct judge_range *ranges, int *n) {

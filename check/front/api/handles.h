@@ -16,8 +16,6 @@
 #pragma GCC visibility pop
 #define PUBLIC __attribute__((visibility("default")))
 
-/* --- From a handle to what is known of it --------------------------------------- */
-
 struct table {
     struct {
         const void *key;
@@ -29,8 +27,6 @@ void *table_get(const struct table *table, const void *key); // NULL: not there
 void table_put(struct table *table, const void *key, void *value);
 void table_remove(struct table *table, const void *key);
 void *front_alloc(size_t bytes); // zeroed; never NULL
-
-/* --- Streams -------------------------------------------------------------------- */
 
 int current_device(void); // outside of front_in
 
@@ -51,14 +47,10 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
-/* --- Memory --------------------------------------------------------------------- */
-
 /* Of ncclMemAlloc, which only ncclMemFree takes back. */
 void nccl_memory_made(const void *pointer);
 bool nccl_memory_is(const void *pointer);
 void nccl_memory_gone(const void *pointer);
-
-/* --- Ranges --------------------------------------------------------------------- */
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
  * gaps, or all in one. Height 0: where exactly is not known. */

@@ -61,7 +61,7 @@ function tell(what) {
 BEGIN {
     FS = "|"
     print "/* Made of mpi.list by mpi.awk. */"
-    print "#include \"mpi_waits.h\"\n#include \"requests.h\""
+    print "#include \"mpi_waits.h\"\n#include \"mpi_requests.h\""
 }
 
 /^#/ || !/\|/ { next }

@@ -5,7 +5,7 @@
  * PMPI_…. MPI Standard, "Tool Support", "Profiling Interface".
  */
 #include "mpi_waits.h"
-#include "requests.h"
+#include "mpi_requests.h"
 #include "start.h"
 #include "talk.h"
 #include "timeline.h"

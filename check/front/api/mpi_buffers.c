@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- The buffers of the call that this thread makes ---------------------------- */
-
 enum { MOST_BUFFERS = 16 };
 static __thread struct {
     struct mpi_buffer at[MOST_BUFFERS];
@@ -45,8 +43,6 @@ struct mpi_buffer *mpi_hands_over(int *n) {
     mine.n = 0;
     return buffers;
 }
-
-/* --- What the arguments of a call say of them ----------------------------------- */
 
 static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
                            MPI_Datatype type) {
@@ -130,8 +126,6 @@ void mpi_win(const struct judge_at *at, const void *buffer) {
     front_out();
 }
 
-/* --- Conditions and counts ----------------------------------------------------- */
-
 static bool is_inter(MPI_Comm comm) {
     int inter = 0;
     PMPI_Comm_test_inter(comm, &inter);
@@ -164,8 +158,6 @@ int mpi_sum(const int *counts, MPI_Comm comm) {
         sum += counts[r];
     return sum;
 }
-
-/* --- Whom a call waits for ----------------------------------------------------- */
 
 int mpi_peer(int rank) {
     return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;

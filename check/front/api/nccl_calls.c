@@ -2,14 +2,12 @@
  * nccl_calls.c: NCCL's calls that move data, alone and in groups.
  */
 #include "nccl_front.h"
-#include "registered.h"
+#include "nccl_registered.h"
 #include "start.h"
 #include "talk.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- Groups --------------------------------------------------------------------- */
 
 ncclResult_t ncclGroupStart(void) {
     ENTER_NCCL(ncclGroupStart);
@@ -75,8 +73,6 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
 }
 #endif
 
-/* --- Reductions of the program's own -------------------------------------------- */
-
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
                                       ncclScalarResidence_t residence, ncclComm_t comm) {
     ENTER_COMM(ncclRedOpCreatePreMulSum, op, scalar, type, residence, comm);
@@ -102,21 +98,16 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
     ENTER_COMM(ncclRedOpDestroy, op, comm);
     front_in();
     struct comm *owner = comm_known(comm);
-    for (struct redop **at_redop = owner ? &owner->redops : NULL;
-         at_redop && *at_redop;) {
-        struct redop *redop = *at_redop;
-        if (redop->op != op) {
-            at_redop = &redop->next;
-            continue;
-        }
-        *at_redop = redop->next;
-        free(redop);
-    }
+    struct redop *none = NULL, **here = owner ? &owner->redops : &none;
+    while (*here && (*here)->op != op)
+        here = &(*here)->next;
+    struct redop *found = *here;
+    if (found)
+        *here = found->next;
+    free(found);
     front_out();
     return nccl_answer(CALL(PNCCL(ncclRedOpDestroy), op, comm), at);
 }
-
-/* --- Collectives and point to point --------------------------------------------- */
 
 static size_t size_of(ncclDataType_t type) {
     static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
@@ -145,7 +136,7 @@ static bool unknown(struct judge *j, const void *buffer) {
 }
 
 static bool is_nowhere(const void *buffer) {
-    struct cudaPointerAttributes attributes;
+    struct cudaPointerAttributes attributes = {0};
     int device = current_device(), uses_the_hosts = 0;
     if (CALL(BELOW(cudaPointerGetAttributes), &attributes, buffer) != cudaSuccess ||
         attributes.type != cudaMemoryTypeUnregistered)
@@ -282,6 +273,7 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
     front_out();
     struct judge *j = front_in_stream(stream, device, &number);
     if (number >= 0)
-        judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL, at);
+        judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL,
+                 at);
     front_out();
 }

@@ -2,9 +2,9 @@
  * nccl_front.h: what the front's functions of NCCL share, those made of nccl.list among
  * them.
  *
- *   comms.c         the communicators that the program has, and calls on them
- *   comm_makes.c    making them
- *   comm_ends.c     giving them up, and asking them
+ *   nccl_comms.c    the communicators that the program has, and calls on them
+ *   nccl_makes.c    making them
+ *   nccl_ends.c     giving them up, and asking them
  *   nccl_memory.c   memory, buffers that are registered
  *   nccl_calls.c    groups, collectives, point to point
  */
@@ -18,7 +18,7 @@
 #include <nccl.h>
 #pragma GCC visibility pop
 
-/* --- comms.c: what is known of a communicator ------------------------------------ */
+/* nccl_comms.c: what is known of a communicator */
 
 enum { COMM_STREAMS = 4 };
 
@@ -39,7 +39,7 @@ struct comm {
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
     struct redop *redops;
-    struct shrunk *shrunk; // comm_makes.c's
+    struct shrunk *shrunk; // nccl_makes.c's
     struct judge_at at;
 };
 /* How often the program was told by ncclCommGetAsyncError that a communicator is ready.
@@ -89,7 +89,7 @@ extern __thread struct nccl_group {
     struct making *makes;
 } nccl_group;
 
-/* --- comms.c: how a call begins and ends ------------------------------------------ */
+/* nccl_comms.c: how a call begins and ends */
 
 static inline bool nccl_failed(ncclResult_t result) {
     return result != ncclSuccess && result != ncclInProgress;
@@ -136,7 +136,7 @@ bool comm_is_given_up(ncclComm_t handle, struct judge_at at);
         nccl_group.depth > 0 ? (call) : HOST_WAITS(&meets, call);                        \
     })
 
-/* --- comm_makes.c ---------------------------------------------------------------- */
+/* nccl_makes.c */
 
 uint64_t comm_hash(const void *data, size_t bytes, uint64_t before);
 uint64_t comm_hash_ids(const ncclUniqueId *ids, int n);
@@ -153,7 +153,7 @@ bool making_all(void);
 bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t *id,
                    size_t bytes, struct judge_at at);
 
-/* --- nccl_calls.c ---------------------------------------------------------------- */
+/* nccl_calls.c */
 
 enum { NO_ROOT = -1 };
 
@@ -181,7 +181,7 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
                     struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
 
-/* --- The kinds of nccl.list -------------------------------------------------------- */
+/* The kinds of nccl.list */
 
 /* The judge hears only that it failed. */
 #define NCCL_PASSED(name, parameters, ...)                      \

@@ -2,7 +2,7 @@
  * nccl_memory.c: NCCL's memory, and buffers that are registered with communicators.
  */
 #include "nccl_front.h"
-#include "registered.h"
+#include "nccl_registered.h"
 
 #include <string.h>
 

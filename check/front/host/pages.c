@@ -23,8 +23,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* --- Closed pages -------------------------------------------------------------- */
-
 enum page { OPEN, READ_ONLY, CLOSED };
 
 struct watched {
@@ -175,8 +173,6 @@ void pages_forked(void) {
         if (watched[i].any_closed)
             protect(&watched[i], 0, watched[i].npages, OPEN);
 }
-
-/* --- The host was stopped ------------------------------------------------------ */
 
 static __thread const struct judge_at *mpi_call; // that has the buffer now
 

@@ -66,8 +66,6 @@ void neighbours_share(void) {
     atomic_fetch_add(&shared->here, 1);
 }
 
-/* --- Who speaks ---------------------------------------------------------------- */
-
 bool neighbours_first(enum neighbours_word word, bool alone) {
     return shared ? atomic_exchange(&shared->said[word], 1) == 0 : alone;
 }
@@ -78,8 +76,6 @@ double neighbours_turn(int rank, int nranks) {
         return 0;
     return rank / here < 5 ? rank / here : 5;
 }
-
-/* --- What is said at the end --------------------------------------------------- */
 
 static void print_shared(enum end end, const char *title, const char *hint) {
     bool any = false;

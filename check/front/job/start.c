@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- The process starts -------------------------------------------------------- */
-
 static const char *setting(const char *name, const char *old) {
     return getenv(name) ? getenv(name) : getenv(old);
 }
@@ -96,8 +94,6 @@ __attribute__((constructor(101))) static void begin(void) {
     if (front_checks)
         pages_install();
 }
-
-/* --- MPI has started, on all ranks at once ------------------------------------- */
 
 /* A rank that was started without the checks would not take part in anything here, and
  * the others would wait for it: rank 0 asks who is there before. */
@@ -236,8 +232,6 @@ void start_mpi(void) {
         talk_helper_begins();
 }
 
-/* --- The first communicator ------------------------------------------------------ */
-
 /* From here on. When MPI has ended, the judges of several ranks can't talk any more. */
 static void begin_helper(void) {
     if (!front_job.mpi_ended || front_job.nranks == 1)
@@ -287,8 +281,6 @@ void start_has_functions(void) {
     begin_helper();
     pthread_mutex_unlock(&lock);
 }
-
-/* --- The end ------------------------------------------------------------------- */
 
 static void finish(bool finalize, struct judge_at at) {
     judge_finishes(front_in(), finalize, at);

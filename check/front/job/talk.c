@@ -30,8 +30,6 @@ void talk_pause(double seconds) {
         ;
 }
 
-/* --- Giving up ----------------------------------------------------------------- */
-
 int talk_launched_as(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                         "SLURM_PROCID", "RANK"};
@@ -57,8 +55,6 @@ void talk_gives_up(const char *why) {
     if (neighbours_first(NEIGHBOURS_GIVE_UP, talk_launched_as() == 0))
         fprintf(stderr, "NCCL CHECK: not checked from here on: %s\n", why);
 }
-
-/* --- Reports ------------------------------------------------------------------- */
 
 /* MPI_Abort has been seen to wait for another thread of this process that is in MPI. */
 static void *end_in_any_case(void *unused) {
@@ -98,8 +94,6 @@ void talk_says(void *self, const char *text, bool end) {
         PMPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
-
-/* --- Parcels ------------------------------------------------------------------- */
 
 struct parcel {
     struct parcel *next;
@@ -240,8 +234,6 @@ static void take_parcels(void) {
     }
 }
 
-/* --- The helper ---------------------------------------------------------------- */
-
 static pthread_t helper;
 static bool helper_ends, helper_soon;
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -337,8 +329,6 @@ void talk_settles(void) {
         talk_pause(0.02);
     }
 }
-
-/* --- All ranks together -------------------------------------------------------- */
 
 void talk_opens(void) {
     PMPI_Comm_dup(MPI_COMM_WORLD, &control);

@@ -1,9 +1,9 @@
 /*
- * registered.h: what registered.c knows of the buffers that are registered with
+ * nccl_registered.h: what nccl_registered.c knows of the buffers that are registered with
  * communicators.
  */
-#ifndef REGISTERED_H
-#define REGISTERED_H
+#ifndef NCCL_REGISTERED_H
+#define NCCL_REGISTERED_H
 
 #include "judge.h"
 

@@ -1,8 +1,8 @@
 /*
- * requests.h: MPI's requests.
+ * mpi_requests.h: MPI's requests.
  */
-#ifndef REQUESTS_H
-#define REQUESTS_H
+#ifndef MPI_REQUESTS_H
+#define MPI_REQUESTS_H
 
 #include "enter.h"
 

@@ -1,5 +1,5 @@
 /*
- * comm_makes.c: the calls that make communicators.
+ * nccl_makes.c: the calls that make communicators.
  */
 #include "nccl_front.h"
 #include "start.h"

@@ -1,6 +1,6 @@
 /*
- * registered.c: buffers that are registered with communicators: which ones of a call are,
- * and where in their windows they lie.
+ * nccl_registered.c: buffers that are registered with communicators: which ones of a call
+ * are, and where in their windows they lie.
  *
  * NCCL User Guide, "User Buffer Registration": "if any rank in a communicator passes
  * registered buffers to a NCCL communication function, all other ranks in the same
@@ -8,7 +8,7 @@
  * NCCL_WIN_COLL_SYMMETRIC: "users need to guarantee the offset to the buffer head address
  * from all ranks must be equal when calling NCCL collective operations".
  */
-#include "registered.h"
+#include "nccl_registered.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * driver.c: the functions of CUDA's driver that wait, or put operations in order.
+ * cuda_driver.c: the functions of CUDA's driver that wait, or put operations in order.
  *
  * They are below the runtime, which has other ways to them. A program that calls them
  * itself puts things in order which the judge would take for unordered: the checks give

@@ -1,8 +1,8 @@
 /*
- * graphs.h: the graphs of CUDA.
+ * cuda_graphs.h: the graphs of CUDA.
  */
-#ifndef GRAPHS_H
-#define GRAPHS_H
+#ifndef CUDA_GRAPHS_H
+#define CUDA_GRAPHS_H
 
 #include "judge.h"
 

@@ -1,7 +1,7 @@
 /*
- * comm_ends.c: the calls that give communicators up, or ask how they are.
+ * nccl_ends.c: the calls that give communicators up, or ask how they are.
  */
-#include "comms.h"
+#include "nccl_comms.h"
 #include "nccl_front.h"
 
 static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
@@ -137,8 +137,6 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
     return nccl_answer(CALL(PNCCL(ncclCommRevoke), comm, flags), at);
 }
 #endif
-
-/* --- Asking them ---------------------------------------------------------------- */
 
 /* Whether a communicator is there that is still on the way. A split's ranks are not
  * known before. */

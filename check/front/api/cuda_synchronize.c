@@ -1,5 +1,5 @@
 /*
- * synchronize.c: the host waits for a stream, or asks whether it is done.
+ * cuda_synchronize.c: the host waits for a stream, or asks whether it is done.
  *
  * Apart from CUDA's other functions, as those of NCCL that wait for their streams do the
  * same.

@@ -1,8 +1,8 @@
 /*
- * comms.h: the communicators of NCCL, for the functions of CUDA.
+ * nccl_comms.h: the communicators of NCCL, for the functions of CUDA.
  */
-#ifndef COMMS_H
-#define COMMS_H
+#ifndef NCCL_COMMS_H
+#define NCCL_COMMS_H
 
 #include "handles.h"
 

@@ -1,21 +1,19 @@
 /*
- * requests.c: MPI's requests: whom they wait for, and which buffers MPI has until they
- * are completed.
+ * mpi_requests.c: MPI's requests: whom they wait for, and which buffers MPI has until
+ * they are completed.
  *
  * "A nonblocking send call indicates that the system may start copying data out of the
  * send buffer. The sender should not modify any part of the send buffer" until it is
  * completed; of a receive's, "no part should be accessed" (MPI 4.1, 3.7.2).
  */
 #define _GNU_SOURCE
-#include "requests.h"
+#include "mpi_requests.h"
 
 #include "handles.h"
 #include "mpi_waits.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- Requests --------------------------------------------------------------------- */
 
 struct request {
     MPI_Comm comm;
@@ -58,8 +56,6 @@ static void take_back(struct judge *j, struct request *r) {
         judge_memory_back(j, r->buffers[i].lent);
     r->active = false;
 }
-
-/* --- Made, and completed ------------------------------------------------------------ */
 
 void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
                bool persistent) {
@@ -109,8 +105,6 @@ static void completed(MPI_Request handle) {
     closes(front_in(), handle, false);
     front_out();
 }
-
-/* --- Waiting for them ------------------------------------------------------------- */
 
 static void waits_for(const struct judge_at *at, int n, const MPI_Request *handles) {
     static __thread struct mpi_whom whom;
@@ -294,8 +288,6 @@ int MPI_Comm_free(MPI_Comm *comm) {
     // Not CALL: what belongs to the communicator (attributes) the program releases here.
     return PMPI_Comm_free(comm);
 }
-
-/* --- Persistent ones (MPI 4.1, 3.9) ----------------------------------------------- */
 
 #define INIT(name, constant, write)                                                    \
     int MPI_##name(constant void *buffer, int count, MPI_Datatype type, int peer,      \

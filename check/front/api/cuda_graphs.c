@@ -1,11 +1,11 @@
 /*
- * graphs.c: captures, and the graphs that come of them.
+ * cuda_graphs.c: captures, and the graphs that come of them.
  *
  * The judge records what is queued while a stream is captured. A graph that was put
  * together node by node, or copied, is not known to it: launched, it is an operation like
  * a kernel.
  */
-#include "graphs.h"
+#include "cuda_graphs.h"
 
 #include "answer.h"
 #include "timeline.h"
@@ -46,8 +46,6 @@ void graphs_reset(struct judge *j) {
     all_gone(j, &executables, judge_executable_gone);
     all_gone(j, &graphs, judge_graph_gone);
 }
-
-/* --- Capture -------------------------------------------------------------------- */
 
 static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
                                  struct judge_at at) {
@@ -104,8 +102,6 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
     ENTER(cudaStreamIsCapturing, stream, status);
     return answer(CALL(BELOW(cudaStreamIsCapturing), stream, status), at);
 }
-
-/* --- Graphs --------------------------------------------------------------------- */
 
 static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *executable,
                                 cudaGraph_t graph, struct judge_at at) {

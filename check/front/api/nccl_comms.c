@@ -1,6 +1,6 @@
 /*
- * comms.c: the communicators of NCCL that the program has, and how a call on one begins
- * and ends.
+ * nccl_comms.c: the communicators of NCCL that the program has, and how a call on one
+ * begins and ends.
  *
  * A call is told before it is made, since the others may wait for it and it for them; one
  * that fails is taken back. A communicator is known from the moment it is there: after
@@ -9,10 +9,10 @@
  * be named instead of reading freed memory. NCCL User Guide, "Creating a Communicator",
  * "Group Calls", "Fault Tolerance".
  */
-#include "comms.h"
+#include "nccl_comms.h"
 
 #include "nccl_front.h"
-#include "registered.h"
+#include "nccl_registered.h"
 #include "talk.h"
 
 #include <stdio.h>
@@ -160,8 +160,6 @@ void comm_forget(ncclComm_t handle) {
     free(comm);
     front_out();
 }
-
-/* --- How a call begins and ends -------------------------------------------------- */
 
 static const char *in_words(ncclResult_t result, char *out, size_t bytes) {
     const char *last = CALL(PNCCL(ncclGetLastError), NULL);
