@@ -2,7 +2,7 @@
 //: title Layer by layer
 //: trains what each call and each wait costs
 //: clock h200
-//: ranks 4 2 | 3 8
+//: ranks 4 2 | 3 7 8
 //: only ncclBroadcast
 //: starter takes …, and one broadcast of as many bytes
 //: learned A small broadcast costs nearly as much as a large one, so what lies together goes together.

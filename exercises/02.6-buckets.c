@@ -2,7 +2,7 @@
 //: title Forty small gradients
 //: trains many small all-reduces as one
 //: clock h200
-//: ranks 4 2 | 3 8
+//: ranks 4 2 | 3 7 8
 //: only ncclAllReduce
 //: starter it takes … times
 //: learned Many small all-reduces cost their latencies; gathered in a bucket, or in a group, they cost about one.

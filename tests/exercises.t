@@ -4,9 +4,10 @@
 # Prints TAP.
 #
 #     tests/exercises.t [-v] [--all] [N...]   only these (01.2, or 01 for a lesson); -v shows what
-#                                             a reader sees; --all takes all rank counts
+#                                             a reader sees; --all runs only the solutions, on
+#                                             all the numbers of ranks that their tasks allow
 #
-# With BACKEND=cuda only the solutions run, on as many GPUs as there are.
+# With BACKEND=cuda, too, only the solutions run, on as many GPUs as there are.
 use strict;
 use warnings;
 use File::Path qw(make_path);
@@ -69,7 +70,7 @@ sub check_exercise {
     my $committed = starter_path($ex);
     $point->('the file is what the source gives', read_file($committed) eq variant($ex, 'starter') ? '' :
         "$committed is another: make starters N=$ex->{number}, or it is being solved");
-    if ($backend eq 'cuda') {
+    if ($all || $backend eq 'cuda') {
         $point->('the solution', tried($ex, 'solution', '', $out));
         return;
     }
