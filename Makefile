@@ -62,15 +62,14 @@ help:
 	@echo 'make clean          remove all that was built'
 
 demo:
-	@common/install.sh gcc make libopenmpi-dev openmpi-bin
+	@common/install.sh gcc make libopenmpi-dev openmpi-bin perl patch
 	@$(MAKE) --no-print-directory -j$(jobs) all
 	@BACKEND=$(backend) common/demo.sh
 
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
-TEST_PACKAGES := $(GPU_TEST_PACKAGES) g++ git binutils clang-format cppcheck shellcheck \
-    gnuplot-nox clang mpich libmpich-dev
+TEST_PACKAGES := $(shell cat .devcontainer/packages)
 # The tests' builds take no warning, and style.t need not build once more to say so.
 test: export WARNINGS := -Wall -Wextra -Werror
 test:

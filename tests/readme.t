@@ -461,7 +461,7 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
         text_problems($text->('see `common/nothing.h`, `CPU_NOTHING=1`'), $copy));
 }
 
-my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/README.md $copy/*/*.md";
+my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/*.md $copy/*/*.md";
 for my $path (@readmes) {
     my $name = $path =~ s{^\Q$copy\E/}{}r;
     if (!-f $path) {
