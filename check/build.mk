@@ -80,7 +80,7 @@ $(cpu_build)/front.o: $(cpu_build)/judge.o $(call front_in,$(cpu_build)) $(cpu_b
 
 # The names that the front has of its own. Those it shares with the stand-in are renamed in that:
 # NCCL's are pncclX there, as in NCCL, and the others standin_X.
-check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_*
+check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* MPIX_*
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
 
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o

@@ -89,7 +89,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" cuda cuda_more cublas graphs illegal one_device devices without_mpi
+programs=("${over_mpi[@]}" "${alone[@]}" aware cuda cuda_more cublas refused graphs illegal one_device devices without_mpi
     no_launcher thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
@@ -140,6 +140,11 @@ if wanted ipc && [ -x ipc ]; then
     run 'ipc freed, 3 ranks' env NCCL_CHECK=off "${mpirun[@]}" -np 3 ./ipc freed
 fi
 
+# An MPI that takes device memory.
+if wanted aware && [ -x aware ]; then
+    run 'aware, 3 ranks' env CPU_MPI=cuda-aware "${mpirun[@]}" -np 3 ./aware
+fi
+
 # A program that uses no MPI, but is started by mpirun.
 if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
@@ -152,6 +157,17 @@ fi
 if wanted thread_ranks && [ -x thread_ranks ]; then
     run 'thread_ranks' env CPU_DEVICES=3 ./thread_ranks
     run 'thread_ranks, 2 processes' "${mpirun[@]}" -np 2 env CPU_DEVICES=3 ./thread_ranks
+fi
+
+# A limit is said with the setting that changes it.
+if wanted refused && [ -x refused ]; then
+    said=$(CPU_DEVICES=2 CPU_MEMORY=2M timeout 20 ./refused 2>stderr)
+    is "${said#*$'\n'}" $'cudaErrorMemoryAllocation\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice' \
+        'no memory, no device'
+    is "$(grep -c 'CPU build: 3145728 bytes .* 2097152 of 2097152 left. CPU_MEMORY=' stderr), $(grep -c \
+        'CPU build: cudaSetDevice(2), and the last device is 1. .*CPU_DEVICES.*CPU_HOSTS' stderr)" '1, 1' \
+        'each is said once, with the setting'
+    is "$(CPU_MEMORY=4m timeout 20 ./refused 2>/dev/null | sed -n 2p)" cudaSuccess 'more memory: CPU_MEMORY'
 fi
 
 # MPI fails: the job ends, and says why.

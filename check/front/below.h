@@ -59,6 +59,9 @@ void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request);
 void *standin_mpi_notes(int n, const MPI_Request *requests);
 void standin_mpi_ended(void *notes, int n, const MPI_Request *requests);
 void standin_mpi_made(MPI_Comm comm);
+/* CPU_MPI=cuda-aware: MPI takes device memory, and finds its bytes there. */
+bool standin_cuda_aware(void);
+void *standin_mpi_buffer(const void *buffer);
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 void standin_needs_mpi(void);

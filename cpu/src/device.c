@@ -252,8 +252,22 @@ const char *device_bus_id(int device, char out[32]) {
     return out;
 }
 
+/* What CPU_MEMORY says: bytes, or with K, M or G; 0: nothing. */
+static size_t memory_asked(void) {
+    const char *asked = getenv("CPU_MEMORY");
+    char *unit;
+    double bytes = asked ? strtod(asked, &unit) : 0;
+    if (bytes <= 0)
+        return 0;
+    static const char units[] = "KMG";
+    const char *place = *unit ? strchr(units, *unit & ~0x20) : NULL;
+    return (size_t)(bytes * (place ? (double)(1024ull << 10 * (place - units)) : 1));
+}
+
 /* The devices share less than half of the host's memory: its programs need the rest. */
 static size_t memory_of_one(void) {
+    if (memory_asked() > 0)
+        return memory_asked();
     struct sysinfo info;
     sysinfo(&info);
     size_t all = (size_t)info.totalram * info.mem_unit;
@@ -276,6 +290,15 @@ cudaError_t cudaGetDeviceCount(int *count) {
 cudaError_t cudaSetDevice(int device) {
     CUDA_CALL;
     cudaError_t error = device_check(device);
+    static bool said;
+    if (error == cudaErrorInvalidDevice && device >= 0 && !said) {
+        said = true;
+        fprintf(
+            stderr,
+            "CPU build: cudaSetDevice(%d), and the last device is %d. Without CPU_DEVICES there are "
+            "as many as ranks on a machine, or on each that CPU_HOSTS pretends.\n",
+            device, ndevices - 1);
+    }
     if (error == cudaSuccess)
         current_device = device;
     return cuda_error(error);
@@ -410,8 +433,18 @@ cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind) {
         return cudaSuccess;
     if (error != cudaSuccess)
         return error;
-    if (kind == MEMORY_DEVICE && (mine > all || bytes > all - mine))
+    static bool said;
+    if (kind == MEMORY_DEVICE && (mine > all || bytes > all - mine)) {
+        if (!said)
+            fprintf(
+                stderr,
+                "CPU build: %zu bytes of memory are asked for, and device %d has %zu of "
+                "%zu left. CPU_MEMORY=8G gives each device so much; without it all "
+                "devices of a machine have three eighths of its memory together.\n",
+                bytes, current_device, mine < all ? all - mine : 0, all);
+        said = true;
         return cudaErrorMemoryAllocation;
+    }
     struct memory *memory = memory_create(bytes, kind, current_device);
     if (!memory)
         return cudaErrorMemoryAllocation;

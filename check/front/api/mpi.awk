@@ -109,6 +109,13 @@ BEGIN {
         print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
     if (name ~ /[Bb]send/)
         print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
+    given = " "
+    for (i = 1; i <= n && buffers != ""; i++) {
+        split(trim(buffer[i]), given_word, " ")
+        if (index(given, " " given_word[2] " ") == 0)
+            print "    " given_word[2] " = REACHED(" given_word[2] ");"
+        given = given given_word[2] " "
+    }
     print "    front_depth++;"
     tell(before)
     print "    int result = P" name "(" arguments ");"

@@ -64,15 +64,18 @@ static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
     return span;
 }
 
+bool mpi_takes_device_memory(void) {
+    return !OVER_STANDIN || standin_cuda_aware();
+}
+
 static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
                  long long count, MPI_Datatype type, bool write) {
     struct span span = span_of(buffer, skip, count, type);
     if (span.all == 0)
         return;
-    // Whether this MPI takes device memory is known only of the stand-in's: it never
-    // does.
     if (span.used > 0) {
-        if (judge_host_uses(front_in(), span.start, span.used, write, !OVER_STANDIN, *at))
+        if (judge_host_uses(front_in(), span.start, span.used, write,
+                            mpi_takes_device_memory(), *at))
             pages_gone(span.start); // the checks only warn
         front_out();
     }
@@ -120,7 +123,7 @@ void mpi_win(const struct judge_at *at, const void *buffer) {
     if (!buffer)
         return;
     struct judge *j = front_in();
-    judge_host_uses(j, buffer, 1, true, !OVER_STANDIN, *at);
+    judge_host_uses(j, buffer, 1, true, mpi_takes_device_memory(), *at);
     judge_memory_open(j, buffer);
     pages_gone(buffer);
     front_out();

@@ -16,6 +16,11 @@ void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
                const int *displs, MPI_Datatype type, MPI_Comm comm);
 void mpi_win(const struct judge_at *at, const void *buffer);
+/* Where MPI finds the bytes of a buffer in device memory: CPU_MPI=cuda-aware. */
+#define REACHED(buffer) \
+    (OVER_STANDIN ? standin_mpi_buffer(buffer) : (void *)(uintptr_t)(buffer))
+/* Whether MPI takes device memory, or may. */
+bool mpi_takes_device_memory(void);
 /* A persistent request is made for them. */
 void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
 

@@ -314,7 +314,7 @@ static void starts(const struct judge_at *at, MPI_Request handle) {
     struct request *r = table_get(&requests, key_of(handle));
     for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
         const struct mpi_buffer *b = &r->buffers[i];
-        judge_host_uses(j, b->start, b->bytes, b->write, !OVER_STANDIN, *at);
+        judge_host_uses(j, b->start, b->bytes, b->write, mpi_takes_device_memory(), *at);
     }
     if (r && r->persistent)
         lend(j, r, *at);

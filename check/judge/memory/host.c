@@ -95,7 +95,9 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
 
 static void report_device_memory(struct judge *j, const struct allocation *a,
                                  struct judge_at at) {
-    struct finding f = {.name = FINDING_memory_host_call, .site = at.site};
+    struct finding f = {.name = FINDING_memory_host_call,
+                        .hint = j->options.kernels ? HINT_OF_FINDING : HINT_host_call_cpu,
+                        .site = at.site};
     set(&f, "call", "%s", at.call);
     set_at(j, &f, "here", at);
     set_buffer(j, &f, a);

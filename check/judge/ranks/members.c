@@ -171,8 +171,9 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
     struct finding f = {.name = FINDING_setup_same_gpu,
                         .hint = join->thread > 1 && join->device == 0
                                     ? HINT_same_gpu_thread
-                                : several_hosts(j) ? HINT_same_gpu_hosts
-                                                   : HINT_OF_FINDING,
+                                : several_hosts(j)    ? HINT_same_gpu_hosts
+                                : !j->options.kernels ? HINT_same_gpu_cpu
+                                                      : HINT_OF_FINDING,
                         .site = join->site,
                         .other = mixed((uint64_t)from, (uint64_t)other->world)};
     set(&f, "gpu", "%s", join->bus_id);

@@ -1,0 +1,51 @@
+/*
+ * MPI with device memory, as CPU_MPI=cuda-aware has it: sent, received, reduced, in
+ * place, without waiting, with a request, in turns with NCCL.
+ */
+#include "ints.h"
+#include <mpi.h>
+
+enum { N = 5000 };
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    ncclUniqueId id;
+    ncclComm_t comm;
+    CUDA(cudaSetDevice(tap_rank));
+    if (tap_rank == 0)
+        NCCL(ncclGetUniqueId(&id));
+    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+    NCCL(ncclCommInitRank(&comm, tap_ranks, id, tap_rank));
+    int *a = new_ints(N), *b = new_ints(N);
+    int right = (tap_rank + 1) % tap_ranks, left = (tap_rank + tap_ranks - 1) % tap_ranks;
+    int sum = tap_ranks * (tap_ranks - 1) / 2;
+
+    set_ints(a, N, tap_rank);
+    CUDA(cudaDeviceSynchronize());
+    MPI_Sendrecv(a, N, MPI_INT, right, 0, b, N, MPI_INT, left, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    expect_ints(b, N, left, "MPI_Sendrecv");
+    point("MPI_Sendrecv");
+
+    MPI_Request requests[2];
+    set_ints(b, N, -1);
+    CUDA(cudaDeviceSynchronize());
+    MPI_Irecv(b, N, MPI_INT, left, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(a, N, MPI_INT, right, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect_ints(b, N, left, "MPI_Irecv");
+    point("MPI_Isend and MPI_Irecv");
+
+    MPI_Allreduce(MPI_IN_PLACE, a, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect_ints(a, N, sum, "MPI_Allreduce");
+    NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, comm, 0));
+    CUDA(cudaStreamSynchronize(0));
+    MPI_Allreduce(a, b, N, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    expect_ints(b, N, sum * tap_ranks, "MPI behind NCCL");
+    point("in turns with NCCL");
+
+    CUDA(cudaFree(a));
+    CUDA(cudaFree(b));
+    NCCL(ncclCommDestroy(comm));
+    return finish();
+}
