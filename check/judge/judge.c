@@ -17,7 +17,7 @@
 #include "order/graphs.h"
 #include "order/groups.h"
 #include "order/issue.h"
-#include "order/later.h"
+#include "order/background.h"
 #include "ranks/calls.h"
 #include "ranks/comms.h"
 #include "ranks/compare.h"
@@ -58,7 +58,7 @@ struct judge *judge_new(const struct judge_outside *outside,
 static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     groups_free(thread->group);
-    told_free(thread->told);
+    latest_free(thread->latest);
     free(thread);
 }
 
@@ -79,7 +79,7 @@ void judge_free(struct judge *j) {
             graph_stream_gone(j, order_stream(j->order, s));
     graphs_free(j->graphs);
     functions_free(j->functions);
-    later_free(j->later);
+    background_free(j->background);
     lent_free(j->uses);
     uses_free(j->uses);
     order_free(j->order);
@@ -113,7 +113,7 @@ void judge_enter(struct judge *j, int number) {
         return;
     struct thread *thread = must_alloc(sizeof *thread);
     thread->number = number;
-    thread->told = must_alloc(sizeof *thread->told);
+    thread->latest = must_alloc(sizeof *thread->latest);
     thread->next = j->threads;
     j->threads = j->thread = thread;
     map_put(&j->threads_by_number, (uint64_t)number, thread);
@@ -198,13 +198,13 @@ static void learns(struct judge *j, const struct clock *clock) {
 }
 
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
-    struct told *told = j->thread ? j->thread->told : NULL;
-    bool this_one = told && told->at.call && at.call && told->at.site == at.site &&
-                    strcmp(told->at.call, at.call) == 0;
-    if (this_one && told->in_group)
+    struct latest *latest = j->thread ? j->thread->latest : NULL;
+    bool this_one = latest && latest->at.call && at.call && latest->at.site == at.site &&
+                    strcmp(latest->at.call, at.call) == 0;
+    if (this_one && latest->in_group)
         groups_take_back(j);
     if (this_one)
-        told_undo(j, told);
+        latest_undo(j, latest);
     look_at_memory(j);
     failed(j, text, at);
     if (!cuda)
@@ -212,7 +212,7 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
 }
 
 void judge_not_told(struct judge *j) {
-    told_clear(j->thread ? j->thread->told : NULL);
+    latest_clear(j->thread ? j->thread->latest : NULL);
 }
 
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
@@ -267,10 +267,10 @@ void judge_stream_gone(struct judge *j, int number) {
 bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int n,
               enum judge_op_kind kind, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
-    struct told *told = told_begin(j, at);
+    struct latest *latest = latest_begin(j, at);
     if (!stream)
         return false;
-    later_uses_stream(j, number, at);
+    background_uses_stream(j, number, at);
     uint64_t source = uses_source(ranges, n, kind);
     bool wrong = uses_check(j, ranges, n, source, kind, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
@@ -285,7 +285,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
         use->source = nothing ? nothing : source;
         use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
-        issue_op(j, stream->slot, ranges, n, use, told);
+        issue_op(j, stream->slot, ranges, n, use, latest);
     }
     return wrong;
 }
@@ -293,7 +293,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
 int judge_host_function(struct judge *j, int number, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     int function = function_new(j, stream && stream->capture);
-    later_uses_stream(j, number, at);
+    background_uses_stream(j, number, at);
     if (stream && stream->capture) {
         graph_function(j, stream, function, at);
     } else if (stream) {
@@ -327,10 +327,10 @@ void judge_event_gone(struct judge *j, int event) {
 void judge_record(struct judge *j, int number, int on, struct judge_at at) {
     struct event *event = order_event(j->order, number);
     struct stream *stream = order_stream(j->order, on);
-    told_begin(j, at);
+    latest_begin(j, at);
     if (!event || !stream)
         return;
-    later_uses_stream(j, on, at);
+    background_uses_stream(j, on, at);
     event->graph = 0;
     if (stream->capture) {
         graph_record(j, stream, event);
@@ -343,7 +343,7 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
 void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at) {
     struct event *event = order_event(j->order, number);
     struct stream *stream = order_stream(j->order, on);
-    told_begin(j, at);
+    latest_begin(j, at);
     if (!event || !stream ||
         ((event->graph || stream->capture) && graph_waits(j, stream, number)))
         return;
@@ -367,15 +367,15 @@ void judge_graph_launched(struct judge *j, int executable, int number,
     struct stream *stream = order_stream(j->order, number);
     if (!stream)
         return;
-    later_uses_stream(j, number, at);
+    background_uses_stream(j, number, at);
     order_ready(j, stream);
     graph_launched(j, executable, stream, at);
 }
 
 void judge_joins(struct judge *j, const struct judge_join *join) {
-    struct told *told = told_begin(j, join->at);
-    if (told)
-        told->join = true;
+    struct latest *latest = latest_begin(j, join->at);
+    if (latest)
+        latest->join = true;
     groups_makes(j, join->at);
     calls_joins(j, join);
 }
@@ -395,7 +395,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
         spoil(j, comm, at);
         uses_aborted(j, comm);
     }
-    later_comm_ready(j, comm); // no more
+    background_comm_ready(j, comm); // no more
     calls_comm_ends(j, comm, how, at);
     look_at_memory(j);
 }
@@ -409,12 +409,12 @@ void judge_comm_complete(struct judge *j, int comm) {
 
 bool judge_call(struct judge *j, const struct judge_call *call) {
     bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
-    later_uses_comm(j, call->comm, call->at);
+    background_uses_comm(j, call->comm, call->at);
     if (groups_add(j, call)) {
-        told_begin(j, call->at)->in_group = true;
+        latest_begin(j, call->at)->in_group = true;
     } else {
         struct judge_call alone = *call;
-        groups_issue(j, &alone, 1, false, told_begin(j, call->at));
+        groups_issue(j, &alone, 1, false, latest_begin(j, call->at));
     }
     return wrong;
 }
@@ -424,7 +424,7 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     struct clock clock = {0};
     if (stream) {
         groups_check_open(j, number, at);
-        later_uses_stream(j, number, at);
+        background_uses_stream(j, number, at);
         order_awaited(j->order, stream, &clock);
     }
     waits_begin_order(j, &clock, false, at);
@@ -442,7 +442,7 @@ void judge_wait_event(struct judge *j, int number, struct judge_at at) {
 void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     struct clock clock = {0};
     groups_check_open(j, -1, at);
-    later_uses_device(j, device, at);
+    background_uses_device(j, device, at);
     order_device(j->order, device, &clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
@@ -483,7 +483,7 @@ void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at a
         return;
     groups_check_open(j, number, at);
     if (done)
-        later_asked(j, number);
+        background_asked(j, number);
     order_awaited(j->order, stream, &clock);
     polls(j, &clock, done, at);
     clock_free(&clock);
@@ -509,7 +509,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
         waits_begin_poll_comm(j, comm, at);
         return;
     }
-    later_comm_ready(j, comm);
+    background_comm_ready(j, comm);
     waits_end(j, NULL);
     waits_asks(j);
 }

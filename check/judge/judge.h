@@ -94,8 +94,6 @@ void judge_last_look(struct judge *j);
 /* A message of another rank's judge (or of this one's). */
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes);
 
-/* --- Memory -------------------------------------------------------------------- */
-
 enum judge_memory_kind {
     JUDGE_DEVICE,      // cudaMalloc and its kin
     JUDGE_POOL,        // cudaMallocAsync
@@ -180,8 +178,6 @@ void judge_memory_in_use(struct judge *j, const void *start,
                                       bool write),
                          void *self);
 
-/* --- Streams, operations, events ----------------------------------------------- */
-
 /* How a stream takes part in the default stream's order (CUDA Runtime API, "Stream
  * synchronization behavior"). */
 enum judge_stream_kind { JUDGE_BLOCKING, JUDGE_NON_BLOCKING, JUDGE_LEGACY };
@@ -247,8 +243,6 @@ void judge_graph_launched(struct judge *j, int executable, int stream,
                           struct judge_at at);
 void judge_graph_gone(struct judge *j, int graph);
 void judge_executable_gone(struct judge *j, int executable);
-
-/* --- Communicators and calls --------------------------------------------------- */
 
 enum judge_kind {
     JUDGE_BROADCAST,
@@ -362,8 +356,6 @@ void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
 
-/* --- Waits --------------------------------------------------------------------- */
-
 /* Begun before a call that may block, ended when it has returned; of the thread that is
  * in. What the wait is for is what was queued when it began. */
 void judge_wait_stream(struct judge *j, int stream, struct judge_at at);
@@ -396,8 +388,6 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at);
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
 /* The same of a communicator that is still being made, by this join: not yet. */
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at);
-
-/* --- Ends ---------------------------------------------------------------------- */
 
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
  * be told where this rank is), or the end of the process without it. */

@@ -22,8 +22,6 @@ enum { MOST = 16, WORDS = 40 }; // ranks; words in a line
 
 static bool verbose;
 
-/* --- A file ----------------------------------------------------------------------- */
-
 static const char *file;
 static char **lines; // from 1
 static int nlines;
@@ -62,8 +60,6 @@ static void forget_file(void) {
     for (int i = 1; i <= nlines; i++)
         free(lines[i]);
 }
-
-/* --- The world of N ranks --------------------------------------------------------- */
 
 struct named { // what a rank calls by a name
     char name[24];
@@ -245,8 +241,6 @@ static void pass(double seconds) {
     }
 }
 
-/* --- Words and numbers ------------------------------------------------------------ */
-
 struct event { // one line, for one rank
     int line, rank, thread;
     char *words[WORDS];
@@ -405,8 +399,6 @@ static const char *kept(const char *word) { // for as long as the process
     return all[i];
 }
 
-/* --- Events: memory --------------------------------------------------------------- */
-
 static void take_address(const struct event *e, struct named *memory) {
     const char *at = behind(e, "at");
     memory->bytes = (uint64_t)number(e, word(e, 2));
@@ -555,8 +547,6 @@ static void ev_in_use(const struct event *e) {
         die(e->line, "in use: %s", use.text);
 }
 
-/* --- Events: streams -------------------------------------------------------------- */
-
 static void ev_stream(const struct event *e) {
     struct named *stream = name_new(e, STREAM);
     stream->device = (int)number_behind(e, "device", 0);
@@ -663,8 +653,6 @@ static void ev_graph_gone(const struct event *e) {
 static void ev_executable_gone(const struct event *e) {
     judge_executable_gone(e->judge, named(e, word(e, 1), EXECUTABLE)->number);
 }
-
-/* --- Events: communicators and calls ---------------------------------------------- */
 
 static uint64_t id_of(const struct event *e, const char *name) {
     uint64_t id = 14695981039346656037u;
@@ -863,8 +851,6 @@ static void ev_two_threads(const struct event *e) {
     judge_two_threads(e->judge, comm_of(e, word(e, 1)), other, here(e, kept(word(e, 2))));
 }
 
-/* --- Events: waits ---------------------------------------------------------------- */
-
 /* Begins a wait: wait stream S | event E | device [D] | launch | leave C | mpi
  * all|any|one-of|PEER [in CALL] [of RANKS] */
 static void ev_wait(const struct event *e) {
@@ -971,8 +957,6 @@ static void ev_exit(const struct event *e) {
 static void ev_thread_gone(const struct event *e) {
     judge_thread_gone(e->judge, e->thread);
 }
-
-/* --- Which word is which event ---------------------------------------------------- */
 
 #define CALL(name, kind)                           \
     static void ev_##name(const struct event *e) { \
@@ -1089,8 +1073,6 @@ static void play_one(const struct event *e) {
     die(e->line, "no such event: %s", e->words[0]);
 }
 
-/* --- A line ----------------------------------------------------------------------- */
-
 /* Which ranks: "0", "1,3", "*", "last", "1-last", "even", "odd", "-0" (all but 0). */
 static bool chosen(const char *text, int rank, int line) {
     if (strcmp(text, "*") == 0)
@@ -1163,8 +1145,6 @@ static void play_line(int line) {
     line_now = line;
     play_text(line, lines[line]);
 }
-
-/* --- A case ----------------------------------------------------------------------- */
 
 struct the_case {
     char name[160];

@@ -18,8 +18,6 @@ enum { LEGACY, BLOCKING, FREE = 3, STREAMS = 6, EVENTS = 3, BUFFERS = 3, BYTES =
 enum { PINNED = BUFFERS - 1 };               // the last buffer, which the host may use
 enum { MOST = 256, ROUNDS = 60, NODES = 4 }; // operations, one bit each in a set
 
-/* --- Chance, sets ----------------------------------------------------------------- */
-
 static uint64_t state;
 
 static int below(int n) {
@@ -43,8 +41,6 @@ static void put(set *into, int operation) {
 static bool in(const set *s, int operation) {
     return s->bits[operation / 64] >> operation % 64 & 1;
 }
-
-/* --- What is known here ----------------------------------------------------------- */
 
 struct use {
     int buffer, from, to; // buffer -1: nothing
@@ -106,8 +102,6 @@ static bool queue(int s, struct use first, struct use second) {
     put(&before_next[s], number);
     return race;
 }
-
-/* --- The judge -------------------------------------------------------------------- */
 
 static struct judge *j;
 static int nreports;
@@ -185,8 +179,6 @@ static void start(void) {
     known = gone_blocking = none;
     noperations = 0;
 }
-
-/* --- Events ----------------------------------------------------------------------- */
 
 static int longest;
 
@@ -376,8 +368,6 @@ static bool host_uses(void) {
     return race;
 }
 
-/* --- A graph of two branches, launched again and again ---------------------------- */
-
 static struct graph {
     int executable, launches;
     struct use uses[2 * NODES]; // the second half is the second branch's
@@ -433,8 +423,6 @@ static bool launch(int s, bool *may_be_silent) {
     *may_be_silent = graph.launches++ > 0;
     return race;
 }
-
-/* --- A program -------------------------------------------------------------------- */
 
 static long nevents, nraces, disagreements;
 

@@ -41,8 +41,6 @@ enum mistake {
 static const char *const mistakes[] = {"none",         "left out", "count", "root",
                                        "communicator", "order",    "type",  "once more"};
 
-/* --- Chance ------------------------------------------------------------------------ */
-
 static uint64_t state;
 
 static int below(int n) {
@@ -53,8 +51,6 @@ static int below(int n) {
 static bool one_in(int n) {
     return below(n) == 0;
 }
-
-/* --- A program --------------------------------------------------------------------- */
 
 enum what {
     CALL,
@@ -306,8 +302,6 @@ static void make_program(void) {
     }
 }
 
-/* --- One mistake ------------------------------------------------------------------- */
-
 static int wrong_rank;
 
 static bool same_call(const struct step *a, const struct step *b) {
@@ -373,8 +367,6 @@ static bool make_mistake(enum mistake mistake) {
     }
     return false;
 }
-
-/* --- Carrying it out --------------------------------------------------------------- */
 
 struct deps {
     int n, at[DEPS];
@@ -528,8 +520,6 @@ static void queue_calls(int r, const struct step *calls, int n) {
     carry_on();
 }
 
-/* --- The judges --------------------------------------------------------------------- */
-
 struct message {
     int from, to;
     size_t bytes;
@@ -661,8 +651,6 @@ static void stop(void) {
         free(link[m].data);
     nlink = 0;
 }
-
-/* --- A step ------------------------------------------------------------------------- */
 
 static void tell_call(int r, const struct step *s) {
     static const size_t type_bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8};
@@ -921,9 +909,6 @@ static bool play(void) {
     }
     return false;
 }
-
-/* --- What is to be said --------------------------------------------------------------
- */
 
 static bool names(const char *text, int rank) {
     for (const char *at = strstr(text, "rank"); at; at = strstr(at + 1, "rank")) {

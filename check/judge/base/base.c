@@ -72,8 +72,6 @@ uint64_t mixed(uint64_t x, uint64_t y) {
     return x ^ x >> 32;
 }
 
-/* --- A map: each key at its place or behind it, with no gap between --------------- */
-
 static size_t place_of(const struct map *map, uint64_t key) {
     size_t at = (size_t)mixed(key, 0) & (map->size - 1);
     while (map->at[at].value && map->at[at].key != key)

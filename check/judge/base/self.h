@@ -14,7 +14,7 @@ struct thread { // one of the program's that has entered
     struct thread_wait *wait;  // waits.c's; NULL: it computes
     struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one
-    struct told *told;         // judge.c's; what it told of last, should that fail
+    struct latest *latest;     // judge.c's; what it told of last, should that fail
     uint64_t meeting;          // judge_meets's, in which it is; 0: in none
     double asks_since, asked;  // it has made no other call since then; 0: it has
     struct function
@@ -42,7 +42,7 @@ struct judge {
     uint64_t groups;   // so far
     uint64_t meetings; // judge_meets's, so far
     struct functions *functions;
-    struct later *later; // NULL: there was no call yet
+    struct background *background; // NULL: there was no call yet
     struct graphs *graphs;
     struct calls *calls;
     struct waits *waits;

@@ -47,13 +47,13 @@ struct uses {
     struct lent *lent;
     size_t nlent, lent_size; // nlent: numbers given out
     size_t lent_free;        // below it, none is free
-    struct late { // an operation that may wait until MPI is done with its buffer
+    struct waiting { // an operation that may wait until MPI is done with its buffer
         struct use *use;
         uint64_t at;
         bool write;
         int lent;
-    } * late;
-    size_t nlate, late_size;
+    } * waiting;
+    size_t nwaiting, waiting_size;
     struct allocation **table; // sorted by address
     size_t n, size;
     struct freed freed[REMEMBERED];

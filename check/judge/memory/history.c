@@ -43,8 +43,6 @@ void use_drop(struct use *use) {
     stock_give(&uses, use);
 }
 
-/* --- Trees ------------------------------------------------------------------------ */
-
 static uint32_t chance(void) {
     static uint32_t state = 2463534242u;
     state ^= state << 13;
@@ -162,8 +160,6 @@ static struct part *without(struct part *tree, passing *gone, void *self) {
     part_free(tree);
     return rest;
 }
-
-/* --- Histories -------------------------------------------------------------------- */
 
 static uint64_t reach(const struct clock *clock, int slot) {
     return slot < clock->n ? clock->at[slot] : 0;

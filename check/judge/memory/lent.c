@@ -18,22 +18,22 @@
 
 #include <stdlib.h>
 
-static void late_drop(struct uses *uses, size_t i) {
-    use_drop(uses->late[i].use);
-    uses->late[i] = uses->late[--uses->nlate];
+static void waiting_drop(struct uses *uses, size_t i) {
+    use_drop(uses->waiting[i].use);
+    uses->waiting[i] = uses->waiting[--uses->nwaiting];
 }
 
 void lent_free(struct uses *uses) {
-    while (uses->nlate > 0)
-        late_drop(uses, 0);
-    free(uses->late);
+    while (uses->nwaiting > 0)
+        waiting_drop(uses, 0);
+    free(uses->waiting);
     free(uses->lent);
 }
 
 void lent_undo(struct uses *uses, const struct use *use) {
-    for (size_t i = uses->nlate; i-- > 0;)
-        if (uses->late[i].use == use)
-            late_drop(uses, i);
+    for (size_t i = uses->nwaiting; i-- > 0;)
+        if (uses->waiting[i].use == use)
+            waiting_drop(uses, i);
 }
 
 static int part_of(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
@@ -68,9 +68,9 @@ void judge_memory_back(struct judge *j, int number) {
     uses->lent[number] = (struct lent){0};
     if ((size_t)number < uses->lent_free)
         uses->lent_free = (size_t)number;
-    for (size_t i = uses->nlate; i-- > 0;)
-        if (uses->late[i].lent == number)
-            late_drop(uses, i);
+    for (size_t i = uses->nwaiting; i-- > 0;)
+        if (uses->waiting[i].lent == number)
+            waiting_drop(uses, i);
     while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
         uses->nlent--;
 }
@@ -111,24 +111,24 @@ void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint
     }
     if (!a)
         return;
-    ROOM(uses->late, uses->nlate, &uses->late_size);
-    uses->late[uses->nlate++] = (struct late){use, from, write, lent};
+    ROOM(uses->waiting, uses->nwaiting, &uses->waiting_size);
+    uses->waiting[uses->nwaiting++] = (struct waiting){use, from, write, lent};
     use->holders++;
 }
 
 void uses_known(struct judge *j) {
     struct uses *uses = j->uses;
     char words[JUDGE_PLACE];
-    for (size_t i = uses->nlate; i-- > 0;) {
-        const struct late *late = &uses->late[i];
-        const struct allocation *a = allocation_find(uses, late->at);
-        if (!clock_covers(&j->known, late->use->slot, late->use->seq))
+    for (size_t i = uses->nwaiting; i-- > 0;) {
+        const struct waiting *one = &uses->waiting[i];
+        const struct allocation *a = allocation_find(uses, one->at);
+        if (!clock_covers(&j->known, one->use->slot, one->use->seq))
             continue;
         if (a)
             lent_report(j, a,
-                        late->use->is_call ? call_words(words, &late->use->call)
-                                           : late->use->at.call,
-                        does(late->write), late->use->at, &uses->lent[late->lent]);
-        late_drop(uses, i);
+                        one->use->is_call ? call_words(words, &one->use->call)
+                                          : one->use->at.call,
+                        does(one->write), one->use->at, &uses->lent[one->lent]);
+        waiting_drop(uses, i);
     }
 }

@@ -188,9 +188,6 @@ bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64
     return wrong || (!captured && fresh_copied(j, ranges, n, kind, at));
 }
 
-/* --- Memory of another device --------------------------------------------------------
- */
-
 static size_t access_of(const struct uses *uses, int device, int peer) {
     size_t i = 0;
     while (i < uses->naccess &&

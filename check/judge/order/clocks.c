@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Clocks ----------------------------------------------------------------------- */
-
 static void widen(struct clock *c, int n) {
     if (n <= c->n)
         return;
@@ -47,8 +45,6 @@ void clock_free(struct clock *c) {
     free(c->at);
     *c = (struct clock){0};
 }
-
-/* --- Slots ------------------------------------------------------------------------ */
 
 struct slot {
     struct clock clock;
@@ -152,8 +148,6 @@ void order_device(struct order *order, int device, struct clock *into) {
             clock_join(into, &order->slots[s].clock);
 }
 
-/* --- Streams ---------------------------------------------------------------------- */
-
 struct stream *order_stream(struct order *order, int stream) {
     return stream >= 0 && stream < order->nstreams ? order->streams[stream] : NULL;
 }
@@ -219,8 +213,6 @@ void order_ready(struct judge *j, const struct stream *stream) {
     if (stream->kind == JUDGE_LEGACY)
         order_awaited(order, stream, clock);
 }
-
-/* --- Events ----------------------------------------------------------------------- */
 
 struct event *order_event(struct order *order, int event) {
     return event >= 0 && event < order->nevents ? order->events[event] : NULL;

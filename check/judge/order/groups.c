@@ -13,7 +13,7 @@
 #include "order/clocks.h"
 #include "order/graphs.h"
 #include "order/issue.h"
-#include "order/later.h"
+#include "order/background.h"
 #include "ranks/comms.h"
 #include "say/finding.h"
 #include "say/report.h"
@@ -182,12 +182,12 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
 /* Puts calls behind what their streams hold, or into the graphs that these are captured
  * into. */
 void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
-                  struct told *told) {
+                  struct latest *latest) {
     int left = graph_calls(j, calls, (int)n);
     struct issued_call alone, *issued = &alone;
     judge_call_answered(j, false); // one that was not made
     for (int i = 0; i < left; i++)
-        later_called(j, &calls[i]);
+        background_called(j, &calls[i]);
     if (left > 1)
         issued = must_alloc((size_t)left * sizeof *issued);
     // The default stream last: what only it waits for comes before no other stream's
@@ -200,7 +200,7 @@ void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
         issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1, 0};
     }
     if (left)
-        issue_calls(j, issued, left, grouped, 0, told);
+        issue_calls(j, issued, left, grouped, 0, latest);
     if (left > 1)
         free(issued);
 }
@@ -238,10 +238,10 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
     struct group *group = j->thread ? j->thread->group : NULL;
     if (!group || --group->depth > 0)
         return;
-    struct told *told = told_begin(j, at);
+    struct latest *latest = latest_begin(j, at);
     check_merged(j, group);
     if (group->ncalls)
-        groups_issue(j, group->calls, group->ncalls, true, told);
+        groups_issue(j, group->calls, group->ncalls, true, latest);
     groups_free(group);
     j->thread->group = NULL;
 }

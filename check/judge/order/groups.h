@@ -21,8 +21,8 @@ void groups_check_free(struct judge *j, const void *start, struct judge_at at);
 void groups_check_open(struct judge *j, int stream, struct judge_at at);
 /* Puts calls behind what their streams hold, or into the graphs that these are captured
  * into. */
-struct told;
+struct latest;
 void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
-                  struct told *told);
+                  struct latest *latest);
 
 #endif

@@ -21,77 +21,71 @@
 
 #include <stdlib.h>
 
-/* --- What a thread told of last --------------------------------------------------- */
-
-void told_clear(struct told *told) {
-    if (!told)
+void latest_clear(struct latest *latest) {
+    if (!latest)
         return;
-    for (size_t i = 0; i < told->nuses; i++)
-        use_drop(told->uses[i].use);
-    told->nuses = told->ncomms = 0;
-    told->join = told->in_group = false;
-    told->at = (struct judge_at){0};
+    for (size_t i = 0; i < latest->nuses; i++)
+        use_drop(latest->uses[i].use);
+    latest->nuses = latest->ncomms = 0;
+    latest->join = latest->in_group = false;
+    latest->at = (struct judge_at){0};
 }
 
-struct told *told_begin(struct judge *j, struct judge_at at) {
-    struct told *told = j->thread ? j->thread->told : NULL;
-    told_clear(told);
-    if (told) {
-        told->at = at;
+struct latest *latest_begin(struct judge *j, struct judge_at at) {
+    struct latest *latest = j->thread ? j->thread->latest : NULL;
+    latest_clear(latest);
+    if (latest) {
+        latest->at = at;
         j->thread->asks_since = 0;
     }
-    return told;
+    return latest;
 }
 
-void told_free(struct told *told) {
-    told_clear(told);
-    free(told->uses);
-    free(told->comms);
-    free(told);
+void latest_free(struct latest *latest) {
+    latest_clear(latest);
+    free(latest->uses);
+    free(latest->comms);
+    free(latest);
 }
 
-static void tell_use(struct told *told, struct use *use,
+static void tell_use(struct latest *latest, struct use *use,
                      const struct judge_range *range) {
-    if (!told)
+    if (!latest)
         return;
-    ROOM(told->uses, told->nuses, &told->uses_size);
-    told->uses[told->nuses++] = (struct told_use){use, *range};
+    ROOM(latest->uses, latest->nuses, &latest->uses_size);
+    latest->uses[latest->nuses++] = (struct latest_use){use, *range};
     use->holders++;
 }
 
-void told_undo(struct judge *j, struct told *told) {
-    for (size_t i = told->nuses; i-- > 0;)
-        uses_undo(j, &told->uses[i].range, told->uses[i].use);
-    for (size_t i = told->ncomms; i-- > 0;)
-        calls_taken_back(j, told->comms[i]);
-    if (told->join)
+void latest_undo(struct judge *j, struct latest *latest) {
+    for (size_t i = latest->nuses; i-- > 0;)
+        uses_undo(j, &latest->uses[i].range, latest->uses[i].use);
+    for (size_t i = latest->ncomms; i-- > 0;)
+        calls_taken_back(j, latest->comms[i]);
+    if (latest->join)
         calls_join_failed(j);
-    told_clear(told);
+    latest_clear(latest);
 }
 
-/* --- Operations ------------------------------------------------------------------- */
-
 static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
-                    int n, const struct clock *clock, struct told *told) {
+                    int n, const struct clock *clock, struct latest *latest) {
     use->legacy = order_legacy(j->order, use->slot);
     use->thread = j->thread ? j->thread->number : 0;
     if (functions_queued(j))
         clock_copy(&use->behind, clock);
     for (int i = 0; i < n; i++) {
         uses_add(j, &ranges[i], use, clock);
-        tell_use(told, use, &ranges[i]);
+        tell_use(latest, use, &ranges[i]);
     }
 }
 
 void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
-              struct use *use, struct told *told) {
+              struct use *use, struct latest *latest) {
     use->slot = slot;
     use->seq = order_next(j->order, slot);
-    add_use(j, use, ranges, n, order_clock(j->order, slot), told);
+    add_use(j, use, ranges, n, order_clock(j->order, slot), latest);
     use_drop(use);
 }
-
-/* --- Calls that happen together --------------------------------------------------- */
 
 enum { FEW = 4 };
 struct together { // the slots and communicators of a group
@@ -208,7 +202,7 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
 }
 
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 uint64_t launch, struct told *told) {
+                 uint64_t launch, struct latest *latest) {
     struct together t = {0};
     bool many = n > FEW;
     t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
@@ -240,11 +234,11 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         use->index = calls_issued(j, call, position);
         if (slot >= 0)
             add_use(j, use, ranges, uses_of_call(j, call, ranges),
-                    &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], told);
+                    &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], latest);
         use_drop(use);
-        if (told) {
-            ROOM(told->comms, told->ncomms, &told->comms_size);
-            told->comms[told->ncomms++] = call->comm;
+        if (latest) {
+            ROOM(latest->comms, latest->ncomms, &latest->comms_size);
+            latest->comms[latest->ncomms++] = call->comm;
         }
     }
     for (int c = 0; c < t.ncomms; c++)

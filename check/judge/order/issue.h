@@ -6,10 +6,10 @@
 
 #include "memory/history.h"
 
-struct told {            // what a thread told of last
+struct latest {          // what a thread told of last
     bool join, in_group; // in_group: a call of the open group, which is not issued yet
     struct judge_at at;
-    struct told_use {
+    struct latest_use {
         struct use *use;
         struct judge_range range;
     } * uses;
@@ -18,16 +18,16 @@ struct told {            // what a thread told of last
     size_t ncomms, comms_size;
 };
 /* Empty; NULL: nobody is in who could say that it failed. */
-struct told *told_begin(struct judge *j, struct judge_at at);
-void told_clear(struct told *told);
-void told_free(struct told *told);
+struct latest *latest_begin(struct judge *j, struct judge_at at);
+void latest_clear(struct latest *latest);
+void latest_free(struct latest *latest);
 /* It has not happened. */
-void told_undo(struct judge *j, struct told *told);
+void latest_undo(struct judge *j, struct latest *latest);
 
 /* An operation is queued in a slot whose clock is ready; `use` says what is known of it,
  * and is given away. */
 void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n,
-              struct use *use, struct told *told);
+              struct use *use, struct latest *latest);
 struct issued_call {
     struct judge_call call;
     int slot;          // -1: of no stream
@@ -36,6 +36,6 @@ struct issued_call {
 /* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
  * graph: its number, 0 of none. */
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 uint64_t launch, struct told *told);
+                 uint64_t launch, struct latest *latest);
 
 #endif

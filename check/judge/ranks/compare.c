@@ -73,11 +73,11 @@ struct compare {
     struct map hosts;
     struct misfit *misfits;
     size_t nmisfits, misfits_size;
-    struct late {
+    struct overdue {
         struct kept *kept;
         struct collective *collective;
-    } * late;
-    size_t nlate, late_size;
+    } * overdue;
+    size_t noverdue, overdue_size;
 };
 
 static struct compare *compare_of(struct judge *j) {
@@ -279,11 +279,11 @@ static void add_calls(struct judge *j, struct text *text, const struct kept *kep
                       const struct collective *c, bool by_number) {
     bool by_rank = together(kept->world, kept->nranks);
     int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
-    bool *told = must_alloc((size_t)c->nfacts * sizeof *told);
+    bool *said = must_alloc((size_t)c->nfacts * sizeof *said);
     for (int r = 0; r < kept->nranks; r++) {
-        if (c->of[r] < 0 || told[c->of[r]])
+        if (c->of[r] < 0 || said[c->of[r]])
             continue;
-        told[c->of[r]] = true;
+        said[c->of[r]] = true;
         struct fact fact = c->facts[c->of[r]];
         fact.rank = r;
         fact.world = kept->world[r];
@@ -304,7 +304,7 @@ static void add_calls(struct judge *j, struct text *text, const struct kept *kep
         text_add(text, " of the communicator: not there yet\n");
     }
     free(ranks);
-    free(told);
+    free(said);
 }
 
 static void say_collective(struct judge *j, struct kept *kept, struct collective *c) {
@@ -349,9 +349,9 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
 
 static void forget_collective(struct judge *j, struct kept *kept, struct collective *c) {
     struct compare *compare = compare_of(j);
-    for (size_t i = 0; i < compare->nlate; i++)
-        if (compare->late[i].collective == c)
-            compare->late[i--] = compare->late[--compare->nlate];
+    for (size_t i = 0; i < compare->noverdue; i++)
+        if (compare->overdue[i].collective == c)
+            compare->overdue[i--] = compare->overdue[--compare->noverdue];
     map_put(&kept->collectives, c->seq, NULL);
     free(c->facts);
     free(c->of);
@@ -372,8 +372,8 @@ static void check_agreement(struct judge *j, struct kept *kept, struct collectiv
         forget_collective(j, kept, c);
     } else if (c->due == 0) {
         c->due = now(j) + MOMENT;
-        ROOM(compare->late, compare->nlate, &compare->late_size);
-        compare->late[compare->nlate++] = (struct late){kept, c};
+        ROOM(compare->overdue, compare->noverdue, &compare->overdue_size);
+        compare->overdue[compare->noverdue++] = (struct overdue){kept, c};
         hold(j);
     }
 }
@@ -642,13 +642,13 @@ void compare_look(struct judge *j) {
     struct compare *compare = j->compare;
     if (!compare)
         return;
-    for (size_t i = 0; i < compare->nlate; i++) {
-        struct late late = compare->late[i];
-        if (late.collective->due == 0) {
-            compare->late[i--] = compare->late[--compare->nlate];
-        } else if (j->last || now(j) >= late.collective->due) {
-            compare->late[i--] = compare->late[--compare->nlate];
-            say_collective(j, late.kept, late.collective);
+    for (size_t i = 0; i < compare->noverdue; i++) {
+        struct overdue one = compare->overdue[i];
+        if (one.collective->due == 0) {
+            compare->overdue[i--] = compare->overdue[--compare->noverdue];
+        } else if (j->last || now(j) >= one.collective->due) {
+            compare->overdue[i--] = compare->overdue[--compare->noverdue];
+            say_collective(j, one.kept, one.collective);
         }
     }
     for (size_t i = 0; i < compare->nmisfits; i++)
@@ -696,7 +696,7 @@ void compare_free(struct judge *j) {
     map_free(&compare->orders);
     map_free(&compare->hosts);
     free(compare->misfits);
-    free(compare->late);
+    free(compare->overdue);
     free(compare);
     j->compare = NULL;
 }

@@ -32,8 +32,6 @@ static const char *const hints[] = {
 #include "say/findings.list"
 };
 
-/* --- Fields ------------------------------------------------------------------------ */
-
 static void set_value(struct finding *f, const char *name, char *value) {
     if (f->nfields == FIELDS)
         abort();
@@ -79,8 +77,6 @@ static const char *value_of(const struct finding *f, const char *name, size_t le
             return f->fields[i].value;
     return NULL;
 }
-
-/* --- The text ----------------------------------------------------------------------- */
 
 /* Adds [from, to), with values for fields and `newline` for line ends. False: a field has
  * no value, and nothing was added. */

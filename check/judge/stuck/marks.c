@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Where calls meet --------------------------------------------------------------- */
-
 static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
     bool pair = pairs(fact->kind), send = fact->kind == JUDGE_SEND;
     int from = !pair ? -1 : send ? fact->rank : fact->root;
@@ -182,8 +180,6 @@ void marks_forget(struct stuck *s) {
     s->nmeetings = 0;
     map_free(&s->by_key);
 }
-
-/* --- Who can go on ------------------------------------------------------------------ */
 
 bool stuck_finished(const struct process *process) {
     for (int w = 0; process->data && w < process->head->nwaits; w++)
@@ -390,8 +386,6 @@ static bool host_can(struct judge *j, int p) {
             return true;
     return false;
 }
-
-/* --- Marking ------------------------------------------------------------------------ */
 
 /* Operations that begin now, and are to be looked at. */
 struct front {

@@ -30,8 +30,6 @@ static struct stuck *stuck_of(struct judge *j) {
     return s;
 }
 
-/* --- Descriptions come ------------------------------------------------------------- */
-
 static void release(struct process *process) {
     free(process->data);
     free(process->begins);
@@ -103,8 +101,6 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
         must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
     release(&old);
 }
-
-/* --- Looking ------------------------------------------------------------------------ */
 
 static void send_answer(struct judge *j, int p) {
     struct process *process = &j->stuck->of[p];

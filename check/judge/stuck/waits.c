@@ -43,8 +43,9 @@ struct thread_wait {
     size_t nlaunches, launches_size;
 };
 
-struct function { // of the program: queued, the oldest runs; a graph queues it again and
-                  // again
+struct queued_function { // of the program: queued, the oldest runs; a graph queues it
+                         // again and
+                         // again
     uint64_t *ops;
     size_t first, end, size;
     struct thread_wait *outer; // of the thread that runs it
@@ -58,7 +59,7 @@ struct waits {
     struct map functions,
         program;        // program: threads that wait or call outside of functions
     struct map idle;    // threads that only run functions, and run none
-    struct map running; // by thread: struct function
+    struct map running; // by thread: struct queued_function
     bool finished;
     int finish_thread;
     enum wait_kind finish;
@@ -101,9 +102,6 @@ static struct thread_wait *take_spare(struct thread *thread) {
     clock_free(&wait->what);
     return wait;
 }
-
-/* --- Waits begin and end -------------------------------------------------------------
- */
 
 static uint64_t key_of(const struct thread *thread) {
     return (uint64_t)(uint32_t)thread->number;
@@ -248,9 +246,6 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
     waits->activity++;
 }
 
-/* --- Functions of the program ----------------------------------------------------------
- */
-
 void waits_function_queued(struct judge *j, int function, struct position position,
                            struct judge_at at) {
     struct waits *waits = waits_of(j);
@@ -258,7 +253,7 @@ void waits_function_queued(struct judge *j, int function, struct position positi
     op->function = FUNCTION_QUEUED;
     op->fact.site = at.site;
     op->function_number = function;
-    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
     if (!f)
         map_put(&waits->functions, (uint64_t)(uint32_t)function,
                 f = must_alloc(sizeof *f));
@@ -266,13 +261,13 @@ void waits_function_queued(struct judge *j, int function, struct position positi
     f->ops[f->end++] = op->number;
 }
 
-static struct unseen_op *oldest(struct judge *j, const struct function *f) {
+static struct unseen_op *oldest(struct judge *j, const struct queued_function *f) {
     return f->first < f->end ? unseen_find(&calls_of(j)->unseen, f->ops[f->first]) : NULL;
 }
 
 void waits_function_begins(struct judge *j, int function) {
     struct waits *waits = waits_of(j);
-    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
     if (!f || !j->thread)
         return;
     struct unseen_op *op = oldest(j, f);
@@ -290,7 +285,7 @@ void waits_function_begins(struct judge *j, int function) {
 
 void waits_function_ends(struct judge *j, int function) {
     struct waits *waits = waits_of(j);
-    struct function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
+    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
     if (!f || !j->thread)
         return;
     struct unseen_op *op = oldest(j, f);
@@ -309,9 +304,6 @@ void waits_function_ends(struct judge *j, int function) {
     free(f->ops);
     free(f);
 }
-
-/* --- A description -------------------------------------------------------------------
- */
 
 static struct thread_wait *waiting(struct judge *j, const struct thread *thread) {
     struct thread_wait *wait = thread->wait;
@@ -664,7 +656,7 @@ void waits_free(struct judge *j) {
     if (!waits)
         return;
     for (size_t i = 0; i < waits->functions.size; i++) {
-        struct function *f = waits->functions.at[i].value;
+        struct queued_function *f = waits->functions.at[i].value;
         if (!f)
             continue;
         release(f->outer);
