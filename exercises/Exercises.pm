@@ -240,7 +240,7 @@ sub build_checker {
     my $object = "$dir/check-$ex->{number}-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
     if (!-f $object) {
         write_file("$dir/check.c", $text);
-        compile_once("$dir/check.c", $object, "-I'$top/exercises' " . strict());
+        compile_once("$dir/check.c", $object, precompiled() . " -I'$top/exercises' " . strict());
     }
     return ($harness, $object);
 }

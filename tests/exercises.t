@@ -80,7 +80,7 @@ sub check_exercise {
     close $out;
 }
 
-my ($number, $failed) = in_parallel($ENV{JOBS} // 2, $dir, 0, \&check_exercise,
+my ($number, $failed) = in_parallel($ENV{JOBS} // 3, $dir, 0, \&check_exercise,
     @exercises);
 
 sub point {
