@@ -18,7 +18,7 @@ function names_of(parameters, list, n, i, name, out) {
 }
 
 # What a modelled clock is told before the call, and behind it.
-function clock(name, parameters, way, requests, n) {
+function clock(name, parameters, way) {
     before = behind = ""
     told = 0
     way = name ~ /^(Ib|B)cast$|^(Is|S)catterv?$/ ? "1, root" \
@@ -39,19 +39,12 @@ function clock(name, parameters, way, requests, n) {
         behind = "standin_mpi_posts(source, tag, comm, *request)"
     } else if (parameters ~ /MPI_Comm comm, MPI_Request \*request$/) {
         behind = "standin_mpi_begins(comm, " way ", *request)"
-    } else if (name ~ /^(Wait|Test)/) {
-        n = parameters ~ /^int count/ ? "count" : parameters ~ /^int incount/ ? "incount" : "1"
-        requests = parameters ~ /requests\[\]/ ? "requests" : "request"
-        before = "notes = standin_mpi_notes(" n ", " requests ")"
-        behind = "standin_mpi_ended(notes, " n ", " requests ")"
     }
 }
 
 function tell(what) {
     if (what ~ /&time/ && !told++)
         print "    MPI_Request time = MPI_REQUEST_NULL;"
-    if (what ~ /^notes/)
-        print "    void *notes = NULL;"
     if (what != "") {
         print "    if (OVER_STANDIN)"
         print "        " what ";"

@@ -127,145 +127,74 @@ static void waits_for(const struct judge_at *at, int n, const MPI_Request *handl
               one ? whom.of[0].peer : JUDGE_ONE_OF);
 }
 
-int MPI_Wait(MPI_Request *request, MPI_Status *status) {
-    if (front_depth > 0)
-        return PMPI_Wait(request, status);
-    MPI_HERE;
-    MPI_Request handle = *request;
-    waits_for(&at, 1, &handle);
-    int result = CALL(PMPI_Wait, request, status);
-    mpi_waited();
-    completed(handle);
-    return result;
-}
-
 /* What they are before: MPI puts MPI_REQUEST_NULL in the place of those that are done. */
 enum { FEW = 16 };
 struct before {
     MPI_Request few[FEW], *all;
+    int n;
 };
 
-static const MPI_Request *keep(struct before *before, int n, const MPI_Request *handles) {
+static void keep(struct before *before, int n, const MPI_Request *handles) {
+    before->n = n > 0 ? n : 0;
     before->all = n > FEW ? front_alloc((size_t)n * sizeof *handles) : before->few;
-    if (n > 0)
-        memcpy(before->all, handles, (size_t)n * sizeof *handles);
-    return before->all;
+    memcpy(before->all, handles, (size_t)before->n * sizeof *handles);
 }
 
-static void forget(struct before *before) {
+/* Those of these indices are completed; `which` NULL: the first so many. */
+static void are_completed(struct before *before, int n, const int *which) {
+    for (int i = 0; i < n; i++) {
+        int index = which ? which[i] : i;
+        if (index >= 0 && index < before->n)
+            completed(before->all[index]);
+    }
     if (before->all != before->few)
         free(before->all);
 }
 
-int MPI_Waitall(int count, MPI_Request requests_[], MPI_Status statuses[]) {
-    if (front_depth > 0)
-        return PMPI_Waitall(count, requests_, statuses);
-    MPI_HERE;
-    struct before before;
-    waits_for(&at, count, keep(&before, count, requests_));
-    int result = CALL(PMPI_Waitall, count, requests_, statuses);
-    mpi_waited();
-    for (int i = 0; i < count; i++)
-        completed(before.all[i]);
-    forget(&before);
-    return result;
-}
+/* A function that waits for `total` requests, or asks whether they are completed. After
+ * it, `there` of them are: those that `which` says, as above. */
+#define REQUESTS(name, parameters, waits, total, handles, there, which, ...) \
+    int MPI_##name parameters {                                              \
+        if (front_depth > 0)                                                 \
+            return PMPI_##name(__VA_ARGS__);                                 \
+        MPI_HERE;                                                            \
+        struct before before;                                                \
+        keep(&before, total, handles);                                       \
+        if (waits)                                                           \
+            waits_for(&at, before.n, before.all);                            \
+        int result = CALL(PMPI_##name, __VA_ARGS__);                         \
+        if (waits)                                                           \
+            mpi_waited();                                                    \
+        int done = there;                                                    \
+        are_completed(&before, done, which);                                 \
+        if (!(waits))                                                        \
+            mpi_asked(&at, result != MPI_SUCCESS || done > 0);               \
+        return result;                                                       \
+    }
 
-int MPI_Waitany(int count, MPI_Request requests_[], int *index, MPI_Status *status) {
-    if (front_depth > 0)
-        return PMPI_Waitany(count, requests_, index, status);
-    MPI_HERE;
-    struct before before;
-    waits_for(&at, count, keep(&before, count, requests_));
-    int result = CALL(PMPI_Waitany, count, requests_, index, status);
-    mpi_waited();
-    if (*index >= 0 && *index < count)
-        completed(before.all[*index]);
-    forget(&before);
-    return result;
-}
-
-int MPI_Waitsome(int count, MPI_Request requests_[], int *done, int indices[],
-                 MPI_Status statuses[]) {
-    if (front_depth > 0)
-        return PMPI_Waitsome(count, requests_, done, indices, statuses);
-    MPI_HERE;
-    struct before before;
-    waits_for(&at, count, keep(&before, count, requests_));
-    int result = CALL(PMPI_Waitsome, count, requests_, done, indices, statuses);
-    mpi_waited();
-    for (int i = 0; i < *done; i++)
-        completed(before.all[indices[i]]);
-    forget(&before);
-    return result;
-}
-
-int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
-    if (front_depth > 0)
-        return PMPI_Test(request, flag, status);
-    MPI_HERE;
-    MPI_Request handle = *request;
-    int result = CALL(PMPI_Test, request, flag, status);
-    if (result != MPI_SUCCESS || *flag)
-        completed(handle);
-    mpi_asked(&at, result != MPI_SUCCESS || *flag);
-    return result;
-}
-
-int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
-    if (front_depth > 0)
-        return PMPI_Request_get_status(request, flag, status);
-    MPI_HERE;
-    int result = CALL(PMPI_Request_get_status, request, flag, status);
-    if (result == MPI_SUCCESS && *flag)
-        completed(request);
-    mpi_asked(&at, result != MPI_SUCCESS || *flag);
-    return result;
-}
-
-int MPI_Testall(int count, MPI_Request requests_[], int *flag, MPI_Status statuses[]) {
-    if (front_depth > 0)
-        return PMPI_Testall(count, requests_, flag, statuses);
-    MPI_HERE;
-    struct before before;
-    keep(&before, count, requests_);
-    int result = CALL(PMPI_Testall, count, requests_, flag, statuses);
-    for (int i = 0; i < count && (result != MPI_SUCCESS || *flag); i++)
-        completed(before.all[i]);
-    forget(&before);
-    mpi_asked(&at, result != MPI_SUCCESS || *flag);
-    return result;
-}
-
-int MPI_Testany(int count, MPI_Request requests_[], int *index, int *flag,
-                MPI_Status *status) {
-    if (front_depth > 0)
-        return PMPI_Testany(count, requests_, index, flag, status);
-    MPI_HERE;
-    struct before before;
-    keep(&before, count, requests_);
-    int result = CALL(PMPI_Testany, count, requests_, index, flag, status);
-    if (*flag && *index >= 0 && *index < count)
-        completed(before.all[*index]);
-    forget(&before);
-    mpi_asked(&at, result != MPI_SUCCESS || *flag);
-    return result;
-}
-
-int MPI_Testsome(int count, MPI_Request requests_[], int *done, int indices[],
-                 MPI_Status statuses[]) {
-    if (front_depth > 0)
-        return PMPI_Testsome(count, requests_, done, indices, statuses);
-    MPI_HERE;
-    struct before before;
-    keep(&before, count, requests_);
-    int result = CALL(PMPI_Testsome, count, requests_, done, indices, statuses);
-    for (int i = 0; i < *done; i++)
-        completed(before.all[indices[i]]);
-    forget(&before);
-    mpi_asked(&at, result != MPI_SUCCESS || *done);
-    return result;
-}
+REQUESTS(Wait, (MPI_Request * request, MPI_Status *status), true, 1, request, 1, NULL,
+         request, status)
+REQUESTS(Waitall, (int count, MPI_Request handles[], MPI_Status statuses[]), true, count,
+         handles, count, NULL, count, handles, statuses)
+REQUESTS(Waitany, (int count, MPI_Request handles[], int *index, MPI_Status *status),
+         true, count, handles, 1, index, count, handles, index, status)
+REQUESTS(Waitsome,
+         (int count, MPI_Request handles[], int *some, int indices[],
+          MPI_Status statuses[]),
+         true, count, handles, *some, indices, count, handles, some, indices, statuses)
+REQUESTS(Test, (MPI_Request * request, int *flag, MPI_Status *status), false, 1, request,
+         *flag != 0, NULL, request, flag, status)
+REQUESTS(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), false,
+         1, &request, *flag != 0, NULL, request, flag, status)
+REQUESTS(Testall, (int count, MPI_Request handles[], int *flag, MPI_Status statuses[]),
+         false, count, handles, *flag ? count : 0, NULL, count, handles, flag, statuses)
+REQUESTS(Testany,
+         (int count, MPI_Request handles[], int *index, int *flag, MPI_Status *status),
+         false, count, handles, *flag ? 1 : 0, index, count, handles, index, flag, status)
+REQUESTS(Testsome,
+         (int count, MPI_Request handles[], int *some, int indices[],
+          MPI_Status statuses[]),
+         false, count, handles, *some, indices, count, handles, some, indices, statuses)
 
 int MPI_Request_free(MPI_Request *request) {
     if (front_depth == 0 && front_on && *request != MPI_REQUEST_NULL) {
