@@ -150,9 +150,11 @@ static void make_room(struct training *t) {
     for (size_t l = 0; l < n->layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
         t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
-        // The host does not wait for copies to and from pinned memory.
-        CHECK_CUDA(cudaMallocHost((void **)&t->roads[l].leave, bytes));
-        CHECK_CUDA(cudaMallocHost((void **)&t->roads[l].come, bytes));
+        uint64_t *leave, *come; // pinned: the host does not wait for copies of it
+        CHECK_CUDA(cudaMallocHost((void **)&leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&come, bytes));
+        t->roads[l].leave = leave;
+        t->roads[l].come = come;
     }
     network_malloc(n, t->share);
 }
