@@ -25,10 +25,11 @@ my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $all     = @ARGV && $ARGV[0] eq '--all' && shift @ARGV;
 my @asked   = @ARGV;
 
+my @every = load_all("$top/exercises");
 my @exercises = grep {
     my $ex = $_;
     !@asked || grep { $ex->{number} eq $_ || $ex->{lesson} eq $_ } @asked
-} load_all("$top/exercises");
+} @every;
 compile_flags();
 my $dir = tempdir('exercises-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -101,7 +102,7 @@ for my $lesson (lessons(@exercises)) {
 
 # No two files of the same name: a file that is handed in is known by it.
 my %names;
-$names{ ($_->{number} =~ /\.(.*)/)[0] . "-$_->{name}" }++ for @exercises;
+$names{ ($_->{number} =~ /\.(.*)/)[0] . "-$_->{name}" }++ for @every;
 my @twice = grep { $names{$_} > 1 } sort keys %names;
 point('no two exercises have the same file name', @twice);
 print "1..$number\n";
