@@ -156,7 +156,8 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
         fresh_forget(a, from, to);
     if (range->write && !use->makes)
         fresh_written(j->uses, a, use->source);
-    if (host_may_touch(a) && j->outside.host_memory && !functions_before(j, use))
+    if (host_may_touch(a) && j->outside.host_memory && !functions_before(j, use) &&
+        !lent_any(j->uses, from, to, range->write))
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
