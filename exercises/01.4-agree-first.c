@@ -2,8 +2,7 @@
 //: title Only if it is needed
 //: trains a step whose communication depends on a condition
 //: ranks 3 2 | 1 4 7 8
-//: calls ncclBroadcast<=2
-//: only ncclBroadcast
+//: calls ncclBroadcast
 //: starter have not got what rank 0 has
 //: learned A condition that only one rank knows is broadcast first; then all ranks take the same way.
 //: why All ranks learn rank 0's flag, and only then do they decide, all alike, whether to make the second call.

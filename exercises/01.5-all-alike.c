@@ -3,7 +3,6 @@
 //: trains a broadcast into a second buffer
 //: ranks 3 4 | 1 2 7 8
 //: calls ncclBroadcast=1
-//: only ncclBroadcast
 //: starter says -2, expected
 //: wrong in-place s/ncclBroadcast\(weights, scratch/ncclBroadcast((void *)weights, (void *)weights/: have changed
 //: wrong no-wait s/Async\((\w+, \w+, bytes, cudaMemcpyDeviceToHost), stream/($1/g: NCCL CHECK: race
@@ -18,11 +17,11 @@
 //: file
 
 /*
- * Before a long run one wants to know that all ranks have the same weights.
+ * Before a long run you want to know that all ranks have the same weights.
  *
  * Return, on each rank, the index of the first element that differs from what rank 0 has,
- * or -1 if none does. `weights` keep their values on all ranks. `scratch` has room for as
- * many elements.
+ * or -1 if none does. Use one ncclBroadcast. `weights` must keep their values on all
+ * ranks; `scratch` has room for as many elements.
  */
 #include "lesson.h"
 

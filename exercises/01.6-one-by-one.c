@@ -3,7 +3,6 @@
 //: trains what each call and each wait costs
 //: clock h200
 //: ranks 4 2 | 3 7 8
-//: only ncclBroadcast
 //: starter takes …, and one broadcast of as many bytes
 //: learned A small broadcast costs nearly as much as a large one, so what lies together goes together.
 //: why The layers follow one another in memory, so one call with the sum of their sizes sends them all.

@@ -2,7 +2,6 @@
 //: title Four ranks yes, five no
 //: trains the same number of calls on all ranks
 //: ranks 3 4 | 1 2 5 7 8
-//: only ncclAllReduce
 //: starter NCCL CHECK: deadlock
 //: learned Ranks that run out of data still make the calls that the others make, with nothing to add.
 //: why All ranks make as many rounds as the one with most batches; whoever has none left brings zeros.

@@ -3,7 +3,6 @@
 //: trains adding up bfloat16 in float
 //: ranks 3 4 | 1 2 7 8
 //: calls ncclAllReduce=1
-//: only ncclAllReduce
 //: starter of the sum is
 //: wrong half-float s/ncclFloat32/ncclFloat16/: of the sum is
 //: wrong bfloat s/ncclFloat32/ncclBfloat16/: of the sum is

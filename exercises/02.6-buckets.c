@@ -3,7 +3,6 @@
 //: trains many small all-reduces as one
 //: clock h200
 //: ranks 4 2 | 3 7 8
-//: only ncclAllReduce
 //: starter it takes … times
 //: learned Many small all-reduces cost their latencies; gathered in a bucket, or in a group, they cost about one.
 //: why NCCL starts all calls of a group together. A bucket works, too: forty copies into it, one all-reduce, forty copies back.

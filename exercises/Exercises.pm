@@ -504,7 +504,9 @@ sub wrong_calls {
     for (split /\n/, read_file("$dir/run.json")) {
         my ($rank, $where, $name) = /"pid":(\d+),"tid":\d+,"cat":"(\w+)","name":"([^"]*)"/ or next;
         my ($line) = /"line":"(\Q$file\E:\d+)"/ or next;
-        my $call = /"call":"([^"]*)"/ ? $1 : $name;
+        # A copy is known by the function that made it. ncclBcast is an ncclBroadcast, and
+        # ncclAllReduceConfig an ncclAllReduce.
+        my $call = (/"call":"([^"]*)"/ ? $1 : $name) =~ s/^ncclBcast/ncclBroadcast/r =~ s/^(nccl\w+)Config$/$1/r;
         # A call that took long is shown twice: on its stream, and on the host.
         ($where eq 'host' ? \%slow : \%made)->{$rank}{$call}++;
         $line{$call} //= $line;

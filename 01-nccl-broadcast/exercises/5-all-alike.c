@@ -2,11 +2,11 @@
 // make exercise N=01.5
 
 /*
- * Before a long run one wants to know that all ranks have the same weights.
+ * Before a long run you want to know that all ranks have the same weights.
  *
  * Return, on each rank, the index of the first element that differs from what rank 0 has,
- * or -1 if none does. `weights` keep their values on all ranks. `scratch` has room for as
- * many elements.
+ * or -1 if none does. Use one ncclBroadcast. `weights` must keep their values on all
+ * ranks; `scratch` has room for as many elements.
  */
 #include "lesson.h"
 
