@@ -89,7 +89,7 @@ build() {
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 -Wall -Wextra -Werror \
         "$top/tests/cpu/$1.c" $with -o "$1" >"$1.log" 2>&1
 }
-programs=("${over_mpi[@]}" "${alone[@]}" aware cuda cuda_more cublas refused graphs illegal one_device devices without_mpi
+programs=("${over_mpi[@]}" "${alone[@]}" aware cuda cuda_more cublas cublas_types refused graphs illegal one_device devices without_mpi
     no_launcher thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
     build "$program" &
@@ -234,9 +234,11 @@ if wanted forms && [ -z "$sanitize" ]; then
     is "$(comm -13 <(names libnccl-cpu.so -D) <(names libnccl-cpu.so -D | grep '^nccl' | sed 's/^/p/') |
         tr '\n' ' ')" '' 'all names of NCCL stand there twice'
 fi
-if wanted cublas && [ -x cublas ]; then
-    run cublas ./cublas
-fi
+for program in cublas cublas_types; do
+    if wanted "$program" && [ -x "$program" ]; then
+        run "$program" "./$program"
+    fi
+done
 
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.
 if wanted visible && [ -x comms ]; then

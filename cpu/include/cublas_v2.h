@@ -2,8 +2,8 @@
  * cublas_v2.h of the CPU build: no GPU is used.
  *
  * It declares the calls of cuBLAS that add, scale, copy, measure and multiply vectors and
- * matrices of floats, which is what lessons need that do their sums on the GPU. Names,
- * types, values and signatures are those that NVIDIA publishes for cuBLAS 12 and 13.
+ * matrices. Names, types, values and signatures are those that NVIDIA publishes for
+ * cuBLAS 12 and 13. What is for halves is there in C++ only, as in the published header.
  *
  * The rules in the comments come from the manual "cuBLAS". A call returns
  * CUBLAS_STATUS_SUCCESS, and CUBLAS_STATUS_NOT_INITIALIZED for a handle that is none.
@@ -11,13 +11,16 @@
  * a negative distance between a vector's elements starts at the far end. Matrices are
  * stored column by column: element (i, j) of A is A[i + j * lda].
  *
- * Each call comes twice: with int, and (cuBLAS 12 and newer) with int64_t, for sizes and
- * distances beyond 2^31 - 1.
+ * The calls for floats that stand first come twice: with int, and (cuBLAS 12 and newer)
+ * with int64_t, for sizes and distances beyond 2^31 - 1.
  */
 #ifndef CUBLAS_V2_H_
 #define CUBLAS_V2_H_
 
+#include <cuComplex.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <library_types.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -130,6 +133,254 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa
                                  int64_t k, const float *alpha, const float *A,
                                  int64_t lda, const float *B, int64_t ldb,
                                  const float *beta, float *C, int64_t ldc);
+
+/* ---------------------------------------------------------------- settings */
+
+typedef enum {
+    CUBLAS_DEFAULT_MATH = 0,
+    CUBLAS_TENSOR_OP_MATH = 1,
+    CUBLAS_PEDANTIC_MATH = 2,
+    CUBLAS_TF32_TENSOR_OP_MATH = 3
+} cublasMath_t;
+
+#define cublasGetVersion cublasGetVersion_v2
+#define cublasSetWorkspace cublasSetWorkspace_v2
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version);
+
+/* Accepted; nothing is calculated in a different way. */
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                     size_t workspaceSizeInBytes);
+
+/* Between the host and the device; the host waits. Elements have `elemSize` bytes. */
+cublasStatus_t cublasSetVector(int n, int elemSize, const void *x, int incx,
+                               void *devicePtr, int incy);
+cublasStatus_t cublasGetVector(int n, int elemSize, const void *x, int incx, void *y,
+                               int incy);
+cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, int lda,
+                               void *B, int ldb);
+cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda,
+                               void *B, int ldb);
+
+/* ---------------------------------------------------------------- float and double
+ * For doubles what stands above for floats. For both: the sum of products (dot), the sum
+ * of absolute values (asum), the place of the largest and of the smallest of them,
+ * counted from 1 (amax, amin); an exchange (swap); y = alpha * op(A) * x + beta * y
+ * (gemv); A = A + alpha
+ * * x * y' (ger); C = alpha * op(A) + beta * op(B) (geam). Batched: so many products of
+ * matrices of one size; the arrays of addresses lie on the device. Strided: matrix i
+ * begins i * stride elements after the first. */
+#define cublasSdot cublasSdot_v2
+#define cublasSasum cublasSasum_v2
+#define cublasIsamax cublasIsamax_v2
+#define cublasIsamin cublasIsamin_v2
+#define cublasSswap cublasSswap_v2
+#define cublasSgemv cublasSgemv_v2
+#define cublasSger cublasSger_v2
+#define cublasDdot cublasDdot_v2
+#define cublasDasum cublasDasum_v2
+#define cublasIdamax cublasIdamax_v2
+#define cublasIdamin cublasIdamin_v2
+#define cublasDswap cublasDswap_v2
+#define cublasDgemv cublasDgemv_v2
+#define cublasDger cublasDger_v2
+#define cublasDaxpy cublasDaxpy_v2
+#define cublasDscal cublasDscal_v2
+#define cublasDcopy cublasDcopy_v2
+#define cublasDnrm2 cublasDnrm2_v2
+#define cublasDgemm cublasDgemm_v2
+cublasStatus_t cublasDaxpy_v2(cublasHandle_t handle, int n, const double *alpha,
+                              const double *x, int incx, double *y, int incy);
+cublasStatus_t cublasDscal_v2(cublasHandle_t handle, int n, const double *alpha,
+                              double *x, int incx);
+cublasStatus_t cublasDcopy_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                              double *y, int incy);
+cublasStatus_t cublasDnrm2_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                              double *result);
+cublasStatus_t cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+                              cublasOperation_t transb, int m, int n, int k,
+                              const double *alpha, const double *A, int lda,
+                              const double *B, int ldb, const double *beta, double *C,
+                              int ldc);
+cublasStatus_t cublasSdot_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                             const float *y, int incy, float *result);
+cublasStatus_t cublasSasum_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                              float *result);
+cublasStatus_t cublasIsamax_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                               int *result);
+cublasStatus_t cublasIsamin_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                               int *result);
+cublasStatus_t cublasSswap_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
+                              int incy);
+cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
+                              int n, const float *alpha, const float *A, int lda,
+                              const float *x, int incx, const float *beta, float *y,
+                              int incy);
+cublasStatus_t cublasSger_v2(cublasHandle_t handle, int m, int n, const float *alpha,
+                             const float *x, int incx, const float *y, int incy, float *A,
+                             int lda);
+cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, const float *alpha,
+                           const float *A, int lda, const float *beta, const float *B,
+                           int ldb, float *C, int ldc);
+cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                  cublasOperation_t transb, int m, int n, int k,
+                                  const float *alpha, const float *const Aarray[],
+                                  int lda, const float *const Barray[], int ldb,
+                                  const float *beta, float *const Carray[], int ldc,
+                                  int batchCount);
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const float *alpha, const float *A, int lda,
+                                         long long int strideA, const float *B, int ldb,
+                                         long long int strideB, const float *beta,
+                                         float *C, int ldc, long long int strideC,
+                                         int batchCount);
+cublasStatus_t cublasDdot_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                             const double *y, int incy, double *result);
+cublasStatus_t cublasDasum_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                              double *result);
+cublasStatus_t cublasIdamax_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                               int *result);
+cublasStatus_t cublasIdamin_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                               int *result);
+cublasStatus_t cublasDswap_v2(cublasHandle_t handle, int n, double *x, int incx,
+                              double *y, int incy);
+cublasStatus_t cublasDgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
+                              int n, const double *alpha, const double *A, int lda,
+                              const double *x, int incx, const double *beta, double *y,
+                              int incy);
+cublasStatus_t cublasDger_v2(cublasHandle_t handle, int m, int n, const double *alpha,
+                             const double *x, int incx, const double *y, int incy,
+                             double *A, int lda);
+cublasStatus_t cublasDgeam(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, const double *alpha,
+                           const double *A, int lda, const double *beta, const double *B,
+                           int ldb, double *C, int ldc);
+cublasStatus_t cublasDgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                  cublasOperation_t transb, int m, int n, int k,
+                                  const double *alpha, const double *const Aarray[],
+                                  int lda, const double *const Barray[], int ldb,
+                                  const double *beta, double *const Carray[], int ldc,
+                                  int batchCount);
+cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const double *alpha, const double *A, int lda,
+                                         long long int strideA, const double *B, int ldb,
+                                         long long int strideB, const double *beta,
+                                         double *C, int ldc, long long int strideC,
+                                         int batchCount);
+
+/* With 64-bit sizes. */
+#define cublasDaxpy_64 cublasDaxpy_v2_64
+#define cublasDscal_64 cublasDscal_v2_64
+#define cublasDcopy_64 cublasDcopy_v2_64
+#define cublasDnrm2_64 cublasDnrm2_v2_64
+#define cublasDgemm_64 cublasDgemm_v2_64
+#define cublasSdot_64 cublasSdot_v2_64
+#define cublasSasum_64 cublasSasum_v2_64
+#define cublasIsamax_64 cublasIsamax_v2_64
+#define cublasIsamin_64 cublasIsamin_v2_64
+#define cublasDdot_64 cublasDdot_v2_64
+#define cublasDasum_64 cublasDasum_v2_64
+#define cublasIdamax_64 cublasIdamax_v2_64
+#define cublasIdamin_64 cublasIdamin_v2_64
+cublasStatus_t cublasSetVector_64(int64_t n, int64_t elemSize, const void *x,
+                                  int64_t incx, void *devicePtr, int64_t incy);
+cublasStatus_t cublasGetVector_64(int64_t n, int64_t elemSize, const void *x,
+                                  int64_t incx, void *y, int64_t incy);
+cublasStatus_t cublasSetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize,
+                                  const void *A, int64_t lda, void *B, int64_t ldb);
+cublasStatus_t cublasGetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize,
+                                  const void *A, int64_t lda, void *B, int64_t ldb);
+cublasStatus_t cublasDaxpy_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
+                                 const double *x, int64_t incx, double *y, int64_t incy);
+cublasStatus_t cublasDscal_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
+                                 double *x, int64_t incx);
+cublasStatus_t cublasDcopy_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                 int64_t incx, double *y, int64_t incy);
+cublasStatus_t cublasDnrm2_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                 int64_t incx, double *result);
+cublasStatus_t cublasDgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
+                                 cublasOperation_t transb, int64_t m, int64_t n,
+                                 int64_t k, const double *alpha, const double *A,
+                                 int64_t lda, const double *B, int64_t ldb,
+                                 const double *beta, double *C, int64_t ldc);
+cublasStatus_t cublasSdot_v2_64(cublasHandle_t handle, int64_t n, const float *x,
+                                int64_t incx, const float *y, int64_t incy,
+                                float *result);
+cublasStatus_t cublasSasum_v2_64(cublasHandle_t handle, int64_t n, const float *x,
+                                 int64_t incx, float *result);
+cublasStatus_t cublasIsamax_v2_64(cublasHandle_t handle, int64_t n, const float *x,
+                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasIsamin_v2_64(cublasHandle_t handle, int64_t n, const float *x,
+                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasDdot_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                int64_t incx, const double *y, int64_t incy,
+                                double *result);
+cublasStatus_t cublasDasum_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                 int64_t incx, double *result);
+cublasStatus_t cublasIdamax_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasIdamin_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                  int64_t incx, int64_t *result);
+
+/* ---------------------------------------------------------------- types by name
+ * Of float, double, half and bfloat16 (CUDA_R_32F, 64F, 16F, 16BF); the sums are made in
+ * double for doubles and in float for all others, whatever algorithm is asked for. alpha
+ * and beta have the type of the computation. Another type: CUBLAS_STATUS_NOT_SUPPORTED.
+ */
+typedef enum {
+    CUBLAS_COMPUTE_16F = 64,
+    CUBLAS_COMPUTE_16F_PEDANTIC = 65,
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+    CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+    CUBLAS_COMPUTE_32F_FAST_16F = 74,
+    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+} cublasComputeType_t;
+
+typedef enum {
+    CUBLAS_GEMM_DFALT = -1,
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+} cublasGemmAlgo_t;
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                            cublasOperation_t transb, int m, int n, int k,
+                            const void *alpha, const void *A, cudaDataType Atype, int lda,
+                            const void *B, cudaDataType Btype, int ldb, const void *beta,
+                            void *C, cudaDataType Ctype, int ldc,
+                            cublasComputeType_t computeType, cublasGemmAlgo_t algo);
+cublasStatus_t cublasGemmBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
+    int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
+    void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
+    cublasComputeType_t computeType, cublasGemmAlgo_t algo);
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    long long int strideA, const void *B, cudaDataType Btype, int ldb,
+    long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+    long long int strideC, int batchCount, cublasComputeType_t computeType,
+    cublasGemmAlgo_t algo);
+#ifdef __cplusplus
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, int k,
+                           const __half *alpha, const __half *A, int lda, const __half *B,
+                           int ldb, const __half *beta, __half *C, int ldc);
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const __half *alpha, const __half *A, int lda,
+                                         long long int strideA, const __half *B, int ldb,
+                                         long long int strideB, const __half *beta,
+                                         __half *C, int ldc, long long int strideC,
+                                         int batchCount);
+#endif
 
 /* The enumerator's name, such as "CUBLAS_STATUS_NOT_INITIALIZED". Not to be freed. */
 const char *cublasGetStatusName(cublasStatus_t status);

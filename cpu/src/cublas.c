@@ -2,9 +2,7 @@
  * cublas.c has cuBLAS's calls: arguments against the manual, then queued like any other
  * operation. The arithmetic is in blas.c.
  */
-#pragma GCC visibility push(default)
-#include <cublas_v2.h>
-#pragma GCC visibility pop
+#include "handle.h"
 
 #include "blas.h"
 #include "capture.h"
@@ -12,23 +10,9 @@
 
 /* --- Handles ---------------------------------------------------------------------- */
 
-struct cublasContext {
-    int device;
-    cudaStream_t stream;
-    cublasPointerMode_t mode;
-    struct cublasContext *next;
-};
-
 static struct cublasContext *contexts;
 
-#define CUBLAS_CALL                            \
-    if (in_host_function())                    \
-        return CUBLAS_STATUS_EXECUTION_FAILED; \
-    if (device_forked())                       \
-        return CUBLAS_STATUS_NOT_INITIALIZED;  \
-    LOCKED
-
-static bool is_context(cublasHandle_t handle) {
+bool is_context(cublasHandle_t handle) {
     for (struct cublasContext *context = contexts; context; context = context->next)
         if (context == handle)
             return true;

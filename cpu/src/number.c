@@ -85,6 +85,14 @@ static unsigned narrow(float value, struct format f) {
     return sign | (pattern > largest ? overflow : pattern);
 }
 
+float number_widen(int type, uint16_t bits) {
+    return widen(bits, format_of(type));
+}
+
+uint16_t number_narrow(int type, float value) {
+    return (uint16_t)narrow(value, format_of(type));
+}
+
 #define EACH_CARRY_TYPE(DO)  \
     DO(ncclInt8, int8_t)     \
     DO(ncclUint8, uint8_t)   \

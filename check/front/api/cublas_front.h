@@ -160,6 +160,20 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                           at);                                                         \
     }
 
+#define OPAQUE(shown, name, parameters, ...)                     \
+    cublasStatus_t name parameters {                             \
+        ENTER_AS(shown, name, __VA_ARGS__);                      \
+        OPERATION(false, CALL(BELOW(name), __VA_ARGS__),         \
+                  (struct blas_use){.rows = {handle, 0, 0, 0}}); \
+    }
+#define BLAS_OPAQUE(name, parameters, ...) OPAQUE(#name, name, parameters, __VA_ARGS__)
+#define BLAS_OPAQUE_V2(name, parameters, ...) \
+    OPAQUE(#name, name##_v2, parameters, __VA_ARGS__)
+/* The headers declare those of halves for C++ only. */
+#define BLAS_OPAQUE_HALF(name, parameters, ...)                            \
+    __attribute__((visibility("default"))) cublasStatus_t name parameters; \
+    OPAQUE(#name, name, parameters, __VA_ARGS__)
+
 /* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
  * where it is not spelled out at once.) */
 #define BLAS_AXPY(name, type)         \

@@ -1,0 +1,308 @@
+/*
+ * cublas_calls.c has cuBLAS's calls for more than floats: what each is given, by the
+ * types of its name. What is done with it, cublas_types.c has.
+ */
+#include "wide.h"
+
+/* --- The calls: float and double --------------------------------------------------- */
+
+#define NO_OPERAND ((struct operand){0})
+
+/* With int and with int64_t. */
+#define AXPY_CALL(name, type, code, integer)                                  \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha,  \
+                        const type *x, integer incx, type *y, integer incy) { \
+        CUBLAS_CALL;                                                          \
+        return wide_walk(handle, AXPY, alpha, wide_vector(code, x, n, incx),  \
+                         wide_vector(code, y, n, incy));                      \
+    }
+#define SCAL_CALL(name, type, code, integer)                                          \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
+                        integer incx) {                                               \
+        CUBLAS_CALL;                                                                  \
+        return wide_walk(handle, SCAL, alpha, NO_OPERAND,                             \
+                         wide_vector(code, x, n, incx));                              \
+    }
+#define COPY_CALL(name, type, code, integer)                                           \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        type *y, integer incy) {                                       \
+        CUBLAS_CALL;                                                                   \
+        return wide_walk(handle, COPY, NULL, wide_vector(code, x, n, incx),            \
+                         wide_vector(code, y, n, incy));                               \
+    }
+#define DOT_CALL(name, type, code, integer)                                            \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        const type *y, integer incy, type *result) {                   \
+        CUBLAS_CALL;                                                                   \
+        return wide_measure(handle, DOT, wide_vector(code, x, n, incx),                \
+                            wide_vector(code, y, n, incy), result, false);             \
+    }
+#define MEASURE_CALL(name, type, code, integer, kind, output)                          \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
+                        output *result) {                                              \
+        CUBLAS_CALL;                                                                   \
+        return wide_measure(handle, kind, wide_vector(code, x, n, incx), NO_OPERAND,   \
+                            result, sizeof(integer) == 8);                             \
+    }
+#define GEMM_CALL(name, type, code, integer)                                          \
+    cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,                  \
+                        cublasOperation_t tb, integer m, integer n, integer k,        \
+                        const type *alpha, const type *A, integer lda, const type *B, \
+                        integer ldb, const type *beta, type *C, integer ldc) {        \
+        CUBLAS_CALL;                                                                  \
+        return wide_strided(handle, code, ta, tb, m, n, k, alpha, A, code, lda, 0, B, \
+                            code, ldb, 0, beta, C, code, ldc, 0, 1);                  \
+    }
+AXPY_CALL(cublasDaxpy_v2, double, CUDA_R_64F, int)
+AXPY_CALL(cublasDaxpy_v2_64, double, CUDA_R_64F, int64_t)
+SCAL_CALL(cublasDscal_v2, double, CUDA_R_64F, int)
+SCAL_CALL(cublasDscal_v2_64, double, CUDA_R_64F, int64_t)
+COPY_CALL(cublasDcopy_v2, double, CUDA_R_64F, int)
+COPY_CALL(cublasDcopy_v2_64, double, CUDA_R_64F, int64_t)
+GEMM_CALL(cublasDgemm_v2, double, CUDA_R_64F, int)
+GEMM_CALL(cublasDgemm_v2_64, double, CUDA_R_64F, int64_t)
+DOT_CALL(cublasSdot_v2, float, CUDA_R_32F, int)
+DOT_CALL(cublasSdot_v2_64, float, CUDA_R_32F, int64_t)
+DOT_CALL(cublasDdot_v2, double, CUDA_R_64F, int)
+DOT_CALL(cublasDdot_v2_64, double, CUDA_R_64F, int64_t)
+MEASURE_CALL(cublasDnrm2_v2, double, CUDA_R_64F, int, NRM2, double)
+MEASURE_CALL(cublasDnrm2_v2_64, double, CUDA_R_64F, int64_t, NRM2, double)
+MEASURE_CALL(cublasSasum_v2, float, CUDA_R_32F, int, ASUM, float)
+MEASURE_CALL(cublasSasum_v2_64, float, CUDA_R_32F, int64_t, ASUM, float)
+MEASURE_CALL(cublasDasum_v2, double, CUDA_R_64F, int, ASUM, double)
+MEASURE_CALL(cublasDasum_v2_64, double, CUDA_R_64F, int64_t, ASUM, double)
+MEASURE_CALL(cublasIsamax_v2, float, CUDA_R_32F, int, AMAX, int)
+MEASURE_CALL(cublasIsamax_v2_64, float, CUDA_R_32F, int64_t, AMAX, int64_t)
+MEASURE_CALL(cublasIdamax_v2, double, CUDA_R_64F, int, AMAX, int)
+MEASURE_CALL(cublasIdamax_v2_64, double, CUDA_R_64F, int64_t, AMAX, int64_t)
+MEASURE_CALL(cublasIsamin_v2, float, CUDA_R_32F, int, AMIN, int)
+MEASURE_CALL(cublasIsamin_v2_64, float, CUDA_R_32F, int64_t, AMIN, int64_t)
+MEASURE_CALL(cublasIdamin_v2, double, CUDA_R_64F, int, AMIN, int)
+MEASURE_CALL(cublasIdamin_v2_64, double, CUDA_R_64F, int64_t, AMIN, int64_t)
+
+#define TYPE(letter, type, code)                                                         \
+    cublasStatus_t cublas##letter##swap_v2(cublasHandle_t handle, int n, type *x,        \
+                                           int incx, type *y, int incy) {                \
+        CUBLAS_CALL;                                                                     \
+        return wide_walk(handle, SWAP, NULL, wide_vector(code, x, n, incx),              \
+                         wide_vector(code, y, n, incy));                                 \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##gemv_v2(                                              \
+        cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha, \
+        const type *A, int lda, const type *x, int incx, const type *beta, type *y,      \
+        int incy) {                                                                      \
+        CUBLAS_CALL;                                                                     \
+        int rows = trans == CUBLAS_OP_N ? m : n, columns = trans == CUBLAS_OP_N ? n : m; \
+        return wide_gemv(handle, wide_matrix(code, A, trans, rows, columns, lda),        \
+                         wide_vector(code, x, columns, incx),                            \
+                         wide_vector(code, y, rows, incy), alpha, beta);                 \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##ger_v2(cublasHandle_t handle, int m, int n,           \
+                                          const type *alpha, const type *x, int incx,    \
+                                          const type *y, int incy, type *A, int lda) {   \
+        CUBLAS_CALL;                                                                     \
+        return wide_ger(handle, alpha, wide_vector(code, x, m, incx),                    \
+                        wide_vector(code, y, n, incy),                                   \
+                        wide_matrix(code, A, CUBLAS_OP_N, m, n, lda));                   \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##geam(                                                 \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, \
+        const type *alpha, const type *A, int lda, const type *beta, const type *B,      \
+        int ldb, type *C, int ldc) {                                                     \
+        CUBLAS_CALL;                                                                     \
+        return wide_geam(handle, alpha, wide_matrix(code, A, ta, m, n, lda), beta,       \
+                         wide_matrix(code, B, tb, m, n, ldb),                            \
+                         wide_matrix(code, C, CUBLAS_OP_N, m, n, ldc));                  \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##gemmBatched(                                          \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, \
+        int k, const type *alpha, const type *const A[], int lda, const type *const B[], \
+        int ldb, const type *beta, type *const C[], int ldc, int batch) {                \
+        CUBLAS_CALL;                                                                     \
+        return wide_many(handle, code, ta, tb, m, n, k, alpha, (const void *const *)A,   \
+                         code, lda, (const void *const *)B, code, ldb, beta,             \
+                         (const void *const *)C, code, ldc, batch);                      \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##gemmStridedBatched(                                   \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, \
+        int k, const type *alpha, const type *A, int lda, long long int stridea,         \
+        const type *B, int ldb, long long int strideb, const type *beta, type *C,        \
+        int ldc, long long int stridec, int batch) {                                     \
+        CUBLAS_CALL;                                                                     \
+        return wide_strided(handle, code, ta, tb, m, n, k, alpha, A, code, lda, stridea, \
+                            B, code, ldb, strideb, beta, C, code, ldc, stridec, batch);  \
+    }
+TYPE(S, float, CUDA_R_32F)
+TYPE(D, double, CUDA_R_64F)
+
+/* --- The calls: types by name ------------------------------------------------------ */
+
+/* What the sums are made in, which is also the type of alpha and beta. -1: not here. */
+static int sums_in(cublasComputeType_t type) {
+    switch (type) {
+    case CUBLAS_COMPUTE_16F:
+    case CUBLAS_COMPUTE_16F_PEDANTIC: return CUDA_R_16F;
+    case CUBLAS_COMPUTE_64F:
+    case CUBLAS_COMPUTE_64F_PEDANTIC: return CUDA_R_64F;
+    case CUBLAS_COMPUTE_32F:
+    case CUBLAS_COMPUTE_32F_PEDANTIC:
+    case CUBLAS_COMPUTE_32F_FAST_16F:
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+    case CUBLAS_COMPUTE_32F_FAST_TF32: return CUDA_R_32F;
+    default: return -1;
+    }
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
+                            cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                            const void *A, cudaDataType atype, int lda, const void *B,
+                            cudaDataType btype, int ldb, const void *beta, void *C,
+                            cudaDataType ctype, int ldc, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm) {
+    CUBLAS_CALL;
+    (void)algorithm;
+    return wide_strided(handle, sums_in(compute), ta, tb, m, n, k, alpha, A, atype, lda,
+                        0, B, btype, ldb, 0, beta, C, ctype, ldc, 0, 1);
+}
+
+cublasStatus_t
+cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta,
+                           cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                           const void *A, cudaDataType atype, int lda,
+                           long long int stridea, const void *B, cudaDataType btype,
+                           int ldb, long long int strideb, const void *beta, void *C,
+                           cudaDataType ctype, int ldc, long long int stridec, int batch,
+                           cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+    CUBLAS_CALL;
+    (void)algorithm;
+    return wide_strided(handle, sums_in(compute), ta, tb, m, n, k, alpha, A, atype, lda,
+                        stridea, B, btype, ldb, strideb, beta, C, ctype, ldc, stridec,
+                        batch);
+}
+
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t ta,
+                                   cublasOperation_t tb, int m, int n, int k,
+                                   const void *alpha, const void *const A[],
+                                   cudaDataType atype, int lda, const void *const B[],
+                                   cudaDataType btype, int ldb, const void *beta,
+                                   void *const C[], cudaDataType ctype, int ldc,
+                                   int batch, cublasComputeType_t compute,
+                                   cublasGemmAlgo_t algorithm) {
+    CUBLAS_CALL;
+    (void)algorithm;
+    return wide_many(handle, sums_in(compute), ta, tb, m, n, k, alpha, A, atype, lda, B,
+                     btype, ldb, beta, (const void *const *)C, ctype, ldc, batch);
+}
+
+/* Of halves, which C has no type for. */
+#pragma GCC visibility push(default)
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t ta,
+                           cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                           const void *A, int lda, const void *B, int ldb,
+                           const void *beta, void *C, int ldc);
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                         cublasOperation_t tb, int m, int n, int k,
+                                         const void *alpha, const void *A, int lda,
+                                         long long int stridea, const void *B, int ldb,
+                                         long long int strideb, const void *beta, void *C,
+                                         int ldc, long long int stridec, int batch);
+#pragma GCC visibility pop
+
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t ta,
+                           cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                           const void *A, int lda, const void *B, int ldb,
+                           const void *beta, void *C, int ldc) {
+    CUBLAS_CALL;
+    return wide_strided(handle, CUDA_R_16F, ta, tb, m, n, k, alpha, A, CUDA_R_16F, lda, 0,
+                        B, CUDA_R_16F, ldb, 0, beta, C, CUDA_R_16F, ldc, 0, 1);
+}
+
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                         cublasOperation_t tb, int m, int n, int k,
+                                         const void *alpha, const void *A, int lda,
+                                         long long int stridea, const void *B, int ldb,
+                                         long long int strideb, const void *beta, void *C,
+                                         int ldc, long long int stridec, int batch) {
+    CUBLAS_CALL;
+    return wide_strided(handle, CUDA_R_16F, ta, tb, m, n, k, alpha, A, CUDA_R_16F, lda,
+                        stridea, B, CUDA_R_16F, ldb, strideb, beta, C, CUDA_R_16F, ldc,
+                        stridec, batch);
+}
+
+/* --- Settings, and copies ---------------------------------------------------------- */
+
+cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version) {
+    CUBLAS_CALL;
+    (void)handle;
+    if (!version)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *version = 130000;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+    CUBLAS_CALL;
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->math = mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode) {
+    CUBLAS_CALL;
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!mode)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *mode = handle->math;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                     size_t bytes) {
+    CUBLAS_CALL;
+    (void)workspace;
+    (void)bytes;
+    return is_context(handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+static cublasStatus_t moved(int64_t rows, int64_t columns, int64_t size, const void *from,
+                            int64_t lda, void *to, int64_t ldb,
+                            enum cudaMemcpyKind kind) {
+    if (rows < 0 || columns < 0 || size <= 0 || lda <= 0 || ldb <= 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (rows == 0 || columns == 0)
+        return CUBLAS_STATUS_SUCCESS;
+    size_t one = (size_t)size;
+    return cudaMemcpy2D(to, (size_t)ldb * one, from, (size_t)lda * one,
+                        (size_t)rows * one, (size_t)columns, kind) == cudaSuccess
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_MAPPING_ERROR;
+}
+
+/* A vector is a row, if its elements have a distance. */
+#define TRANSFERS(suffix, integer)                                                      \
+    cublasStatus_t cublasSetVector##suffix(integer n, integer size, const void *from,   \
+                                           integer incx, void *to, integer incy) {      \
+        CUBLAS_CALL;                                                                    \
+        return moved(1, n, size, from, incx, to, incy, cudaMemcpyHostToDevice);         \
+    }                                                                                   \
+    cublasStatus_t cublasGetVector##suffix(integer n, integer size, const void *from,   \
+                                           integer incx, void *to, integer incy) {      \
+        CUBLAS_CALL;                                                                    \
+        return moved(1, n, size, from, incx, to, incy, cudaMemcpyDeviceToHost);         \
+    }                                                                                   \
+    cublasStatus_t cublasSetMatrix##suffix(integer rows, integer columns, integer size, \
+                                           const void *from, integer lda, void *to,     \
+                                           integer ldb) {                               \
+        CUBLAS_CALL;                                                                    \
+        return moved(rows, columns, size, from, lda, to, ldb, cudaMemcpyHostToDevice);  \
+    }                                                                                   \
+    cublasStatus_t cublasGetMatrix##suffix(integer rows, integer columns, integer size, \
+                                           const void *from, integer lda, void *to,     \
+                                           integer ldb) {                               \
+        CUBLAS_CALL;                                                                    \
+        return moved(rows, columns, size, from, lda, to, ldb, cudaMemcpyDeviceToHost);  \
+    }
+TRANSFERS(, int)
+TRANSFERS(_64, int64_t)

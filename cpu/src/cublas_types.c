@@ -1,0 +1,461 @@
+/*
+ * cublas_types.c has cuBLAS's calls for more than floats: each names its operands with
+ * their types, and is queued like any other operation. cuBLAS, "cuBLAS Level-1 Function
+ * Reference" and the following.
+ */
+#define _GNU_SOURCE
+#include "wide.h"
+
+#include "arithmetic.h"
+#include "blas.h"
+#include "capture.h"
+#include "number.h"
+
+#include <dlfcn.h>
+#include <math.h>
+
+/* --- Operands ---------------------------------------------------------------------- */
+
+struct wide {
+    struct op op;
+    enum kind kind;
+    int device, compute; // cudaDataType: that of the sums
+    struct operand a, b, c;
+    double alpha, beta;
+    const void *alpha_there, *beta_there; // on the device, instead
+    int64_t k;
+    int batch;
+    void *result; // of a sum; on the host, or
+    void *result_there;
+    bool wide_place;
+};
+
+static size_t bytes_of(int type) {
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
+
+static bool is_known(int type) {
+    return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_R_16F ||
+           type == CUDA_R_16BF;
+}
+
+static double read_one(int type, const void *at) {
+    switch (type) {
+    case CUDA_R_64F: return *(const double *)at;
+    case CUDA_R_32F: return *(const float *)at;
+    default:
+        return number_widen(type == CUDA_R_16F ? ncclFloat16 : ncclBfloat16,
+                            *(const uint16_t *)at);
+    }
+}
+
+static void write_one(int type, void *at, double value) {
+    switch (type) {
+    case CUDA_R_64F: *(double *)at = value; break;
+    case CUDA_R_32F: *(float *)at = (float)value; break;
+    default:
+        *(uint16_t *)at =
+            number_narrow(type == CUDA_R_16F ? ncclFloat16 : ncclBfloat16, (float)value);
+    }
+}
+
+/* Element (i, j) of op(o), of the b-th. */
+static void *element(const struct operand *o, const void *start, int64_t i, int64_t j) {
+    int64_t at = o->vector       ? (o->ld < 0 ? (i - (o->rows - 1)) * o->ld : i * o->ld)
+                 : o->transposed ? j + i * o->ld
+                                 : i + j * o->ld;
+    return (char *)(uintptr_t)start + at * (int64_t)bytes_of(o->type);
+}
+
+static double get(const struct operand *o, const void *start, int64_t i, int64_t j) {
+    return read_one(o->type, element(o, start, i, j));
+}
+
+static void set(const struct operand *o, const void *start, int64_t i, int64_t j,
+                double value) {
+    write_one(o->type, element(o, start, i, j), value);
+}
+
+static const void *start_of(const struct operand *o, int b) {
+    if (o->many)
+        return ((const void *const *)shadow(o->many))[b];
+    return (const char *)o->at + b * o->stride * (int64_t)bytes_of(o->type);
+}
+
+static size_t extent(const struct operand *o) {
+    int64_t rows = o->transposed ? o->columns : o->rows;
+    int64_t columns = o->transposed ? o->rows : o->columns;
+    if (rows <= 0 || columns <= 0)
+        return 0;
+    int64_t last =
+        o->vector ? (rows - 1) * llabs(o->ld) : (columns - 1) * o->ld + rows - 1;
+    return (size_t)(last + 1) * bytes_of(o->type);
+}
+
+/* Whether a GPU could read or write all of it. */
+static bool reachable(const struct operand *o, int batch) {
+    size_t bytes = extent(o);
+    if (bytes == 0 || (!o->at && !o->many))
+        return bytes == 0;
+    if (o->many && !memory_range(o->many, (size_t)batch * sizeof *o->many))
+        return false;
+    for (int b = 0; b < batch; b++)
+        if (!memory_range(start_of(o, b), bytes))
+            return false;
+    return true;
+}
+
+/* --- Products ---------------------------------------------------------------------- */
+
+typedef void dgemm_function(int order, int ta, int tb, int m, int n, int k, double alpha,
+                            const double *a, int lda, const double *b, int ldb,
+                            double beta, double *c, int ldc);
+
+/* The distribution's BLAS, where one is installed. */
+static dgemm_function *fast_dgemm(void) {
+    static const char *const names[] = {"libopenblas.so.0", "libcblas.so.3",
+                                        "libblas.so.3"};
+    static dgemm_function *found;
+    static bool looked;
+    if (looked)
+        return found;
+    looked = true;
+    setenv("OPENBLAS_NUM_THREADS", "1", 0); // each rank has its own
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        found = library ? (dgemm_function *)dlsym(library, "cblas_dgemm") : NULL;
+    }
+    return found;
+}
+
+static void plain_dgemm(int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+                        const double *b, double beta, double *c) {
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++)
+            c[i + j * m] = beta == 0 ? 0 : beta * c[i + j * m];
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t i = 0; i < m; i++)
+                c[i + j * m] += alpha * a[i + p * m] * b[p + j * k];
+}
+
+/* op(o) as it is added up: column after column, without gaps. */
+static void *packed(const struct operand *o, const void *start, bool as_double) {
+    size_t n = (size_t)o->rows * (size_t)o->columns;
+    void *out = must_grow(NULL, n * (as_double ? 8 : 4));
+    for (int64_t j = 0; j < o->columns; j++)
+        for (int64_t i = 0; i < o->rows; i++) {
+            double value = get(o, start, i, j);
+            if (as_double)
+                ((double *)out)[i + j * o->rows] = value;
+            else
+                ((float *)out)[i + j * o->rows] = (float)value;
+        }
+    return out;
+}
+
+static void gemm(const struct wide *w, double alpha, double beta, const void *a,
+                 const void *b, void *c) {
+    enum { LARGE = 32 * 32 * 32, CBLAS_COLUMNS = 102, CBLAS_AS_IT_IS = 111 };
+    int64_t m = w->c.rows, n = w->c.columns, k = w->k;
+    bool as_double = w->compute == CUDA_R_64F;
+    void *pa = packed(&w->a, a, as_double), *pb = packed(&w->b, b, as_double);
+    // "If beta == 0, C does not have to be a valid input."
+    struct operand out = w->c;
+    void *pc = beta == 0 ? must_alloc((size_t)m * (size_t)n * (as_double ? 8 : 4))
+                         : packed(&out, c, as_double);
+    if (!as_double)
+        blas_gemm(m, n, k, (float)alpha, (struct blas_matrix){pa, m, false},
+                  (struct blas_matrix){pb, k, false}, (float)beta, pc, m);
+    else if (m * n * k >= LARGE && m < INT32_MAX && n < INT32_MAX && k < INT32_MAX &&
+             fast_dgemm())
+        fast_dgemm()(CBLAS_COLUMNS, CBLAS_AS_IT_IS, CBLAS_AS_IT_IS, (int)m, (int)n,
+                     (int)k, alpha, pa, (int)m, pb, (int)k, beta, pc, (int)m);
+    else
+        plain_dgemm(m, n, k, alpha, pa, pb, beta, pc);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++)
+            set(&out, c, i, j,
+                as_double ? ((double *)pc)[i + j * m] : ((float *)pc)[i + j * m]);
+    free(pa);
+    free(pb);
+    free(pc);
+}
+
+/* --- Carrying out ------------------------------------------------------------------ */
+
+static double sum_up(const struct wide *w, const void *x, const void *y) {
+    double sum = 0;
+    for (int64_t i = 0; i < w->a.rows; i++) {
+        double one = get(&w->a, x, i, 0);
+        sum += w->kind == DOT    ? one * get(&w->b, y, i, 0)
+               : w->kind == NRM2 ? one * one
+                                 : fabs(one);
+    }
+    return w->kind == NRM2 ? sqrt(sum) : sum;
+}
+
+static int64_t place_of(const struct wide *w, const void *x) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < w->a.rows; i++) {
+        double one = fabs(get(&w->a, x, i, 0)), other = fabs(get(&w->a, x, best, 0));
+        if (w->kind == AMAX ? one > other : one < other)
+            best = i;
+    }
+    return w->a.rows > 0 ? best + 1 : 0;
+}
+
+static void give_result(const struct wide *w, const void *x, const void *y) {
+    void *to = w->result_there ? shadow(w->result_there) : w->result;
+    if ((w->kind == AMAX || w->kind == AMIN) && w->wide_place)
+        *(int64_t *)to = place_of(w, x);
+    else if (w->kind == AMAX || w->kind == AMIN)
+        *(int *)to = (int)place_of(w, x);
+    else
+        write_one(w->a.type, to, sum_up(w, x, y));
+}
+
+static void each_element(const struct wide *w, double alpha, double beta, const void *x,
+                         const void *y, void *z) {
+    for (int64_t j = 0; j < w->c.columns; j++)
+        for (int64_t i = 0; i < w->c.rows; i++) {
+            double old = w->kind == COPY || (w->kind == GEAM) ? 0 : get(&w->c, z, i, j);
+            double new = 0;
+            switch (w->kind) {
+            case AXPY: new = old + alpha *get(&w->a, x, i, 0); break;
+            case SCAL: new = alpha *old; break;
+            case COPY: new = get(&w->a, x, i, 0); break;
+            case SWAP:
+                new = get(&w->a, x, i, 0);
+                set(&w->a, x, i, 0, old);
+                break;
+            case GER: new = old + alpha *get(&w->a, x, i, 0) * get(&w->b, y, j, 0); break;
+            default: // what a factor of 0 goes with is not read
+                new = (alpha != 0 ? alpha * get(&w->a, x, i, j) : 0) +
+                      (beta != 0 ? beta * get(&w->b, y, i, j) : 0);
+            }
+            set(&w->c, z, i, j, new);
+        }
+}
+
+static void calculate(const struct wide *w) {
+    AS_ON_A_GPU;
+    double alpha =
+        w->alpha_there ? read_one(w->compute, shadow(w->alpha_there)) : w->alpha;
+    double beta = w->beta_there ? read_one(w->compute, shadow(w->beta_there)) : w->beta;
+    for (int b = 0; b < w->batch; b++) {
+        const void *x = extent(&w->a) ? shadow(start_of(&w->a, b)) : NULL;
+        const void *y = extent(&w->b) ? shadow(start_of(&w->b, b)) : NULL;
+        void *z = extent(&w->c) ? shadow(start_of(&w->c, b)) : NULL;
+        if (w->result || w->result_there)
+            give_result(w, x, y);
+        else if (w->kind == GEMM)
+            gemm(w, alpha, beta, x, y, z);
+        else
+            each_element(w, alpha, beta, x, y, z);
+    }
+}
+
+static bool step(struct op *op) {
+    const struct wide *w = (const struct wide *)op;
+    op->done = true;
+    if (reachable(&w->a, w->batch) && reachable(&w->b, w->batch) &&
+        reachable(&w->c, w->batch) &&
+        (!w->alpha_there || memory_range(w->alpha_there, bytes_of(w->compute))) &&
+        (!w->beta_there || memory_range(w->beta_there, bytes_of(w->compute))) &&
+        (!w->result_there || memory_range(w->result_there, 4)))
+        calculate(w);
+    else
+        device_break(w->device, cudaErrorIllegalAddress);
+    return true;
+}
+
+static struct op *copy_of(const struct op *op) {
+    const struct wide *from = (const struct wide *)op;
+    struct wide *to = (struct wide *)op_create(sizeof *to, step);
+    struct op fresh = to->op;
+    *to = *from;
+    to->op = fresh;
+    to->op.cost = from->op.cost;
+    to->op.copy = copy_of;
+    return &to->op;
+}
+
+/* --- Queueing ---------------------------------------------------------------------- */
+
+static double work_of(const struct wide *w) {
+    double n = (double)w->c.rows * (double)w->c.columns * w->batch;
+    return w->kind == GEMM ? 2 * n * (double)w->k : n + (double)w->a.rows;
+}
+
+static cublasStatus_t queue(cublasHandle_t handle, struct wide w, const void *alpha,
+                            const void *beta, void *result) {
+    struct stream *stream = stream_of(handle->stream, handle->device);
+    bool on_device = handle->mode == CUBLAS_POINTER_MODE_DEVICE;
+    if (!stream || capture_in_the_way(stream) ||
+        device_broken(stream->device) != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (result && !on_device && stream->capture) {
+        capture_spoil(stream); // the host would get it when the call returns
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    w.device = stream->device;
+    w.batch = w.batch ? w.batch : 1;
+    if (on_device) {
+        w.alpha_there = alpha;
+        w.beta_there = beta;
+        w.result_there = result;
+    } else {
+        w.alpha = alpha ? read_one(w.compute, alpha) : 0;
+        w.beta = beta ? read_one(w.compute, beta) : 0;
+        w.result = result;
+    }
+    if (clock_on)
+        w.op.cost = clock_compute(
+            work_of(&w),
+            (double)(extent(&w.a) + extent(&w.b) + 2 * extent(&w.c)) * w.batch);
+    op_enqueue(copy_of(&w.op), stream);
+    if (result && !on_device)
+        wait_for(stream_end(stream));
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+struct operand wide_vector(int type, const void *at, int64_t n, int64_t distance) {
+    return (struct operand){
+        .at = at, .type = type, .rows = n, .columns = 1, .ld = distance, .vector = true};
+}
+
+struct operand wide_matrix(int type, const void *at, cublasOperation_t op, int64_t rows,
+                           int64_t columns, int64_t ld) {
+    return (struct operand){.at = at,
+                            .type = type,
+                            .rows = rows,
+                            .columns = columns,
+                            .ld = ld,
+                            .transposed = op != CUBLAS_OP_N};
+}
+
+static bool fits(const struct operand *o) {
+    int64_t rows = o->transposed ? o->columns : o->rows;
+    if (o->vector)
+        return o->ld != 0;
+    return o->rows >= 0 && o->columns >= 0 && o->ld >= 1 && o->ld >= rows;
+}
+
+/* Those that make one number of one or two vectors. */
+cublasStatus_t wide_measure(cublasHandle_t handle, enum kind kind, struct operand x,
+                            struct operand y, void *result, bool wide) {
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!result)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (x.rows < 0 || (kind != DOT && x.ld <= 0))
+        x.rows = y.rows = 0;
+    return queue(handle,
+                 (struct wide){
+                     .kind = kind, .compute = x.type, .a = x, .b = y, .wide_place = wide},
+                 NULL, NULL, result);
+}
+
+/* Those that go through two vectors. */
+cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
+                         struct operand x, struct operand y) {
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (y.rows <= 0 || (kind == SCAL && y.ld <= 0))
+        return CUBLAS_STATUS_SUCCESS;
+    if ((kind == AXPY || kind == SCAL) && !alpha)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return queue(handle, (struct wide){.kind = kind, .compute = y.type, .a = x, .c = y},
+                 alpha, NULL, NULL);
+}
+
+static cublasStatus_t product(cublasHandle_t handle, struct wide w, const void *alpha,
+                              const void *beta) {
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!is_known(w.a.type) || !is_known(w.b.type) || !is_known(w.c.type) ||
+        w.compute < 0)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (!fits(&w.a) || !fits(&w.b) || !fits(&w.c) || w.k < 0 || w.batch < 0 || !alpha ||
+        !beta)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (w.c.rows == 0 || w.c.columns == 0)
+        return CUBLAS_STATUS_SUCCESS;
+    w.kind = GEMM;
+    return queue(handle, w, alpha, beta, NULL);
+}
+
+cublasStatus_t wide_gemv(cublasHandle_t handle, struct operand a, struct operand x,
+                         struct operand y, const void *alpha, const void *beta) {
+    if (x.ld == 0 || y.ld == 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    int64_t k = a.columns;
+    return product(handle,
+                   (struct wide){.compute = a.type, .a = a, .b = x, .c = y, .k = k},
+                   alpha, beta);
+}
+
+cublasStatus_t wide_ger(cublasHandle_t handle, const void *alpha, struct operand x,
+                        struct operand y, struct operand a) {
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!fits(&a) || !alpha || x.ld == 0 || y.ld == 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return queue(handle,
+                 (struct wide){.kind = GER, .compute = a.type, .a = x, .b = y, .c = a},
+                 alpha, NULL, NULL);
+}
+
+cublasStatus_t wide_geam(cublasHandle_t handle, const void *alpha, struct operand a,
+                         const void *beta, struct operand b, struct operand c) {
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    // "If alpha == 0, A does not have to be a valid input", and it may be null.
+    if (!alpha || !beta || !fits(&c) || (a.at && !fits(&a)) || (b.at && !fits(&b)))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    a.rows = a.at ? a.rows : 0;
+    b.rows = b.at ? b.rows : 0;
+    return queue(handle,
+                 (struct wide){.kind = GEAM, .compute = c.type, .a = a, .b = b, .c = c},
+                 alpha, beta, NULL);
+}
+
+cublasStatus_t wide_strided(cublasHandle_t handle, int compute, cublasOperation_t ta,
+                            cublasOperation_t tb, int64_t m, int64_t n, int64_t k,
+                            const void *alpha, const void *a, int atype, int64_t lda,
+                            int64_t stridea, const void *b, int btype, int64_t ldb,
+                            int64_t strideb, const void *beta, void *c, int ctype,
+                            int64_t ldc, int64_t stridec, int batch) {
+    struct wide w = {.compute = compute,
+                     .a = wide_matrix(atype, a, ta, m, k, lda),
+                     .b = wide_matrix(btype, b, tb, k, n, ldb),
+                     .c = wide_matrix(ctype, c, CUBLAS_OP_N, m, n, ldc),
+                     .k = k,
+                     .batch = batch};
+    w.a.stride = stridea;
+    w.b.stride = strideb;
+    w.c.stride = stridec;
+    if (batch == 0 && is_context(handle))
+        return CUBLAS_STATUS_SUCCESS;
+    return product(handle, w, alpha, beta);
+}
+
+cublasStatus_t wide_many(cublasHandle_t handle, int compute, cublasOperation_t ta,
+                         cublasOperation_t tb, int64_t m, int64_t n, int64_t k,
+                         const void *alpha, const void *const *a, int atype, int64_t lda,
+                         const void *const *b, int btype, int64_t ldb, const void *beta,
+                         const void *const *c, int ctype, int64_t ldc, int batch) {
+    struct wide w = {.compute = compute,
+                     .a = wide_matrix(atype, NULL, ta, m, k, lda),
+                     .b = wide_matrix(btype, NULL, tb, k, n, ldb),
+                     .c = wide_matrix(ctype, NULL, CUBLAS_OP_N, m, n, ldc),
+                     .k = k,
+                     .batch = batch};
+    w.a.many = a;
+    w.b.many = b;
+    w.c.many = c;
+    if (batch == 0 && is_context(handle))
+        return CUBLAS_STATUS_SUCCESS;
+    return product(handle, w, alpha, beta);
+}

@@ -1,0 +1,48 @@
+/* wide.h: vectors and matrices of several types, and what cuBLAS does with them. */
+#ifndef CPU_WIDE_H
+#define CPU_WIDE_H
+
+#include "handle.h"
+
+/* A vector (columns 1, ld its distance), or a matrix; so many of them. */
+struct operand {
+    const void *at;
+    int type; // cudaDataType
+    int64_t rows, columns, ld, stride;
+    bool transposed, vector;
+    const void *const *many; // instead of `at` and `stride`: on the device
+};
+
+enum kind { DOT, ASUM, AMAX, AMIN, NRM2, AXPY, SCAL, COPY, SWAP, GER, GEAM, GEMM };
+
+struct operand wide_vector(int type, const void *at, int64_t n, int64_t distance);
+struct operand wide_matrix(int type, const void *at, cublasOperation_t op, int64_t rows,
+                           int64_t columns, int64_t ld);
+
+/* One number of one or two vectors; a place is an int64_t if `wide`, else an int. */
+cublasStatus_t wide_measure(cublasHandle_t handle, enum kind kind, struct operand x,
+                            struct operand y, void *result, bool wide);
+/* Through two vectors; `alpha` is NULL where there is none. */
+cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
+                         struct operand x, struct operand y);
+cublasStatus_t wide_gemv(cublasHandle_t handle, struct operand a, struct operand x,
+                         struct operand y, const void *alpha, const void *beta);
+cublasStatus_t wide_ger(cublasHandle_t handle, const void *alpha, struct operand x,
+                        struct operand y, struct operand a);
+cublasStatus_t wide_geam(cublasHandle_t handle, const void *alpha, struct operand a,
+                         const void *beta, struct operand b, struct operand c);
+/* So many products of matrices: `stride` elements apart, or at addresses on the device.
+ */
+cublasStatus_t wide_strided(cublasHandle_t handle, int compute, cublasOperation_t ta,
+                            cublasOperation_t tb, int64_t m, int64_t n, int64_t k,
+                            const void *alpha, const void *a, int atype, int64_t lda,
+                            int64_t stridea, const void *b, int btype, int64_t ldb,
+                            int64_t strideb, const void *beta, void *c, int ctype,
+                            int64_t ldc, int64_t stridec, int batch);
+cublasStatus_t wide_many(cublasHandle_t handle, int compute, cublasOperation_t ta,
+                         cublasOperation_t tb, int64_t m, int64_t n, int64_t k,
+                         const void *alpha, const void *const *a, int atype, int64_t lda,
+                         const void *const *b, int btype, int64_t ldb, const void *beta,
+                         const void *const *c, int ctype, int64_t ldc, int batch);
+
+#endif

@@ -1,0 +1,202 @@
+/*
+ * cuBLAS for more than floats, against sums made one by one: doubles, halves, batches,
+ * places, exchanges; with whole numbers, so that every result is exact.
+ */
+#define TAP_ALONE
+#include "tap.h"
+
+#include <cublas_v2.h>
+
+#define BLAS(call) is_status(call, #call, __LINE__)
+
+static void is_status(cublasStatus_t got, const char *call, int line) {
+    expect(got == CUBLAS_STATUS_SUCCESS, "line %d: %s returned %s", line, call,
+           cublasGetStatusName(got));
+}
+
+enum { M = 40, N = 33, K = 37, BATCH = 3, ROOM = BATCH * 64 * 64 };
+static cublasHandle_t handle;
+static double a[ROOM], b[ROOM], c[ROOM], got[ROOM];
+static void *device[3];
+
+static unsigned state = 1;
+static double number(void) {
+    state = state * 1664525u + 1013904223u;
+    return (double)((int)(state >> 16 & 7) - 4);
+}
+
+static void fill(void) {
+    double *all[] = {a, b, c};
+    for (int w = 0; w < 3; w++) {
+        for (int i = 0; i < ROOM; i++)
+            all[w][i] = number();
+        BLAS(cublasSetVector(ROOM, sizeof(double), all[w], 1, device[w], 1));
+    }
+}
+
+static void fetch(int which) {
+    BLAS(cublasGetVector(ROOM, sizeof(double), device[which], 1, got, 1));
+}
+
+static double of(const double *at, bool transposed, int ld, int i, int j) {
+    return transposed ? at[j + i * ld] : at[i + j * ld];
+}
+
+/* c = 2 * op(a) * op(b) - c, from these elements on. */
+static void check_product(bool ta, bool tb, int lda, int ldb, int ldc, int from,
+                          const char *what) {
+    int wrong = 0;
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += of(a + from, ta, lda, i, k) * of(b + from, tb, ldb, k, j);
+            wrong += got[from + i + j * ldc] != 2 * sum - c[from + i + j * ldc];
+        }
+    expect(wrong == 0, "%s: %d elements are wrong", what, wrong);
+}
+
+static void products(void) {
+    const double two = 2, less = -1;
+    for (int t = 0; t < 4; t++) {
+        bool ta = t & 1, tb = t & 2;
+        int lda = ta ? K + 1 : M + 2, ldb = tb ? N + 3 : K;
+        fill();
+        BLAS(cublasDgemm(handle, ta ? CUBLAS_OP_T : CUBLAS_OP_N,
+                         tb ? CUBLAS_OP_T : CUBLAS_OP_N, M, N, K, &two, device[0], lda,
+                         device[1], ldb, &less, device[2], M + 1));
+        fetch(2);
+        check_product(ta, tb, lda, ldb, M + 1, 0, "Dgemm");
+    }
+    point("products of doubles, transposed or not");
+    fill();
+    BLAS(cublasDgemmStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &two,
+                                   device[0], M, 4096, device[1], K, 4096, &less,
+                                   device[2], M, 4096, BATCH));
+    fetch(2);
+    for (int i = 0; i < BATCH; i++)
+        check_product(false, false, M, K, M, 4096 * i, "strided");
+    fill();
+    double *at[3][BATCH], **there[3];
+    for (int w = 0; w < 3; w++) {
+        for (int i = 0; i < BATCH; i++)
+            at[w][i] = (double *)device[w] + 4096 * i;
+        CUDA(cudaMalloc((void **)&there[w], sizeof at[w]));
+        CUDA(cudaMemcpy(there[w], at[w], sizeof at[w], cudaMemcpyHostToDevice));
+    }
+    BLAS(cublasDgemmBatched(
+        handle, CUBLAS_OP_N, CUBLAS_OP_N, M, N, K, &two, (const double *const *)there[0],
+        M, (const double *const *)there[1], K, &less, there[2], M, BATCH));
+    fetch(2);
+    for (int i = 0; i < BATCH; i++)
+        check_product(false, false, M, K, M, 4096 * i, "batched");
+    for (int w = 0; w < 3; w++)
+        CUDA(cudaFree(there[w]));
+    point("many products in one call");
+}
+
+/* Halves of whole numbers: -4 to 3 are exact, and so are their sums up to 2048. */
+static unsigned short half_of(double x) {
+    static const unsigned short small[] = {0xc400, 0xc200, 0xc000, 0xbc00,
+                                           0,      0x3c00, 0x4000, 0x4200};
+    return small[(int)x + 4];
+}
+
+static void halves(void) {
+    enum { S = 8 };
+    const float one = 1, zero = 0;
+    unsigned short x[S * S], y[S * S];
+    float z[S * S];
+    fill();
+    for (int i = 0; i < S * S; i++) {
+        x[i] = half_of(a[i]);
+        y[i] = half_of(b[i]);
+    }
+    BLAS(cublasSetMatrix(S, S, 2, x, S, device[0], S));
+    BLAS(cublasSetMatrix(S, S, 2, y, S, device[1], S));
+    BLAS(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_T, S, S, S, &one, device[0],
+                      CUDA_R_16F, S, device[1], CUDA_R_16F, S, &zero, device[2],
+                      CUDA_R_32F, S, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    BLAS(cublasGetMatrix(S, S, 4, device[2], S, z, S));
+    int wrong = 0;
+    for (int j = 0; j < S; j++)
+        for (int i = 0; i < S; i++) {
+            double sum = 0;
+            for (int k = 0; k < S; k++)
+                sum += a[i + k * S] * b[j + k * S];
+            wrong += z[i + j * S] != (float)sum;
+        }
+    expect(wrong == 0, "%d elements are wrong", wrong);
+    point("a product of halves into floats");
+}
+
+static void vectors(void) {
+    const double three = 3, two = 2, one = 1, zero = 0;
+    double sum = 0, sums = 0, largest = 0, result;
+    int place = 0, found;
+    fill();
+    for (int i = 0; i < 100; i++) {
+        sum += a[2 * i] * b[i];
+        sums += a[i] < 0 ? -a[i] : a[i];
+        double size = a[i] < 0 ? -a[i] : a[i];
+        place = size > largest ? i + 1 : place;
+        largest = size > largest ? size : largest;
+    }
+    BLAS(cublasDdot(handle, 100, device[0], 2, device[1], 1, &result));
+    expect(result == sum, "dot: %g, not %g", result, sum);
+    BLAS(cublasDasum(handle, 100, device[0], 1, &result));
+    expect(result == sums, "asum: %g, not %g", result, sums);
+    BLAS(cublasIdamax(handle, 100, device[0], 1, &found));
+    expect(found == place, "amax: %d, not %d", found, place);
+    BLAS(cublasDaxpy(handle, 100, &three, device[0], 1, device[1], 1));
+    BLAS(cublasDscal(handle, 100, &two, device[1], 1));
+    BLAS(cublasDswap(handle, 100, device[1], 1, device[2], 1));
+    fetch(2);
+    int wrong = 0;
+    for (int i = 0; i < 100; i++)
+        wrong += got[i] != 2 * (b[i] + 3 * a[i]);
+    fetch(1);
+    for (int i = 0; i < 100; i++)
+        wrong += got[i] != c[i];
+    expect(wrong == 0, "axpy, scal, swap: %d elements are wrong", wrong);
+    point("vectors of doubles");
+    fill();
+    wrong = 0;
+    BLAS(cublasDgemv(handle, CUBLAS_OP_T, M, N, &two, device[0], M, device[1], 1, &zero,
+                     device[2], 2));
+    fetch(2);
+    for (int j = 0; j < N; j++) {
+        double dot = 0;
+        for (int i = 0; i < M; i++)
+            dot += a[i + j * M] * b[i];
+        wrong += got[2 * j] != 2 * dot;
+    }
+    fill();
+    BLAS(cublasDger(handle, M, N, &two, device[0], 1, device[1], 1, device[2], M));
+    fetch(2);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++)
+            wrong += got[i + j * M] != c[i + j * M] + 2 * a[i] * b[j];
+    fill();
+    BLAS(cublasDgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, M, N, &one, device[0], N, &zero,
+                     NULL, M, device[2], M));
+    fetch(2);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++)
+            wrong += got[i + j * M] != a[j + i * N];
+    expect(wrong == 0, "gemv, ger, geam: %d elements are wrong", wrong);
+    point("gemv, ger, geam");
+}
+
+int main(void) {
+    for (int w = 0; w < 3; w++)
+        CUDA(cudaMalloc(&device[w], sizeof a));
+    BLAS(cublasCreate(&handle));
+    products();
+    halves();
+    vectors();
+    BLAS(cublasDestroy(handle));
+    for (int w = 0; w < 3; w++)
+        CUDA(cudaFree(device[w]));
+    return finish();
+}
