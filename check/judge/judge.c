@@ -472,7 +472,7 @@ static void polls(struct judge *j, const struct clock *clock, bool done,
         waits_begin_order(j, clock, true, at);
         return;
     }
-    waits_end(j, NULL);
+    waits_answered(j, at);
     learns(j, clock);
 }
 
@@ -510,7 +510,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
         return;
     }
     background_comm_ready(j, comm);
-    waits_end(j, NULL);
+    waits_answered(j, at);
     waits_asks(j);
 }
 

@@ -25,7 +25,7 @@
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
                     POLLS_WITHIN = 5;
-enum { FIRST_WINDOW = 256 };
+enum { FIRST_WINDOW = 256, QUESTIONS = 8 };
 
 struct thread_wait {
     enum wait_kind kind;
@@ -41,6 +41,11 @@ struct thread_wait {
     bool default_stream; // it waits for that
     struct recent_call *launches;
     size_t nlaunches, launches_size;
+    // A loop that asks, from several lines: what else it has asked, with no for an
+    // answer; and, of the newest, the lines where the answer was another one.
+    struct thread_wait *also;
+    uint64_t yes[QUESTIONS];
+    int nyes;
 };
 
 struct queued_function { // of the program: queued, the oldest runs; a graph queues it
@@ -78,6 +83,7 @@ static struct waits *waits_of(struct judge *j) {
 static void release(struct thread_wait *wait) {
     if (!wait)
         return;
+    release(wait->also);
     clock_free(&wait->what);
     free(wait->launches);
     free(wait);
@@ -86,6 +92,9 @@ static void release(struct thread_wait *wait) {
 /* Waits come and go with every call: the memory of one is kept for the next. */
 static void put_aside(struct thread *thread, struct thread_wait *wait) {
     release(wait ? thread->spare : NULL);
+    release(wait ? wait->also : NULL);
+    if (wait)
+        wait->also = NULL;
     if (wait)
         thread->spare = wait;
 }
@@ -99,12 +108,37 @@ static struct thread_wait *take_spare(struct thread *thread) {
     wait->default_stream = false;
     wait->whom = NULL;
     wait->nlaunches = 0;
+    wait->nyes = 0;
     clock_free(&wait->what);
     return wait;
 }
 
 static uint64_t key_of(const struct thread *thread) {
     return (uint64_t)(uint32_t)thread->number;
+}
+
+static struct thread_wait *asked_before(struct thread_wait *newest, enum wait_kind kind,
+                                        uint64_t site) {
+    struct thread_wait *wait = newest;
+    while (wait && (wait->kind != kind || wait->at.site != site))
+        wait = wait->also;
+    return wait;
+}
+
+/* A new question of a loop that asks: the others stay, unless they are too many. */
+static struct thread_wait *ask_more(struct thread *thread) {
+    struct thread_wait *old = thread->wait, *wait = take_spare(thread);
+    int n = 0;
+    for (const struct thread_wait *one = old; one; one = one->also)
+        n++;
+    if (n < QUESTIONS) {
+        wait->also = old;
+        wait->nyes = old->nyes;
+        memcpy(wait->yes, old->yes, sizeof wait->yes);
+    } else {
+        put_aside(thread, old);
+    }
+    return wait;
 }
 
 static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll,
@@ -114,21 +148,41 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
         return NULL;
     j->thread->asks_since = 0;
     struct thread_wait *old = j->thread->wait;
-    bool again = poll && old && old->poll && old->kind == kind && old->at.site == at.site;
-    if (!again) {
-        put_aside(j->thread, old);
-        j->thread->wait = take_spare(j->thread);
-        j->thread->wait->since = now(j);
+    bool loops = poll && old && old->poll;
+    struct thread_wait *wait = loops ? asked_before(old, kind, at.site) : NULL;
+    if (!wait) {
+        if (!loops)
+            put_aside(j->thread, old);
+        wait = j->thread->wait = loops ? ask_more(j->thread) : take_spare(j->thread);
+        wait->since = now(j);
         waits->activity++;
     }
     if (!map_get(&waits->running, key_of(j->thread)))
         map_put(&waits->program, key_of(j->thread), waits);
-    struct thread_wait *wait = j->thread->wait;
     wait->kind = kind;
     wait->poll = poll;
     wait->at = at;
-    wait->renewed = again ? now(j) : wait->since;
+    wait->renewed = now(j);
     return wait;
+}
+
+/* The thread that is in has asked at this line, and the answer was not "not yet". The
+ * first time that is news; a loop that goes on asking elsewhere has not moved. */
+void waits_answered(struct judge *j, struct judge_at at) {
+    struct thread_wait *newest = j->thread ? j->thread->wait : NULL;
+    if (!newest || !newest->poll) {
+        waits_end(j, NULL);
+        return;
+    }
+    for (int i = 0; i < newest->nyes; i++)
+        if (newest->yes[i] == at.site)
+            return;
+    if (newest->nyes == QUESTIONS || (!newest->also && newest->at.site == at.site)) {
+        waits_end(j, NULL);
+        return;
+    }
+    newest->yes[newest->nyes++] = at.site;
+    waits_of(j)->activity++;
 }
 
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
@@ -305,9 +359,18 @@ void waits_function_ends(struct judge *j, int function) {
     free(f);
 }
 
+/* --- A description -------------------------------------------------------------------
+ */
+
+/* The first of its waits from this one on that has not been over for long. */
+static struct thread_wait *lasting(struct judge *j, struct thread_wait *wait) {
+    while (wait && wait->poll && now(j) - wait->renewed >= POLLS_WITHIN)
+        wait = wait->also;
+    return wait;
+}
+
 static struct thread_wait *waiting(struct judge *j, const struct thread *thread) {
-    struct thread_wait *wait = thread->wait;
-    return wait && (!wait->poll || now(j) - wait->renewed < POLLS_WITHIN) ? wait : NULL;
+    return lasting(j, thread->wait);
 }
 
 struct described {
@@ -519,36 +582,42 @@ static bool only_asks(struct judge *j, const struct thread *thread) {
            now(j) - thread->asked < POLLS_WITHIN;
 }
 
+static void add_thread(struct judge *j, struct described *d, const struct thread *thread,
+                       const struct thread_wait *wait) {
+    struct state_wait *record = add_wait(d, wait->kind, wait->at);
+    double worked = wait->kind == WAIT_MPI && j->outside.worked
+                        ? j->outside.worked(j->outside.self, thread->name)
+                        : -1;
+    if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
+        d->head.worked = worked;
+    record->poll = wait->poll;
+    record->thread = thread->number;
+    const struct comm_facts *comm = calls_comm(j, wait->comm);
+    if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
+        record->comm = comm->id;
+        record->comm_number = comm->number;
+    }
+    record->default_stream = wait->default_stream;
+    if (wait->kind == WAIT_ORDER)
+        add_order(j, d, record, wait);
+    else if (wait->kind == WAIT_LAUNCH)
+        add_launches(d, record, wait);
+    else if (wait->kind == WAIT_MPI)
+        add_peers(j, d, record, wait);
+}
+
+/* Of a loop that asks each question is a wait of its own: it goes on when one is
+ * answered.
+ */
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
-        const struct thread_wait *wait = waiting(j, thread);
+        struct thread_wait *wait = waiting(j, thread);
         if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
             continue;
-        if (!wait) {
-            d->head.computing++;
-            continue;
-        }
-        struct state_wait *record = add_wait(d, wait->kind, wait->at);
-        double worked = wait->kind == WAIT_MPI && j->outside.worked
-                            ? j->outside.worked(j->outside.self, thread->name)
-                            : -1;
-        if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
-            d->head.worked = worked;
-        record->poll = wait->poll;
-        record->thread = thread->number;
-        const struct comm_facts *comm = calls_comm(j, wait->comm);
-        if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
-            record->comm = comm->id;
-            record->comm_number = comm->number;
-        }
-        record->default_stream = wait->default_stream;
-        if (wait->kind == WAIT_ORDER)
-            add_order(j, d, record, wait);
-        else if (wait->kind == WAIT_LAUNCH)
-            add_launches(d, record, wait);
-        else if (wait->kind == WAIT_MPI)
-            add_peers(j, d, record, wait);
+        d->head.computing += !wait;
+        for (; wait; wait = lasting(j, wait->also))
+            add_thread(j, d, thread, wait);
     }
     // A thread that has told nothing yet may be about to send what others wait for: as
     // long as it is not known, the timeout decides.

@@ -17,6 +17,8 @@ void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
 /* The thread that is in has asked how a communicator is, and all is well. */
 void waits_asks(struct judge *j);
+/* It has asked, by a call that is no wait for MPI, and the answer was not "not yet". */
+void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
