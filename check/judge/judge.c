@@ -389,7 +389,7 @@ static void spoil(struct judge *j, int comm, struct judge_at at) {
 }
 
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
-    if (how == JUDGE_DESTROYED || how == JUDGE_RESET)
+    if (how == JUDGE_DESTROYED || how == JUDGE_RESET || how == JUDGE_ABORTED)
         graph_comm_ends(j, comm, at);
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED) {
         spoil(j, comm, at);

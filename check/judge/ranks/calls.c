@@ -339,6 +339,14 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
     comm->newest[comm->nnewest++] = op->number;
 }
 
+/* Of the first of the two nothing is known yet, if they are apart. */
+static uint8_t answered(struct comm *comm, const struct judge_call *call, int in_group) {
+    uint64_t n = pair_count(comm, call->root, call->kind != JUDGE_SEND)->n;
+    if (in_group && n == (uint64_t)in_group - 1)
+        return ANSWERED_TOGETHER;
+    return n > 0 ? ANSWERED_APART : 0;
+}
+
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at) {
     struct comm *comm = comm_of(j, call->comm);
@@ -369,6 +377,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
+    if (pair && fact.seq == 1 && at.answered != NOT_COUNTED)
+        fact.answered = answered(comm, call, at.answered);
     if (at.captured)
         fact.captures = pair ? count->captures.all : comm->captures.all;
     if (call->kind == JUDGE_SPLIT)

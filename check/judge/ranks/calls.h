@@ -13,11 +13,14 @@ struct use;
  * clock behind it (which covers it). Calls of one group on one stream have the same
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
+enum { NOT_COUNTED = -1 };
 struct position {
     int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again
+    int answered; // a send (receive) whose group has a receive (send) with the same peer:
+                  // 1 + how many of them come before it, or NOT_COUNTED; 0: none
     uint64_t captured;         // a graph makes the call: its number; 0: none does
 };
 void calls_free(struct judge *j);

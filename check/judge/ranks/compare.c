@@ -146,11 +146,17 @@ static bool crosswise(const struct fact *a, const struct fact *b) {
            a->captured != b->captured;
 }
 
+/* What connects two ranks must be a group on both or on none. */
+static bool grouped_alike(const struct fact *a, const struct fact *b) {
+    return !a->answered || !b->answered || a->answered == b->answered;
+}
+
 static bool agree(const struct fact *a, const struct fact *b) {
     if (!a->captured != !b->captured)
         return false;
     if (pairs(a->kind))
-        return a->count == b->count && a->type == b->type && !crosswise(a, b);
+        return a->count == b->count && a->type == b->type && !crosswise(a, b) &&
+               grouped_alike(a, b);
     if (a->kind != b->kind)
         return false;
     if (a->kind == JUDGE_REGISTER)
@@ -168,18 +174,19 @@ static const char different_captures[] = "launch graphs of different captures";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
-    return !pair && a->kind != b->kind ? "call different operations"
-           : a->kind == JUDGE_REGISTER ? "give different sizes"
-           : a->type != b->type        ? "give different data types"
-           : a->count != b->count      ? "give different counts"
-           : pair && crosswise(a, b)   ? "come of different captures"
-           : pair                      ? "are not both captured into a graph"
-           : a->redop != b->redop      ? "give different reductions"
-           : a->root != b->root        ? "give different roots"
-           : !registered_agree(a, b)   ? partly_registered
-           : !offsets_agree(a, b)      ? different_offsets
-           : crosswise(a, b)           ? different_captures
-                                       : "do not all capture the call into a graph";
+    return !pair && a->kind != b->kind    ? "call different operations"
+           : a->kind == JUDGE_REGISTER    ? "give different sizes"
+           : a->type != b->type           ? "give different data types"
+           : a->count != b->count         ? "give different counts"
+           : pair && crosswise(a, b)      ? "come of different captures"
+           : pair && !grouped_alike(a, b) ? "are not grouped alike"
+           : pair                         ? "are not both captured into a graph"
+           : a->redop != b->redop         ? "give different reductions"
+           : a->root != b->root           ? "give different roots"
+           : !registered_agree(a, b)      ? partly_registered
+           : !offsets_agree(a, b)         ? different_offsets
+           : crosswise(a, b)              ? different_captures
+                                          : "do not all capture the call into a graph";
 }
 
 /* Ranks of one process are told apart by their number in the communicator. */
@@ -333,9 +340,10 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     bool crossed = crosswise(send, recv),
          alike = send->type == recv->type && send->count == recv->count;
     struct finding f = {.name = FINDING_mismatch_pair,
-                        .hint = !alike    ? HINT_OF_FINDING
-                                : crossed ? HINT_other_capture
-                                          : HINT_captured_by_some};
+                        .hint = !alike                       ? HINT_OF_FINDING
+                                : !grouped_alike(send, recv) ? HINT_grouped_apart
+                                : crossed                    ? HINT_other_capture
+                                                             : HINT_captured_by_some};
     set(&f, "differ", "%s", difference(send, recv));
     set(&f, "comm", "%d", send->number);
     add_call(j, &ranks, send, by_rank, crossed);

@@ -11,6 +11,9 @@
 /* A call, as its communicator's keeper and rank 0 are told of it. */
 enum fact_what { FACT_CALL, FACT_BACK, FACT_ORDER, FACT_ENDED };
 
+/* Whether the first receive (send) with the same peer is in the same group. */
+enum answered { ANSWERED_APART = 1, ANSWERED_TOGETHER };
+
 struct fact {
     uint64_t comm, index, seq; // seq: among collectives, or sends (receives) of one peer
     uint64_t count, site;
@@ -26,6 +29,7 @@ struct fact {
             uint64_t send_offset, recv_offset;
             uint8_t send_registered, recv_registered; // enum judge_registered
             uint8_t grouped;
+            uint8_t answered; // the first send (receive): enum answered
             uint64_t captures; // if captured: struct captures
         };
     };

@@ -223,6 +223,35 @@ static void joins(struct judge *j, int from, const struct notice *join) {
         check_gpu(j, comm->of[r].world, &comm->of[r].join, comm);
 }
 
+/* ncclCommDestroy waits for the ranks of its machine, if they have not been waited for.
+ */
+static void check_ends(struct judge *j, const struct member_comm *comm,
+                       const struct member *one) {
+    char where[JUDGE_PLACE];
+    for (int r = 0; r < comm->nranks && !one->complete; r++) {
+        const struct member *other = &comm->of[r];
+        enum judge_end wanted = one->how == JUDGE_ABORTED     ? JUDGE_DESTROYED
+                                : one->how == JUDGE_DESTROYED ? JUDGE_ABORTED
+                                                              : JUDGE_FINALIZED;
+        if (!other->left || other->how != wanted || wanted == JUDGE_FINALIZED ||
+            other->complete ||
+            strcmp(members_host(j, one->world), members_host(j, other->world)) != 0)
+            continue;
+        const struct member *of[] = {other, one};
+        struct text ranks = {0};
+        struct finding f = {.name = FINDING_deadlock_abort_and_destroy,
+                            .site = one->end.site,
+                            .other = other->end.site};
+        for (int i = 0; i < 2; i++)
+            text_add(&ranks, "  rank %d on %s: %s at %s\n", of[i]->world,
+                     members_host(j, of[i]->world), of[i]->end.call,
+                     place(j, of[i]->end.site, where));
+        set_lines(&f, "ranks", &ranks);
+        say(j, &f);
+        return;
+    }
+}
+
 static void hear(struct judge *j, int from, const struct notice *told,
                  const struct left_pair *left, size_t n) {
     struct members *members = members_of(j);
@@ -263,9 +292,11 @@ static void hear(struct judge *j, int from, const struct notice *told,
         if (!member)
             return;
         comm->nended += !member->left;
+        member->complete = member->left;
         member->left = true;
         member->how = (enum judge_end)notice.how;
         member->end = notice;
+        check_ends(j, comm, member);
         members->aborts += notice.how == JUDGE_ABORTED;
         free(member->pairs);
         member->pairs = must_alloc(n * sizeof *left);

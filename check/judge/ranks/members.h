@@ -9,7 +9,7 @@
 
 struct member {
     int world, device; // -1: not known
-    bool joined, made, left;
+    bool joined, made, left, complete; // complete: finalized or revoked before its end
     enum judge_end how;
     struct notice join, end;
     struct left_pair *pairs; // at its end
