@@ -30,7 +30,7 @@ void sum(int ngpus, float *const *bufs, size_t count, const ncclComm_t *comms,
         CHECK_NCCL(ncclAllReduce(bufs[d], bufs[d], count, ncclFloat32, ncclSum, comms[d],
                                  streams[d]));
     CHECK_NCCL(ncclGroupEnd());
-    //: wrong no-group: NCCL CHECK: deadlock: one thread calls NCCL for several devices without a group
+    //: wrong no-group: A thread that calls NCCL for several devices puts the
     for (int d = 0; d < ngpus; d++)
         CHECK_NCCL(ncclAllReduce(bufs[d], bufs[d], count, ncclFloat32, ncclSum, comms[d],
                                  streams[d]));

@@ -566,13 +566,24 @@ static enum hint_name hint_for_waits(struct judge *j) {
     return message ? HINT_messages : HINT_mpi_calls;
 }
 
+/* All ranks of the call's communicator are one process: a thread may have made the first
+ * of its calls without a group. */
+static bool in_one_process(struct judge *j, const struct fact *about) {
+    const struct member_comm *comm = members_comm(j, about->comm);
+    for (int r = 1; comm && r < comm->nranks; r++)
+        if (comm->of[r].world != comm->of[0].world)
+            return false;
+    return comm && comm->nranks > 1;
+}
+
 static enum hint_name hint_for(struct judge *j, struct finding *f,
                                const struct fact *about, bool cycle) {
-    return !about                  ? hint_for_waits(j)
-           : one_aborted(j, about) ? HINT_one_aborts
-           : set_one_line(j, f)    ? HINT_two_of_a_line
-           : pairs(about->kind)    ? hint_for_pair(j, cycle)
-                                   : HINT_same_calls;
+    return !about                     ? hint_for_waits(j)
+           : one_aborted(j, about)    ? HINT_one_aborts
+           : set_one_line(j, f)       ? HINT_two_of_a_line
+           : pairs(about->kind)       ? hint_for_pair(j, cycle)
+           : in_one_process(j, about) ? HINT_one_thread
+                                      : HINT_same_calls;
 }
 
 static void add_size_of(struct judge *j, struct text *text, const struct fact *call) {
