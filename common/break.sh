@@ -69,7 +69,7 @@ timeout 300 bash -c "$run" >out 2>err </dev/null || true
 # What mpirun itself says of a job that has failed tells nothing: it stands between lines of dashes.
 awk '/^-----/ { framed = !framed; next } !framed && NF && !/^\[[^ ]*:[0-9]+\] |^[0-9]+ total processes /' err |
     cat out -
-if ! cat out err | grep -aqF -- "$report"; then
+if ! grep -aqF -- "$report" out err; then
     echo "make break: nothing reported \"$report\"" >&2
     exit 1
 fi
