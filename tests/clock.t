@@ -148,8 +148,8 @@ is "$differing" "$as_given" "where ranks are told different machines, rank 0's h
 code=0
 MOST=400 timeout 300 ./predictions.sh "$work/compositions" >"$work/table" || code=$?
 result "$code" 'what it predicts of compositions is as near to what was measured as it must be'
-is "$(sed -n '/^| 4 H200 | measured/,/^$/p' "$top/cpu/README.md" | sed '/^$/d; / 1 GiB |/d')" "$(cat "$work/table")" \
-    'and is what cpu/README.md says'
+is "$(sed -n '/^| 4 H200 | measured/,/^$/p' "$top/cpu/clock.md" | sed '/^$/d; / 1 GiB |/d')" "$(cat "$work/table")" \
+    'and is what cpu/clock.md says'
 
 # --- What it costs -----------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of cpu/README.md: what the modelled clock predicts for compositions, beside what 4 H200
+# The table of cpu/clock.md: what the modelled clock predicts for compositions, beside what 4 H200
 # took (measured.txt). Exit code 1 if one is further off than it may be.
 #     tests/clock/predictions.sh PROGRAM      the program is compositions.c, built for the CPU build
 #     MOST=400 tests/clock/predictions.sh …   only those of at most so many MiB
