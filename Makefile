@@ -30,7 +30,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 APART := tests/versions.t
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
-LONGEST := tests/jobs.t tests/one-line-less.t tests/other.t tests/exercises.t
+LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats

@@ -13,7 +13,7 @@ our @EXPORT_OK = qw(cpu_flags in_parallel library_flags read_file run write_file
 
 $| = 1;
 
-our $limit  = 60; # seconds a run: only what hangs takes them
+our $limit  = 300; # seconds a run: only what hangs takes them, on however busy a machine
 our $before = ''; # a command that starts the program
 our $top   = dirname(dirname(abs_path(__FILE__)));
 

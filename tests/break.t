@@ -27,7 +27,7 @@ fi
 # Two at a time.
 # shellcheck disable=SC2016 # for sh
 printf '%s\n' "${numbers[@]}" |
-    xargs -P 2 -I@ sh -c 'timeout 100 common/break.sh @ >"$0/@" 2>&1 && echo >"$0/@.right"' "$out" || true
+    xargs -P 2 -I@ sh -c 'timeout 300 common/break.sh @ >"$0/@" 2>&1 && echo >"$0/@.right"' "$out" || true
 test=0 failed=0
 point() { # NAME FILE COMMAND…
     test=$((test + 1))
@@ -53,7 +53,7 @@ broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
     printf '%s\n' 'Nothing.' 'Run: mpirun -np 1 ./hello' 'Report: NCCL CHECK: race' '' '--- hello.c' \
         '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/00-hello/break/99-a.diff"
     local code=0
-    LESSONS=$out timeout 60 common/break.sh 00.99 >"$out/said" 2>&1 || code=$?
+    LESSONS=$out timeout 300 common/break.sh 00.99 >"$out/said" 2>&1 || code=$?
     [ "$code" -eq "$2" ] && grep -qF "$3" "$out/said"
 }
 point 'a report that does not come is missed' "$out/said" broken '/*' 1 'nothing reported "NCCL CHECK: race"'

@@ -20,7 +20,7 @@
 #     @tag                 is file:line of the line that ends with `// @tag`, or that follows
 #                          a line with nothing else
 # Each runs once, on 2 ranks or on as many as it needs; every fifth also on 3, 4 or 8. RANKS="2 3"
-# runs all on these. Every run has 60 seconds. JOBS=1 runs one at a time. FORM=library runs them
+# runs all on these. Every run has 300 seconds. JOBS=1 runs one at a time. FORM=library runs them
 # under nccl-check, over the stand-in without checks.
 use strict;
 use warnings;

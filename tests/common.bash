@@ -58,7 +58,7 @@ ranks() {
     local n=$1 program=$2
     shift 2
     code=0
-    timeout 60 mpirun --oversubscribe -np "$n" "$top/$program" "$@" \
+    timeout 300 mpirun --oversubscribe -np "$n" "$top/$program" "$@" \
         >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
     err=$(without_mpirun <"$BATS_TEST_TMPDIR/err")
@@ -118,7 +118,7 @@ misuse() {
     local program=$1 message=$2
     shift 2
     code=0
-    timeout 20 "$top/$program" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
+    timeout 100 "$top/$program" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
     err=$(cat "$BATS_TEST_TMPDIR/err")
     misused "$program" "$message"
