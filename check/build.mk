@@ -18,7 +18,7 @@ front_sources := $(sort $(shell find $(TOP)/check/front $(TOP)/timeline -name '*
 judge_in = $(judge_sources:$(TOP)/%.c=$(1)/%.o)
 front_in = $(front_sources:$(TOP)/%.c=$(1)/%.o) $(made:$(TOP)/build/made/%.c=$(1)/%.o)
 
-check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(CFLAGS) $(WARNINGS) \
+check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(library_cflags) $(WARNINGS) \
     $(addprefix -I,$(shell find $(TOP)/check $(TOP)/timeline -type d))
 # In a library the variables of a thread are found as fast as in a program (initial-exec), since it
 # is there from the start.

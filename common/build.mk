@@ -8,7 +8,13 @@
 TOP := $(patsubst %/common/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 BACKEND ?= auto
 MPICC ?= mpicc
-CFLAGS ?= -O1 -g
+# Lessons are made for debuggers, and in little time; the libraries have to be fast as well.
+ifeq ($(origin CFLAGS),undefined)
+  CFLAGS := -Og -g
+  library_cflags := -O1
+else
+  library_cflags := $(CFLAGS)
+endif
 WARNINGS ?= -Wall -Wextra
 OBJCOPY ?= objcopy
 NM ?= nm

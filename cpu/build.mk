@@ -9,7 +9,7 @@ cpu_config := $(cpu_build)/config
 # time. SANITIZE=1 has them, and make LIBRARY_DEBUG=-g the variables, too.
 LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
 library_compile := $(cpu_any) $(LIBRARY_DEBUG)
-cpu_own := $(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(CFLAGS)
+cpu_own := $(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
 
 PREFIX ?= /usr/local
 
