@@ -470,7 +470,7 @@ for my $path (@readmes) {
     }
     my $folder = dirname($path);
     my $readme = read_readme($path);
-    my ($source) = basename($path) eq 'README.md' ? glob "$folder/*.c" : $path =~ s/md$/c/r;
+    my ($source) = basename($path) eq 'README.md' ? glob "$folder/*.c" : grep { -e } $path =~ s/md$/c/r;
     my $lesson = $source && (basename($folder) =~ /^\d\d-/ || basename($path) ne 'README.md');
     my ($excerpts, $diff, @code, @shell) = (0);
     for my $block (@{$readme->{blocks}}) {
