@@ -11,13 +11,13 @@
 #include "memory/history.h"
 #include "memory/memory.h"
 #include "memory/shared.h"
+#include "order/background.h"
 #include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
 #include "order/graphs.h"
 #include "order/groups.h"
 #include "order/issue.h"
-#include "order/background.h"
 #include "ranks/calls.h"
 #include "ranks/comms.h"
 #include "ranks/compare.h"
@@ -80,7 +80,6 @@ void judge_free(struct judge *j) {
     graphs_free(j->graphs);
     functions_free(j->functions);
     background_free(j->background);
-    lent_free(j->uses);
     uses_free(j->uses);
     order_free(j->order);
     reports_free(j->reports);
@@ -193,7 +192,6 @@ static void learns(struct judge *j, const struct clock *clock) {
     shared_ends(j, &j->known);
     if (calls_seen(j)) // of other ranks, too
         detour_heard(j);
-    uses_known(j);
     look_at_memory(j);
 }
 

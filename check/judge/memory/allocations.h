@@ -45,15 +45,8 @@ struct lent {          // to MPI, until a request is completed
 
 struct uses {
     struct lent *lent;
-    size_t nlent, lent_size; // nlent: numbers given out
-    size_t lent_free;        // below it, none is free
-    struct waiting { // an operation that may wait until MPI is done with its buffer
-        struct use *use;
-        uint64_t at;
-        bool write;
-        int lent;
-    } * waiting;
-    size_t nwaiting, waiting_size;
+    size_t nlent, lent_size;   // nlent: numbers given out
+    size_t lent_free;          // below it, none is free
     struct allocation **table; // sorted by address
     size_t n, size;
     struct freed freed[REMEMBERED];
@@ -116,11 +109,10 @@ bool fresh_copied(struct judge *j, const struct judge_range *ranges, int n,
                   enum judge_op_kind kind, struct judge_at at);
 
 /* lent.c */
-void lent_undo(struct uses *uses, const struct use *use);
 const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
                              bool write); // that MPI has; NULL: none
 void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
-                bool write, struct use *use, const struct clock *clock);
+                bool write, const struct use *use, const struct clock *clock);
 void lent_report(struct judge *j, const struct allocation *a, const char *words,
                  const char *verb, struct judge_at at, const struct lent *lent);
 

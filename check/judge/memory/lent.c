@@ -10,39 +10,19 @@
 #include "judge.h"
 #include "memory/allocations.h"
 #include "memory/history.h"
-#include "memory/memory.h"
 #include "order/clocks.h"
 #include "ranks/calls.h"
 #include "say/finding.h"
 #include "say/words.h"
 
-#include <stdlib.h>
-
-static void waiting_drop(struct uses *uses, size_t i) {
-    use_drop(uses->waiting[i].use);
-    uses->waiting[i] = uses->waiting[--uses->nwaiting];
-}
-
-void lent_free(struct uses *uses) {
-    while (uses->nwaiting > 0)
-        waiting_drop(uses, 0);
-    free(uses->waiting);
-    free(uses->lent);
-}
-
-void lent_undo(struct uses *uses, const struct use *use) {
-    for (size_t i = uses->nwaiting; i-- > 0;)
-        if (uses->waiting[i].use == use)
-            waiting_drop(uses, i);
-}
-
-static int part_of(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
+const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
+                             bool write) {
     for (size_t i = 0; i < uses->nlent; i++) {
         const struct lent *lent = &uses->lent[i];
         if (lent->from < to && from < lent->to && (write || lent->write))
-            return (int)i;
+            return lent;
     }
-    return -1;
+    return NULL;
 }
 
 bool lent_any(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
@@ -72,9 +52,6 @@ void judge_memory_back(struct judge *j, int number) {
     uses->lent[number] = (struct lent){0};
     if ((size_t)number < uses->lent_free)
         uses->lent_free = (size_t)number;
-    for (size_t i = uses->nwaiting; i-- > 0;)
-        if (uses->waiting[i].lent == number)
-            waiting_drop(uses, i);
     while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
         uses->nlent--;
 }
@@ -93,46 +70,13 @@ void lent_report(struct judge *j, const struct allocation *a, const char *words,
     say(j, &f);
 }
 
-const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
-                             bool write) {
-    int part = part_of(uses, from, to, write);
-    return part < 0 ? NULL : &uses->lent[part];
-}
-
 /* What calls of NCCL, functions of the program or kernels come before it may make it wait
- * until MPI is done. If it has happened before the request is completed, it did not. */
+ * until MPI is done: then nothing is said. */
 void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
-                bool write, struct use *use, const struct clock *clock) {
-    struct uses *uses = j->uses;
+                bool write, const struct use *use, const struct clock *clock) {
     char words[JUDGE_PLACE];
-    int lent = uses->nlent ? part_of(uses, from, to, write) : -1;
-    if (lent < 0)
-        return;
-    if (!uses->kernels && !calls_before(j, use, clock)) {
+    const struct lent *lent = j->uses->nlent ? lent_part(j->uses, from, to, write) : NULL;
+    if (lent && !j->uses->kernels && !calls_before(j, use, clock))
         lent_report(j, a, use->is_call ? call_words(words, &use->call) : use->at.call,
-                    does(write), use->at, &uses->lent[lent]);
-        return;
-    }
-    if (!a)
-        return;
-    ROOM(uses->waiting, uses->nwaiting, &uses->waiting_size);
-    uses->waiting[uses->nwaiting++] = (struct waiting){use, from, write, lent};
-    use->holders++;
-}
-
-void uses_known(struct judge *j) {
-    struct uses *uses = j->uses;
-    char words[JUDGE_PLACE];
-    for (size_t i = uses->nwaiting; i-- > 0;) {
-        const struct waiting *one = &uses->waiting[i];
-        const struct allocation *a = allocation_find(uses, one->at);
-        if (!clock_covers(&j->known, one->use->slot, one->use->seq))
-            continue;
-        if (a)
-            lent_report(j, a,
-                        one->use->is_call ? call_words(words, &one->use->call)
-                                          : one->use->at.call,
-                        does(one->write), one->use->at, &uses->lent[one->lent]);
-        waiting_drop(uses, i);
-    }
+                    does(write), use->at, lent);
 }

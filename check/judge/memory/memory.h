@@ -9,7 +9,6 @@
 
 struct uses *uses_new(void);
 void uses_free(struct uses *uses);
-void lent_free(struct uses *uses); // before it
 /* Whether MPI has some of these bytes, and one of the two writes. */
 bool lent_any(const struct uses *uses, uint64_t from, uint64_t to, bool write);
 struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
@@ -46,7 +45,6 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
                 const struct judge_call *const *calls);
 /* By the host, or (`slot` >= 0) by the newest operation there; the allocation is gone. */
 void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at);
-void uses_known(struct judge *j); // the host knows more than before
 /* A graph is launched whose operation (`use`) needs memory that was freed since. */
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);

@@ -165,7 +165,6 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
 void uses_undo(struct judge *j, const struct judge_range *range, struct use *use) {
     uint64_t from, to;
     struct allocation *a = part_of(j, range, &from, &to);
-    lent_undo(j->uses, use);
     if (a)
         history_undo(&a->history, from, to, use);
     if (a && a->shared)
