@@ -209,7 +209,7 @@ struct telling {
 static void tell_one(void *self, const struct use *use, uint64_t from, uint64_t to,
                      bool write) {
     struct telling *telling = self;
-    if (may_have_begun(use, telling->j) && !lent_any(telling->j->uses, from, to, write))
+    if (may_have_begun(use, telling->j) && !lent_part(telling->j->uses, from, to, write))
         telling->each(telling->self, (const void *)(uintptr_t)from, (size_t)(to - from),
                       write);
 }

@@ -25,10 +25,6 @@ const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to
     return NULL;
 }
 
-bool lent_any(const struct uses *uses, uint64_t from, uint64_t to, bool write) {
-    return part_of(uses, from, to, write) >= 0;
-}
-
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
                       struct judge_at at) {
     struct uses *uses = j->uses;

@@ -9,8 +9,6 @@
 
 struct uses *uses_new(void);
 void uses_free(struct uses *uses);
-/* Whether MPI has some of these bytes, and one of the two writes. */
-bool lent_any(const struct uses *uses, uint64_t from, uint64_t to, bool write);
 struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
                              enum judge_memory_kind kind, int device, struct judge_at at);
 /* Belongs to a graph, which makes and frees it at each launch. */

@@ -157,7 +157,7 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (range->write && !use->makes)
         fresh_written(j->uses, a, use->source);
     if (host_may_touch(a) && j->outside.host_memory && !functions_before(j, use) &&
-        !lent_any(j->uses, from, to, range->write))
+        !lent_part(j->uses, from, to, range->write))
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
     forget_some(j);
 }
