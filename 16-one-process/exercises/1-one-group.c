@@ -2,9 +2,9 @@
 // make exercise N=16.1
 
 /*
- * One process has `ngpus` GPUs, a communicator, a stream and a buffer of `count` floats for
- * each. Sum the buffers over all GPUs, in place, with one ncclAllReduce for each GPU. Don't
- * wait: the caller does.
+ * One process has `ngpus` GPUs, a communicator, a stream and a buffer of `count` floats
+ * for each. Sum the buffers over all GPUs, in place, with one ncclAllReduce for each GPU.
+ * Don't wait: the caller does.
  */
 #include "lesson.h"
 
