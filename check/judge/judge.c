@@ -408,6 +408,7 @@ void judge_comm_complete(struct judge *j, int comm) {
 bool judge_call(struct judge *j, const struct judge_call *call) {
     bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
     background_uses_comm(j, call->comm, call->at);
+    calls_check_usable(j, call);
     if (groups_add(j, call)) {
         latest_begin(j, call->at)->in_group = true;
     } else {

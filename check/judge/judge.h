@@ -289,6 +289,8 @@ enum judge_end {
     JUDGE_ABORTED,
     JUDGE_REVOKED
 };
+/* ncclCommSuspend, or ncclCommResume: nothing is called on it in between. */
+void judge_comm_suspended(struct judge *j, int comm, bool suspended, struct judge_at at);
 /* Before the call. What is queued on it is completed by finalize (NCCL User Guide,
  * "Finalizing a communicator") and by destroy, not by the other two. */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
@@ -339,6 +341,13 @@ void judge_two_threads(struct judge *j, int comm, struct judge_at other,
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
+/* A rank writes into another one's part of a window, before the call is made. True: it
+ * would not lie in it. */
+struct judge_put {
+    size_t from, bytes, room; // of the window
+    struct judge_at registered, at;
+};
+bool judge_put(struct judge *j, const struct judge_put *put);
 /* Before the call is made. True if something was wrong with its buffers. */
 bool judge_call(struct judge *j, const struct judge_call *call);
 /* What has returned for the calls that this thread has just told of. `in_progress`

@@ -277,3 +277,24 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
                  at);
     front_out();
 }
+
+#if NCCL_VERSION_CODE >= 22900
+ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type, int peer,
+                           ncclWindow_t window, size_t offset, int signal, int context,
+                           unsigned flags, ncclComm_t comm, cudaStream_t stream) {
+    ENTER_COMM(ncclPutSignal, local, count, type, peer, window, offset, signal, context,
+               flags, comm, stream);
+    struct judge_put put = {.from = offset, .bytes = nccl_bytes(count, type), .at = at};
+    struct judge *j = front_in();
+    bool wrong = registered_window(comm, window, &put) && judge_put(j, &put);
+    front_out();
+    if (wrong && front_checks)
+        return nccl_refused(at);
+    comm_entered(comm, at);
+    nccl_one_sided(comm, local, put.bytes, stream, at);
+    ncclResult_t result = CALL(PNCCL(ncclPutSignal), local, count, type, peer, window,
+                               offset, signal, context, flags, comm, stream);
+    comm_left();
+    return nccl_answer(result, at);
+}
+#endif

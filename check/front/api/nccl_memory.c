@@ -60,6 +60,9 @@ static void registration_ends(ncclComm_t comm, const void *handle) {
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
                               void **handle) {
     ENTER_COMM(ncclCommRegister, comm, buffer, bytes, handle);
+    struct comm *used;
+    comm_in(comm, &used, at);
+    front_out();
     ncclResult_t result = CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle);
     registration_made(comm, handle, buffer, bytes, false, result, at);
     return nccl_answer(result, at);

@@ -47,6 +47,17 @@ void registered_gone(const void *comm, const void *handle) {
     }
 }
 
+bool registered_window(const void *comm, const void *handle, struct judge_put *put) {
+    const struct registration *one = all;
+    while (one && (one->comm != comm || one->handle != handle || !one->start))
+        one = one->next;
+    if (!one)
+        return false;
+    put->room = one->bytes;
+    put->registered = one->at;
+    return true;
+}
+
 static const struct registration *find(const void *comm, const void *buffer) {
     for (const struct registration *one = all; one; one = one->next)
         if (one->comm == comm &&

@@ -229,3 +229,17 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
     }
     return false;
 }
+
+bool judge_put(struct judge *j, const struct judge_put *put) {
+    if (put->bytes <= put->room && put->from <= put->room - put->bytes)
+        return false;
+    struct finding f = {.name = FINDING_memory_window, .site = put->at.site};
+    set(&f, "call", "%s", put->at.call);
+    set_at(j, &f, "here", put->at);
+    set(&f, "bytes", "%zu", put->bytes);
+    set(&f, "from", "%zu", put->from);
+    set(&f, "room", "%zu", put->room);
+    set_at(j, &f, "registered", put->registered);
+    say(j, &f);
+    return true;
+}

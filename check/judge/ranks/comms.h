@@ -17,6 +17,7 @@ struct comm {
     int keeper; // the rank that compares
     enum judge_end how;
     bool left;
+    struct judge_at suspended; // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
     uint64_t upto;                    // waits.c's
     struct map pairs;                 // peer and direction: struct pair_count

@@ -620,6 +620,22 @@ static void set_cycle(struct judge *j, struct finding *f, int cycle) {
     set_lines(f, "cycle", &text);
 }
 
+/* NCCL is asked to launch it, and does not come back: no call but the first does that. */
+static void set_first_call(struct judge *j, struct finding *f, int p,
+                           const struct fact *about) {
+    struct cause cause;
+    const struct state_wait *wait = verdict_wait(j, p, &cause);
+    if (!about || wait->kind != WAIT_LAUNCH || about->kind == JUDGE_SPLIT ||
+        about->kind == JUDGE_REGISTER)
+        return;
+    set(f, "first_call", "%s",
+        pairs(about->kind)
+            ? "The first send and receive between two ranks connect them: the call itself"
+              " waits for both."
+            : "The first collective of a communicator connects its ranks: the call itself"
+              " waits for all.");
+}
+
 static void report_stuck(struct judge *j, int first) {
     struct text ranks = {0}, size = {0};
     struct cause cause;
@@ -640,6 +656,7 @@ static void report_stuck(struct judge *j, int first) {
             add_size_of(j, &size, namesake);
     }
     set_lines(&f, "size", &size);
+    set_first_call(j, &f, first, about);
     f.hint = hint_for(j, &f, about, cycle >= 0);
     say(j, &f);
 }

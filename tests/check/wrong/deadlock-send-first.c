@@ -10,6 +10,8 @@
 // expect 2: The cycle: rank 0 waits for rank 1, which waits for rank 0.
 // expect 3: The cycle: rank 0 waits for rank 1, which waits for rank 2, which waits for
 //     rank 0.
+// expect: The first send and receive between two ranks connect them: the call itself
+//     waits for both.
 #include "../check.h"
 
 int main(void) {

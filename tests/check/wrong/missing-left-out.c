@@ -7,6 +7,8 @@
 //     not there
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
 //     the communicator
+// expect: The first collective of a communicator connects its ranks: the call itself
+//     waits for all.
 #include "../check.h"
 
 int main(void) {
