@@ -240,6 +240,27 @@ for program in cublas cublas_types; do
     fi
 done
 
+# A program may have a function of NCCL's name, as it may before a library that is loaded.
+if wanted own; then
+    cat >own.c <<'END'
+#include <nccl.h>
+#include <stdio.h>
+ncclResult_t ncclCommInitAll(ncclComm_t *comms, int n, const int *devices) {
+    (void)comms, (void)devices;
+    printf("%d of my own\n", n);
+    return ncclSuccess;
+}
+int main(void) {
+    int version;
+    ncclComm_t comm;
+    return ncclCommInitAll(&comm, 3, NULL) || ncclGetVersion(&version);
+}
+END
+    # shellcheck disable=SC2086  # several options
+    "${MPICC:-mpicc}" own.c $flags -o own && is "$(timeout 20 ./own | tail -n 1)" '3 of my own' \
+        "a function of the program's own goes before NCCL's"
+fi
+
 # Slurm may give each rank its own GPU, which that rank then knows as device 0.
 if wanted visible && [ -x comms ]; then
     run 'comms, 2 ranks, each sees one device' "${mpirun[@]}" \
