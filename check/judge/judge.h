@@ -269,9 +269,12 @@ struct judge_join {
     uint64_t id;
     int rank, nranks, device;
     char bus_id[32];
+    bool shrinks; // ncclCommShrink: the id depends on the ranks that are left out
     struct judge_at at;
 };
 void judge_joins(struct judge *j, const struct judge_join *join);
+/* ncclCommShrink is called by a rank that it leaves out. */
+void judge_shrinks_itself(struct judge *j, int comm, struct judge_at at);
 /* ncclGetUniqueId has made this one, here. */
 void judge_id_made(struct judge *j, uint64_t id, struct judge_at at);
 /* It is there. `id` as above; for a split one that judge_split_id gave, for

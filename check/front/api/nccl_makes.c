@@ -192,6 +192,13 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
 }
 
 #ifdef NCCL_SHRINK_DEFAULT
+static bool contains(const int *list, int n, int rank) {
+    for (int i = 0; i < n; i++)
+        if (list[i] == rank)
+            return true;
+    return false;
+}
+
 struct shrunk { // a communicator, so often with this list
     struct shrunk *next;
     uint64_t list, n;
@@ -201,7 +208,10 @@ struct shrunk { // a communicator, so often with this list
  * communicator do. Those that do call it have all called it as often with the same list.
  */
 static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcluded) {
-    uint64_t list = comm_hash(excluded, (size_t)nexcluded * sizeof *excluded, parent->id);
+    uint64_t list = parent->id; // in any order
+    for (int r = 0; r < parent->nranks; r++)
+        if (contains(excluded, nexcluded, r))
+            list = comm_hash(&r, sizeof r, list);
     struct shrunk *shrunk = parent->shrunk;
     while (shrunk && shrunk->list != list)
         shrunk = shrunk->next;
@@ -214,19 +224,52 @@ static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcl
     return comm_hash(&shrunk->n, sizeof shrunk->n, list);
 }
 
+/* How many ranks before this one are left out; -1: the list is wrong. */
+static int left_out(const struct comm *parent, const int *excluded, int n, int before) {
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        bool again = false;
+        for (int k = 0; k < i; k++)
+            again |= excluded[k] == excluded[i];
+        if (excluded[i] < 0 || excluded[i] >= parent->nranks)
+            return -1;
+        found += !again && excluded[i] < before;
+    }
+    return found;
+}
+
+static void shrinks(struct judge *j, struct comm *parent, const int *excluded, int n,
+                    ncclComm_t *out, ncclComm_t handle, struct judge_at at) {
+    int before = excluded ? left_out(parent, excluded, n, parent->rank) : -1;
+    int all = excluded ? left_out(parent, excluded, n, parent->nranks) : -1;
+    bool itself = all > 0 && contains(excluded, n, parent->rank);
+    struct comm like = {.rank = -1, .at = at};
+    like.id = id_of_shrunk(parent, excluded, excluded ? n : 0);
+    making_begins(out, handle, like);
+    if (itself)
+        judge_shrinks_itself(j, parent->number, at);
+    if (before < 0 || all < 1 || itself) { // NCCL will refuse it
+        judge_not_told(j);
+        return;
+    }
+    judge_joins(j, &(struct judge_join){.id = like.id,
+                                        .rank = parent->rank - before,
+                                        .nranks = parent->nranks - all,
+                                        .device = parent->device,
+                                        .shrinks = true,
+                                        .at = at});
+    if (nccl_group.depth == 0)
+        judge_wait_launch(j, at);
+}
+
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
                             ncclComm_t *out, ncclConfig_t *config, int flags) {
     ENTER_COMM(ncclCommShrink, comm, excluded, nexcluded, out, config, flags);
     struct comm *parent;
     struct judge *j = comm_in(comm, &parent, at);
     bool there = parent && parent->state == THERE;
-    if (there) {
-        struct comm like = {.rank = -1, .at = at};
-        like.id = id_of_shrunk(parent, excluded, nexcluded);
-        making_begins(out, comm, like);
-        if (nccl_group.depth == 0)
-            judge_wait_launch(j, at);
-    }
+    if (there)
+        shrinks(j, parent, excluded, nexcluded, out, comm, at);
     front_out();
     ncclResult_t result =
         CALL(PNCCL(ncclCommShrink), comm, excluded, nexcluded, out, config, flags);

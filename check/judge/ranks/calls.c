@@ -553,6 +553,7 @@ struct notice calls_notice(const struct judge_join *join) {
                             .rank = join->rank,
                             .nranks = join->nranks,
                             .device = join->device,
+                            .shrinks = join->shrinks,
                             .site = join->at.site};
     name_call(notice.call, join->at.call);
     memcpy(notice.bus_id, join->bus_id, sizeof notice.bus_id);
@@ -663,6 +664,14 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
         if (newest->same == comm)
             newest->same = comm->same;
     release(comm);
+}
+
+void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
+    struct finding f = {.name = FINDING_setup_shrinks_itself, .site = at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set_comm(j, &f, number);
+    say(j, &f);
 }
 
 void judge_comm_suspended(struct judge *j, int number, bool suspended,

@@ -29,7 +29,7 @@ struct fact {
             uint64_t send_offset, recv_offset;
             uint8_t send_registered, recv_registered; // enum judge_registered
             uint8_t grouped;
-            uint8_t answered; // the first send (receive): enum answered
+            uint8_t answered;  // the first send (receive): enum answered
             uint64_t captures; // if captured: struct captures
         };
     };
@@ -57,7 +57,8 @@ struct notice {
     uint64_t known; // of the collectives: those that the host knew to have ended
     uint64_t captured, captured_site; // at the end: as of a communicator below
     int32_t what, rank, nranks, device, how, number;
-    int32_t thread, unused; // NOTICE_JOINS: the judge's number of it; the first one is 1
+    int32_t shrinks; // NOTICE_JOINS: by ncclCommShrink
+    int32_t thread;  // NOTICE_JOINS: the judge's number of it; the first one is 1
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
 };
 

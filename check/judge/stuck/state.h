@@ -48,7 +48,7 @@ struct state_wait {
 struct state_item { // a join, if it has a name
     struct fact fact;
     uint64_t id, site;
-    int32_t rank, nranks;
+    int32_t rank, nranks, shrinks, pad;
     char join[CALL_NAME];
 };
 

@@ -335,7 +335,7 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
 /* Ranks that wait for other joins: a unique id that did not get about, or communicators
  * that are created in another order. */
 struct joins {
-    bool differ, known, brought;
+    bool differ, known, brought, shrinks;
     int nranks; // of the largest communicator
     int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
     // Each id is to have as many ranks as the job, and its first so many are there, no
@@ -378,6 +378,7 @@ static struct joins look_at_joins(struct judge *j) {
             continue;
         uint64_t id = cause.join->id;
         found.differ |= any && id != first;
+        found.shrinks |= cause.join->shrinks;
         if (cause.join->nranks > found.nranks)
             found.nranks = cause.join->nranks;
         int maker = members_id_maker(j, id);
@@ -397,7 +398,11 @@ static void report_join(struct judge *j) {
     struct joins joins = look_at_joins(j);
     struct text ranks = {0};
     struct finding f = {.name = FINDING_setup_ranks_missing};
-    if (joins.differ && joins.brought && joins.counted > 1) {
+    set(&f, "call", "%s", joins.shrinks ? "ncclCommShrink" : "ncclCommInitRank");
+    if (joins.shrinks) {
+        f.name = joins.differ ? FINDING_setup_shrink_lists : FINDING_setup_ranks_missing;
+        f.hint = joins.differ ? HINT_OF_FINDING : HINT_shrinks_without;
+    } else if (joins.differ && joins.brought && joins.counted > 1) {
         f.hint = HINT_fewer_ranks_come;
     } else if (joins.differ && joins.known && joins.brought && joins.alone < 0) {
         f.name = FINDING_setup_other_order;

@@ -539,6 +539,7 @@ static void add_launches(struct described *d, struct state_wait *record,
         item->site = call->notice.site;
         item->rank = call->notice.rank;
         item->nranks = call->notice.nranks;
+        item->shrinks = call->notice.shrinks;
         memcpy(item->join, call->notice.call, sizeof item->join);
     }
 }
