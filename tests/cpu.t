@@ -25,7 +25,7 @@ counts() { # PROGRAM
     [ -z "$sanitize" ] || all=3
     echo "${RANKS:-$all}"
 }
-over_mpi=(newer blocks collectives p2p comms streams arguments early random groups hosts meetings ipc)
+over_mpi=(newer collectives p2p comms streams arguments early random groups hosts meetings ipc)
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' newer groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
@@ -219,7 +219,7 @@ if wanted forms && [ -z "$sanitize" ]; then
     others() {
         names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
     }
-    api='(cuda|cublas|nccl|MPI_)[A-Z].*'
+    api='(cu|cuda|cublas|nccl|MPIX?_)[A-Z].*'
     ldd "$lib/libnccl-check.so" | awk '/\/lib(c|pthread)\.so/ { print $3 }' | xargs -n 1 nm -D |
         sed -n 's/.* [TWi] \([^@]*\).*/\1/p' | sort -u >system
     is "$([ "$(wc -l <system)" -gt 1000 ] && others "$api" libnccl-cpu.a -g | tr ' ' '\n' |
