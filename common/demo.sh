@@ -38,7 +38,7 @@ for readme in [0-9][0-9]-*/README.md; do
     start=${start//'{}'/${source%.c}}
     lessons=$((lessons + 1))
     printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$readme")" "$(question "$folder")" "$start"
-    timeout 120 bash -c "${start/mpirun/mpirun --oversubscribe}" || failed+=("$folder")
+    timeout 300 bash -c "${start/mpirun/mpirun --oversubscribe}" || failed+=("$folder")
 done
 
 printf '\n%s\n%s of %s OK' "$rule" $((lessons - ${#failed[@]})) "$lessons"
