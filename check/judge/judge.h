@@ -235,6 +235,8 @@ void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at 
  * waits for an event recorded in the capture joins it. The front passes on only what the
  * library accepted. */
 void judge_capture_begins(struct judge *j, int stream, struct judge_at at);
+/* A capture ends with an error: a call has broken it, in whatever thread. */
+void judge_capture_broken(struct judge *j, struct judge_at by, struct judge_at at);
 int judge_capture_ends(struct judge *j, int stream,
                        bool success); // the graph's number; -1
 int judge_graph_instantiated(struct judge *j, int graph,

@@ -34,7 +34,18 @@ static bool expected(cudaError_t error, struct judge_at at) {
     }
 }
 
+struct judge_at capture_broken_by;
+
+/* What is forbidden while a stream is captured breaks the capture. */
+static bool breaks_capture(cudaError_t error) {
+    return error == cudaErrorStreamCaptureUnsupported ||
+           error == cudaErrorStreamCaptureImplicit ||
+           error == cudaErrorStreamCaptureIsolation;
+}
+
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
+    if (breaks_capture(error))
+        capture_broken_by = at;
     if (!expected(error, at))
         front_failed(true, CALL(BELOW(cudaGetErrorString), error), at);
     return error;

@@ -28,6 +28,8 @@ static inline void check_enters(struct judge_at at) {
 /* The judge hears of a call that failed. */
 void front_failed(bool cuda, const char *text, struct judge_at at);
 /* What the program is answered. */
+/* The newest call that failed because a stream was captured; call NULL: none has. */
+extern struct judge_at capture_broken_by;
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
 static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
     return error == cudaSuccess ? error : cuda_failed(error, at);

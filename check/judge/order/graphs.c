@@ -465,3 +465,12 @@ void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
         }
     }
 }
+
+void judge_capture_broken(struct judge *j, struct judge_at by, struct judge_at at) {
+    struct finding f = {
+        .name = FINDING_setup_capture_broken, .site = by.site, .other = at.site};
+    set(&f, "call", "%s", by.call);
+    set_at(j, &f, "here", by);
+    set_at(j, &f, "end", at);
+    say(j, &f);
+}
