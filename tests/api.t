@@ -314,9 +314,9 @@ others=$(cd "$ours" && grep -L '^#error' ./*.h nvtx3/*.h | sed 's|^\./||')
 none=$(cd "$ours" && grep -l '^#error' ./*.h | sed 's|^\./||')
 # shellcheck disable=SC2086  # several options, several names
 {
-    for header in $others; do
+    for other in $others; do
         # What cuda_runtime.h is made of is not included by itself.
-        [[ $header =~ ^cuda_(graphs|pools|per_thread)\.h$ ]] || echo "#include <$header>"
+        [[ $other =~ ^cuda_(graphs|pools|per_thread)\.h$ ]] || echo "#include <$other>"
     done | tee all.c >all.cpp
     point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
     point 'all headers together are strict C++17' \

@@ -1,1 +1,1 @@
-#error "cooperative_groups.h: the CPU build has no kernels (cpu/README.md says what it has)"
+#error "cooperative_groups.h: the CPU build has no kernels (see cpu/README.md)"

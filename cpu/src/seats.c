@@ -219,7 +219,7 @@ static bool sit_down(int seat) {
 }
 
 static void hear(struct asked *asked) {
-    struct answer answer;
+    struct answer answer = {0};
     int seat;
     if (poll(&(struct pollfd){.fd = asked->usher, .events = POLLIN}, 1, 0) != 1)
         return;
