@@ -288,6 +288,16 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     return wrong;
 }
 
+void judge_waits_signals(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    if (!stream || stream->capture)
+        return;
+    uint64_t seq = order_next(j->order, stream->slot);
+    struct position position = {
+        .slot = stream->slot, .seq = seq, .clock = order_clock(j->order, stream->slot)};
+    waits_signals_queued(j, position, at);
+}
+
 int judge_host_function(struct judge *j, int number, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     int function = function_new(j, stream && stream->capture);

@@ -212,6 +212,9 @@ enum judge_op_kind {
 bool judge_op(struct judge *j, int stream, const struct judge_range *ranges, int n,
               enum judge_op_kind kind, struct judge_at at);
 
+/* What was queued last on the stream waits for signals of other ranks (ncclWaitSignal). */
+void judge_waits_signals(struct judge *j, int stream, struct judge_at at);
+
 /* cudaLaunchHostFunc. The front calls the other two in the thread that runs the function;
  * with the number that the first returned. What is called in between, is called by the
  * function. */

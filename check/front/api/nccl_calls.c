@@ -275,6 +275,8 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
     if (number >= 0)
         judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL,
                  at);
+    if (number >= 0 && bytes == NCCL_WAITS)
+        judge_waits_signals(j, number, at);
     front_out();
 }
 

@@ -177,6 +177,7 @@ ncclResult_t nccl_refused(struct judge_at at);
 
 /* A call on a stream that moves data to another rank, or waits for it, without its doing:
  * what it reads here; NULL: nothing. */
+#define NCCL_WAITS SIZE_MAX // instead of bytes: it waits for signals
 void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
                     struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);

@@ -7,7 +7,13 @@
 #include "ranks/calls.h"
 #include "ranks/facts.h"
 
-enum function_state { FUNCTION_NONE, FUNCTION_QUEUED, FUNCTION_RUNS, FUNCTION_ENDED };
+enum function_state {
+    FUNCTION_NONE,
+    FUNCTION_QUEUED,
+    FUNCTION_RUNS,
+    FUNCTION_ENDED,
+    FUNCTION_SIGNALS
+}; // none: it waits for signals of other ranks
 
 enum { FEW_BEFORE = 2 };
 struct unseen_op {

@@ -135,7 +135,8 @@ void marks_find(struct judge *j) {
             turn_round(process);
         for (int i = 0; process->data && i < process->head->nops; i++) {
             const struct state_op *op = &process->ops[i];
-            process->functions |= op->function == FUNCTION_RUNS;
+            process->functions |=
+                op->function == FUNCTION_RUNS || op->function == FUNCTION_SIGNALS;
             if (op->function != FUNCTION_NONE)
                 continue;
             struct meeting *m = meeting_at(s, &op->fact);
@@ -449,6 +450,8 @@ static bool function_can_end(struct judge *j, int p, const struct state_op *op) 
     const struct process *process = &j->stuck->of[p];
     if (op->function == FUNCTION_QUEUED)
         return !another_runs(process, op);
+    if (op->function == FUNCTION_SIGNALS) // who sends them, and which have come?
+        return j->stuck->quiet < j->options.timeout || another_can(j->stuck, p);
     const struct state_wait *wait = stuck_wait_of(process, op->thread);
     return !wait || stuck_wait_can(j, p, wait);
 }

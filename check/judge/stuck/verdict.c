@@ -203,7 +203,9 @@ static void add_cause(struct judge *j, struct text *text, int p,
         free(absent);
     } else if (cause->function) {
         const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
-        text_add(text, " for a function of %s", cause->function->call);
+        bool signals = cause->function->function == FUNCTION_SIGNALS;
+        text_add(text, " for %s %s", signals ? "the signals of" : "a function of",
+                 cause->function->call);
         if (cause->function->fact.site)
             text_add(text, " at %s", fact_site(j, where, &cause->function->fact));
         if (inner)
@@ -424,12 +426,22 @@ static void report_join(struct judge *j) {
 
 /* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
  * moved for long, and every rank waits. */
+static bool waits_for_signals(const struct stuck *s) {
+    for (int p = 0; p < s->n; p++)
+        for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
+            if (s->of[p].ops[i].function == FUNCTION_SIGNALS)
+                return true;
+    return false;
+}
+
 static void report_standstill(struct judge *j) {
     struct text ranks = {0};
     struct finding f = {.name = FINDING_missing_standstill};
     set(&f, "seconds", "%g", j->options.timeout);
     add_lines(j, &ranks, NULL, true);
     set_lines(&f, "ranks", &ranks);
+    if (waits_for_signals(j->stuck))
+        f.hint = HINT_signals;
     say(j, &f);
 }
 

@@ -319,6 +319,14 @@ static struct unseen_op *oldest(struct judge *j, const struct queued_function *f
     return f->first < f->end ? unseen_find(&calls_of(j)->unseen, f->ops[f->first]) : NULL;
 }
 
+void waits_signals_queued(struct judge *j, struct position position, struct judge_at at) {
+    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
+    op->function = FUNCTION_SIGNALS;
+    op->thread = -2; // nobody's
+    op->fact.site = at.site;
+    op->at = at;
+}
+
 void waits_function_begins(struct judge *j, int function) {
     struct waits *waits = waits_of(j);
     struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
@@ -429,7 +437,8 @@ static void add_ops(struct judge *j, struct described *d) {
         record->thread = op->thread;
         record->device = order_device_of(j->order, op->slot);
         record->slot = op->slot;
-        name_call(record->call, op->comm < 0 ? "cudaLaunchHostFunc" : op->at.call);
+        bool function = op->comm < 0 && op->function != FUNCTION_SIGNALS;
+        name_call(record->call, function ? "cudaLaunchHostFunc" : op->at.call);
         if (op->like) {
             int leader =
                 index_of(d, op->like); // where it is sure to end, nothing is before it

@@ -27,6 +27,7 @@ bool waits_for_launch(const struct judge *j); // the thread that is in
  * ended. */
 void waits_function_queued(struct judge *j, int function, struct position position,
                            struct judge_at at);
+void waits_signals_queued(struct judge *j, struct position position, struct judge_at at);
 void waits_function_begins(struct judge *j, int function);
 void waits_function_ends(struct judge *j, int function);
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
