@@ -1,0 +1,123 @@
+//: kind fast
+//: title Keep them all busy
+//: trains micro-batches: neither too few nor too many
+//: ranks 4 | 1 2
+//: clock slow-h200
+//: starter the computation alone
+//: wrong halves s/parts = 8/parts = 2/: the computation alone
+//: wrong single-samples s/parts = 8/parts = samples/: the computation alone
+//: wrong same-part s/const float \*from = input \+ i \* count;/const float *from = input;/: of output is
+//: learned Cut into micro-batches, a batch keeps all ranks busy; but each part costs messages and makes the products smaller.
+//: why With 8 parts on 4 ranks, a rank idles for 3 of 11 pieces, and a piece still takes longer than its messages.
+//: hint What does rank 3 do while rank 0 computes? How could it start earlier?
+//: hint Samples are independent of one another. So a rank can pass on the first ones while it computes the next.
+//: hint A loop over 8 parts: receive samples / 8, compute them, send them.
+//: file
+
+/*
+ * The forward pass of a pipeline: each rank receives all samples from the previous rank,
+ * computes, and sends the results to the next one. Only one rank works at a time. Make it
+ * fast: on 4 ranks it may take at most twice as long as the computation of one rank
+ * alone.
+ *
+ * A sample is `width` floats; samples follow one another in input and output. There are
+ * 512 of them. The first rank has the samples in `input`, and the last keeps its
+ * `output`.
+ */
+#include "lesson.h"
+
+/* Queues this rank's layers for so many samples. */
+void compute(const float *from, float *to, size_t samples, cudaStream_t stream);
+
+void forward(float *input, float *output, size_t samples, size_t width, int rank,
+             int nranks, ncclComm_t comm, cudaStream_t stream) {
+    const int previous = rank - 1, next = rank + 1;
+    //: starter
+    if (previous >= 0)
+        CHECK_NCCL(ncclRecv(input, samples * width, ncclFloat, previous, comm, stream));
+    compute(input, output, samples, stream);
+    if (next < nranks)
+        CHECK_NCCL(ncclSend(output, samples * width, ncclFloat, next, comm, stream));
+    //: solution
+    const size_t parts = 8, part = samples / parts, count = part * width;
+    for (size_t i = 0; i < parts; i++) {
+        if (previous >= 0)
+            CHECK_NCCL(
+                ncclRecv(input + i * count, count, ncclFloat, previous, comm, stream));
+        const float *from = input + i * count;
+        compute(from, output + i * count, part, stream);
+        if (next < nranks)
+            CHECK_NCCL(
+                ncclSend(output + i * count, count, ncclFloat, next, comm, stream));
+    }
+    //: wrong send-later: the computation alone
+    const size_t parts = 8, part = samples / parts, count = part * width;
+    for (size_t i = 0; i < parts; i++) {
+        if (previous >= 0)
+            CHECK_NCCL(
+                ncclRecv(input + i * count, count, ncclFloat, previous, comm, stream));
+        compute(input + i * count, output + i * count, part, stream);
+    }
+    for (size_t i = 0; next < nranks && i < parts; i++)
+        CHECK_NCCL(ncclSend(output + i * count, count, ncclFloat, next, comm, stream));
+    //: end
+}
+//: check
+#include <cublas_v2.h>
+
+enum { WIDTH = 256, SAMPLES = 512, LAYERS = 4, NUMBERS = WIDTH * SAMPLES };
+static float *matrix, *between;
+static cublasHandle_t blas;
+
+void forward(float *input, float *output, size_t samples, size_t width, int rank,
+             int nranks, ncclComm_t comm, cudaStream_t stream);
+void compute(const float *from, float *to, size_t samples, cudaStream_t stream);
+
+/* An even number of products with a matrix that exchanges the numbers of a sample; the
+ * last one doubles them, too. */
+void compute(const float *from, float *to, size_t samples, cudaStream_t stream) {
+    const float one = 1, two = 2, none = 0;
+    CHECK_CUBLAS(cublasSetStream(blas, stream));
+    for (int l = 0; l < LAYERS; l++)
+        CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, WIDTH, (int)samples,
+                                 WIDTH, l == 0 ? &two : &one, matrix, WIDTH,
+                                 l == 0       ? from
+                                 : l % 2 == 1 ? between
+                                              : to,
+                                 WIDTH, &none, l % 2 == 1 ? to : between, WIDTH));
+}
+
+void check(void) {
+    CHECK_CUBLAS(cublasCreate(&blas));
+    check_case("%d samples", SAMPLES);
+    const size_t bytes = NUMBERS * sizeof(float);
+    float *input = check_device(bytes), *output = check_device(bytes);
+    float *host = check_host(bytes), *expected = check_host(bytes);
+    matrix = check_device(WIDTH * WIDTH * sizeof(float));
+    between = check_device(bytes);
+    memset(host, 0, bytes);
+    check_put(output, host, bytes);
+    check_put(between, host, bytes);
+    for (int i = 0; i < WIDTH; i++)
+        host[i * WIDTH + (WIDTH - 1 - i)] = 1;
+    check_put(matrix, host, WIDTH * WIDTH * sizeof(float));
+    for (size_t i = 0; i < NUMBERS; i++) {
+        host[i] = check_rank == 0 ? (float)check_data(0, i) : 0;
+        expected[i] = (float)check_data(0, i) * (float)(1 << (check_rank + 1));
+    }
+    check_put(input, host, bytes);
+    double alone = 0, pass = 0;
+    while (check_measuring(&alone))
+        compute(input, output, SAMPLES, check_stream);
+    check_put(input, host, bytes);
+    while (check_measuring(&pass))
+        forward(input, output, SAMPLES, WIDTH, check_rank, check_nranks, check_comm,
+                check_stream);
+    check_buffer("output", output, expected, NUMBERS, ncclFloat);
+    const double most = (check_modelled() ? 2 : 3) * alone;
+    check_that(
+        pass <= most,
+        "it takes %.1f µs, and the computation alone %.1f; at most %.1f are allowed",
+        1e6 * pass, 1e6 * alone, 1e6 * most);
+    CHECK_CUBLAS(cublasDestroy(blas));
+}
