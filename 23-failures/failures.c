@@ -56,6 +56,13 @@ static void must_settle(ncclComm_t comm, const char *call) {
         lesson_fail("%s failed: %s", call, ncclGetLastError(comm));
 }
 
+/* A communicator that is made of another is there only when the other has settled. */
+static void must_be_made(ncclComm_t old, const ncclComm_t *made, const char *call) {
+    if (old)
+        must_settle(old, call);
+    must_settle(*made, call);
+}
+
 /* For calls that may go on in the background. */
 #define CHECK_BEGUN(call)                  \
     do {                                   \
@@ -124,7 +131,7 @@ static bool recover(struct training *t, int step) {
     CHECK_BEGUN(
         ncclCommShrink(broken, excluded, n, &t->comm, &config,
                        t->how == REVOKE ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT));
-    must_settle(t->comm, "ncclCommShrink");
+    must_be_made(broken, &t->comm, "ncclCommShrink");
     CHECK_NCCL(ncclCommAbort(broken));
     return true;
 }
@@ -155,7 +162,7 @@ static void grow(struct training *t, int newcomer, int step) {
     CHECK_BEGUN(ncclCommGrow(is_new ? NULL : old, t->now.n,
                              is_new || t->rank == 0 ? &welcome.id : NULL,
                              is_new ? t->now.n - 1 : -1, &t->comm, &config));
-    must_settle(t->comm, "ncclCommGrow");
+    must_be_made(old, &t->comm, "ncclCommGrow");
     if (old)
         CHECK_NCCL(ncclCommDestroy(old));
     float *weights = t->model.weights[step % 2];

@@ -11,6 +11,8 @@
  */
 #include "nccl_comms.h"
 
+#include "host/strangers.h"
+
 #include "nccl_front.h"
 #include "nccl_registered.h"
 #include "talk.h"
@@ -65,6 +67,8 @@ static void ask_ranks(ncclComm_t handle, struct comm *comm) {
 }
 
 void comm_is_there(ncclComm_t handle, struct comm like) {
+    if (!OVER_STANDIN)
+        strangers_of_libraries();
     like.state = THERE;
     ask_ranks(handle, &like);
     comm_announce(front_in(), handle, &like);

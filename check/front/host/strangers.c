@@ -3,8 +3,9 @@
  *
  * Such a thread may be about to do what others wait for: to send a message, or to abort a
  * communicator. The system lists a process's threads. Those of MPI are there when it has
- * started; those of CUDA, NCCL and the stand-in have names of their own, and a thread of
- * the program has the program's, as long as nobody gives it another.
+ * started, those of CUDA and NCCL when a communicator is made; the stand-in's have names
+ * of their own, and a thread of the program has the program's, as long as nobody gives it
+ * another.
  */
 #define _GNU_SOURCE
 #include "strangers.h"
@@ -88,7 +89,7 @@ static int strangers(bool adds) {
     return n;
 }
 
-void strangers_of_mpi(void) {
+void strangers_of_libraries(void) {
     strangers(true);
 }
 

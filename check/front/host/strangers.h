@@ -9,8 +9,9 @@
 /* This thread calls something for the first time; it ends. */
 void strangers_not_this(void);
 void strangers_forget_this(void);
-/* MPI has started: who is there and has called nothing is MPI's. */
-void strangers_of_mpi(void);
+/* MPI has started, or a communicator is there on a GPU: who is there and has called
+ * nothing is MPI's, NCCL's or CUDA's. */
+void strangers_of_libraries(void);
 /* judge_outside.strangers */
 bool strangers_any(void *self);
 

@@ -201,7 +201,7 @@ void start_mpi(void) {
         return;
     front_job.mpi_up = true;
     hear_of_the_end();
-    strangers_of_mpi();
+    strangers_of_libraries();
     struct hello hello = say_hello();
     if (!hello.all) {
         timeline_on = 0; // it would wait for the others
