@@ -6,14 +6,13 @@
 
 lessons=(01-nccl-broadcast/broadcast 04-all-to-all/all_to_all 05-ring-allreduce/ring_allreduce
     10-data-parallel/data_parallel 13-experts/experts)
-# One of each kind of report, an exit code of its own, and right programs that ask for much. Of
-# race-ipc nothing is said if what MPI itself does is taken for the program's.
+# One of each kind of report, an exit code of its own, and right programs that ask for much.
 programs=(mismatch-count mismatch-type missing-left-out missing-queued-exit
-    deadlock-send-first deadlock-host-collective race-free-pinned race-ipc race-pinned memory-host-read
+    deadlock-send-first deadlock-host-collective race-free-pinned race-pinned memory-host-read
     memory-range-recv setup-same-rank left-buffer two-threads mpi-ends-first init-all
     destroy-in-a-group)
 # What is loaded before a program finds the same; that it is found there is what matters.
-in_small=(mismatch-count missing-left-out deadlock-host-collective race-ipc race-pinned setup-same-rank
+in_small=(mismatch-count missing-left-out deadlock-host-collective race-pinned setup-same-rank
     left-buffer two-threads)
 
 # The caller's settings would change what is printed, or built.

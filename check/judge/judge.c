@@ -10,7 +10,6 @@
 #include "memory/allocations.h"
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "order/background.h"
 #include "order/clocks.h"
 #include "order/detour.h"
@@ -84,7 +83,6 @@ void judge_free(struct judge *j) {
     order_free(j->order);
     reports_free(j->reports);
     failures_free(j->failures);
-    shared_free(j);
     detour_free(j);
     map_free(&j->threads_by_number);
     clock_free(&j->known);
@@ -154,7 +152,6 @@ static void read_post(struct judge *j) {
 bool judge_look(struct judge *j) {
     calls_flush(j);
     bool waits = waits_tell(j);
-    shared_tell(j, j->last);
     read_post(j);
     compare_look(j);
     if (j->rank == 0) {
@@ -174,7 +171,6 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
-    case MESSAGE_SHARED: shared_receive(j, from, data, bytes); break;
     case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
@@ -189,7 +185,6 @@ static void look_at_memory(struct judge *j) {
 /* The host knows more than before. */
 static void learns(struct judge *j, const struct clock *clock) {
     clock_join(&j->known, clock);
-    shared_ends(j, &j->known);
     if (calls_seen(j)) // of other ranks, too
         detour_heard(j);
     look_at_memory(j);
@@ -313,7 +308,6 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
 
 void judge_host_function_begins(struct judge *j, int function) {
     function_begins(j, function);
-    shared_ends(j, &j->known);
     calls_seen(j);
     look_at_memory(j);
 }
@@ -530,7 +524,6 @@ void judge_poll_join(struct judge *j, const struct judge_join *join, struct judg
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
     waits_begin_finish(j, finalize, at);
-    shared_tell(j, true);
     read_post(j);
 }
 

@@ -142,11 +142,6 @@ void judge_memory_open(struct judge *j, const void *address);
  * (cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess). */
 void judge_peer_access(struct judge *j, int device, int peer, bool on);
 
-/* Several processes use this allocation (cudaIpcGetMemHandle, cudaIpcOpenMemHandle),
- * which has this number in all of them. */
-void judge_memory_shared(struct judge *j, const void *address, uint64_t id);
-/* An operation waits for another process in a way that is no event here. */
-void judge_order_unseen(struct judge *j);
 /* Before judge_wait_mpi: it is the collective call of that number among those that all
  * processes make together, from 1. */
 void judge_meets(struct judge *j, uint64_t number);

@@ -462,15 +462,8 @@ static void ev_open(const struct event *e) {
     judge_memory_open(e->judge, address(e, word(e, 1)));
 }
 
-static void ev_shares(const struct event *e) {
-    judge_memory_shared(e->judge, address(e, word(e, 1)),
-                        (uint64_t)number(e, word(e, 2)));
-}
 static void ev_meets(const struct event *e) {
     judge_meets(e->judge, (uint64_t)number(e, word(e, 1)));
-}
-static void ev_order_unseen(const struct event *e) {
-    judge_order_unseen(e->judge);
 }
 
 static void ev_uses(const struct event *e) {
@@ -989,8 +982,6 @@ static const struct {
     {"reaches", ev_reaches},
     {"open", ev_open},
     {"uses", ev_uses},
-    {"shares", ev_shares},
-    {"order-unseen", ev_order_unseen},
     {"meets", ev_meets},
     {"handle", ev_handle},
     {"two-threads", ev_two_threads},

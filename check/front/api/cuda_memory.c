@@ -157,25 +157,12 @@ ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), point
           stream)
 
 #if !OVER_STANDIN || defined(CUDA_IPC_HANDLE_SIZE)
-/* The memory of a handle is one in all processes. */
-static void shares(const void *pointer, const cudaIpcMemHandle_t *handle) {
-    uint64_t id = 0;
-    for (size_t i = 0; i < sizeof handle->reserved; i++)
-        id = id * UINT64_C(1099511628211) + (unsigned char)handle->reserved[i] + 1;
-    struct judge *j = front_in();
-    judge_memory_shared(j, pointer, id);
-    front_out();
-}
-
 /* Other processes may write there. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
     ENTER(cudaIpcGetMemHandle, handle, pointer);
     judge_memory_open(front_in(), pointer);
     front_out();
-    cudaError_t error = CALL(BELOW(cudaIpcGetMemHandle), handle, pointer);
-    if (error == cudaSuccess)
-        shares(pointer, handle);
-    return answer(error, at);
+    return answer(CALL(BELOW(cudaIpcGetMemHandle), handle, pointer), at);
 }
 
 /* How large another process's allocation is, the driver knows. */
@@ -205,10 +192,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     front_out();
     if (allocation)
         return error;
-    error = made(error, pointer, bytes, JUDGE_PEER, at);
-    if (error == cudaSuccess)
-        shares(*pointer, &handle);
-    return error;
+    return made(error, pointer, bytes, JUDGE_PEER, at);
 }
 
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {

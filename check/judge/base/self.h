@@ -52,7 +52,6 @@ struct judge {
     struct members *members;
     struct post *post;
     struct failures *failures;
-    struct shared *shared;
     struct detours *detours;
 };
 

@@ -9,7 +9,6 @@
 #include "judge.h"
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "ranks/calls.h"
 #include "ranks/comms.h"
 #include "say/finding.h"
@@ -134,14 +133,6 @@ void judge_memory_open(struct judge *j, const void *at) {
         a->open = true;
 }
 
-void judge_memory_shared(struct judge *j, const void *at, uint64_t id) {
-    struct allocation *a = allocation_find(j->uses, address_of(at));
-    if (!a)
-        return;
-    a->shared = id;
-    a->opened = a->kind == JUDGE_PEER ? now(j) : 0;
-}
-
 void uses_kernel(struct judge *j) {
     j->uses->kernels = true;
 }
@@ -149,18 +140,6 @@ void uses_kernel(struct judge *j) {
 bool judge_host_may_fault(struct judge *j, const void *at) {
     return allocation_find(j->uses, address_of(at)) ||
            allocation_freed(j->uses, address_of(at));
-}
-
-struct shared_part allocation_part(const struct allocation *a, uint64_t from, uint64_t to,
-                                   bool write) {
-    return (struct shared_part){.memory = a->shared,
-                                .from = from - a->start,
-                                .to = to - a->start,
-                                .bytes = a->end - a->start,
-                                .made = a->made.site,
-                                .own = a->kind != JUDGE_PEER,
-                                .opened = a->opened,
-                                .write = write};
 }
 
 static const char *use_words(char out[JUDGE_PLACE], const struct use *use) {

@@ -6,7 +6,6 @@
 
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "say/failed.h"
 #include "say/finding.h"
 #include "say/report.h"
@@ -25,8 +24,6 @@ struct allocation {
     bool of_graph;
     bool written;    // a byte of it, ever
     bool open;       // something that the judge does not see may write it
-    uint64_t shared; // its number in all processes that use it; 0: only this one does
-    double opened;   // another's, by this process
     struct judge_at left_alone; // given to this call, which fills it on another rank
     struct fresh *fresh;        // NULL: nothing
 };
@@ -84,10 +81,6 @@ void set_use(struct judge *j, struct finding *f, const char *field,
 void set_queued(struct judge *j, struct finding *f, const struct use *use);
 void set_allocation(struct judge *j, struct finding *f, const struct allocation *a);
 void set_buffer(struct judge *j, struct finding *f, const struct allocation *a);
-
-/* What others are told of a use of it. */
-struct shared_part allocation_part(const struct allocation *a, uint64_t from, uint64_t to,
-                                   bool write);
 
 /* ranges.c, for buffers.c; true if it was wrong and is reported. */
 bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start,

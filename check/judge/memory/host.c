@@ -8,7 +8,6 @@
 #include "memory/allocations.h"
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
@@ -83,10 +82,6 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     // What the host registered is the host's again, not gone.
     if (lent && slot < 0 && a->kind != JUDGE_HOST_REGISTERED)
         lent_report(j, a, at.call, "frees", at, lent);
-    if (a->shared && slot < 0) {
-        struct shared_part part = allocation_part(a, a->start, a->end, true);
-        shared_gone(j, &part, at);
-    }
     if (a->kind != JUDGE_HOST_REGISTERED)
         uses->freed[uses->nfreed++ % REMEMBERED] =
             (struct freed){a->start, a->end, a->kind, a->made, at};

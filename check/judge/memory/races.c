@@ -9,7 +9,6 @@
 #include "memory/allocations.h"
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
@@ -148,10 +147,6 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     if (other && !may_meet(j, use, other))
         report_race(j, a, use, clock, range->write, other, its_write);
     lent_check(j, a, from, to, range->write, use, clock);
-    if (a->shared && !j->uses->kernels) { // which may make it wait for others
-        struct shared_part part = allocation_part(a, from, to, range->write);
-        shared_uses(j, &part, use, clock);
-    }
     if (range->write && !fresh_left_by(a, use->at.site))
         fresh_forget(a, from, to);
     if (range->write && !use->makes)
@@ -167,8 +162,6 @@ void uses_undo(struct judge *j, const struct judge_range *range, struct use *use
     struct allocation *a = part_of(j, range, &from, &to);
     if (a)
         history_undo(&a->history, from, to, use);
-    if (a && a->shared)
-        shared_taken_back(j, use);
 }
 
 static void report_group(struct judge *j, const struct judge_range *a,

@@ -12,7 +12,6 @@
 #include "judge.h"
 #include "memory/history.h"
 #include "memory/memory.h"
-#include "memory/shared.h"
 #include "order/clocks.h"
 #include "order/functions.h"
 #include "ranks/calls.h"
@@ -234,8 +233,6 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     if (n > 1)
         check_together(j, calls, n);
     put_behind(j, calls, n, &t);
-    for (int c = 0; c < t.ncomms && j->shared; c++)
-        shared_ends(j, &t.clocks[c]);
     uint64_t group = grouped ? ++j->groups : 0;
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;
