@@ -171,7 +171,6 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
-    case MESSAGE_ANSWER: waits_receive(j, from, data, bytes); break;
     default: break;
     }
 }

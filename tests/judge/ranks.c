@@ -861,6 +861,7 @@ static void run_functions(bool all) {
         judge_enter(ranks[op->rank].judge, 9);
         judge_host_function_begins(ranks[op->rank].judge, op->function);
         judge_host_function_ends(ranks[op->rank].judge, op->function);
+        judge_thread_gone(ranks[op->rank].judge, 9);
         judge_leave(ranks[op->rank].judge);
         op->done = true;
         open_ops[i] = open_ops[--nopen];

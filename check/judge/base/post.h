@@ -9,8 +9,7 @@
 enum {
     MESSAGE_CALLS = 'C',
     MESSAGE_JOIN = 'J',
-    MESSAGE_STATE = 'S',
-    MESSAGE_ANSWER = 'A'
+    MESSAGE_STATE = 'S'
 };
 /* A message to rank `to`, for judge_receive there; to this one itself it comes when it
  * looks. */

@@ -11,6 +11,7 @@
 #include "memory/allocations.h"
 #include "memory/history.h"
 #include "order/clocks.h"
+#include "order/functions.h"
 #include "ranks/calls.h"
 #include "say/finding.h"
 #include "say/words.h"
@@ -72,7 +73,8 @@ void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint
                 bool write, const struct use *use, const struct clock *clock) {
     char words[JUDGE_PLACE];
     const struct lent *lent = j->uses->nlent ? lent_part(j->uses, from, to, write) : NULL;
-    if (lent && !j->uses->kernels && !calls_before(j, use, clock))
+    if (lent && !j->uses->kernels && !calls_before(j, use, clock) &&
+        !functions_before(j, use))
         lent_report(j, a, use->is_call ? call_words(words, &use->call) : use->at.call,
                     does(write), use->at, lent);
 }

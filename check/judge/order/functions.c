@@ -11,7 +11,6 @@
 #include "order/clocks.h"
 #include "ranks/calls.h"
 #include "say/finding.h"
-#include "stuck/waits.h"
 
 #include <stdlib.h>
 
@@ -79,11 +78,6 @@ void function_queued(struct judge *j, int number, int slot, struct judge_at at) 
     clock_copy(&run->clock, order_clock(j->order, slot));
     run->seq = order_next(j->order, slot);
     j->functions->queued++;
-    struct position position = {.slot = slot,
-                                .seq = run->seq,
-                                .clock = order_clock(j->order, slot),
-                                .captured = f->captured};
-    waits_function_queued(j, number, position, at);
 }
 
 void function_begins(struct judge *j, int number) {
@@ -94,7 +88,6 @@ void function_begins(struct judge *j, int number) {
     clock_join(&j->known, &f->runs[f->first].clock);
     if (j->thread)
         j->thread->function = f;
-    waits_function_begins(j, number);
 }
 
 void function_ends(struct judge *j, int number) {
@@ -108,7 +101,6 @@ void function_ends(struct judge *j, int number) {
     for (struct thread *t = j->threads; t; t = t->next)
         if (t->function == f)
             t->function = NULL;
-    waits_function_ends(j, number);
     if (!f->captured) {
         struct functions *all = j->functions;
         function_free(f);

@@ -21,7 +21,7 @@ struct position {
     uint64_t group;            // 0: of none; never the same again
     int answered; // a send (receive) whose group has a receive (send) with the same peer:
                   // 1 + how many of them come before it, or NOT_COUNTED; 0: none
-    uint64_t captured;         // a graph makes the call: its number; 0: none does
+    uint64_t captured; // a graph makes the call: its number; 0: none does
 };
 void calls_free(struct judge *j);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,

@@ -17,9 +17,8 @@ struct comm {
     int keeper; // the rank that compares
     enum judge_end how;
     bool left;
-    struct judge_at suspended; // call NULL: it is not
+    struct judge_at suspended;        // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
-    uint64_t upto;                    // waits.c's
     struct map pairs;                 // peer and direction: struct pair_count
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
@@ -39,7 +38,6 @@ struct pair_count {
     int peer;
     bool send;
     uint64_t n;
-    uint64_t upto; // waits.c's
     struct captures captures;
 };
 uint64_t pair_key(int peer, bool send);

@@ -297,7 +297,6 @@ static void hear(struct judge *j, int from, const struct notice *told,
         member->how = (enum judge_end)notice.how;
         member->end = notice;
         check_ends(j, comm, member);
-        members->aborts += notice.how == JUDGE_ABORTED;
         free(member->pairs);
         member->pairs = must_alloc(n * sizeof *left);
         member->npairs = n;

@@ -8,7 +8,7 @@
 #include "ranks/comms.h"
 
 struct member {
-    int world, device; // -1: not known
+    int world, device;                 // -1: not known
     bool joined, made, left, complete; // complete: finalized or revoked before its end
     enum judge_end how;
     struct notice join, end;
@@ -28,7 +28,6 @@ struct members {
     struct map hosts;            // of the world
     double hold;                 // until then something is being compared
     double changed;
-    unsigned aborts;
     struct conflict *conflicts; // of joins
     size_t nconflicts, conflicts_size;
 };

@@ -7,24 +7,14 @@
 #include "ranks/calls.h"
 #include "ranks/facts.h"
 
-enum function_state {
-    FUNCTION_NONE,
-    FUNCTION_QUEUED,
-    FUNCTION_RUNS,
-    FUNCTION_ENDED,
-    FUNCTION_SIGNALS
-}; // none: it waits for signals of other ranks
-
 enum { FEW_BEFORE = 2 };
 struct unseen_op {
     uint64_t number; // in the order of issue
     int slot;
     uint64_t seq, group;
-    int comm; // -1: a host function
+    int comm; // -1: it waits for signals of other ranks
     struct judge_call call;
     struct fact fact;
-    enum function_state function;
-    int function_number, thread; // thread: the one that runs it
     struct judge_at at;
     uint64_t *before; // numbers of those that must end first; most have few
     uint64_t few[FEW_BEFORE];

@@ -91,18 +91,18 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     const struct process *process = &s->of[member->world];
     if (!process->data)
         return UNKNOWN;
+    // It is done, or comes behind what is described.
+    const enum status begun = process->head->more ? UNKNOWN : BEGUN;
     for (int c = 0; c < process->head->ncomms && m->from < 0; c++) {
         const struct state_comm *own = &process->comms[c];
         if (own->id == m->comm && own->rank == rank)
-            return own->collectives < m->seq ? BY_HOST
-                   : own->upto < m->seq      ? BEYOND
-                                             : BEGUN;
+            return own->collectives < m->seq ? BY_HOST : begun;
     }
     for (int c = 0; c < process->head->npairs && m->from >= 0; c++) {
         const struct state_pair *own = &process->pairs[c];
         if (own->id == m->comm && own->rank == rank && own->peer == peer &&
             own->send == (i == 0))
-            return own->n < m->seq ? BY_HOST : own->upto < m->seq ? BEYOND : BEGUN;
+            return own->n < m->seq ? BY_HOST : begun;
     }
     return BY_HOST;
 }
@@ -135,9 +135,8 @@ void marks_find(struct judge *j) {
             turn_round(process);
         for (int i = 0; process->data && i < process->head->nops; i++) {
             const struct state_op *op = &process->ops[i];
-            process->functions |=
-                op->function == FUNCTION_RUNS || op->function == FUNCTION_SIGNALS;
-            if (op->function != FUNCTION_NONE)
+            process->signals |= op->signals != 0;
+            if (op->signals)
                 continue;
             struct meeting *m = meeting_at(s, &op->fact);
             int member = member_of(&op->fact);
@@ -160,8 +159,6 @@ void marks_find(struct judge *j) {
                 continue;
             m->status[i] = (unsigned char)status_of(j, m, i, &m->who[i]);
             struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
-            if (m->status[i] == BEYOND)
-                process->beyond = true;
             if (m->status[i] != BY_HOST)
                 continue;
             ROOM(process->awaited, process->nawaited, &process->awaited_size);
@@ -200,15 +197,14 @@ bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
     case NEVER: return false;
     case BEGUN: return true;
     case WITH_OP: return s->of[m->who[i]].begins[m->op[i]];
-    case BY_HOST: return !s->sure && stuck_can_call(s, m->who[i]);
-    default: return !s->sure;
+    case BY_HOST: return stuck_can_call(s, m->who[i]);
+    default: return true;
     }
 }
 
 /* The call has been made, or still can be. */
 bool stuck_launched_here(const struct stuck *s, const struct meeting *m, int i) {
-    return m->status[i] == WITH_OP || m->status[i] == BEYOND ||
-           stuck_member_here(s, m, i);
+    return m->status[i] == WITH_OP || stuck_member_here(s, m, i);
 }
 
 /* Nobody knows whom p waits for: anybody who can go on may be it. */
@@ -371,13 +367,6 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
     }
 }
 
-const struct state_wait *stuck_wait_of(const struct process *process, int thread) {
-    for (int w = 0; w < process->head->nwaits; w++)
-        if (process->waits[w].thread == thread)
-            return &process->waits[w];
-    return NULL;
-}
-
 static bool host_can(struct judge *j, int p) {
     const struct process *process = &j->stuck->of[p];
     if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
@@ -419,54 +408,27 @@ static void one_more_here(struct stuck *s, struct front *front, struct meeting *
             end_op(s, front, m->who[i], m->op[i]);
 }
 
-/* Functions on streams "execute in undefined order and may be serialized" (CUDA Runtime
- * API, "Execution Control", cudaLaunchHostFunc); those of a device are. */
-static bool another_runs(const struct process *process, const struct state_op *op) {
-    for (int i = 0; i < process->head->nops; i++)
-        if (process->ops[i].function == FUNCTION_RUNS && !process->ends[i] &&
-            process->ops[i].device == op->device)
-            return true;
-    return false;
-}
-
 static void begin_ops(struct stuck *s, struct front *front) {
     while (front->n > 0) {
         struct ready ready = front->at[--front->n];
         struct process *process = &s->of[ready.process];
         process->begins[ready.op] = true;
-        enum function_state function =
-            (enum function_state)process->ops[ready.op].function;
-        if (function == FUNCTION_NONE)
+        if (!process->ops[ready.op].signals)
             one_more_here(s, front, s->meetings[process->meeting[ready.op]]);
-        else if (function == FUNCTION_QUEUED && !s->sure &&
-                 !another_runs(process, &process->ops[ready.op]))
-            end_op(s, front, ready.process, ready.op);
     }
 }
 
-/* A function that runs ends if its thread can go on; one that has not begun may do
- * anything. */
-static bool function_can_end(struct judge *j, int p, const struct state_op *op) {
-    const struct process *process = &j->stuck->of[p];
-    if (op->function == FUNCTION_QUEUED)
-        return !another_runs(process, op);
-    if (op->function == FUNCTION_SIGNALS) // who sends them, and which have come?
-        return j->stuck->quiet < j->options.timeout || another_can(j->stuck, p);
-    const struct state_wait *wait = stuck_wait_of(process, op->thread);
-    return !wait || stuck_wait_can(j, p, wait);
-}
-
-static bool end_functions(struct judge *j, struct front *front, int p) {
+/* Who sends the signals that an operation waits for, and which have come? */
+static bool end_signals(struct judge *j, struct front *front, int p) {
     struct process *process = &j->stuck->of[p];
     bool news = false;
-    for (int i = 0; process->data && i < process->head->nops; i++) {
-        const struct state_op *op = &process->ops[i];
-        if (op->function == FUNCTION_NONE || !process->begins[i] || process->ends[i] ||
-            !function_can_end(j, p, op))
-            continue;
-        end_op(j->stuck, front, p, i);
-        news = true;
-    }
+    if (j->stuck->quiet >= j->options.timeout && !another_can(j->stuck, p))
+        return false;
+    for (int i = 0; i < process->head->nops; i++)
+        if (process->ops[i].signals && process->begins[i] && !process->ends[i]) {
+            end_op(j->stuck, front, p, i);
+            news = true;
+        }
     return news;
 }
 
@@ -496,20 +458,19 @@ static void mark_none(struct stuck *s) {
     }
 }
 
-void marks_set(struct judge *j, bool sure) {
+void marks_set(struct judge *j) {
     struct stuck *s = j->stuck;
     struct front front = {0};
-    s->sure = sure;
     mark_none(s);
     for (int p = 0; p < s->n; p++)
         for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
             if (s->of[p].open[i] == 0)
                 push(&front, p, i);
     begin_ops(s, &front);
-    for (bool news = !sure; news;) {
+    for (bool news = true; news;) {
         news = false;
         for (int p = 0; p < s->n; p++) {
-            news |= s->of[p].functions && end_functions(j, &front, p);
+            news |= s->of[p].signals && end_signals(j, &front, p);
             if (!s->of[p].host && host_can(j, p)) {
                 s->of[p].host = news = true;
                 if (stuck_can_call(s, p))

@@ -19,10 +19,9 @@ enum wait_kind {
 };
 
 struct state_head {
-    unsigned char message, more, pad[6]; // more: operations behind the window
+    unsigned char message, more, pad[6]; // more: operations than it holds
     uint64_t activity;
     uint64_t meetings;                // judge_meets's, so far
-    uint64_t window;                  // the number of the first operation
     uint64_t failed_site;             // what NCCL refused last
     uint64_t unlooked, unlooked_site; // errors nobody asked about; the first of them
     double worked; // the least that a thread has that waits in MPI; negative: not known
@@ -35,10 +34,9 @@ struct state_head {
 struct state_wait {
     uint64_t site, comm;
     uint64_t meeting; // WAIT_MPI: judge_meets's; 0: none
-    int32_t kind, poll, comm_number, thread;
+    int32_t kind, poll, comm_number, pad;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
     int32_t first, n;       // -1: not known
-    int32_t beyond;         // some are behind the window
     int32_t one_of;         // WAIT_MPI: any of the ranks will do
     int32_t way;            // WAIT_MPI: enum judge_way
     int32_t default_stream; // WAIT_ORDER: for it, and so for others of the device
@@ -54,29 +52,20 @@ struct state_item { // a join, if it has a name
 
 struct state_op {
     struct fact fact;
-    uint64_t number;
     int32_t first_before, nbefore; // among the ints
-    int32_t function, thread;      // enum function_state; who runs it
-    int32_t device;                // of a function
-    int32_t slot, pad;
+    int32_t slot, signals;         // signals: it waits for those of other ranks
     char call[CALL_NAME];
 };
 
 struct state_comm {
-    uint64_t id, ops, collectives, upto; // upto: of those, not behind the window
+    uint64_t id, ops, collectives;
     uint64_t captured, captured_site; // calls in no graph that was launched; the newest
     int32_t rank, nranks, number, pad;
 };
 
 struct state_pair {
-    uint64_t id, n, upto;
+    uint64_t id, n;
     int32_t rank, peer, send, pad;
-};
-
-struct answer {                                 // of rank 0
-    unsigned char message, more, again, pad[5]; // again: what was sure is so no more
-    uint64_t window;                            // where the window is to begin
-    uint64_t size;
 };
 
 #endif

@@ -10,7 +10,6 @@
 #include "stuck/stuck.h"
 
 #include "base/base.h"
-#include "base/post.h"
 #include "base/self.h"
 #include "ranks/members.h"
 #include "stuck/state.h"
@@ -34,7 +33,6 @@ static void release(struct process *process) {
     free(process->data);
     free(process->begins);
     free(process->ends);
-    free(process->is_sure);
     free(process->meeting);
     free(process->first_behind);
     free(process->behind);
@@ -72,7 +70,6 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     memcpy(at, data, bytes);
     *process = (struct process){.data = at,
                                 .heard = old.heard + 1,
-                                .aborts = old.aborts,
                                 .suspect_heard = old.suspect_heard,
                                 .suspect_activity = old.suspect_activity,
                                 .suspect_worked = old.suspect_worked,
@@ -94,35 +91,11 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     process->unlooked = at + strlen(at) + 1;
     process->begins = must_alloc((size_t)head.nops);
     process->ends = must_alloc((size_t)head.nops);
-    process->is_sure = must_alloc((size_t)head.nops);
     process->meeting = must_alloc((size_t)head.nops * sizeof *process->meeting);
     process->open = must_alloc((size_t)head.nops * sizeof *process->open);
     process->first_behind =
         must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
     release(&old);
-}
-
-static void send_answer(struct judge *j, int p) {
-    struct process *process = &j->stuck->of[p];
-    process->fresh = false;
-    struct answer answer = {.message = MESSAGE_ANSWER,
-                            .size = (uint64_t)process->head->nops};
-    int n = 0;
-    while (n < process->head->nops && process->is_sure[n])
-        n++;
-    answer.window = n == process->head->nops ? (n ? process->ops[n - 1].number + 1 : 0)
-                                             : process->ops[n].number;
-    bool waits_beyond = false;
-    for (int w = 0; w < process->head->nwaits; w++)
-        waits_beyond |= process->waits[w].beyond != 0;
-    answer.more = process->head->more &&
-                  (n == process->head->nops || process->beyond || waits_beyond);
-    // A rank that has aborted may not have begun what seemed sure to end.
-    answer.again = process->aborts != members_of(j)->aborts;
-    process->aborts = members_of(j)->aborts;
-    if (n == 0 && !answer.more && !answer.again)
-        return;
-    post(j, p, &answer, sizeof answer);
 }
 
 static bool rests_on(struct judge *j, int p, bool still) {
@@ -224,7 +197,7 @@ void stuck_look(struct judge *j) {
     bool fresh = false;
     for (int p = 0; p < s->n; p++) {
         fresh |= s->of[p].fresh;
-        s->of[p].beyond = false;
+        s->of[p].fresh = false;
     }
     if (!fresh)
         return;
@@ -236,15 +209,8 @@ void stuck_look(struct judge *j) {
         s->silent &= s->of[p].data && s->of[p].head->nwaits > 0 &&
                      (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
     marks_find(j);
-    marks_set(j, true);
-    for (int p = 0; p < s->n; p++)
-        if (s->of[p].data)
-            memcpy(s->of[p].is_sure, s->of[p].ends, (size_t)s->of[p].head->nops);
-    marks_set(j, false);
+    marks_set(j);
     judge_all(j);
-    for (int p = 0; p < s->n; p++)
-        if (s->of[p].fresh)
-            send_answer(j, p);
     marks_forget(s);
 }
 

@@ -19,23 +19,21 @@ struct process { // the newest description of one
     const int32_t *ints;
     const char *failure, *unlooked;
     unsigned heard, suspect_heard;
-    unsigned aborts; // that rank 0 had heard of when it answered last
     uint64_t suspect_activity;
     double suspect_worked;
-    bool fresh; // not answered yet
+    bool fresh; // not looked at yet
     // Who can go on: its threads; operations that begin, that end.
-    bool host, *begins, *ends, *is_sure;
-    bool beyond;  // a larger window would tell more
+    bool host, *begins, *ends;
     int *meeting; // of each operation
     int *first_behind, *behind,
-        *open;      // what comes behind it; how many before it have not ended
-    bool functions; // of the program run on its streams
-    int *awaited;   // meetings that it has not called for yet
+        *open;    // what comes behind it; how many before it have not ended
+    bool signals; // it waits for some
+    int *awaited; // meetings that it has not called for yet
     size_t nawaited, awaited_size;
 };
 
 /* Where calls of several ranks meet: a collective, or a send and its receive. */
-enum status { NEVER, BEGUN, WITH_OP, BY_HOST, UNKNOWN, BEYOND };
+enum status { NEVER, BEGUN, WITH_OP, BY_HOST, UNKNOWN };
 
 struct meeting {
     uint64_t comm, seq;
@@ -56,7 +54,6 @@ struct stuck {
     size_t nmeetings, meetings_size;
     struct map by_key;
     bool silent; // all wait, and nothing has moved for long
-    bool sure;   // what is certain now, whatever the hosts do
 };
 
 /* What keeps a wait from ending. */
@@ -64,7 +61,7 @@ struct cause {
     const struct fact *call;
     struct meeting *meeting;
     const struct state_item *join;
-    const struct state_op *function;
+    const struct state_op *signals;
 };
 
 /* marks.c */
@@ -79,12 +76,11 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
 bool stuck_join_can(struct judge *j, const struct state_item *item);
 bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
                  int rank); // LEAVE
-const struct state_wait *stuck_wait_of(const struct process *process, int thread);
 
 bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
 bool stuck_in_mpi(const struct process *process);
 void marks_find(struct judge *j); // where calls meet
-void marks_set(struct judge *j, bool sure);
+void marks_set(struct judge *j);
 void marks_forget(struct stuck *s);
 
 /* For judge_receive and judge_look. */

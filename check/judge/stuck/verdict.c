@@ -45,8 +45,8 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
             continue;
         int at = culprit(process, process->ints[i]);
         const struct state_op *op = &process->ops[at];
-        if (op->function != FUNCTION_NONE)
-            return (struct cause){.function = op};
+        if (op->signals)
+            return (struct cause){.signals = op};
         return (struct cause){.call = &op->fact,
                               .meeting = s->meetings[process->meeting[at]]};
     }
@@ -75,8 +75,7 @@ const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *caus
         if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
             continue;
         struct cause own = cause_of(j, p, wait);
-        if (!found ||
-            (!cause->call && (own.call || (!cause->function && own.function)))) {
+        if (!found || (!cause->call && (own.call || (!cause->signals && own.signals)))) {
             found = wait;
             *cause = own;
         }
@@ -109,12 +108,6 @@ static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
             if (!joined)
                 return q;
         }
-    }
-    if (cause->function) {
-        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
-        struct cause own = inner ? cause_of(j, p, inner) : (struct cause){0};
-        return inner && inner != wait && !own.function ? blocker_of(j, p, inner, &own)
-                                                       : -1;
     }
     for (int i = 0; wait->kind == WAIT_MPI && i < wait->n; i++) {
         int peer = process->ints[wait->first + i];
@@ -175,7 +168,6 @@ static void add_absent(struct text *text, const int *ranks, int n, bool of_comm)
 
 static void add_cause(struct judge *j, struct text *text, int p,
                       const struct state_wait *wait, const struct cause *cause) {
-    const struct process *process = &j->stuck->of[p];
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (cause->call) {
         const struct fact *call = cause->call;
@@ -201,16 +193,9 @@ static void add_cause(struct judge *j, struct text *text, int p,
                                                          : m->to;
         add_absent(text, absent, n, by_rank);
         free(absent);
-    } else if (cause->function) {
-        const struct state_wait *inner = stuck_wait_of(process, cause->function->thread);
-        bool signals = cause->function->function == FUNCTION_SIGNALS;
-        text_add(text, " for %s %s", signals ? "the signals of" : "a function of",
-                 cause->function->call);
-        if (cause->function->fact.site)
-            text_add(text, " at %s", fact_site(j, where, &cause->function->fact));
-        if (inner)
-            text_add(text, ", which waits in %s at %s", inner->call,
-                     place(j, inner->site, where));
+    } else if (cause->signals) {
+        text_add(text, " for the signals of %s at %s", cause->signals->call,
+                 fact_site(j, where, &cause->signals->fact));
     } else if (wait->kind == WAIT_LEAVE) {
         const struct member_comm *comm = members_comm(j, wait->comm);
         int n = 0, nranks = comm ? comm->nranks : 0;
@@ -305,7 +290,7 @@ static void add_line(struct judge *j, struct text *text, int p,
                  cause.join->rank, cause.join->nranks, place(j, cause.join->site, where));
     bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
     if (!finished &&
-        (cause.call || cause.function || (!about && wait->kind == WAIT_LEAVE)))
+        (cause.call || cause.signals || (!about && wait->kind == WAIT_LEAVE)))
         add_cause(j, text, p, wait, &cause);
     else if (about)
         add_part(j, text, p, about);
@@ -424,16 +409,15 @@ static void report_join(struct judge *j) {
     say(j, &f);
 }
 
-/* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
- * moved for long, and every rank waits. */
 static bool waits_for_signals(const struct stuck *s) {
     for (int p = 0; p < s->n; p++)
-        for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
-            if (s->of[p].ops[i].function == FUNCTION_SIGNALS)
-                return true;
+        if (s->of[p].signals)
+            return true;
     return false;
 }
 
+/* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
+ * moved for long, and every rank waits. */
 static void report_standstill(struct judge *j) {
     struct text ranks = {0};
     struct finding f = {.name = FINDING_missing_standstill};

@@ -1,8 +1,8 @@
 /*
  * waits.c: what this process waits for, described for rank 0 when it lasts.
  *
- * A description holds the oldest operations that may not have ended; rank 0 answers how
- * many of them are sure to end, and the next description begins behind those.
+ * A description holds the oldest operations that are not known to be done: of what comes
+ * behind so many, nothing is known.
  */
 #include "stuck/waits.h"
 
@@ -25,7 +25,7 @@
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
                     POLLS_WITHIN = 5;
-enum { FIRST_WINDOW = 256, QUESTIONS = 8 };
+enum { MOST_OPS = 4096, QUESTIONS = 8 };
 
 struct thread_wait {
     enum wait_kind kind;
@@ -48,35 +48,19 @@ struct thread_wait {
     int nyes;
 };
 
-struct queued_function { // of the program: queued, the oldest runs; a graph queues it
-                         // again and
-                         // again
-    uint64_t *ops;
-    size_t first, end, size;
-    struct thread_wait *outer; // of the thread that runs it
-    bool only;                 // which does nothing else
-};
-
 struct waits {
     uint64_t activity, told_activity;
     double told;
     bool told_waiting;
-    struct map functions,
-        program;        // program: threads that wait or call outside of functions
-    struct map idle;    // threads that only run functions, and run none
-    struct map running; // by thread: struct queued_function
     bool finished;
     int finish_thread;
     enum wait_kind finish;
     struct judge_at finish_at;
-    uint64_t window, size;
 };
 
 static struct waits *waits_of(struct judge *j) {
-    if (!j->waits) {
+    if (!j->waits)
         j->waits = must_alloc(sizeof *j->waits);
-        j->waits->size = FIRST_WINDOW;
-    }
     return j->waits;
 }
 
@@ -111,10 +95,6 @@ static struct thread_wait *take_spare(struct thread *thread) {
     wait->nyes = 0;
     clock_free(&wait->what);
     return wait;
-}
-
-static uint64_t key_of(const struct thread *thread) {
-    return (uint64_t)(uint32_t)thread->number;
 }
 
 static struct thread_wait *asked_before(struct thread_wait *newest, enum wait_kind kind,
@@ -157,8 +137,6 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
         wait->since = now(j);
         waits->activity++;
     }
-    if (!map_get(&waits->running, key_of(j->thread)))
-        map_put(&waits->program, key_of(j->thread), waits);
     wait->kind = kind;
     wait->poll = poll;
     wait->at = at;
@@ -294,81 +272,15 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
     release(thread->wait);
     release(thread->spare);
     thread->wait = thread->spare = NULL;
-    map_put(&waits->program, key_of(thread), NULL);
-    map_put(&waits->idle, key_of(thread), NULL);
     calls_thread_gone(j, thread->number);
     waits->activity++;
 }
 
-void waits_function_queued(struct judge *j, int function, struct position position,
-                           struct judge_at at) {
-    struct waits *waits = waits_of(j);
-    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
-    op->function = FUNCTION_QUEUED;
-    op->fact.site = at.site;
-    op->function_number = function;
-    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
-    if (!f)
-        map_put(&waits->functions, (uint64_t)(uint32_t)function,
-                f = must_alloc(sizeof *f));
-    ROOM(f->ops, f->end, &f->size);
-    f->ops[f->end++] = op->number;
-}
-
-static struct unseen_op *oldest(struct judge *j, const struct queued_function *f) {
-    return f->first < f->end ? unseen_find(&calls_of(j)->unseen, f->ops[f->first]) : NULL;
-}
-
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at) {
     struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
-    op->function = FUNCTION_SIGNALS;
-    op->thread = -2; // nobody's
     op->fact.site = at.site;
     op->at = at;
 }
-
-void waits_function_begins(struct judge *j, int function) {
-    struct waits *waits = waits_of(j);
-    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
-    if (!f || !j->thread)
-        return;
-    struct unseen_op *op = oldest(j, f);
-    if (op) {
-        op->function = FUNCTION_RUNS;
-        op->thread = j->thread->number;
-    }
-    f->outer = j->thread->wait;
-    j->thread->wait = NULL;
-    f->only = !f->outer && !map_get(&waits->program, key_of(j->thread));
-    map_put(&waits->idle, key_of(j->thread), NULL);
-    map_put(&waits->running, key_of(j->thread), f);
-    waits->activity++;
-}
-
-void waits_function_ends(struct judge *j, int function) {
-    struct waits *waits = waits_of(j);
-    struct queued_function *f = map_get(&waits->functions, (uint64_t)(uint32_t)function);
-    if (!f || !j->thread)
-        return;
-    struct unseen_op *op = oldest(j, f);
-    if (op)
-        op->function = FUNCTION_ENDED;
-    release(j->thread->wait);
-    j->thread->wait = f->outer;
-    f->outer = NULL;
-    if (f->only)
-        map_put(&waits->idle, key_of(j->thread), waits);
-    map_put(&waits->running, key_of(j->thread), NULL);
-    waits->activity++;
-    if (++f->first < f->end)
-        return;
-    map_put(&waits->functions, (uint64_t)(uint32_t)function, NULL);
-    free(f->ops);
-    free(f);
-}
-
-/* --- A description -------------------------------------------------------------------
- */
 
 /* The first of its waits from this one on that has not been over for long. */
 static struct thread_wait *lasting(struct judge *j, struct thread_wait *wait) {
@@ -403,7 +315,7 @@ static void add_int(struct described *d, int value) {
     d->ints[d->head.nints++] = value;
 }
 
-/* Its place in the description; -1: it is done, or sure to be; -2: it comes later. */
+/* Its place in the description; -1: it is done, or comes later. */
 static int index_of(const struct described *d, uint64_t number) {
     int low = 0, high = d->head.nops;
     while (low < high) {
@@ -413,18 +325,15 @@ static int index_of(const struct described *d, uint64_t number) {
         else
             high = middle;
     }
-    if (low < d->head.nops)
-        return d->numbers[low] == number ? low : -1;
-    return d->head.more ? -2 : -1;
+    return low < d->head.nops && d->numbers[low] == number ? low : -1;
 }
 
 static void add_ops(struct judge *j, struct described *d) {
-    const struct waits *waits = j->waits;
     const struct unseen *u = &j->calls->unseen;
-    size_t i = unseen_first(u, waits->window);
-    for (; i < u->n && (uint64_t)d->head.nops < waits->size; i++) {
+    size_t i = 0;
+    for (; i < u->n && d->head.nops < MOST_OPS; i++) {
         const struct unseen_op *op = u->at[i];
-        if (op->seen || op->function == FUNCTION_ENDED)
+        if (op->seen)
             continue;
         size_t n = (size_t)d->head.nops++;
         ROOM(d->ops, n, &d->ops_size);
@@ -432,13 +341,9 @@ static void add_ops(struct judge *j, struct described *d) {
         d->numbers[n] = op->number;
         struct state_op *record = &d->ops[n];
         record->fact = op->fact;
-        record->number = op->number;
-        record->function = (int32_t)op->function;
-        record->thread = op->thread;
-        record->device = order_device_of(j->order, op->slot);
         record->slot = op->slot;
-        bool function = op->comm < 0 && op->function != FUNCTION_SIGNALS;
-        name_call(record->call, function ? "cudaLaunchHostFunc" : op->at.call);
+        record->signals = op->comm < 0;
+        name_call(record->call, op->at.call);
         if (op->like) {
             int leader =
                 index_of(d, op->like); // where it is sure to end, nothing is before it
@@ -454,23 +359,7 @@ static void add_ops(struct judge *j, struct described *d) {
         }
         record->nbefore = d->head.nints - record->first_before;
     }
-    d->head.window = d->head.nops ? d->numbers[0] : waits->window;
     d->head.more = i < u->n;
-    // What each communicator has behind the window.
-    for (size_t k = u->n; k > i; k--) {
-        const struct unseen_op *op = u->at[k - 1];
-        if (op->seen || op->comm < 0)
-            continue;
-        struct comm *comm = j->calls->comms[op->comm];
-        if (!pairs(op->call.kind)) {
-            comm->upto = op->fact.seq - 1;
-            continue;
-        }
-        struct pair_count *count =
-            map_get(&comm->pairs, pair_key(op->call.root, op->call.kind == JUDGE_SEND));
-        if (count)
-            count->upto = op->fact.seq - 1;
-    }
 }
 
 static void add_comms(struct judge *j, struct described *d) {
@@ -483,7 +372,6 @@ static void add_comms(struct judge *j, struct described *d) {
             (struct state_comm){.id = comm->facts.id,
                                 .ops = comm->ops,
                                 .collectives = comm->collectives,
-                                .upto = comm->upto,
                                 .captured = comm->captured,
                                 .captured_site = comm->captured_site,
                                 .rank = comm->facts.rank,
@@ -496,22 +384,9 @@ static void add_comms(struct judge *j, struct described *d) {
             ROOM(d->pairs, (size_t)d->head.npairs, &d->pairs_size);
             d->pairs[d->head.npairs++] = (struct state_pair){.id = comm->facts.id,
                                                              .n = count->n,
-                                                             .upto = count->upto,
                                                              .rank = comm->facts.rank,
                                                              .peer = count->peer,
                                                              .send = count->send};
-        }
-    }
-}
-
-static void reset_upto(struct judge *j) {
-    for (size_t i = 0; i < j->calls->ncomms; i++) {
-        struct comm *comm = j->calls->comms[i];
-        comm->upto = comm->collectives;
-        for (size_t k = 0; k < comm->pairs.size; k++) {
-            struct pair_count *count = comm->pairs.at[k].value;
-            if (count)
-                count->upto = count->n;
         }
     }
 }
@@ -522,10 +397,9 @@ static void add_order(struct judge *j, struct described *d, struct state_wait *r
     size_t size = 0;
     size_t n = unseen_covered(&j->calls->unseen, &wait->what, &list, &size);
     for (size_t i = 0; i < n; i++) {
-        int at = list[i]->function == FUNCTION_ENDED ? -1 : index_of(d, list[i]->number);
+        int at = index_of(d, list[i]->number);
         if (at >= 0)
             add_int(d, at);
-        record->beyond |= at == -2;
     }
     record->n = d->head.nints - record->first;
     free(list);
@@ -577,7 +451,6 @@ static struct state_wait *add_wait(struct described *d, enum wait_kind kind,
     record->kind = (int32_t)kind;
     record->site = at.site;
     record->first = d->head.nints;
-    record->thread = -1;
     name_call(record->call, at.call);
     return record;
 }
@@ -601,7 +474,6 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
     if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
         d->head.worked = worked;
     record->poll = wait->poll;
-    record->thread = thread->number;
     const struct comm_facts *comm = calls_comm(j, wait->comm);
     if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
         record->comm = comm->id;
@@ -623,7 +495,7 @@ static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         struct thread_wait *wait = waiting(j, thread);
-        if (!wait && (map_get(&waits->idle, key_of(thread)) || only_asks(j, thread)))
+        if (!wait && only_asks(j, thread))
             continue;
         d->head.computing += !wait;
         for (; wait; wait = lasting(j, wait->also))
@@ -657,7 +529,6 @@ static void tell(struct judge *j) {
                                    .worked = -1}};
     struct state_head *head = &d.head;
     memcpy(head->host, j->host, sizeof head->host);
-    reset_upto(j);
     add_ops(j, &d);
     add_comms(j, &d);
     add_waits(j, &d);
@@ -716,41 +587,15 @@ bool waits_tell(struct judge *j) {
     return any;
 }
 
-void waits_receive(struct judge *j, int from, const void *data, size_t bytes) {
-    struct waits *waits = waits_of(j);
-    struct answer answer;
-    if (from != 0 || bytes < sizeof answer)
-        return;
-    memcpy(&answer, data, sizeof answer);
-    if (answer.again)
-        waits->window = 0;
-    else if (answer.window > waits->window)
-        waits->window = answer.window;
-    if (answer.more && answer.size >= waits->size)
-        waits->size *= 2;
-}
-
 void waits_free(struct judge *j) {
     struct waits *waits = j->waits;
     if (!waits)
         return;
-    for (size_t i = 0; i < waits->functions.size; i++) {
-        struct queued_function *f = waits->functions.at[i].value;
-        if (!f)
-            continue;
-        release(f->outer);
-        free(f->ops);
-        free(f);
-    }
     for (struct thread *thread = j->threads; thread; thread = thread->next) {
         release(thread->wait);
         release(thread->spare);
         thread->wait = thread->spare = NULL;
     }
-    map_free(&waits->functions);
-    map_free(&waits->program);
-    map_free(&waits->idle);
-    map_free(&waits->running);
     free(waits);
     j->waits = NULL;
 }

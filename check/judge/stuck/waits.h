@@ -22,19 +22,11 @@ void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by judge.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-bool waits_for_launch(const struct judge *j); // the thread that is in
-/* A host function: queued (its number is the judge's), begun by the thread that is in,
- * ended. */
-void waits_function_queued(struct judge *j, int function, struct position position,
-                           struct judge_at at);
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at);
-void waits_function_begins(struct judge *j, int function);
-void waits_function_ends(struct judge *j, int function);
+bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
 void waits_free(struct judge *j);
 bool waits_tell(
     struct judge *j); // rank 0 hears of waits that last; true if there are any
-void waits_receive(struct judge *j, int from, const void *data,
-                   size_t bytes); // MESSAGE_ANSWER
 
 #endif
