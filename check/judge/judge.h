@@ -308,11 +308,6 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
 /* A use of one that is not there yet (blocking = 0), which the call at `made` began. */
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
-enum judge_registered {
-    JUDGE_REGISTERED_UNKNOWN,
-    JUDGE_REGISTERED,
-    JUDGE_NOT_REGISTERED
-};
 struct judge_call {
     int comm, stream; // stream: -1 for JUDGE_SPLIT and JUDGE_REGISTER
     enum judge_kind kind;
@@ -322,10 +317,8 @@ struct judge_call {
     size_t count, type_bytes; // JUDGE_REGISTER: count is the size in bytes
     const void *sendbuff, *recvbuff; // NULL where it is not used
     const void *scalar;              // device memory that a reduction reads; NULL
-    // Whether they are registered, which all ranks' must be or none. Where they lie in a
-    // symmetric window, which must be the same place on all ranks; + 1. 0: in none, or a
-    // buffer that need not.
-    enum judge_registered send_registered, recv_registered;
+    // Where they lie in a symmetric window, which must be the same place on all ranks;
+    // + 1. 0: in none, or a buffer that need not.
     size_t send_offset, recv_offset;
     // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
     // either.

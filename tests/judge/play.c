@@ -710,9 +710,6 @@ static void add_details(const struct event *e, int from, struct judge_call *call
             call->root = (int)number(e, word(e, ++i));
         else if (strcmp(w, "scalar") == 0)
             call->scalar = address(e, word(e, ++i));
-        else if (strcmp(w, "registered") == 0 || strcmp(w, "unregistered") == 0)
-            call->send_registered = call->recv_registered =
-                w[0] == 'r' ? JUDGE_REGISTERED : JUDGE_NOT_REGISTERED;
         else if (strcmp(w, "window") == 0)
             call->send_offset = call->recv_offset = (size_t)number(e, word(e, ++i)) + 1;
         else if (strcmp(w, "fresh") == 0)

@@ -1,10 +1,8 @@
 /*
- * nccl_registered.c: buffers that are registered with communicators: which ones of a call
- * are, and where in their windows they lie.
+ * nccl_registered.c: buffers that are registered with communicators: where in their
+ * windows those of a call lie.
  *
- * NCCL User Guide, "User Buffer Registration": "if any rank in a communicator passes
- * registered buffers to a NCCL communication function, all other ranks in the same
- * communicator must pass their registered buffers". "NCCL API Supported Flags",
+ * NCCL User Guide, "NCCL API Supported Flags",
  * NCCL_WIN_COLL_SYMMETRIC: "users need to guarantee the offset to the buffer head address
  * from all ranks must be equal when calling NCCL collective operations".
  */
@@ -67,16 +65,12 @@ static const struct registration *find(const void *comm, const void *buffer) {
     return NULL;
 }
 
-/* 0: nothing is known of it. */
-static void place(const void *comm, const void *buffer, bool counts,
-                  enum judge_registered *registered, size_t *offset) {
-    const struct registration *one = counts ? find(comm, buffer) : NULL;
-    *registered = !counts || (one && !one->start) ? JUDGE_REGISTERED_UNKNOWN
-                  : one                           ? JUDGE_REGISTERED
-                                                  : JUDGE_NOT_REGISTERED;
-    *offset = one && one->start && one->symmetric
-                  ? (size_t)((const char *)buffer - one->start) + 1
-                  : 0;
+/* 0: in no symmetric window, or nothing is known of it. */
+static size_t offset_of(const void *comm, const void *buffer) {
+    const struct registration *one = find(comm, buffer);
+    return one && one->start && one->symmetric
+               ? (size_t)((const char *)buffer - one->start) + 1
+               : 0;
 }
 
 /* Of a call in place one buffer is a part of the other, each rank's its own (NCCL User
@@ -98,10 +92,10 @@ void registered_place(const void *comm, int rank, struct judge_call *call) {
     case JUDGE_REDUCE: receives = false; break;
     default: return;
     }
-    place(comm, send, sends && call->count > 0, &call->send_registered,
-          &call->send_offset);
-    place(comm, recv, receives && call->count > 0, &call->recv_registered,
-          &call->recv_offset);
+    if (sends && call->count > 0)
+        call->send_offset = offset_of(comm, send);
+    if (receives && call->count > 0)
+        call->recv_offset = offset_of(comm, recv);
 }
 
 void registered_freed(struct judge *j, const void *start, struct judge_at at) {

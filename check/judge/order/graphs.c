@@ -241,7 +241,8 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
         step->calls =
             must_grow(step->calls, (size_t)(step->ncalls + 1) * sizeof *step->calls);
         step->calls[step->ncalls++] =
-            (struct issued_call){calls[i], stream->branch, calls_captured(j, &calls[i])};
+            (struct issued_call){calls[i], stream->branch, true};
+        calls_captured(j, &calls[i]);
         struct judge_range ranges[3];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);

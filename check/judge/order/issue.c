@@ -200,28 +200,6 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
     free(of_call);
 }
 
-/* Of a send the receives from the same peer in the same group, and the other way round.
- */
-static int answered_in(const struct issued_call *calls, int n, int which) {
-    enum { MANY = 64 };
-    const struct judge_call *call = &calls[which].call;
-    int before = 0;
-    bool any = false;
-    if (!pairs(call->kind))
-        return 0;
-    if (n > MANY)
-        return NOT_COUNTED;
-    for (int i = 0; i < n; i++) {
-        const struct judge_call *other = &calls[i].call;
-        if (!pairs(other->kind) || other->kind == call->kind ||
-            other->comm != call->comm || other->root != call->root)
-            continue;
-        any = true;
-        before += i < which;
-    }
-    return any ? 1 + before : 0;
-}
-
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
                  uint64_t launch, struct latest *latest) {
     struct together t = {0};
@@ -237,10 +215,8 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;
         int slot = calls[i].slot;
-        struct position position = {.slot = slot,
-                                    .group = group,
-                                    .answered = answered_in(calls, n, i),
-                                    .captured = calls[i].captured};
+        struct position position = {
+            .slot = slot, .group = group, .captured = calls[i].captured};
         struct use *use = use_new(call->at);
         struct judge_range ranges[3];
         if (slot >= 0) {

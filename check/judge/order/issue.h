@@ -30,8 +30,8 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
               struct use *use, struct latest *latest);
 struct issued_call {
     struct judge_call call;
-    int slot;          // -1: of no stream
-    uint64_t captured; // its number; 0: not by a graph
+    int slot; // -1: of no stream
+    bool captured;
 };
 /* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
  * graph: its number, 0 of none. */

@@ -339,14 +339,6 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
     comm->newest[comm->nnewest++] = op->number;
 }
 
-/* Of the first of the two nothing is known yet, if they are apart. */
-static uint8_t answered(struct comm *comm, const struct judge_call *call, int in_group) {
-    uint64_t n = pair_count(comm, call->root, call->kind != JUDGE_SEND)->n;
-    if (in_group && n == (uint64_t)in_group - 1)
-        return ANSWERED_TOGETHER;
-    return n > 0 ? ANSWERED_APART : 0;
-}
-
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at) {
     struct comm *comm = comm_of(j, call->comm);
@@ -368,19 +360,13 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                         .type = call->type,
                         .redop = call->redop,
                         .root = call->root,
-                        .captured = (int32_t)at.captured};
+                        .captured = at.captured};
     fact.send_offset = call->send_offset;
     fact.recv_offset = call->recv_offset;
-    fact.send_registered = (uint8_t)call->send_registered;
-    fact.recv_registered = (uint8_t)call->recv_registered;
     fact.grouped = at.group != 0;
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
-    if (pair && fact.seq == 1 && at.answered != NOT_COUNTED)
-        fact.answered = answered(comm, call, at.answered);
-    if (at.captured)
-        fact.captures = pair ? count->captures.all : comm->captures.all;
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
     if (j->options.mode == JUDGE_OFF)
@@ -520,25 +506,12 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     calls->failed_site = at.site;
 }
 
-static uint64_t captured(struct captures *captures, uint64_t what, uint64_t behind) {
-    captures->all = mixed(captures->all, mixed(what, behind));
-    return ++captures->n;
-}
-
-uint64_t calls_captured(struct judge *j, const struct judge_call *call) {
+void calls_captured(struct judge *j, const struct judge_call *call) {
     struct comm *comm = comm_of(j, call->comm);
     if (!comm)
-        return 0;
+        return;
     comm->captured++;
     comm->captured_site = call->at.site;
-    uint64_t what = mixed(call->count, (uint64_t)call->type);
-    if (pairs(call->kind)) { // what a send and its receive have in common
-        struct pair_count *count = pair_count(comm, call->root, call->kind == JUDGE_SEND);
-        return captured(&count->captures, what, count->n);
-    }
-    what = mixed(mixed(what, (uint64_t)call->kind),
-                 mixed((uint64_t)call->redop, (uint64_t)call->root));
-    return captured(&comm->captures, mixed(what, call->at.site), comm->collectives);
 }
 
 void calls_launched(struct judge *j, int number) {

@@ -13,15 +13,12 @@ struct use;
  * clock behind it (which covers it). Calls of one group on one stream have the same
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
-enum { NOT_COUNTED = -1 };
 struct position {
     int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again
-    int answered; // a send (receive) whose group has a receive (send) with the same peer:
-                  // 1 + how many of them come before it, or NOT_COUNTED; 0: none
-    uint64_t captured; // a graph makes the call: its number; 0: none does
+    bool captured;             // a graph makes the call
 };
 void calls_free(struct judge *j);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
@@ -48,9 +45,8 @@ size_t call_send_bytes(struct judge *j,
 size_t call_recv_bytes(struct judge *j,
                        const struct judge_call *call); // of recvbuff; 0: not used
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
-/* Captured, and not issued: its number among the captured collectives of the
- * communicator, or sends (receives) of one peer. */
-uint64_t calls_captured(struct judge *j, const struct judge_call *call);
+/* Captured, and not issued. */
+void calls_captured(struct judge *j, const struct judge_call *call);
 void calls_launched(struct judge *j, int comm); // a graph that has calls of it
 void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports

@@ -8,10 +8,6 @@
 #include "ranks/calls.h"
 #include "ranks/unseen.h"
 
-struct captures {    // calls that were captured
-    uint64_t n, all; // all: the same where the same ones were, between the same others
-};
-
 struct comm {
     struct comm_facts facts;
     int keeper; // the rank that compares
@@ -30,7 +26,6 @@ struct comm {
     bool busy;
     // Calls captured since a graph with calls of this communicator was launched last.
     uint64_t captured, captured_site; // how many; the newest
-    struct captures captures;         // of collectives
     struct comm *same;                // another rank of the same communicator
 };
 
@@ -38,7 +33,6 @@ struct pair_count {
     int peer;
     bool send;
     uint64_t n;
-    struct captures captures;
 };
 uint64_t pair_key(int peer, bool send);
 

@@ -128,65 +128,33 @@ static bool offsets_agree(const struct fact *a, const struct fact *b) {
            (!a->recv_offset || !b->recv_offset || a->recv_offset == b->recv_offset);
 }
 
-static bool alike(uint8_t a, uint8_t b) {
-    return a == JUDGE_REGISTERED_UNKNOWN || b == JUDGE_REGISTERED_UNKNOWN || a == b;
-}
-
-static bool registered_agree(const struct fact *a, const struct fact *b) {
-    return alike(a->send_registered, b->send_registered) &&
-           alike(a->recv_registered, b->recv_registered);
-}
-
-/* "The launch of a graph … is considered collective for the same set of ranks that were
- * present in the capture, and each of those ranks must be using the graph derived from
- * that collective capture." Where the ranks have captured the same calls, the number of
- * one tells which capture it was. */
-static bool crosswise(const struct fact *a, const struct fact *b) {
-    return a->captured && b->captured && a->captures == b->captures &&
-           a->captured != b->captured;
-}
-
-/* What connects two ranks must be a group on both or on none. */
-static bool grouped_alike(const struct fact *a, const struct fact *b) {
-    return !a->answered || !b->answered || a->answered == b->answered;
-}
-
 static bool agree(const struct fact *a, const struct fact *b) {
-    if (!a->captured != !b->captured)
+    if (a->captured != b->captured)
         return false;
     if (pairs(a->kind))
-        return a->count == b->count && a->type == b->type && !crosswise(a, b) &&
-               grouped_alike(a, b);
+        return a->count == b->count && a->type == b->type;
     if (a->kind != b->kind)
         return false;
     if (a->kind == JUDGE_REGISTER)
         return a->count == b->count;
     return a->kind == JUDGE_SPLIT ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
-            a->root == b->root && registered_agree(a, b) && offsets_agree(a, b));
+            a->root == b->root && offsets_agree(a, b));
 }
-
-static const char partly_registered[] = "do not all give registered buffers";
 
 static const char different_offsets[] = "give different offsets of symmetric windows";
 
-static const char different_captures[] = "launch graphs of different captures";
-
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
-    return !pair && a->kind != b->kind    ? "call different operations"
-           : a->kind == JUDGE_REGISTER    ? "give different sizes"
-           : a->type != b->type           ? "give different data types"
-           : a->count != b->count         ? "give different counts"
-           : pair && crosswise(a, b)      ? "come of different captures"
-           : pair && !grouped_alike(a, b) ? "are not grouped alike"
-           : pair                         ? "are not both captured into a graph"
-           : a->redop != b->redop         ? "give different reductions"
-           : a->root != b->root           ? "give different roots"
-           : !registered_agree(a, b)      ? partly_registered
-           : !offsets_agree(a, b)         ? different_offsets
-           : crosswise(a, b)              ? different_captures
-                                          : "do not all capture the call into a graph";
+    return !pair && a->kind != b->kind ? "call different operations"
+           : a->kind == JUDGE_REGISTER ? "give different sizes"
+           : a->type != b->type        ? "give different data types"
+           : a->count != b->count      ? "give different counts"
+           : pair                      ? "are not both captured into a graph"
+           : a->redop != b->redop      ? "give different reductions"
+           : a->root != b->root        ? "give different roots"
+           : !offsets_agree(a, b)      ? different_offsets
+                                       : "do not all capture the call into a graph";
 }
 
 /* Ranks of one process are told apart by their number in the communicator. */
@@ -204,23 +172,14 @@ static void add_offset(struct text *text, const char *name, uint64_t offset) {
                  (unsigned long long)offset - 1);
 }
 
-static void add_registered(struct text *text, const struct fact *f) {
-    bool send = f->send_registered == JUDGE_REGISTERED,
-         recv = f->recv_registered == JUDGE_REGISTERED;
+static void add_offsets(struct text *text, const struct fact *f) {
     bool same = f->send_offset == f->recv_offset;
-    if (f->send_offset || f->recv_offset) {
-        add_offset(text, same ? "" : "sendbuff ", f->send_offset);
-        add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
-    } else if (send || recv) {
-        text_add(text, ", %s",
-                 send && recv ? "registered"
-                 : send       ? "sendbuff registered"
-                              : "recvbuff registered");
-    }
+    add_offset(text, same ? "" : "sendbuff ", f->send_offset);
+    add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
 }
 
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
-                     bool by_rank, bool by_number) {
+                     bool by_rank) {
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (by_rank)
         text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device,
@@ -229,10 +188,7 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
         text_add(text, "  rank %d on %s: ", f->world, host_of(j, f->world));
     text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
              f->captured ? ", in a graph" : "");
-    if (by_number)
-        text_add(text, ", captured call %d of %s", f->captured,
-                 pairs(f->kind) ? "these two ranks" : "the communicator");
-    add_registered(text, f);
+    add_offsets(text, f);
     text_add(text, "\n");
 }
 
@@ -244,12 +200,9 @@ static void add_same(struct text *text, const int *ranks, int n, int as) {
     text_add(text, ": the same as rank %d\n", as);
 }
 
-/* Two ranks that do not agree. If all are there, and do, they may launch different ones
- * of the calls that all of them have captured. */
+/* Two ranks that do not agree. */
 static bool differ(const struct kept *kept, const struct collective *c,
                    const struct fact **first, const struct fact **other) {
-    const struct fact *crossed = NULL;
-    bool same = c->heard == kept->nranks;
     *first = *other = NULL;
     for (int r = 0; r < kept->nranks; r++) {
         const struct fact *fact = c->of[r] < 0 ? NULL : &c->facts[c->of[r]];
@@ -259,12 +212,7 @@ static bool differ(const struct kept *kept, const struct collective *c,
             *first = fact;
         if (!*other && !agree(*first, fact))
             *other = fact;
-        if (!crossed && crosswise(*first, fact))
-            crossed = fact;
-        same &= fact->captures == (*first)->captures;
     }
-    if (!*other && same)
-        *other = crossed;
     return *other != NULL;
 }
 
@@ -273,17 +221,15 @@ static enum hint_name hint_at(const struct fact *a, const struct fact *b,
                               const char *what) {
     struct fact as_captured = *b;
     as_captured.captured = a->captured;
-    return what == different_captures ? HINT_other_capture
-           : a->kind == b->kind && !a->captured != !b->captured && agree(a, &as_captured)
+    return a->kind == b->kind && a->captured != b->captured && agree(a, &as_captured)
                ? HINT_captured_by_some
-           : what == partly_registered ? HINT_registered_by_some
            : what == different_offsets ? HINT_other_offset
                                        : HINT_OF_FINDING;
 }
 
 /* A line for each call that differs, and one for those that make the same. */
 static void add_calls(struct judge *j, struct text *text, const struct kept *kept,
-                      const struct collective *c, bool by_number) {
+                      const struct collective *c) {
     bool by_rank = together(kept->world, kept->nranks);
     int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
     bool *said = must_alloc((size_t)c->nfacts * sizeof *said);
@@ -294,7 +240,7 @@ static void add_calls(struct judge *j, struct text *text, const struct kept *kep
         struct fact fact = c->facts[c->of[r]];
         fact.rank = r;
         fact.world = kept->world[r];
-        add_call(j, text, &fact, by_rank, by_number);
+        add_call(j, text, &fact, by_rank);
         int n = 0;
         for (int q = r + 1; q < kept->nranks; q++)
             if (c->of[q] == c->of[r])
@@ -325,7 +271,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
     set(&f, "differ", "%s", what);
     set(&f, "operation", "%llu", (unsigned long long)first->index);
     set(&f, "comm", "%d", first->number);
-    add_calls(j, &ranks, kept, c, what == different_captures);
+    add_calls(j, &ranks, kept, c);
     add_size(&size, first->number, false, kept->nranks, kept->world, kept->device);
     set_lines(&f, "ranks", &ranks);
     set_lines(&f, "size", &size);
@@ -337,17 +283,13 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     const struct fact *send = &misfit->send, *recv = &misfit->recv;
     const struct kept *kept = map_get(&compare_of(j)->comms, send->comm);
     bool by_rank = send->world == recv->world && send->rank != recv->rank;
-    bool crossed = crosswise(send, recv),
-         alike = send->type == recv->type && send->count == recv->count;
+    bool alike = send->type == recv->type && send->count == recv->count;
     struct finding f = {.name = FINDING_mismatch_pair,
-                        .hint = !alike                       ? HINT_OF_FINDING
-                                : !grouped_alike(send, recv) ? HINT_grouped_apart
-                                : crossed                    ? HINT_other_capture
-                                                             : HINT_captured_by_some};
+                        .hint = alike ? HINT_captured_by_some : HINT_OF_FINDING};
     set(&f, "differ", "%s", difference(send, recv));
     set(&f, "comm", "%d", send->number);
-    add_call(j, &ranks, send, by_rank, crossed);
-    add_call(j, &ranks, recv, by_rank, crossed);
+    add_call(j, &ranks, send, by_rank);
+    add_call(j, &ranks, recv, by_rank);
     add_size(&size, send->number, false, send->nranks, kept ? kept->world : NULL,
              kept ? kept->device : NULL);
     set_lines(&f, "ranks", &ranks);
@@ -409,9 +351,7 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
     int i = 0;
     while (i < c->nfacts &&
            (!agree(&c->facts[i], fact) || c->facts[i].site != fact->site ||
-            c->facts[i].type != fact->type ||
-            (fact->captured && (c->facts[i].captured != fact->captured ||
-                                c->facts[i].captures != fact->captures))))
+            c->facts[i].type != fact->type))
         i++;
     if (i == c->nfacts) {
         ROOM(c->facts, (size_t)c->nfacts, &c->size);

@@ -11,15 +11,12 @@
 /* A call, as its communicator's keeper and rank 0 are told of it. */
 enum fact_what { FACT_CALL, FACT_BACK, FACT_ORDER, FACT_ENDED };
 
-/* Whether the first receive (send) with the same peer is in the same group. */
-enum answered { ANSWERED_APART = 1, ANSWERED_TOGETHER };
-
 struct fact {
     uint64_t comm, index, seq; // seq: among collectives, or sends (receives) of one peer
     uint64_t count, site;
     int32_t what, rank, nranks, world, device, number;
     int32_t kind, type, redop, root, ordered;
-    int32_t captured; // 0, or its number among what was captured
+    int32_t captured; // by a graph
     union {
         struct { // FACT_ORDER: the operations of another communicator under way then
             uint64_t other, other_first, other_last, other_site;
@@ -27,10 +24,7 @@ struct fact {
         };
         struct { // of NCCL: as in judge_call
             uint64_t send_offset, recv_offset;
-            uint8_t send_registered, recv_registered; // enum judge_registered
             uint8_t grouped;
-            uint8_t answered;  // the first send (receive): enum answered
-            uint64_t captures; // if captured: struct captures
         };
     };
 };
