@@ -88,16 +88,19 @@ sub in_parallel {
         while ($started < @items && keys %running < $jobs) {
             my $pid = fork // die "fork: $!\n";
             if ($pid == 0) {
-                eval { $check->($items[$started], "$dir/$started.tap"); 1 } or print "# $@";
-                POSIX::_exit(0);
+                eval { $check->($items[$started], "$dir/$started.tap"); POSIX::_exit(0) };
+                print "# $@";
+                STDOUT->flush;
+                POSIX::_exit(1);
             }
             $running{$pid} = $started++;
         }
         my $pid = waitpid -1, 0;
-        $done{delete $running{$pid}} = 1 if defined $running{$pid};
+        $done{delete $running{$pid}} = $? == 0 ? 'well' : 'broke off' if defined $running{$pid};
         while ($done{$printed}) {
-            my $lines = read_file("$dir/$printed.tap");
-            for (split /\n/, $lines || "not ok $items[$printed]{name}: the test broke off") {
+            my $lines = -e "$dir/$printed.tap" ? read_file("$dir/$printed.tap") : '';
+            $lines .= "not ok $items[$printed]{name}: the test broke off\n" if $lines eq '' || $done{$printed} ne 'well';
+            for (split /\n/, $lines) {
                 if (s/^(not )?ok //) {
                     $number++;
                     $failed++ if $1;
