@@ -72,6 +72,7 @@ const char *standin_clock(double *time);
 void standin_unpaid(int begins); // what is called in between costs no modelled time
 /* How large another process's memory is, which is open at this address. */
 size_t standin_opened_bytes(const void *pointer);
+size_t standin_window_bytes(const void *comm, const void *window, int peer);
 /* Which byte behind the end of memory that the host may write has been written, counted
  * from 1; 0: none. */
 size_t standin_written_behind(const void *pointer);

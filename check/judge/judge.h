@@ -254,9 +254,7 @@ enum judge_kind {
     JUDGE_GATHER,
     JUDGE_SCATTER,
     JUDGE_SPLIT, // ncclCommSplit: a call that all ranks make
-    // ncclCommWindowRegister: likewise. "Buffer size must be equal among ranks by
-    // default" (NCCL User Guide, nccl4py, "Memory Registration Methods",
-    // register_window).
+    // ncclCommWindowRegister: likewise. "Size may differ across ranks" (NCCL User Guide).
     JUDGE_REGISTER,
     JUDGE_SEND,
     JUDGE_RECV

@@ -18,6 +18,15 @@ static struct registration *window_numbered(const struct ncclComm *comm, int num
     return one;
 }
 
+size_t standin_window_bytes(const void *comm, const void *handle, int peer) {
+    LOCKED;
+    const struct ncclComm *of = comm;
+    if (!comm_known(of) || of->state != READY || peer < 0 || peer >= of->nranks)
+        return 0;
+    const struct registration *window = comm_registered(of, handle, true);
+    return window && window->sizes ? window->sizes[peer] : 0;
+}
+
 bool onesided_usable(const struct call *call) {
     if (call->facts.kind != CALL_PUT)
         return true;

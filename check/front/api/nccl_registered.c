@@ -51,7 +51,6 @@ bool registered_window(const void *comm, const void *handle, struct judge_put *p
         one = one->next;
     if (!one)
         return false;
-    put->room = one->bytes;
     put->registered = one->at;
     return true;
 }

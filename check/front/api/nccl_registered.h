@@ -14,7 +14,7 @@ void registered_add(const void *comm, const void *handle, const void *buffer,
 /* Something was registered with it, and what is not known. */
 void registered_unknown(const void *comm);
 void registered_gone(const void *comm, const void *handle); // NULL: all of its
-/* What is known of a window: its bytes, and where it was registered. */
+/* Where a window was registered. */
 bool registered_window(const void *comm, const void *handle, struct judge_put *put);
 /* Sets what the call's buffers are; of `rank` of `nranks`. */
 void registered_place(const void *comm, int rank, struct judge_call *call);

@@ -135,9 +135,7 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return a->count == b->count && a->type == b->type;
     if (a->kind != b->kind)
         return false;
-    if (a->kind == JUDGE_REGISTER)
-        return a->count == b->count;
-    return a->kind == JUDGE_SPLIT ||
+    return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
             a->root == b->root && offsets_agree(a, b));
 }
@@ -147,7 +145,6 @@ static const char different_offsets[] = "give different offsets of symmetric win
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
     return !pair && a->kind != b->kind ? "call different operations"
-           : a->kind == JUDGE_REGISTER ? "give different sizes"
            : a->type != b->type        ? "give different data types"
            : a->count != b->count      ? "give different counts"
            : pair                      ? "are not both captured into a graph"
