@@ -381,21 +381,11 @@ void judge_joins(struct judge *j, const struct judge_join *join) {
     calls_joins(j, join);
 }
 
-static void spoil(struct judge *j, int comm, struct judge_at at) {
-    struct judge_call first[4];
-    uint64_t index[4];
-    int n = calls_unfinished(j, comm, first, index);
-    for (int i = 0; i < n && i < 4; i++)
-        uses_spoilt(j, &first[i], at);
-}
-
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
     if (how == JUDGE_DESTROYED || how == JUDGE_RESET || how == JUDGE_ABORTED)
         graph_comm_ends(j, comm, at);
-    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED) {
-        spoil(j, comm, at);
+    if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         uses_aborted(j, comm);
-    }
     background_comm_ready(j, comm); // no more
     calls_comm_ends(j, comm, how, at);
     look_at_memory(j);
@@ -430,8 +420,6 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
         order_awaited(j->order, stream, &clock);
     }
     waits_begin_order(j, &clock, false, at);
-    if (stream && stream->kind == JUDGE_LEGACY)
-        waits_default_stream(j);
     clock_free(&clock);
 }
 

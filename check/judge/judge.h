@@ -207,7 +207,8 @@ enum judge_op_kind {
 bool judge_op(struct judge *j, int stream, const struct judge_range *ranges, int n,
               enum judge_op_kind kind, struct judge_at at);
 
-/* What was queued last on the stream waits for signals of other ranks (ncclWaitSignal). */
+/* What was queued last on the stream waits for signals of other ranks (ncclWaitSignal).
+ */
 void judge_waits_signals(struct judge *j, int stream, struct judge_at at);
 
 /* cudaLaunchHostFunc. The front calls the other two in the thread that runs the function;
@@ -290,8 +291,6 @@ enum judge_end {
     JUDGE_ABORTED,
     JUDGE_REVOKED
 };
-/* ncclCommSuspend, or ncclCommResume: nothing is called on it in between. */
-void judge_comm_suspended(struct judge *j, int comm, bool suspended, struct judge_at at);
 /* Before the call. What is queued on it is completed by finalize (NCCL User Guide,
  * "Finalizing a communicator") and by destroy, not by the other two. */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);

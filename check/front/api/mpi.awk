@@ -117,9 +117,9 @@ BEGIN {
     if (word[1] == "ask")
         print "    mpi_asked(&at, result == MPI_SUCCESS ? *" word[2] " : 1);"
     else if (word[1] == "later" && word[2] == "any")
-        print "    mpi_opens(&at, *request, MPI_COMM_NULL, JUDGE_ANY, false);"
+        print "    mpi_opens(&at, *request, MPI_COMM_NULL, JUDGE_ANY);"
     else if (word[1] == "later")
-        print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ", false);"
+        print "    mpi_opens(&at, *request, " word[3] ", " (word[2] == "all" ? "JUDGE_ONE_OF" : "mpi_peer(" word[2] ")") ");"
     else if (word[1] == "-")
         print "    mpi_gives_back();"
     else

@@ -82,12 +82,6 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     has(span, write);
 }
 
-void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write) {
-    struct span span = span_of(buffer, 0, count, type);
-    if (span.all > 0)
-        has(span, write);
-}
-
 void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {
     look(at, buffer, 0, count, type, false);
 }

@@ -21,8 +21,6 @@ void mpi_win(const struct judge_at *at, const void *buffer);
     (OVER_STANDIN ? standin_mpi_buffer(buffer) : (void *)(uintptr_t)(buffer))
 /* Whether MPI takes device memory, or may. */
 bool mpi_takes_device_memory(void);
-/* A persistent request is made for them. */
-void mpi_will_have(const void *buffer, int count, MPI_Datatype type, bool write);
 
 /* After the call, it has given them back, or they are handed over to a request until it
  * is completed. */

@@ -18,7 +18,6 @@
 struct request {
     MPI_Comm comm;
     int peer; // of it; or JUDGE_…
-    bool persistent, active;
     struct mpi_buffer *buffers;
     int nbuffers;
     struct request *next; // with the same handle: MPI has one for all that are complete
@@ -44,7 +43,6 @@ void requests_called(const mpi_function *functions) {
 }
 
 static void lend(struct judge *j, struct request *r, struct judge_at at) {
-    r->active = true;
     for (int i = 0; i < r->nbuffers && completions_come_here; i++)
         if (r->buffers[i].bytes > 0)
             r->buffers[i].lent = judge_memory_lent(
@@ -52,25 +50,22 @@ static void lend(struct judge *j, struct request *r, struct judge_at at) {
 }
 
 static void take_back(struct judge *j, struct request *r) {
-    for (int i = 0; i < r->nbuffers && r->active; i++)
+    for (int i = 0; i < r->nbuffers; i++)
         judge_memory_back(j, r->buffers[i].lent);
-    r->active = false;
 }
 
-void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer,
-               bool persistent) {
+void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer) {
     if (handle == MPI_REQUEST_NULL || !front_on) {
         mpi_gives_back();
         return;
     }
     struct request *r = front_alloc(sizeof *r);
-    *r = (struct request){.comm = comm, .peer = peer, .persistent = persistent};
+    *r = (struct request){.comm = comm, .peer = peer};
     r->buffers = mpi_hands_over(&r->nbuffers);
     struct judge *j = front_in();
     r->next = table_get(&requests, key_of(handle));
     table_put(&requests, key_of(handle), r);
-    if (!persistent)
-        lend(j, r, *at);
+    lend(j, r, *at);
     mpi_under_way(1);
     front_out();
 }
@@ -83,11 +78,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
     struct request *r = table_get(&requests, key_of(handle));
     if (!r)
         return;
-    if (r->persistent && !freed) {
-        take_back(j, r);
-        return;
-    }
-    if (!freed || (r->persistent && !r->active))
+    if (!freed)
         mpi_under_way(-1);
     for (struct request *one = r; one; one = one->next)
         take_back(j, one);
@@ -114,7 +105,7 @@ static void waits_for(const struct judge_at *at, int n, const MPI_Request *handl
         front_in();
         for (int i = 0; i < n; i++) {
             const struct request *r = table_get(&requests, key_of(handles[i]));
-            if (handles[i] == MPI_REQUEST_NULL || (r && r->persistent && !r->active))
+            if (handles[i] == MPI_REQUEST_NULL)
                 continue;
             known &= r && !r->next && r->peer != JUDGE_ANY;
             if (known)
@@ -218,51 +209,16 @@ int MPI_Comm_free(MPI_Comm *comm) {
     return PMPI_Comm_free(comm);
 }
 
-#define INIT(name, constant, write)                                                    \
-    int MPI_##name(constant void *buffer, int count, MPI_Datatype type, int peer,      \
-                   int tag, MPI_Comm comm, MPI_Request *request) {                     \
-        if (front_depth > 0)                                                           \
-            return PMPI_##name(buffer, count, type, peer, tag, comm, request);         \
-        MPI_HERE;                                                                      \
-        int result = CALL(PMPI_##name, buffer, count, type, peer, tag, comm, request); \
-        if (peer != MPI_PROC_NULL)                                                     \
-            mpi_will_have(buffer, count, type, write);                                 \
-        if (result == MPI_SUCCESS)                                                     \
-            mpi_opens(&at, *request, comm, mpi_peer(peer), true);                      \
-        mpi_gives_back();                                                              \
-        return result;                                                                 \
-    }
-INIT(Send_init, const, false)
-INIT(Bsend_init, const, false)
-INIT(Ssend_init, const, false)
-INIT(Rsend_init, const, false)
-INIT(Recv_init, , true)
-
-static void starts(const struct judge_at *at, MPI_Request handle) {
-    struct judge *j = front_in();
-    struct request *r = table_get(&requests, key_of(handle));
-    for (int i = 0; r && r->persistent && i < r->nbuffers; i++) {
-        const struct mpi_buffer *b = &r->buffers[i];
-        judge_host_uses(j, b->start, b->bytes, b->write, mpi_takes_device_memory(), *at);
-    }
-    if (r && r->persistent)
-        lend(j, r, *at);
-    front_out();
-}
-
+/* A request that is started again and again is not known: from then on the process may do
+ * more in MPI than anybody can tell. */
 int MPI_Start(MPI_Request *request) {
-    if (front_depth > 0 || !front_on)
-        return PMPI_Start(request);
-    MPI_HERE;
-    starts(&at, *request);
+    if (front_depth == 0)
+        mpi_under_way(1);
     return CALL(PMPI_Start, request);
 }
 
-int MPI_Startall(int count, MPI_Request requests_[]) {
-    if (front_depth > 0 || !front_on)
-        return PMPI_Startall(count, requests_);
-    MPI_HERE;
-    for (int i = 0; i < count; i++)
-        starts(&at, requests_[i]);
-    return CALL(PMPI_Startall, count, requests_);
+int MPI_Startall(int count, MPI_Request handles[]) {
+    if (front_depth == 0)
+        mpi_under_way(1);
+    return CALL(PMPI_Startall, count, handles);
 }

@@ -16,7 +16,6 @@ typedef void (*mpi_function)(void);
 void requests_called(const mpi_function *functions);
 
 /* A request is made, and has the buffers of the call. */
-void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer,
-               bool persistent);
+void mpi_opens(const struct judge_at *at, MPI_Request request, MPI_Comm comm, int peer);
 
 #endif

@@ -138,28 +138,6 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
 }
 #endif
 
-#ifdef NCCL_SUSPEND_MEM
-static ncclResult_t suspended(ncclComm_t handle, bool is, ncclResult_t result,
-                              struct judge_at at) {
-    struct judge *j = front_in();
-    const struct comm *comm = comm_known(handle);
-    if (comm && comm->state == THERE && !nccl_failed(result))
-        judge_comm_suspended(j, comm->number, is, at);
-    front_out();
-    return nccl_answer(result, at);
-}
-
-ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
-    ENTER_COMM(ncclCommSuspend, comm, flags);
-    return suspended(comm, true, CALL(PNCCL(ncclCommSuspend), comm, flags), at);
-}
-
-ncclResult_t ncclCommResume(ncclComm_t comm) {
-    ENTER_COMM(ncclCommResume, comm);
-    return suspended(comm, false, CALL(PNCCL(ncclCommResume), comm), at);
-}
-#endif
-
 /* Whether a communicator is there that is still on the way. A split's ranks are not
  * known before. */
 static void asks_for(struct judge *j, const struct comm *coming, ncclResult_t state,

@@ -47,8 +47,6 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
 void uses_aborted(struct judge *j, int comm); // its operations are given up
-/* What the call, which is not known to be done, was to write is anything now. */
-void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at);
 void uses_left(struct judge *j, struct text *text);
 void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
 void add_left(struct judge *j, struct text *text, const char *what, size_t n,

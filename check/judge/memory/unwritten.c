@@ -17,15 +17,14 @@
 #include <stdlib.h>
 
 /* What a call of NCCL, or an operation, left in an allocation of a buffer that nothing
- * had written. Or what a call left that was aborted. */
+ * had written. */
 struct fresh {
     uint64_t from, to;
     bool scalar; // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
-    struct judge_at op;      // or an operation; call NULL: it was a call of NCCL
-    uint64_t site;           // of what left it here
-    struct judge_at aborted; // call NULL: it was not
-    struct allocation of;    // no more of it than add_buffer takes
+    struct judge_at op;   // or an operation; call NULL: it was a call of NCCL
+    uint64_t site;        // of what left it here
+    struct allocation of; // no more of it than add_buffer takes
 };
 
 static bool never_written(const struct allocation *a) {
@@ -54,19 +53,6 @@ static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
     return true;
 }
 
-static void report_aborted(struct judge *j, const struct fresh *fresh,
-                           struct judge_at at) {
-    char words[JUDGE_PLACE];
-    struct finding f = {
-        .name = FINDING_memory_aborted, .site = at.site, .other = fresh->aborted.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
-    set_words_at(j, &f, "aborted", call_words(words, &fresh->call), fresh->call.at.site);
-    set_at(j, &f, "by", fresh->aborted);
-    set_buffer(j, &f, &fresh->of);
-    say(j, &f);
-}
-
 static void report_fresh(struct judge *j, const struct fresh *fresh) {
     const struct judge_call *call = &fresh->call;
     char words[JUDGE_PLACE];
@@ -86,9 +72,8 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
     say(j, &f);
 }
 
-/* What came of a buffer that nobody had written, or of an aborted call. */
-static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n,
-                         struct judge_at at) {
+/* What came of a buffer that nobody had written. */
+static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n) {
     for (int i = 0; i < n; i++) {
         uint64_t start = address_of(ranges[i].start), end = start + ranges[i].bytes;
         const struct allocation *a = ranges[i].write || ranges[i].bytes == 0
@@ -97,10 +82,7 @@ static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int 
         const struct fresh *fresh = a && !a->open ? a->fresh : NULL;
         if (!fresh || fresh->to <= start || end <= fresh->from)
             continue;
-        if (fresh->aborted.call)
-            report_aborted(j, fresh, at);
-        else
-            report_fresh(j, fresh);
+        report_fresh(j, fresh);
         return true;
     }
     return false;
@@ -186,7 +168,7 @@ bool fresh_copied(struct judge *j, const struct judge_range *ranges, int n,
     if (!to_host(j, ranges, n, kind))
         return false;
     copies_nothing(j, ranges, n, at);
-    return copies_fresh(j, ranges, n, at);
+    return copies_fresh(j, ranges, n);
 }
 
 bool fresh_left_by(const struct allocation *a, uint64_t site) {
@@ -225,22 +207,4 @@ void fresh_sent(struct judge *j, const struct judge_call *call,
     fresh.scalar = scalar;
     fresh.call = *call;
     leaves_fresh(b, to, to + out, fresh, call->at.site);
-}
-
-/* "If an error occurs on the communicator, nothing can be assumed about the completion or
- * correctness of operations enqueued on that communicator" (NCCL User Guide,
- * ncclCommGetAsyncError). What a root sends out in place stays what it was. Who adds up
- * once more, with those that are left, may know that nothing had begun: only who reads
- * what is there is told. */
-void uses_spoilt(struct judge *j, const struct judge_call *call, struct judge_at at) {
-    uint64_t out = call_recv_bytes(j, call), to = address_of(call->recvbuff);
-    struct allocation *b = out ? allocation_find(j->uses, to) : NULL;
-    if (!b || !judge_on_device(b->kind) || b->open || j->options.kernels ||
-        j->uses->kernels ||
-        (call->kind == JUDGE_BROADCAST && call->sendbuff == call->recvbuff))
-        return;
-    struct fresh fresh = fresh_of(b);
-    fresh.call = *call;
-    fresh.aborted = at;
-    leaves_fresh(b, to, to + out, fresh, 0);
 }

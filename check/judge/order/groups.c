@@ -27,19 +27,11 @@ struct group { // that a thread has opened
     struct judge_at makes;      // the first communicator that it makes; call NULL: none
     struct judge_call *calls;
     size_t ncalls, size;
-    struct written { // meanwhile, by an operation that is queued at once
-        const char *from, *to;
-        size_t ncalls; // of the group before it
-        struct judge_at at;
-    } * written;
-    size_t nwritten, written_size;
 };
 
 void groups_free(struct group *group) {
-    if (group) {
+    if (group)
         free(group->calls);
-        free(group->written);
-    }
     free(group);
 }
 
@@ -80,103 +72,26 @@ void groups_check_free(struct judge *j, const void *start, struct judge_at at) {
     say(j, &f);
 }
 
-/* An operation, which is queued at once, and what a call of the open group is to write or
- * to send. `first`: what has written that before; NULL: the call will. */
-static void report_in_group(struct judge *j, enum finding_name name,
-                            const struct group *group, const struct judge_call *call,
-                            const struct judge_at *first, struct judge_at at) {
-    char words[JUDGE_PLACE];
-    struct finding f = {.name = name, .site = at.site, .other = call->at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
-    if (first)
-        set_at(j, &f, "first", *first);
-    set(&f, "words", "%s", call_words(words, call));
-    set_place(j, &f, "words_at", call->at.site);
-    set_place(j, &f, "group", group->at.site);
-    say(j, &f);
-}
-
-/* What a call of this thread's open group is to write, when it is queued. */
-static void check_read(struct judge *j, const struct judge_range *ranges, int n,
-                       struct judge_at at) {
+/* An operation is queued at once: it comes before what a call of this thread's open group
+ * is to write. */
+void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
+                     struct judge_at at) {
     const struct group *group = j->thread ? j->thread->group : NULL;
     const struct judge_call *call = NULL;
     for (int r = 0; r < n && !call; r++)
         if (!ranges[r].write && ranges[r].bytes)
             call = in_group(j, group, ranges[r].start, ranges[r].bytes, true);
-    if (call)
-        report_in_group(j, FINDING_race_read_in_group, group, call, NULL, at);
-}
-
-/* The call of the group, made after `first` was written, that is to read all bytes which
- * `first` and [from, to) have in common with it; NULL: none. */
-static const struct judge_call *reads_first(struct judge *j, const struct group *group,
-                                            const struct written *first, const char *from,
-                                            const char *to) {
-    struct judge_range ranges[3];
-    for (size_t i = first->ncalls; i < group->ncalls; i++)
-        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;) {
-            const char *start = ranges[n].start, *end = start + ranges[n].bytes;
-            start = start > first->from ? start : first->from;
-            end = end < first->to ? end : first->to;
-            if (!ranges[n].write && start < end && from <= start && end <= to)
-                return &group->calls[i];
-        }
-    return NULL;
-}
-
-/* The call of the group that is not to send any more what was written `first`, if [from,
- * to) is written now; NULL: none. */
-static const struct judge_call *lost(struct judge *j, const struct group *group,
-                                     const char *from, const char *to,
-                                     const struct written **first) {
-    const struct judge_call *call = NULL;
-    for (size_t i = 0; i < group->nwritten && !call; i++) {
-        *first = &group->written[i];
-        call = reads_first(j, group, *first, from, to);
-    }
-    return call;
-}
-
-static bool reads_some(const struct judge_range *ranges, int n, const char *from,
-                       const char *to) {
-    for (int i = 0; i < n; i++)
-        if (!ranges[i].write && overlaps(&ranges[i], from, to))
-            return true;
-    return false;
-}
-
-/* A buffer is filled, a call of this thread's open group is to send that, and it is
- * filled anew before the group ends: what came first is never sent. (Who adds to it means
- * the sum.) */
-static void check_refilled(struct judge *j, const struct judge_range *ranges, int n,
-                           struct judge_at at) {
-    enum { MOST = 256 };
-    struct group *group = j->thread ? j->thread->group : NULL;
-    for (int r = 0; group && r < n; r++) {
-        const char *from = ranges[r].start, *to = from + ranges[r].bytes;
-        const struct written *first = NULL;
-        if (!ranges[r].write || from == to)
-            continue;
-        const struct judge_call *call =
-            reads_some(ranges, n, from, to) ? NULL : lost(j, group, from, to, &first);
-        if (call) {
-            report_in_group(j, FINDING_race_refilled_in_group, group, call, &first->at,
-                            at);
-            return;
-        }
-        if (group->nwritten == MOST)
-            continue;
-        ROOM(group->written, group->nwritten, &group->written_size);
-        group->written[group->nwritten++] = (struct written){from, to, group->ncalls, at};
-    }
-}
-
-void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
-                     struct judge_at at) {
-    check_read(j, ranges, n, at);
-    check_refilled(j, ranges, n, at);
+    if (!call)
+        return;
+    char words[JUDGE_PLACE];
+    struct finding f = {
+        .name = FINDING_race_read_in_group, .site = at.site, .other = call->at.site};
+    set(&f, "call", "%s", at.call);
+    set_at(j, &f, "here", at);
+    set(&f, "words", "%s", call_words(words, call));
+    set_place(j, &f, "words_at", call->at.site);
+    set_place(j, &f, "group", group->at.site);
+    say(j, &f);
 }
 
 /* Puts calls behind what their streams hold, or into the graphs that these are captured

@@ -647,28 +647,10 @@ void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
     say(j, &f);
 }
 
-void judge_comm_suspended(struct judge *j, int number, bool suspended,
-                          struct judge_at at) {
-    struct comm *comm = comm_of(j, number);
-    if (comm)
-        comm->suspended = suspended ? at : (struct judge_at){0};
-}
-
 void calls_check_usable(struct judge *j, const struct judge_call *call) {
     const struct comm *comm = comm_of(j, call->comm);
     if (comm && comm->left && comm->how == JUDGE_REVOKED && call->kind != JUDGE_SPLIT)
         judge_comm_used_after(j, call->comm, call->at);
-    if (!comm || !comm->suspended.call)
-        return;
-    struct finding f = {.name = FINDING_setup_suspended,
-                        .site = call->at.site,
-                        .other = comm->suspended.site};
-    set(&f, "call", "%s", call->at.call);
-    set_at(j, &f, "here", call->at);
-    set(&f, "comm", "%d", comm->facts.number);
-    set_at(j, &f, "made", comm->facts.made);
-    set_place(j, &f, "ended", comm->suspended.site);
-    say(j, &f);
 }
 
 void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {

@@ -23,7 +23,7 @@ struct position {
 void calls_free(struct judge *j);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index
-/* One that was revoked, or is suspended. */
+/* One that was revoked. */
 void calls_check_usable(struct judge *j, const struct judge_call *call);
 void calls_taken_back(struct judge *j,
                       int comm); // the newest of this thread, which failed

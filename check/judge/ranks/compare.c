@@ -269,7 +269,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
     set(&f, "operation", "%llu", (unsigned long long)first->index);
     set(&f, "comm", "%d", first->number);
     add_calls(j, &ranks, kept, c);
-    add_size(&size, first->number, false, kept->nranks, kept->world, kept->device);
+    add_size(&size, first->number, kept->nranks, kept->world, kept->device);
     set_lines(&f, "ranks", &ranks);
     set_lines(&f, "size", &size);
     say(j, &f);
@@ -287,7 +287,7 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     set(&f, "comm", "%d", send->number);
     add_call(j, &ranks, send, by_rank);
     add_call(j, &ranks, recv, by_rank);
-    add_size(&size, send->number, false, send->nranks, kept ? kept->world : NULL,
+    add_size(&size, send->number, send->nranks, kept ? kept->world : NULL,
              kept ? kept->device : NULL);
     set_lines(&f, "ranks", &ranks);
     set_lines(&f, "size", &size);

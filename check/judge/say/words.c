@@ -95,25 +95,11 @@ const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact 
     return place(j, fact->site, out);
 }
 
-void add_members(struct text *text, int nranks, const int *world) {
-    int n = 0;
-    for (int r = 0; r < nranks; r++)
-        if (world[r] >= 0)
-            text_add(text, "%s%d",
-                     n++           ? ", "
-                     : nranks == 1 ? " of rank "
-                                   : " of ranks ",
-                     world[r]);
-}
-
-void add_size(struct text *text, int number, bool namesakes, int nranks, const int *world,
+void add_size(struct text *text, int number, int nranks, const int *world,
               const int *device) {
     enum { MANY = 32 };
     text_add(text, "  communicator %d", number);
-    if (namesakes)
-        add_members(text, nranks, world);
-    text_add(text, " has");
-    text_add(text, " %d rank%s", nranks, nranks == 1 ? "" : "s");
+    text_add(text, " has %d rank%s", nranks, nranks == 1 ? "" : "s");
     bool differ = false, alike = true, several = false;
     for (int r = 0; world && r < nranks; r++) {
         differ |= world[r] >= 0 && world[r] != r;

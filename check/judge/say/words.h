@@ -14,11 +14,9 @@ bool part_needs(int kind, int root, int rank, int source);
 bool pairs(int kind); // sends and receives
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
-/* " of ranks 5, 6, 7": tells communicators of one number apart. */
-void add_members(struct text *text, int nranks, const int *world);
 /* How many ranks a communicator has, and who they are where the numbers differ; by rank,
- * -1: not known. namesakes: the report has another of this number. */
-void add_size(struct text *text, int number, bool namesakes, int nranks, const int *world,
+ * -1: not known. */
+void add_size(struct text *text, int number, int nranks, const int *world,
               const int *device);
 
 const char *call_words(char out[JUDGE_PLACE],

@@ -36,10 +36,10 @@ struct state_wait {
     uint64_t meeting; // WAIT_MPI: judge_meets's; 0: none
     int32_t kind, poll, comm_number, pad;
     // WAIT_ORDER: operations; WAIT_MPI: ranks of the world; WAIT_LAUNCH: items.
-    int32_t first, n;       // -1: not known
-    int32_t one_of;         // WAIT_MPI: any of the ranks will do
-    int32_t way;            // WAIT_MPI: enum judge_way
-    int32_t default_stream; // WAIT_ORDER: for it, and so for others of the device
+    int32_t first, n; // -1: not known
+    int32_t one_of;   // WAIT_MPI: any of the ranks will do
+    int32_t way;      // WAIT_MPI: enum judge_way
+    int32_t pad2;
     char call[CALL_NAME];
 };
 
@@ -53,7 +53,7 @@ struct state_item { // a join, if it has a name
 struct state_op {
     struct fact fact;
     int32_t first_before, nbefore; // among the ints
-    int32_t slot, signals;         // signals: it waits for those of other ranks
+    int32_t signals, pad;          // signals: it waits for those of other ranks
     char call[CALL_NAME];
 };
 

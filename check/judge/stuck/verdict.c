@@ -145,18 +145,6 @@ static bool together(struct judge *j, uint64_t id) {
     return false;
 }
 
-/* Whether the report also tells of another communicator with this one's number. The
- * communicators that one ncclCommSplit makes have the same. */
-static bool has_namesake(struct judge *j, const struct fact *call) {
-    for (int p = 0; p < j->stuck->n; p++) {
-        struct cause cause;
-        if (verdict_wait(j, p, &cause) && cause.call && cause.call->comm != call->comm &&
-            cause.call->number == call->number && !together(j, cause.call->comm))
-            return !together(j, call->comm);
-    }
-    return false;
-}
-
 static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
     if (n == 0)
         return;
@@ -177,12 +165,6 @@ static void add_cause(struct judge *j, struct text *text, int p,
                      fact_site(j, where, call));
         text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->index, call->number);
-        if (has_namesake(j, call)) {
-            int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
-            places_of(j, call->comm, call->nranks, world, world + call->nranks);
-            add_members(text, call->nranks, world);
-            free(world);
-        }
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
         bool by_rank = together(j, m->comm);
         for (int i = 0; i < m->n; i++)
@@ -483,36 +465,6 @@ static void set_title(struct judge *j, struct finding *f, int first,
     set(f, "other", "%s", about->kind == JUDGE_SEND ? "receive" : "send");
 }
 
-static bool is_member(struct judge *j, int p, const struct fact *call) {
-    const struct member_comm *comm = members_comm(j, call->comm);
-    for (int r = 0; comm && r < comm->nranks; r++)
-        if (comm->of[r].world == p)
-            return true;
-    return false;
-}
-
-/* Two ranks that belong to two communicators, and wait in the same line, each on another
- * of them. */
-static bool set_one_line(struct judge *j, struct finding *f) {
-    struct cause one, other;
-    char where[JUDGE_PLACE];
-    for (int p = 0; p < j->stuck->n; p++)
-        for (int q = 0; q < p && verdict_wait(j, p, &one) && one.call; q++) {
-            if (!verdict_wait(j, q, &other) || !other.call ||
-                one.call->site != other.call->site ||
-                one.call->comm == other.call->comm || !is_member(j, p, other.call) ||
-                !is_member(j, q, one.call))
-                continue;
-            set(f, "one_line",
-                "The call at %s is on communicator %d on rank %d, on communicator %d on"
-                " rank %d.",
-                fact_site(j, where, one.call), other.call->number, q, one.call->number,
-                p);
-            return true;
-        }
-    return false;
-}
-
 static bool one_aborted(struct judge *j, const struct fact *about) {
     const struct member_comm *comm = members_comm(j, about->comm);
     for (int r = 0; comm && r < comm->nranks; r++)
@@ -521,37 +473,15 @@ static bool one_aborted(struct judge *j, const struct fact *about) {
     return false;
 }
 
-/* Whether process p has its part of the exchange on another stream, queued after the call
- * that it waits for. */
-static bool is_later_elsewhere(const struct process *process, const struct fact *call) {
-    const struct state_op *awaited = NULL;
-    for (int i = 0; i < process->head->nops; i++) {
-        const struct state_op *op = &process->ops[i];
-        if (&op->fact == call)
-            awaited = op;
-        if (awaited && op->fact.comm == call->comm && pairs(op->fact.kind) &&
-            op->fact.kind != call->kind && op->fact.root == call->root &&
-            op->slot != awaited->slot)
-            return true;
-    }
-    return false;
-}
-
 static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
-    bool in_mpi = false, grouped = true, by_default = false, elsewhere = false;
+    bool in_mpi = false, grouped = true;
     for (int q = 0; q < j->stuck->n; q++) {
         struct cause cause;
         const struct state_wait *wait = verdict_wait(j, q, &cause);
         in_mpi |= wait && wait->kind == WAIT_MPI;
-        by_default |= wait && wait->default_stream;
         grouped &= !cause.call || cause.call->grouped;
-        elsewhere |= cause.call && is_later_elsewhere(&j->stuck->of[q], cause.call);
     }
-    return cycle && in_mpi ? HINT_mpi_and_nccl
-           : by_default    ? HINT_default_stream_waits
-           : elsewhere     ? HINT_order_of_calls
-           : grouped       ? HINT_peers
-                           : HINT_together;
+    return cycle && in_mpi ? HINT_mpi_and_nccl : grouped ? HINT_peers : HINT_together;
 }
 
 /* Where it is about no call of NCCL. */
@@ -577,11 +507,9 @@ static bool in_one_process(struct judge *j, const struct fact *about) {
     return comm && comm->nranks > 1;
 }
 
-static enum hint_name hint_for(struct judge *j, struct finding *f,
-                               const struct fact *about, bool cycle) {
+static enum hint_name hint_for(struct judge *j, const struct fact *about, bool cycle) {
     return !about                     ? hint_for_waits(j)
            : one_aborted(j, about)    ? HINT_one_aborts
-           : set_one_line(j, f)       ? HINT_two_of_a_line
            : pairs(about->kind)       ? hint_for_pair(j, cycle)
            : in_one_process(j, about) ? HINT_one_thread
                                       : HINT_same_calls;
@@ -590,24 +518,8 @@ static enum hint_name hint_for(struct judge *j, struct finding *f,
 static void add_size_of(struct judge *j, struct text *text, const struct fact *call) {
     int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
     places_of(j, call->comm, call->nranks, world, world + call->nranks);
-    add_size(text, call->number, has_namesake(j, call), call->nranks, world,
-             world + call->nranks);
+    add_size(text, call->number, call->nranks, world, world + call->nranks);
     free(world);
-}
-
-/* What process p waits for on a communicator that has the number of another, if no
- * process before it waits for something on that. */
-static const struct fact *first_namesake(struct judge *j, int p,
-                                         const struct fact *about) {
-    struct cause cause, before;
-    if (!verdict_wait(j, p, &cause) || !cause.call || cause.call->comm == about->comm ||
-        cause.call->number != about->number || !has_namesake(j, cause.call))
-        return NULL;
-    for (int q = 0; q < p; q++)
-        if (verdict_wait(j, q, &before) && before.call &&
-            before.call->comm == cause.call->comm)
-            return NULL;
-    return cause.call;
 }
 
 static void set_cycle(struct judge *j, struct finding *f, int cycle) {
@@ -651,14 +563,9 @@ static void report_stuck(struct judge *j, int first) {
         set_cycle(j, &f, cycle);
     if (about)
         add_size_of(j, &size, about);
-    for (int p = 0; about && p < j->stuck->n; p++) {
-        const struct fact *namesake = first_namesake(j, p, about);
-        if (namesake)
-            add_size_of(j, &size, namesake);
-    }
     set_lines(&f, "size", &size);
     set_first_call(j, &f, first, about);
-    f.hint = hint_for(j, &f, about, cycle >= 0);
+    f.hint = hint_for(j, about, cycle >= 0);
     say(j, &f);
 }
 

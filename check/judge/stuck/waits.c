@@ -37,8 +37,7 @@ struct thread_wait {
     const void *whom;
     int peer;
     enum judge_way way;
-    uint64_t meeting;    // judge_meets's
-    bool default_stream; // it waits for that
+    uint64_t meeting; // judge_meets's
     struct recent_call *launches;
     size_t nlaunches, launches_size;
     // A loop that asks, from several lines: what else it has asked, with no for an
@@ -89,7 +88,6 @@ static struct thread_wait *take_spare(struct thread *thread) {
     if (!wait)
         return must_alloc(sizeof *wait);
     wait->comm = wait->peer = 0;
-    wait->default_stream = false;
     wait->whom = NULL;
     wait->nlaunches = 0;
     wait->nyes = 0;
@@ -168,11 +166,6 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
     struct thread_wait *wait = begin(j, WAIT_ORDER, poll, at);
     if (wait)
         clock_copy(&wait->what, what);
-}
-
-void waits_default_stream(struct judge *j) {
-    if (j->thread && j->thread->wait)
-        j->thread->wait->default_stream = true;
 }
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
@@ -341,7 +334,6 @@ static void add_ops(struct judge *j, struct described *d) {
         d->numbers[n] = op->number;
         struct state_op *record = &d->ops[n];
         record->fact = op->fact;
-        record->slot = op->slot;
         record->signals = op->comm < 0;
         name_call(record->call, op->at.call);
         if (op->like) {
@@ -479,7 +471,6 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
         record->comm = comm->id;
         record->comm_number = comm->number;
     }
-    record->default_stream = wait->default_stream;
     if (wait->kind == WAIT_ORDER)
         add_order(j, d, record, wait);
     else if (wait->kind == WAIT_LAUNCH)

@@ -11,7 +11,6 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
 void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
                      bool poll, struct judge_at at);
 void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at);
-void waits_default_stream(struct judge *j); // which the wait that has begun is for
 void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
                            struct judge_at at);
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
