@@ -4,7 +4,7 @@
 //: ranks 3 2 | 1 4 7 8
 //: calls ncclAllReduce=1
 //: starter This is the length of rank
-//: wrong mean s/ncclSum/ncclAvg/: the ranks' sums were to be added
+//: wrong mean s/ncclSum/ncclAvg/: the ranks' sums should be added up
 //: wrong largest s/ncclSum/ncclMax/: This is the length of the longest shard.
 //: wrong bytes s/squares, 1,/squares, sizeof(float),/: NCCL CHECK: memory
 //: learned A norm of sharded numbers is a local sum of squares, an all-reduce, and then the root.
@@ -83,7 +83,7 @@ static void check_length(int count, cublasHandle_t blas) {
         return;
     if (near(length, sqrt(all / check_nranks)))
         check_that(false,
-                   "the length is %g, expected %g: the ranks' sums were to be added",
+                   "the length is %g, expected %g: the ranks' sums should be added up",
                    length, sqrt(all));
     else if (near(length, sqrt(longest)) && !near(own, longest))
         check_that(

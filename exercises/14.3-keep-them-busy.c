@@ -5,6 +5,7 @@
 //: clock slow-h200
 //: starter the computation alone
 //: wrong halves s/parts = 8/parts = 2/: the computation alone
+//: wrong too-many s/parts = 8/parts = 64/: the computation alone
 //: wrong single-samples s/parts = 8/parts = samples/: the computation alone
 //: wrong same-part s/const float \*from = input \+ i \* count;/const float *from = input;/: of output is
 //: learned Cut into micro-batches, a batch keeps all ranks busy; but each part costs messages and makes the products smaller.
@@ -17,8 +18,8 @@
 /*
  * The forward pass of a pipeline: each rank receives all samples from the previous rank,
  * computes, and sends the results to the next one. Only one rank works at a time. Make it
- * fast: on 4 ranks it may take at most twice as long as the computation of one rank
- * alone.
+ * fast: on 4 ranks it may take at most 2.1 times as long as the computation of one
+ * rank alone.
  *
  * A sample is `width` floats; samples follow one another in input and output. There are
  * 512 of them. The first rank has the samples in `input`, and the last keeps its
@@ -26,7 +27,7 @@
  */
 #include "lesson.h"
 
-/* Queues this rank's layers for so many samples. */
+/* Queues this rank's layers for this many samples. */
 void compute(const float *from, float *to, size_t samples, cudaStream_t stream);
 
 void forward(float *input, float *output, size_t samples, size_t width, int rank,
@@ -114,7 +115,7 @@ void check(void) {
         forward(input, output, SAMPLES, WIDTH, check_rank, check_nranks, check_comm,
                 check_stream);
     check_buffer("output", output, expected, NUMBERS, ncclFloat);
-    const double most = (check_modelled() ? 2 : 3) * alone;
+    const double most = (check_modelled() ? 2.1 : 3) * alone;
     check_that(
         pass <= most,
         "it takes %.1f µs, and the computation alone %.1f; at most %.1f are allowed",

@@ -7,7 +7,7 @@
 //: wrong exchanged s/rank \/ columns, rank % columns, in_row/rank % columns, rank \/ columns, in_row/: in_row of rank
 //: wrong row-twice s/rank % columns, rank \/ columns, in_column/rank \/ columns, rank % columns, in_column/: in_column of rank
 //: wrong all-in-one s/comm, rank \/ columns, rank % columns/comm, 0, rank/: in_row of rank
-//: wrong backwards s/rank % columns, in_row/-rank, in_row/: was to be number
+//: wrong backwards s/rank % columns, in_row/-rank, in_row/: should be number
 //: learned Every rank splits twice: by its row and by its column. The color says who is together, the key in which order.
 //: why Ranks of a row have the same rank / columns, those of a column the same rank % columns.
 //: hint Draw the grid: with three columns, ranks 0, 1 and 2 are row 0. What do the ranks of a row have in common?
@@ -16,9 +16,10 @@
 //: file
 
 /*
- * Arrange all ranks in a grid with so many columns, row by row: ranks 0 to columns - 1
- * are row 0, the next ones row 1. Make two communicators for this rank: *in_row with all
- * ranks of its row, *in_column with all of its column. Both are ordered like the ranks.
+ * Arrange all ranks in a grid with this number of columns, row by row: ranks 0 to columns
+ * - 1 are row 0, the next ones row 1. Make two communicators for this rank: *in_row with
+ * all ranks of its row, *in_column with all of its column. Both are ordered like the
+ * ranks.
  */
 #include "lesson.h"
 
@@ -56,7 +57,7 @@ static bool check_group(const char *name, ncclComm_t group, int first, int step,
         check_that(member[first + i * step], "rank %d is missing in %s of rank %d",
                    first + i * step, name, check_rank);
     CHECK_NCCL(ncclCommUserRank(group, &mine));
-    return check_that(mine == number, "in %s, rank %d was to be number %d, and is %d",
+    return check_that(mine == number, "in %s, rank %d should be number %d, but is %d",
                       name, check_rank, number, mine);
 }
 

@@ -2,8 +2,8 @@
 // make exercise N=12.4
 
 /*
- * The forward pass of a sharded model. Each layer is gathered into one of two places, and
- * computed with. This is right, but slow, because nothing is computed while a layer
+ * The forward pass of a sharded model. Each layer is gathered into one of two places and
+ * then used. This is right, but slow, because nothing is computed while a layer
  * travels. Make it fast: it may take at most 1.2 times as long as the computation alone.
  *
  * There is a stream for computing and one for sending, and there are four events for you.

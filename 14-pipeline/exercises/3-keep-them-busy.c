@@ -4,8 +4,8 @@
 /*
  * The forward pass of a pipeline: each rank receives all samples from the previous rank,
  * computes, and sends the results to the next one. Only one rank works at a time. Make it
- * fast: on 4 ranks it may take at most twice as long as the computation of one rank
- * alone.
+ * fast: on 4 ranks it may take at most 2.1 times as long as the computation of one
+ * rank alone.
  *
  * A sample is `width` floats; samples follow one another in input and output. There are
  * 512 of them. The first rank has the samples in `input`, and the last keeps its
@@ -13,7 +13,7 @@
  */
 #include "lesson.h"
 
-/* Queues this rank's layers for so many samples. */
+/* Queues this rank's layers for this many samples. */
 void compute(const float *from, float *to, size_t samples, cudaStream_t stream);
 
 void forward(float *input, float *output, size_t samples, size_t width, int rank,

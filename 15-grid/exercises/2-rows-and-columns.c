@@ -2,9 +2,10 @@
 // make exercise N=15.2
 
 /*
- * Arrange all ranks in a grid with so many columns, row by row: ranks 0 to columns - 1
- * are row 0, the next ones row 1. Make two communicators for this rank: *in_row with all
- * ranks of its row, *in_column with all of its column. Both are ordered like the ranks.
+ * Arrange all ranks in a grid with this number of columns, row by row: ranks 0 to columns
+ * - 1 are row 0, the next ones row 1. Make two communicators for this rank: *in_row with
+ * all ranks of its row, *in_column with all of its column. Both are ordered like the
+ * ranks.
  */
 #include "lesson.h"
 

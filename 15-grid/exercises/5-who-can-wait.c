@@ -3,8 +3,9 @@
 
 /*
  * The backward pass in a grid of ranks. compute(l) makes a layer's gradient, and the
- * numbers that the next product needs. Of those each rank of a row has a part, so they
- * are summed over the row. The gradients are averaged over the column, for the update.
+ * numbers that the next product takes. A rank of a row has only a part of each of these
+ * numbers, so add_in_row(l) sums them over the row. average_in_column(l) averages the
+ * gradient over the column, for the update.
  *
  * Everything waits for everything here. Make it fast: it may take at most 1.1 times as
  * long as the products and the sums of the rows alone. There is a second stream, and
