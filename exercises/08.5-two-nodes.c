@@ -11,7 +11,7 @@
 //: wrong all-of-it s/ncclAllReduce\(mine, mine, part,/ncclAllReduce(buf, buf, count,/: it takes … times
 //: wrong not-back s/CHECK_NCCL\(ncclAllGather[^;]*;//: of buf is
 //: wrong rank-of-all s/float \*mine = [^;]*;/int rank;\nCHECK_NCCL(ncclCommUserRank(across, &rank));\nfloat *mine = buf + (size_t)rank * part;/: NCCL CHECK:
-//: learned On several nodes only one part of the buffer for each GPU crosses the network; NCCL's own all-reduce does it in a similar way.
+//: learned If the GPUs of a node share the work, each of them sends only its part of the buffer over the network.
 //: why After the reduce-scatter each rank of a node has one part, its partner on the other node has the same part, and the all-gather stays in the node.
 //: hint Which of the two communicators can bring a rank the numbers of the other node? How many of them need to travel there, if
 //:   the ranks of a node share the work?

@@ -15,7 +15,7 @@
 //: why The layers lie one after another, so a bucket is a range of `gradients`: from its lowest layer to where the one before it began.
 //: hint The gradients are computed from the last layer to the first. A bucket grows downwards: where does it end, and where
 //:   does it begin now?
-//: hint Keep `end`, where the current bucket ends, at first nlayers' first[nlayers]. After each layer, if end - first[l] >= least, or
+//: hint Keep `end`, where the current bucket ends: to begin with, first[nlayers]. After each layer, if end - first[l] >= least, or
 //:   l is 0: send from first[l] to end, and the next bucket ends at first[l].
 //: hint To send: record `ready` in `computing`, let `sending` wait for it, ncclAllReduce in `sending`. At the end record `averaged` in
 //:   `sending`, and let `computing` wait for it.

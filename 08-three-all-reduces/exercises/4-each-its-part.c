@@ -6,10 +6,10 @@
  * ranks and multiplies every row of the sum by a matrix (Shampoo and K-FAC are optimizers
  * that do so). Every rank does all of the multiplying.
  *
- * Make it faster: with 4 ranks it should take at most 0.6 times as long, with N ranks at
- * most 0.35 + 1/N times. `sum` and `result` have `rows` rows, too, and what you leave in
- * `sum` does not matter. The number of ranks divides `rows`. When the function returns,
- * work may still be queued on `stream`.
+ * Make it faster: on a modelled machine with slow arithmetic, N ranks should take at most
+ * 0.35 + 1/N times as long, so 4 ranks at most 0.6 times. `sum` and `result` have `rows`
+ * rows, too, and what you leave in `sum` does not matter. The number of ranks divides
+ * `rows`. When the function returns, work may still be queued on `stream`.
  */
 #include "lesson.h"
 
