@@ -35,6 +35,15 @@ static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
     return error == cudaSuccess ? error : cuda_failed(error, at);
 }
 
+/* A kind of cuda.list and cublas.list: it says what an error means. */
+#define LOOKED(name, parameters, ...)          \
+    const char *name parameters {              \
+        FRONT_PASS(name, __VA_ARGS__);         \
+        judge_looked(front_in());              \
+        front_out();                           \
+        return CALL(BELOW(name), __VA_ARGS__); \
+    }
+
 /* Behind a call that waited: ends the wait, and is an answer. */
 cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at);
 

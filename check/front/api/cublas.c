@@ -97,20 +97,6 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream) {
     return blas_status(CALL(BELOW(cublasGetStream_v2), handle, stream), at);
 }
 
-const char *cublasGetStatusName(cublasStatus_t result) {
-    FRONT_PASS(cublasGetStatusName, result);
-    judge_looked(front_in());
-    front_out();
-    return CALL(BELOW(cublasGetStatusName), result);
-}
-
-const char *cublasGetStatusString(cublasStatus_t result) {
-    FRONT_PASS(cublasGetStatusString, result);
-    judge_looked(front_in());
-    front_out();
-    return CALL(BELOW(cublasGetStatusString), result);
-}
-
 /* As far as the host knows: "If beta == 0, C does not have to be a valid input" (cuBLAS,
  * cublas<t>gemm). */
 static bool is_used(const struct blas_use *use, const struct blas *blas) {

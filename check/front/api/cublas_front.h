@@ -117,33 +117,6 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                                    blas_matrix(C, m, n, ldc, sizeof *C, false)));      \
     }
 
-/* Numbers that may lie on the host: those of any type. */
-#define TYPED_MEASURE(name, integer)                                                    \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                \
-                        cudaDataType type, integer incx, void *result, cudaDataType to, \
-                        cudaDataType in) {                                              \
-        ENTER(name, handle, n, x, type, incx, result, to, in);                          \
-        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result, to, in),    \
-                  (struct blas_use){.rows = {x, 0, 0, 0}});                             \
-    }
-#define TYPED_PLACE(name, integer)                                           \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,     \
-                        cudaDataType type, integer incx, integer *result) {  \
-        ENTER(name, handle, n, x, type, incx, result);                       \
-        OPERATION(true, CALL(BELOW(name), handle, n, x, type, incx, result), \
-                  (struct blas_use){.rows = {x, 0, 0, 0}});                  \
-    }
-#define TYPED_DOT(name, integer)                                                         \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const void *x,                 \
-                        cudaDataType xtype, integer incx, const void *y,                 \
-                        cudaDataType ytype, integer incy, void *result, cudaDataType to, \
-                        cudaDataType in) {                                               \
-        ENTER(name, handle, n, x, xtype, incx, y, ytype, incy, result, to, in);          \
-        OPERATION(true,                                                                  \
-                  CALL(BELOW(name), handle, n, x, xtype, incx, y, ytype, incy, result,   \
-                       to, in),                                                          \
-                  (struct blas_use){.rows = {x, 0, 0, 0}});                              \
-    }
 #define VECTOR(name, integer)                                                    \
     cublasStatus_t name(integer n, integer size, const void *from, integer incx, \
                         void *to, integer incy) {                                \
@@ -160,19 +133,23 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                           at);                                                         \
     }
 
-#define OPAQUE(shown, name, parameters, ...)                     \
+#define OPAQUE(shown, name, parameters, result, ...)             \
     cublasStatus_t name parameters {                             \
         ENTER_AS(shown, name, __VA_ARGS__);                      \
-        OPERATION(false, CALL(BELOW(name), __VA_ARGS__),         \
+        OPERATION(result, CALL(BELOW(name), __VA_ARGS__),        \
                   (struct blas_use){.rows = {handle, 0, 0, 0}}); \
     }
-#define BLAS_OPAQUE(name, parameters, ...) OPAQUE(#name, name, parameters, __VA_ARGS__)
+/* Its result is a number that may lie on the host. */
+#define BLAS_RESULT(name, parameters, ...) \
+    OPAQUE(#name, name, parameters, true, __VA_ARGS__)
+#define BLAS_OPAQUE(name, parameters, ...) \
+    OPAQUE(#name, name, parameters, false, __VA_ARGS__)
 #define BLAS_OPAQUE_V2(name, parameters, ...) \
-    OPAQUE(#name, name##_v2, parameters, __VA_ARGS__)
+    OPAQUE(#name, name##_v2, parameters, false, __VA_ARGS__)
 /* The headers declare those of halves for C++ only. */
 #define BLAS_OPAQUE_HALF(name, parameters, ...)                            \
     __attribute__((visibility("default"))) cublasStatus_t name parameters; \
-    OPAQUE(#name, name, parameters, __VA_ARGS__)
+    OPAQUE(#name, name, parameters, false, __VA_ARGS__)
 
 /* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
  * where it is not spelled out at once.) */
@@ -197,10 +174,6 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
 #define BLAS_PLACE(name, type)                \
     MEASURE(#name, name##_v2, type, int, int) \
     MEASURE(#name "_64", name##_v2_64, type, int64_t, int64_t)
-#define BLAS_TYPED_MEASURE(name) \
-    TYPED_MEASURE(name, int) TYPED_MEASURE(name##_64, int64_t)
-#define BLAS_TYPED_PLACE(name) TYPED_PLACE(name, int) TYPED_PLACE(name##_64, int64_t)
-#define BLAS_TYPED_DOT(name) TYPED_DOT(name, int) TYPED_DOT(name##_64, int64_t)
 #define BLAS_VECTOR(name) VECTOR(name, int) VECTOR(name##_64, int64_t)
 #define BLAS_MATRIX(name) MATRIX(name, int) MATRIX(name##_64, int64_t)
 

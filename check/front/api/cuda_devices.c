@@ -24,18 +24,6 @@ cudaError_t cudaPeekAtLastError(void) {
     return CALL(BELOW(cudaPeekAtLastError));
 }
 
-const char *cudaGetErrorName(cudaError_t error) {
-    FRONT_PASS(cudaGetErrorName, error);
-    looked();
-    return CALL(BELOW(cudaGetErrorName), error);
-}
-
-const char *cudaGetErrorString(cudaError_t error) {
-    FRONT_PASS(cudaGetErrorString, error);
-    looked();
-    return CALL(BELOW(cudaGetErrorString), error);
-}
-
 cudaError_t cudaDeviceSynchronize(void) {
     ENTER(cudaDeviceSynchronize);
     int device = current_device();

@@ -20,6 +20,54 @@ void events_reset(struct judge *j, int device);
         return answer(CALL(BELOW(name), __VA_ARGS__), at); \
     }
 
+/* Memory is made: cuda_memory.c */
+cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
+                      enum judge_memory_kind kind, struct judge_at at);
+#define CUDA_MAKES(name, parameters, kind, ...)                                     \
+    cudaError_t name parameters {                                                   \
+        ENTER(name, __VA_ARGS__);                                                   \
+        return cuda_made(CALL(BELOW(name), __VA_ARGS__), pointer, bytes, kind, at); \
+    }
+
+/* A graph becomes one that can be launched: cuda_graphs.c */
+cudaError_t cuda_instantiated(cudaError_t error, const cudaGraphExec_t *executable,
+                              cudaGraph_t graph, struct judge_at at);
+#define CUDA_INSTANTIATES(name, parameters, ...)                                         \
+    cudaError_t name parameters {                                                        \
+        ENTER(name, __VA_ARGS__);                                                        \
+        return cuda_instantiated(CALL(BELOW(name), __VA_ARGS__), executable, graph, at); \
+    }
+
+#if !OVER_STANDIN
+/* Tells of a kernel, and launches it: cuda_functions.c */
+struct timeline_op cuda_kernel(cudaStream_t stream, struct judge_at at);
+#define KERNEL(name, shown, on, ...)                    \
+    ENTER_AS(shown, name, __VA_ARGS__);                 \
+    cudaStream_t its = on;                              \
+    const struct timeline_op op = cuda_kernel(its, at); \
+    return answer(ON_TIMELINE(&op, its, -1, CALL(BELOW(name), __VA_ARGS__)), at)
+/* (The headers declare some for nvcc only.) */
+#define CUDA_KERNEL(name, parameters, shown, on, ...)                               \
+    PUBLIC cudaError_t name parameters;                                             \
+    cudaError_t name parameters {                                                   \
+        KERNEL(name, shown, on, __VA_ARGS__);                                       \
+    }                                                                               \
+    PUBLIC cudaError_t name##_ptsz parameters;                                      \
+    cudaError_t name##_ptsz parameters {                                            \
+        KERNEL(name##_ptsz, shown, (on) ? (on) : cudaStreamPerThread, __VA_ARGS__); \
+    }
+
+/* All have at most six arguments, each of which is a number or an address. */
+void cuda_driver_called(const char *name);
+#define CUDA_DRIVER(name)                                            \
+    PUBLIC int name(long a, long b, long c, long d, long e, long f); \
+    int name(long a, long b, long c, long d, long e, long f) {       \
+        if (!NOT_THE_PROGRAM)                                        \
+            cuda_driver_called(#name);                               \
+        return BELOW(name) ? BELOW(name)(a, b, c, d, e, f) : 3;      \
+    }
+#endif
+
 /* Copies: cuda_copies.c */
 
 enum copy_place { UNKNOWN, PAGEABLE, PINNED, MANAGED, DEVICE };

@@ -3,10 +3,12 @@
  *
  * An operation is told before it is called: it may run at once.
  */
-#include "answer.h"
+#include "cuda_front.h"
 #include "start.h"
+#include "talk.h"
 #include "timeline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct host_function {
@@ -109,94 +111,21 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
           stream, callback, data, flags)
 
 #if !OVER_STANDIN
-static void kernel(cudaStream_t stream, struct judge_at at) {
+struct timeline_op cuda_kernel(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
     if (number >= 0)
         judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     front_out();
+    return (struct timeline_op){.name = "kernel", .at = at};
 }
 
-/* Tells of a kernel, and launches it by `call`. */
-#define KERNEL(stream, call)                                        \
-    ({                                                              \
-        const struct timeline_op op = {.name = "kernel", .at = at}; \
-        kernel(stream, at);                                         \
-        ON_TIMELINE(&op, stream, -1, call);                         \
-    })
-
-static cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block,
-                                 void **arguments, size_t shared, cudaStream_t stream,
-                                 struct judge_at at) {
-    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernel), function, grid, block,
-                                      arguments, shared, stream)),
-                  at);
-}
-ON_STREAM(cudaLaunchKernel, launch_kernel,
-          (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
-           cudaStream_t stream),
-          function, grid, block, arguments, shared, stream)
-
-static cudaError_t launch_cooperative(const void *function, dim3 grid, dim3 block,
-                                      void **arguments, size_t shared,
-                                      cudaStream_t stream, struct judge_at at) {
-    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchCooperativeKernel), function, grid,
-                                      block, arguments, shared, stream)),
-                  at);
-}
-ON_STREAM(cudaLaunchCooperativeKernel, launch_cooperative,
-          (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
-           cudaStream_t stream),
-          function, grid, block, arguments, shared, stream)
-
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
-                                void **arguments) {
-    ENTER(cudaLaunchKernelExC, config, function, arguments);
-    if (!config)
-        return answer(CALL(BELOW(cudaLaunchKernelExC), config, function, arguments), at);
-    return answer(KERNEL(config->stream,
-                         CALL(BELOW(cudaLaunchKernelExC), config, function, arguments)),
-                  at);
-}
-
-PUBLIC cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
-                                            const void *function, void **arguments);
-cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config,
-                                     const void *function, void **arguments) {
-    ENTER_AS("cudaLaunchKernelExC", cudaLaunchKernelExC_ptsz, config, function,
-             arguments);
-    cudaStream_t stream = config ? config->stream : NULL;
-    if (!stream)
-        stream = cudaStreamPerThread;
-    return answer(KERNEL(stream, CALL(BELOW(cudaLaunchKernelExC_ptsz), config, function,
-                                      arguments)),
-                  at);
-}
-
-/* What nvcc 13 makes of kernel<<<…>>>(…); its headers declare it for nvcc only. */
-PUBLIC cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
-                                      void **arguments, size_t shared,
-                                      cudaStream_t stream);
-cudaError_t __cudaLaunchKernel(cudaKernel_t function, dim3 grid, dim3 block,
-                               void **arguments, size_t shared, cudaStream_t stream) {
-    ENTER_AS("a kernel", __cudaLaunchKernel, function, grid, block, arguments, shared,
-             stream);
-    return answer(KERNEL(stream, CALL(BELOW(__cudaLaunchKernel), function, grid, block,
-                                      arguments, shared, stream)),
-                  at);
-}
-
-PUBLIC cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
-                                           void **arguments, size_t shared,
-                                           cudaStream_t stream);
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t function, dim3 grid, dim3 block,
-                                    void **arguments, size_t shared,
-                                    cudaStream_t stream) {
-    ENTER_AS("a kernel", __cudaLaunchKernel_ptsz, function, grid, block, arguments,
-             shared, stream);
-    cudaStream_t own = stream ? stream : cudaStreamPerThread;
-    return answer(KERNEL(own, CALL(BELOW(__cudaLaunchKernel_ptsz), function, grid, block,
-                                   arguments, shared, stream)),
-                  at);
+void cuda_driver_called(const char *name) {
+    static char why[128];
+    snprintf(why, sizeof why,
+             "the program calls %s, a function of CUDA's driver; the checks know those of"
+             " the runtime",
+             name);
+    talk_gives_up(why);
 }
 #endif

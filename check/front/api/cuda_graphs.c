@@ -7,7 +7,7 @@
  */
 #include "cuda_graphs.h"
 
-#include "answer.h"
+#include "cuda_front.h"
 #include "timeline.h"
 
 #include <stdlib.h>
@@ -95,19 +95,8 @@ ON_STREAM(cudaStreamBeginCapture, begin_capture,
 ON_STREAM(cudaStreamEndCapture, end_capture, (cudaStream_t stream, cudaGraph_t *graph),
           stream, graph)
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-    ENTER(cudaThreadExchangeStreamCaptureMode, mode);
-    return answer(CALL(BELOW(cudaThreadExchangeStreamCaptureMode), mode), at);
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
-                                  enum cudaStreamCaptureStatus *status) {
-    ENTER(cudaStreamIsCapturing, stream, status);
-    return answer(CALL(BELOW(cudaStreamIsCapturing), stream, status), at);
-}
-
-static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *executable,
-                                cudaGraph_t graph, struct judge_at at) {
+cudaError_t cuda_instantiated(cudaError_t error, const cudaGraphExec_t *executable,
+                              cudaGraph_t graph, struct judge_at at) {
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in();
@@ -118,13 +107,6 @@ static cudaError_t instantiated(cudaError_t error, const cudaGraphExec_t *execut
         keep(&executables, *executable, judge_graph_instantiated(j, number, at));
     front_out();
     return error;
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                 unsigned long long flags) {
-    ENTER(cudaGraphInstantiate, executable, graph, flags);
-    return instantiated(CALL(BELOW(cudaGraphInstantiate), executable, graph, flags),
-                        executable, graph, at);
 }
 
 /* Told before: a launch may wait for other ranks, and they for it. */
@@ -167,24 +149,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
 }
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                          unsigned long long flags) {
-    ENTER(cudaGraphInstantiateWithFlags, executable, graph, flags);
-    return instantiated(
-        CALL(BELOW(cudaGraphInstantiateWithFlags), executable, graph, flags), executable,
-        graph, at);
-}
-
-#if !OVER_STANDIN
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                           cudaGraphInstantiateParams *parameters) {
-    ENTER(cudaGraphInstantiateWithParams, executable, graph, parameters);
-    return instantiated(
-        CALL(BELOW(cudaGraphInstantiateWithParams), executable, graph, parameters),
-        executable, graph, at);
-}
-#endif
-
 /* The executable does from now on what the graph says. */
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *result) {
@@ -197,7 +161,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     if (before >= 0)
         judge_executable_gone(j, before);
     front_out();
-    return instantiated(error, &executable, graph, at);
+    return cuda_instantiated(error, &executable, graph, at);
 }
 
 #if !OVER_STANDIN

@@ -20,8 +20,8 @@ struct allocation {
 };
 static struct table allocations;
 
-static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
-                        enum judge_memory_kind kind, struct judge_at at) {
+cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
+                      enum judge_memory_kind kind, struct judge_at at) {
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
     struct allocation *allocation = front_alloc(sizeof *allocation);
@@ -59,30 +59,6 @@ static void forget(struct judge *j, const void *pointer, int stream, struct judg
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
     table_remove(&allocations, pointer);
-}
-
-cudaError_t cudaMalloc(void **pointer, size_t bytes) {
-    ENTER(cudaMalloc, pointer, bytes);
-    return made(CALL(BELOW(cudaMalloc), pointer, bytes), pointer, bytes, JUDGE_DEVICE,
-                at);
-}
-
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-    ENTER(cudaMallocHost, pointer, bytes);
-    return made(CALL(BELOW(cudaMallocHost), pointer, bytes), pointer, bytes, JUDGE_PINNED,
-                at);
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
-    ENTER(cudaHostAlloc, pointer, bytes, flags);
-    return made(CALL(BELOW(cudaHostAlloc), pointer, bytes, flags), pointer, bytes,
-                JUDGE_PINNED, at);
-}
-
-cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags) {
-    ENTER(cudaMallocManaged, pointer, bytes, flags);
-    return made(CALL(BELOW(cudaMallocManaged), pointer, bytes, flags), pointer, bytes,
-                JUDGE_MANAGED, at);
 }
 
 static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
@@ -192,7 +168,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     front_out();
     if (allocation)
         return error;
-    return made(error, pointer, bytes, JUDGE_PEER, at);
+    return cuda_made(error, pointer, bytes, JUDGE_PEER, at);
 }
 
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {
@@ -214,15 +190,15 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer) {
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
     ENTER(cudaMallocPitch, pointer, pitch, width, height);
     cudaError_t error = CALL(BELOW(cudaMallocPitch), pointer, pitch, width, height);
-    return made(error, pointer, error == cudaSuccess ? *pitch * height : 0, JUDGE_DEVICE,
-                at);
+    return cuda_made(error, pointer, error == cudaSuccess ? *pitch * height : 0,
+                     JUDGE_DEVICE, at);
 }
 
 /* Its first and its last page have other bytes of the program's, too: none is closed. */
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags) {
     ENTER(cudaHostRegister, pointer, bytes, flags);
-    return made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags), &pointer, bytes,
-                JUDGE_HOST_REGISTERED, at);
+    return cuda_made(CALL(BELOW(cudaHostRegister), pointer, bytes, flags), &pointer,
+                     bytes, JUDGE_HOST_REGISTERED, at);
 }
 
 cudaError_t cudaHostUnregister(void *pointer) {
@@ -235,8 +211,8 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
     cudaError_t error = CALL(BELOW(cudaMalloc3D), out, extent);
     if (error != cudaSuccess)
         return answer(error, at);
-    return made(error, &out->ptr, out->pitch * extent.height * extent.depth, JUDGE_DEVICE,
-                at);
+    return cuda_made(error, &out->ptr, out->pitch * extent.height * extent.depth,
+                     JUDGE_DEVICE, at);
 }
 
 static cudaError_t malloc_from_pool(void **pointer, size_t bytes, cudaMemPool_t pool,
