@@ -73,59 +73,10 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
 }
 #endif
 
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
-                                      ncclScalarResidence_t residence, ncclComm_t comm) {
-    ENTER_COMM(ncclRedOpCreatePreMulSum, op, scalar, type, residence, comm);
-    ncclResult_t result =
-        CALL(PNCCL(ncclRedOpCreatePreMulSum), op, scalar, type, residence, comm);
-    if (result != ncclSuccess)
-        return nccl_answer(result, at);
-    struct redop *redop = front_alloc(sizeof *redop);
-    front_in();
-    struct comm *owner = comm_known(comm);
-    if (owner) {
-        *redop = (struct redop){owner->redops, *op,
-                                residence == ncclScalarDevice ? scalar : NULL};
-        owner->redops = redop;
-    } else {
-        free(redop);
-    }
-    front_out();
-    return result;
-}
-
-ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-    ENTER_COMM(ncclRedOpDestroy, op, comm);
-    front_in();
-    struct comm *owner = comm_known(comm);
-    struct redop *none = NULL, **here = owner ? &owner->redops : &none;
-    while (*here && (*here)->op != op)
-        here = &(*here)->next;
-    struct redop *found = *here;
-    if (found)
-        *here = found->next;
-    free(found);
-    front_out();
-    return nccl_answer(CALL(PNCCL(ncclRedOpDestroy), op, comm), at);
-}
-
 static size_t size_of(ncclDataType_t type) {
     static const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
     return (int)type >= 0 && (size_t)type < sizeof sizes / sizeof *sizes ? sizes[type]
                                                                          : 0;
-}
-
-static bool find_redop(const struct comm *comm, ncclRedOp_t op, struct judge_call *call) {
-    call->redop = (int)op;
-    if ((int)op < ncclNumOps)
-        return (int)op >= 0;
-    for (const struct redop *redop = comm->redops; redop; redop = redop->next)
-        if (redop->op == op) {
-            call->redop = JUDGE_PRE_MUL_SUM;
-            call->scalar = redop->scalar;
-            return true;
-        }
-    return false;
 }
 
 /* Memory that was made by unknown means is as good as any: only what CUDA does not know,
@@ -222,8 +173,10 @@ enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
         told = front_checks ? USED_AFTER : NOT_TOLD;
     } else if (comm && comm->state == THERE && call.stream >= 0 && call.type_bytes > 0 &&
                made->root >= NO_ROOT && made->root < comm->nranks &&
-               (!made->op || find_redop(comm, *made->op, &call))) {
+               (!made->op || (int)*made->op >= 0)) {
         call.comm = comm->number;
+        if (made->op)
+            call.redop = *made->op < ncclNumOps ? (int)*made->op : JUDGE_PRE_MUL_SUM;
         registered_place(handle, comm->rank, &call);
         told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
         is_on(comm, stream);

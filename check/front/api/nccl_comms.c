@@ -45,11 +45,6 @@ const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
     struct comm *comm = comm_known(handle);
     if (!comm)
         table_put(&comms, handle, comm = front_alloc(sizeof *comm));
-    while (comm->redops) {
-        struct redop *first = comm->redops;
-        comm->redops = first->next;
-        free(first);
-    }
     *comm = *like;
     if (comm->state == THERE)
         comm->number = judge_comm_made(j, comm->id, comm->rank, comm->nranks,

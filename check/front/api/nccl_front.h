@@ -22,12 +22,6 @@
 
 enum { COMM_STREAMS = 4 };
 
-struct redop { // made by ncclRedOpCreatePreMulSum
-    struct redop *next;
-    ncclRedOp_t op;
-    const void *scalar; // on the device; NULL: it was read already
-};
-
 struct comm {
     enum { COMING, THERE, GONE } state;
     bool ending; // finalized, and not done yet as far as the program has asked
@@ -38,8 +32,7 @@ struct comm {
     unsigned times_ready; // comm_times_ready, when it came
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
-    struct redop *redops;
-    struct shrunk *shrunk; // nccl_makes.c's
+    struct shrunk *shrunk;    // nccl_makes.c's
     struct judge_at at;
 };
 /* How often the program was told by ncclCommGetAsyncError that a communicator is ready.

@@ -167,15 +167,13 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
 }
 
 int uses_of_call(struct judge *j, const struct judge_call *call,
-                 struct judge_range out[3]) {
+                 struct judge_range out[2]) {
     size_t send = call_send_bytes(j, call), recv = call_recv_bytes(j, call);
     int n = 0;
     if (send)
         out[n++] = (struct judge_range){call->sendbuff, send, false, true, 0};
     if (recv)
         out[n++] = (struct judge_range){call->recvbuff, recv, true, true, 0};
-    if (call->scalar)
-        out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true, 0};
     struct allocation *a =
         recv ? NULL : allocation_find(j->uses, address_of(call->recvbuff));
     if (a)

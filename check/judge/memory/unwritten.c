@@ -20,7 +20,6 @@
  * had written. */
 struct fresh {
     uint64_t from, to;
-    bool scalar; // it is what a reduction multiplies by that nothing had written
     struct judge_call call;
     struct judge_at op;   // or an operation; call NULL: it was a call of NCCL
     uint64_t site;        // of what left it here
@@ -63,8 +62,7 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
         set(&f, "call", "%s", fresh->op.call);
         set_at(j, &f, "here", fresh->op);
     } else {
-        set(&f, "what", "%s of %s", fresh->scalar ? "the scalar" : "sendbuff",
-            call->at.call);
+        set(&f, "what", "sendbuff of %s", call->at.call);
         set_words_at(j, &f, "here", call_words(words, call), call->at.site);
     }
     set_buffer(j, &f, &fresh->of);
@@ -197,14 +195,10 @@ void fresh_sent(struct judge *j, const struct judge_call *call,
     struct allocation *b = out ? allocation_find(j->uses, to) : NULL;
     if (!a || !b || !judge_on_device(b->kind))
         return;
-    const struct allocation *s =
-        call->scalar ? allocation_find(j->uses, address_of(call->scalar)) : NULL;
-    bool scalar = s && never_written(s);
     fresh_forget(b, to, to + out);
-    if (!scalar && !never_written(a))
+    if (!never_written(a))
         return;
-    struct fresh fresh = fresh_of(scalar ? s : a);
-    fresh.scalar = scalar;
+    struct fresh fresh = fresh_of(a);
     fresh.call = *call;
     leaves_fresh(b, to, to + out, fresh, call->at.site);
 }

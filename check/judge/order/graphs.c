@@ -243,7 +243,7 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
         step->calls[step->ncalls++] =
             (struct issued_call){calls[i], stream->branch, true};
         calls_captured(j, &calls[i]);
-        struct judge_range ranges[3];
+        struct judge_range ranges[2];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);
     }

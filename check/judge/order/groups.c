@@ -44,7 +44,7 @@ static bool overlaps(const struct judge_range *range, const char *from, const ch
  * NULL: none. */
 static const struct judge_call *in_group(struct judge *j, const struct group *group,
                                          const void *start, size_t bytes, bool writes) {
-    struct judge_range ranges[3];
+    struct judge_range ranges[2];
     const char *from = start, *to = from + bytes;
     for (size_t i = 0; group && i < group->ncalls; i++)
         for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)

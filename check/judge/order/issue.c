@@ -181,9 +181,9 @@ static void put_behind(struct judge *j, const struct issued_call *calls, int n,
 }
 
 static void check_together(struct judge *j, const struct issued_call *calls, int n) {
-    struct judge_range *ranges = must_alloc((size_t)n * 3 * sizeof *ranges);
+    struct judge_range *ranges = must_alloc((size_t)n * 2 * sizeof *ranges);
     const struct judge_call **of_call = must_alloc((size_t)n * sizeof *of_call);
-    int *of = must_alloc((size_t)n * 3 * sizeof *of), nranges = 0;
+    int *of = must_alloc((size_t)n * 2 * sizeof *of), nranges = 0;
     for (int i = 0; i < n; i++) {
         of_call[i] = &calls[i].call;
         int more = uses_of_call(j, &calls[i].call, ranges + nranges);
@@ -218,7 +218,7 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         struct position position = {
             .slot = slot, .group = group, .captured = calls[i].captured};
         struct use *use = use_new(call->at);
-        struct judge_range ranges[3];
+        struct judge_range ranges[2];
         if (slot >= 0) {
             position.seq = t.seqs[index_in(t.slots, &t.nslots, slot)];
             position.clock = order_clock(j->order, slot);

@@ -521,15 +521,14 @@ static void unordered(struct judge *j, const struct fact *fact) {
     }
 }
 
-static void forget(struct judge *j, struct kept *kept) {
-    struct compare *compare = compare_of(j);
-    map_put(&compare->comms, kept->id, NULL);
-    for (size_t i = 0; kept->collectives.used > 0; i = (i + 1) % kept->collectives.size) {
+static void kept_free(struct kept *kept) {
+    for (size_t i = 0; i < kept->collectives.size; i++) {
         struct collective *c = kept->collectives.at[i].value;
-        if (c && c->due > 0)
-            say_collective(j, kept, c);
-        if (c)
-            forget_collective(j, kept, c);
+        if (c) {
+            free(c->facts);
+            free(c->of);
+        }
+        free(c);
     }
     for (size_t i = 0; i < kept->pairs.size; i++) {
         struct pair *pair = kept->pairs.at[i].value;
@@ -542,6 +541,17 @@ static void forget(struct judge *j, struct kept *kept) {
     free(kept->world);
     free(kept->device);
     free(kept);
+}
+
+static void forget(struct judge *j, struct kept *kept) {
+    struct compare *compare = compare_of(j);
+    map_put(&compare->comms, kept->id, NULL);
+    for (size_t i = compare->noverdue; i-- > 0;)
+        if (compare->overdue[i].kept == kept) {
+            say_collective(j, kept, compare->overdue[i].collective);
+            compare->overdue[i] = compare->overdue[--compare->noverdue];
+        }
+    kept_free(kept);
 }
 
 static void hear(struct judge *j, const struct fact *fact, const char *host) {
@@ -608,30 +618,9 @@ void compare_free(struct judge *j) {
     struct compare *compare = j->compare;
     if (!compare)
         return;
-    for (size_t i = 0; i < compare->comms.size; i++) {
-        struct kept *kept = compare->comms.at[i].value;
-        if (!kept)
-            continue;
-        for (size_t k = 0; k < kept->collectives.size; k++) {
-            struct collective *c = kept->collectives.at[k].value;
-            if (c) {
-                free(c->facts);
-                free(c->of);
-            }
-            free(c);
-        }
-        for (size_t k = 0; k < kept->pairs.size; k++) {
-            struct pair *pair = kept->pairs.at[k].value;
-            if (pair)
-                free(pair->at);
-            free(pair);
-        }
-        map_free(&kept->collectives);
-        map_free(&kept->pairs);
-        free(kept->world);
-        free(kept->device);
-        free(kept);
-    }
+    for (size_t i = 0; i < compare->comms.size; i++)
+        if (compare->comms.at[i].value)
+            kept_free(compare->comms.at[i].value);
     for (size_t i = 0; i < compare->orders.size; i++)
         if (compare->orders.at[i].value)
             forget_order(compare->orders.at[i].value);
