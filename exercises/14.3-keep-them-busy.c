@@ -66,7 +66,8 @@ void forward(float *input, float *output, size_t samples, size_t width, int rank
 //: check
 #include <cublas_v2.h>
 
-enum { WIDTH = 256, SAMPLES = 512, LAYERS = 4, NUMBERS = WIDTH * SAMPLES };
+enum { SAMPLES = 512, LAYERS = 4 };
+static int width = 256; // larger on a real machine
 static float *matrix, *between;
 static cublasHandle_t blas;
 
@@ -80,29 +81,34 @@ void compute(const float *from, float *to, size_t samples, cudaStream_t stream) 
     const float one = 1, two = 2, none = 0;
     CHECK_CUBLAS(cublasSetStream(blas, stream));
     for (int l = 0; l < LAYERS; l++)
-        CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, WIDTH, (int)samples,
-                                 WIDTH, l == 0 ? &two : &one, matrix, WIDTH,
+        CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, width, (int)samples,
+                                 width, l == 0 ? &two : &one, matrix, width,
                                  l == 0       ? from
                                  : l % 2 == 1 ? between
                                               : to,
-                                 WIDTH, &none, l % 2 == 1 ? to : between, WIDTH));
+                                 width, &none, l % 2 == 1 ? to : between, width));
 }
 
 void check(void) {
     CHECK_CUBLAS(cublasCreate(&blas));
     check_case("%d samples", SAMPLES);
-    const size_t bytes = NUMBERS * sizeof(float);
+    if (!check_modelled())
+        width = 8192;
+    const size_t numbers = (size_t)width * SAMPLES, bytes = numbers * sizeof(float);
+    const size_t weights = (size_t)width * (size_t)width;
     float *input = check_device(bytes), *output = check_device(bytes);
     float *host = check_host(bytes), *expected = check_host(bytes);
-    matrix = check_device(WIDTH * WIDTH * sizeof(float));
+    matrix = check_device(weights * sizeof(float));
     between = check_device(bytes);
     memset(host, 0, bytes);
     check_put(output, host, bytes);
     check_put(between, host, bytes);
-    for (int i = 0; i < WIDTH; i++)
-        host[i * WIDTH + (WIDTH - 1 - i)] = 1;
-    check_put(matrix, host, WIDTH * WIDTH * sizeof(float));
-    for (size_t i = 0; i < NUMBERS; i++) {
+    float *exchange = check_host(weights * sizeof(float));
+    memset(exchange, 0, weights * sizeof(float));
+    for (size_t i = 1; i <= (size_t)width; i++)
+        exchange[i * ((size_t)width - 1)] = 1;
+    check_put(matrix, exchange, weights * sizeof(float));
+    for (size_t i = 0; i < numbers; i++) {
         host[i] = check_rank == 0 ? (float)check_data(0, i) : 0;
         expected[i] = (float)check_data(0, i) * (float)(1 << (check_rank + 1));
     }
@@ -112,9 +118,9 @@ void check(void) {
         compute(input, output, SAMPLES, check_stream);
     check_put(input, host, bytes);
     while (check_measuring(&pass))
-        forward(input, output, SAMPLES, WIDTH, check_rank, check_nranks, check_comm,
-                check_stream);
-    check_buffer("output", output, expected, NUMBERS, ncclFloat);
+        forward(input, output, SAMPLES, (size_t)width, check_rank, check_nranks,
+                check_comm, check_stream);
+    check_buffer("output", output, expected, numbers, ncclFloat);
     const double most = (check_modelled() ? 2.1 : 3) * alone;
     check_that(
         pass <= most,
