@@ -15,9 +15,9 @@ static struct place {
     const char *who, *rank, *size, *local;
 } const places[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
 };
 

@@ -6,7 +6,7 @@
 //: build cpu
 //: starter the rank is -1, expected
 //: learned Each launcher sets its own variables; a set counts only if it is whole, and the innermost launcher comes first.
-//: why Inside a Slurm job torchrun's processes see Slurm's variables, too, so torchrun's are asked for first.
+//: why Inside a Slurm job the processes of torchrun and mpirun see Slurm's variables, too, so theirs are asked for first.
 //: hint getenv returns NULL if a variable is not set. When does a launcher's set count?
 //: hint Go through the sets in the order of the table, and take the first whose two variables are both there.
 //: hint for each set: if (getenv(set.rank) && getenv(set.size)) { *rank = atoi(…); *size = atoi(…); return; }
@@ -15,8 +15,12 @@
 /*
  * Find out this process's rank and the number of ranks from the environment. Sets of
  * variables, the first that is complete counts:
- *     RANK, WORLD_SIZE; SLURM_PROCID, SLURM_NTASKS; OMPI_COMM_WORLD_RANK,
- * OMPI_COMM_WORLD_SIZE If there is none, the process is alone: rank 0 of 1.
+ *
+ *     RANK, WORLD_SIZE
+ *     OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE
+ *     SLURM_PROCID, SLURM_NTASKS
+ *
+ * If there is none, the process is alone: rank 0 of 1.
  */
 #include "lesson.h"
 
@@ -26,8 +30,8 @@ void who_am_i(int *rank, int *size) {
     *size = -1;
     //: solution
     const char *const sets[3][2] = {{"RANK", "WORLD_SIZE"},
-                                    {"SLURM_PROCID", "SLURM_NTASKS"},
-                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}};
+                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                    {"SLURM_PROCID", "SLURM_NTASKS"}};
     *rank = 0;
     *size = 1;
     for (int i = 0; i < 3; i++)
@@ -38,8 +42,8 @@ void who_am_i(int *rank, int *size) {
         }
     //: wrong rank-is-enough: in a Slurm job: … the rank is 7
     const char *const sets[3][2] = {{"RANK", "WORLD_SIZE"},
-                                    {"SLURM_PROCID", "SLURM_NTASKS"},
-                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}};
+                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                    {"SLURM_PROCID", "SLURM_NTASKS"}};
     *rank = 0;
     *size = 1;
     for (int i = 0; i < 3; i++)
@@ -51,8 +55,8 @@ void who_am_i(int *rank, int *size) {
         }
     //: wrong last-counts: torchrun inside a Slurm job
     const char *const sets[3][2] = {{"RANK", "WORLD_SIZE"},
-                                    {"SLURM_PROCID", "SLURM_NTASKS"},
-                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}};
+                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                    {"SLURM_PROCID", "SLURM_NTASKS"}};
     *rank = 0;
     *size = 1;
     for (int i = 0; i < 3; i++)
@@ -94,5 +98,6 @@ void check(void) {
     try("started by mpirun", "----68", 6, 8);
     try("started by hand", "------", 0, 1);
     try("torchrun inside a Slurm job", "1201--", 1, 2);
+    try("mpirun inside a Slurm job", "--0212", 1, 2);
     try("only RANK is set, by somebody's script, in a Slurm job", "7-23--", 2, 3);
 }

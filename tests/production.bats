@@ -76,7 +76,8 @@ port() { # a port that is free now
 
 @test "17: mpirun's variables, Slurm's and PMI's" {
     skip_unless_ranks 2
-    MASTER_PORT=$(port) ranks 2 17-without-mpi/without_mpi -n 5
+    # In a Slurm job all of mpirun's ranks see these: they are those of the job's script.
+    SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 MASTER_PORT=$(port) ranks 2 17-without-mpi/without_mpi -n 5
     expect 0 "OK: 2 ranks, all 20 elements as expected"
     grep -q '^2 ranks, counted by Open MPI,' <<<"$out"
     for names in 'Slurm SLURM_PROCID SLURM_NTASKS' 'PMI PMI_RANK PMI_SIZE'; do
