@@ -228,7 +228,6 @@ void judge_memory_freed(struct judge *j, const void *start, int number,
                         struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     struct judge_memory memory;
-    groups_check_free(j, start, at);
     if (!stream) {
         uses_freed(j, start, -1, at);
     } else if (stream->capture) {
@@ -264,7 +263,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         return false;
     background_uses_stream(j, number, at);
     uint64_t source = uses_source(ranges, n, kind);
-    bool wrong = uses_check(j, ranges, n, source, kind, stream->capture != NULL, at) ||
+    bool wrong = uses_check(j, ranges, n, kind, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
     groups_check_op(j, ranges, n, at);
     if (kind == JUDGE_KERNEL)
@@ -300,7 +299,7 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
         graph_function(j, stream, function, at);
     } else if (stream) {
         order_ready(j, stream);
-        function_queued(j, function, stream->slot, at);
+        function_queued(j, function, stream->slot);
     }
     return function;
 }

@@ -217,8 +217,6 @@ void judge_waits_signals(struct judge *j, int stream, struct judge_at at);
 int judge_host_function(struct judge *j, int stream, struct judge_at at);
 void judge_host_function_begins(struct judge *j, int function);
 void judge_host_function_ends(struct judge *j, int function);
-/* A host function calls CUDA, which the manual forbids. */
-void judge_host_function_calls(struct judge *j, struct judge_at at);
 
 /* An operation of a library is about to be queued, whose handle was made for `device`, by
  * `made`. True if the stream is one of another device: reported. */

@@ -619,9 +619,6 @@ static void ev_begins(const struct event *e) {
 static void ev_ends(const struct event *e) {
     judge_host_function_ends(e->judge, named(e, word(e, 1), FUNCTION)->number);
 }
-static void ev_calls(const struct event *e) {
-    judge_host_function_calls(e->judge, here(e, kept(word(e, 1))));
-}
 
 static void ev_capture(const struct event *e) {
     judge_capture_begins(e->judge, stream_of(e, word(e, 1)),
@@ -1001,7 +998,6 @@ static const struct {
     {"function", ev_function},
     {"begins", ev_begins},
     {"ends", ev_ends},
-    {"calls", ev_calls},
     {"capture", ev_capture},
     {"captured", ev_captured},
     {"instantiate", ev_instantiate},

@@ -1,17 +1,10 @@
 /*
- * answer.c: what calls have in common with one another: that they are made in a host
- * function, that they fail, that their wait is over.
+ * answer.c: what calls have in common with one another: that they fail, that their wait
+ * is over.
  */
 #include "answer.h"
 
 #include <string.h>
-
-__thread bool runs_host_function;
-
-void host_function_calls(struct judge_at at) {
-    judge_host_function_calls(front_in(), at);
-    front_out();
-}
 
 void front_failed(bool cuda, const char *text, struct judge_at at) {
     struct judge *j = front_in();

@@ -10,20 +10,11 @@
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
 #define ENTER(name, ...)             \
     FRONT_PASS(name, ##__VA_ARGS__); \
-    AT_HERE;                         \
-    check_enters(at)
+    AT_HERE
 /* The same for a function whose name in the library is not the one that programs use. */
-#define ENTER_AS(shown, name, ...)                                               \
-    FRONT_PASS(name, ##__VA_ARGS__);                                             \
-    const struct judge_at at = {shown, front_site(__builtin_return_address(0))}; \
-    check_enters(at)
-
-extern __thread bool runs_host_function; // this thread runs one of the program's
-void host_function_calls(struct judge_at at);
-static inline void check_enters(struct judge_at at) {
-    if (runs_host_function)
-        host_function_calls(at);
-}
+#define ENTER_AS(shown, name, ...)   \
+    FRONT_PASS(name, ##__VA_ARGS__); \
+    const struct judge_at at = {shown, front_site(__builtin_return_address(0))}
 
 /* The judge hears of a call that failed. */
 void front_failed(bool cuda, const char *text, struct judge_at at);

@@ -28,12 +28,10 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     struct front_own before = front_function_begins();
     judge_host_function_begins(front_in(), function.number);
     front_out();
-    runs_host_function = true;
     if (function.callback)
         function.callback(stream, status, function.data);
     else
         function.function(function.data);
-    runs_host_function = false;
     judge_host_function_ends(front_in(), function.number);
     front_out();
     front_function_ends(before);

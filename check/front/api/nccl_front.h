@@ -112,8 +112,7 @@ ncclResult_t nccl_lacks(const char *name);
     if (NCCL_LACKS(name))           \
         return nccl_lacks(#name);   \
     PASS_NCCL(name, ##__VA_ARGS__); \
-    AT_HERE;                        \
-    check_enters(at)
+    AT_HERE
 /* The same for one that uses a communicator, `comm`: one that was given up is not passed
  * on. */
 bool comm_is_given_up(ncclComm_t handle, struct judge_at at);

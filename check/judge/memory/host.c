@@ -142,7 +142,7 @@ static void report_no_memory(struct judge *j, enum finding_name name, uint64_t b
 static bool report_touch(struct judge *j, const struct allocation *a, uint64_t byte,
                          const struct use *use, bool its_write, const char *verb,
                          uint64_t site) {
-    bool in_stream = function_runs(j) != NULL;
+    bool in_stream = function_runs(j);
     struct finding f = {.name = FINDING_race_touch,
                         .hint = in_stream ? HINT_between_streams : 0,
                         .site = site,

@@ -23,7 +23,7 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
 uint64_t uses_source(const struct judge_range *ranges, int n, enum judge_op_kind kind);
 /* An operation's ranges and a call's buffers, by themselves; true if something is wrong.
  */
-bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n,
                 enum judge_op_kind kind, bool captured, struct judge_at at);
 /* An operation that reads a buffer of which nobody ever wrote a byte: what it writes is
  * anything, too. That buffer's address; 0: it reads none. */

@@ -164,25 +164,9 @@ uint64_t uses_source(const struct judge_range *ranges, int n, enum judge_op_kind
     return address_of(ranges[ranges[0].write].start);
 }
 
-static bool copies_overlap(struct judge *j, const struct judge_range *ranges,
-                           uint64_t source, struct judge_at at) {
-    if (source == 0)
-        return false;
-    uint64_t a = address_of(ranges[0].start), b = address_of(ranges[1].start);
-    if (a == b || a + ranges[0].bytes <= b || b + ranges[1].bytes <= a)
-        return false;
-    struct finding f = {.name = FINDING_memory_copy_overlaps, .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
-    set(&f, "bytes", "%zu", ranges[0].bytes);
-    set(&f, "apart", "%llu", (unsigned long long)(a < b ? b - a : a - b));
-    say(j, &f);
-    return true;
-}
-
-bool uses_check(struct judge *j, const struct judge_range *ranges, int n, uint64_t source,
+bool uses_check(struct judge *j, const struct judge_range *ranges, int n,
                 enum judge_op_kind kind, bool captured, struct judge_at at) {
-    bool wrong = copies_overlap(j, ranges, source, at);
+    bool wrong = false;
     for (int i = 0; i < n && !wrong; i++)
         wrong = ranges[i].bytes > 0 && one_range(j, &ranges[i], kind, at);
     return wrong || (!captured && fresh_copied(j, ranges, n, kind, at));

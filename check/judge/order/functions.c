@@ -9,8 +9,6 @@
 #include "judge.h"
 #include "memory/history.h"
 #include "order/clocks.h"
-#include "ranks/calls.h"
-#include "say/finding.h"
 
 #include <stdlib.h>
 
@@ -20,7 +18,6 @@ struct function {
         int slot;
         uint64_t seq;
         struct clock clock; // what it comes after
-        struct judge_at at;
     } * runs;
     size_t first, nruns, size;
 };
@@ -66,7 +63,7 @@ static struct function *function_of(struct judge *j, int number) {
                                                            : NULL;
 }
 
-void function_queued(struct judge *j, int number, int slot, struct judge_at at) {
+void function_queued(struct judge *j, int number, int slot) {
     struct function *f = function_of(j, number);
     if (!f)
         return;
@@ -74,7 +71,7 @@ void function_queued(struct judge *j, int number, int slot, struct judge_at at) 
         f->first = f->nruns = 0;
     ROOM(f->runs, f->nruns, &f->size);
     struct run *run = &f->runs[f->nruns++];
-    *run = (struct run){.slot = slot, .at = at};
+    *run = (struct run){.slot = slot};
     clock_copy(&run->clock, order_clock(j->order, slot));
     run->seq = order_next(j->order, slot);
     j->functions->queued++;
@@ -114,9 +111,8 @@ bool functions_queued(const struct judge *j) {
     return j->functions->queued > 0;
 }
 
-const struct judge_at *function_runs(const struct judge *j) {
-    const struct function *f = j->thread ? j->thread->function : NULL;
-    return f && f->first < f->nruns ? &f->runs[f->first].at : NULL;
+bool function_runs(const struct judge *j) {
+    return j->thread && j->thread->function;
 }
 
 bool function_before(const struct function *f, const struct use *use) {
@@ -133,14 +129,4 @@ bool functions_before(const struct judge *j, const struct use *use) {
             return true;
     }
     return false;
-}
-
-void judge_host_function_calls(struct judge *j, struct judge_at at) {
-    const struct judge_at *function = function_runs(j);
-    struct finding f = {.name = FINDING_setup_function_calls, .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
-    if (function)
-        set_at(j, &f, "function", *function);
-    say(j, &f);
 }

@@ -11,11 +11,10 @@ struct function;
 struct functions *functions_new(void);
 void functions_free(struct functions *functions);
 int function_new(struct judge *j, bool captured);
-void function_queued(struct judge *j, int function, int slot, struct judge_at at);
+void function_queued(struct judge *j, int function, int slot);
 void function_begins(struct judge *j, int function);
 void function_ends(struct judge *j, int function);
-const struct judge_at *
-function_runs(const struct judge *j); // in the thread that is in; NULL: none
+bool function_runs(const struct judge *j); // in the thread that is in
 bool functions_queued(const struct judge *j);
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);

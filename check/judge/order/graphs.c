@@ -267,31 +267,13 @@ int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at) {
     return (int)graphs->nexecutables++;
 }
 
-static void report_comm_gone(struct judge *j, const struct comm_facts *comm,
-                             const struct judge_call *call, struct judge_at launch) {
-    char words[JUDGE_PLACE];
-    struct finding f = {.name = FINDING_setup_graph_after_destroy,
-                        .site = launch.site,
-                        .other = call->at.site};
-    set_at(j, &f, "here", launch);
-    set_words_at(j, &f, "captured", call_words(words, call), call->at.site);
-    set(&f, "comm", "%d", comm->number);
-    set(&f, "nranks", "%d", comm->nranks);
-    set_at(j, &f, "made", comm->made);
-    set_place(j, &f, "ended", comm->ended.site);
-    say(j, &f);
-}
-
-/* Whether what a step uses is still there; reported. */
+/* Whether what a step uses is still there. */
 static bool still_there(struct judge *j, const struct step *step,
                         struct judge_at launch) {
     for (int i = 0; i < step->ncalls; i++) {
-        const struct judge_call *call = &step->calls[i].call;
-        const struct comm_facts *comm = calls_comm(j, call->comm);
-        if (!comm || !comm->gone)
-            continue;
-        report_comm_gone(j, comm, call, launch);
-        return false;
+        const struct comm_facts *comm = calls_comm(j, step->calls[i].call.comm);
+        if (comm && comm->gone) // as it was destroyed, the graph was named
+            return false;
     }
     for (int i = 0; i < step->nranges; i++) {
         if (!step->serials[i] ||
@@ -352,7 +334,7 @@ void graph_launched(struct judge *j, int number, struct stream *stream,
             issue_op(j, slot, step->ranges, step->nranges, use, NULL);
             break;
         }
-        case STEP_FUNCTION: function_queued(j, step->number, slot, step->at); break;
+        case STEP_FUNCTION: function_queued(j, step->number, slot); break;
         case STEP_CALLS: launch_calls(j, step, slots, graphs->launches); break;
         case STEP_RECORD:
             order_next(j->order, slot);

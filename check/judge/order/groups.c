@@ -40,36 +40,17 @@ static bool overlaps(const struct judge_range *range, const char *from, const ch
     return start < to && from < start + range->bytes;
 }
 
-/* The first call of an open group that uses some of the range; `writes`: that writes it.
- * NULL: none. */
-static const struct judge_call *in_group(struct judge *j, const struct group *group,
-                                         const void *start, size_t bytes, bool writes) {
+/* The first call of an open group that writes some of the range; NULL: none. */
+static const struct judge_call *writes_in_group(struct judge *j,
+                                                const struct group *group,
+                                                const struct judge_range *range) {
     struct judge_range ranges[2];
-    const char *from = start, *to = from + bytes;
+    const char *from = range->start, *to = from + range->bytes;
     for (size_t i = 0; group && i < group->ncalls; i++)
         for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)
-            if ((ranges[n].write || !writes) && overlaps(&ranges[n], from, to))
+            if (ranges[n].write && overlaps(&ranges[n], from, to))
                 return &group->calls[i];
     return NULL;
-}
-
-/* A call that waits in an open group for memory that is freed. */
-void groups_check_free(struct judge *j, const void *start, struct judge_at at) {
-    struct judge_memory memory;
-    const struct judge_call *call = NULL;
-    if (!judge_memory_find(j, start, &memory))
-        return;
-    for (const struct thread *t = j->threads; t && !call; t = t->next)
-        call = in_group(j, t->group, memory.start, memory.bytes, false);
-    if (!call)
-        return;
-    char words[JUDGE_PLACE];
-    struct finding f = {
-        .name = FINDING_memory_group_frees, .site = at.site, .other = call->at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
-    set_words_at(j, &f, "words", call_words(words, call), call->at.site);
-    say(j, &f);
 }
 
 /* An operation is queued at once: it comes before what a call of this thread's open group
@@ -80,7 +61,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
     const struct judge_call *call = NULL;
     for (int r = 0; r < n && !call; r++)
         if (!ranges[r].write && ranges[r].bytes)
-            call = in_group(j, group, ranges[r].start, ranges[r].bytes, true);
+            call = writes_in_group(j, group, &ranges[r]);
     if (!call)
         return;
     char words[JUDGE_PLACE];

@@ -15,8 +15,6 @@ void groups_take_back(struct judge *j);                 // the newest call faile
 /* An operation is queued at once, and the open group uses the same memory. */
 void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
                      struct judge_at at);
-/* Memory is freed that a call of an open group uses. */
-void groups_check_free(struct judge *j, const void *start, struct judge_at at);
 /* A group that holds calls for `stream` (-1: any, or none) was not ended. */
 void groups_check_open(struct judge *j, int stream, struct judge_at at);
 /* Puts calls behind what their streams hold, or into the graphs that these are captured
