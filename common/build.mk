@@ -191,5 +191,8 @@ clean-lesson:
 	rm -f $(programs)
 ifneq ($(PROGRAM),)
 clean: clean-lesson
-.PHONY: clean
+# These are the course's, and readers type them in a lesson's folder.
+.PHONY: clean exercise exercises solution
+exercise exercises solution:
+	@$(MAKE) --no-print-directory -C $(TOP) $@
 endif

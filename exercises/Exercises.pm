@@ -57,7 +57,7 @@ sub parse {
     my ($number, $name, $ending) = basename($path) =~ /^(\d\d\.\d+)-([\w-]+)\.(c|txt)$/
         or die "$path: not named NN.M-name.c or NN.M-name.txt\n";
     my %ex = (number => $number, name => $name, ending => $ending, source => $path,
-        hint => [], wrong => [], file => [], check => '', setup => 'comm', run => []);
+        hint => [], wrong => [], right => [], file => [], check => '', setup => 'comm', run => []);
     my ($section, $last, $choice, $line) = ('head', undef, undef, 0);
     for (split /^/, read_file($path)) {
         $line++;
@@ -89,6 +89,9 @@ sub parse {
         } elsif ($section eq 'file' && $choice && $said =~ /^wrong ([\w-]+)(?:: (.+))?$/) {
             chosen($choice, $1);
             push @{ $ex{wrong} }, { name => $1, says => $2 } if $2;
+        } elsif ($section eq 'file' && $choice && $said =~ /^right ([\w-]+)$/) {
+            chosen($choice, $1);
+            push @{ $ex{right} }, $1;
         } elsif ($section eq 'file' && $said eq 'end' && $choice) {
             chosen($choice, undef);
             $choice = undef;
@@ -179,7 +182,7 @@ sub readme_line {
 }
 
 # The text of the reader's file: as it is at first ('starter'), solved ('solution'), or with one
-# of the wrong answers.
+# of the other answers, right or wrong.
 sub variant {
     my ($ex, $name) = @_;
     my $what = "$ex->{number} $ex->{title} ($ex->{kind})";
@@ -187,7 +190,7 @@ sub variant {
     if ($ex->{ending} eq 'txt') {
         my $answer = $name eq 'starter' ? '' : $name eq 'solution' ? $ex->{answer} : $name;
         return "$what\n" . join('', @{ $ex->{file} })
-            . "\nWrite your answer behind the colon, then: $again\n\nanswer: $answer\n"
+            . "\nWrite your answer after the colon, then: $again\n\nanswer: $answer\n"
             =~ s/ +$//mr;
     }
     my ($wrong) = grep { $_->{name} eq $name } @{ $ex->{wrong} };
@@ -541,7 +544,7 @@ sub readable {
     $text =~ s/[^\t\n\x20-\x7e\x80-\xff]//g;
     $text =~ s/^-{60,}\n(?:(?!-{60,}\n)[^\n]*\n)*?-{60,}\n//gm;
     $text =~ s/^(?:\[\S+:\d+\] |CPU build: |\d+ total processes |\d+ more process|Primary job |mpirun detected )[^\n]*\n//gm;
-    $text =~ s{\bharness\.c:\d+}{the check of this exercise}g;
+    $text =~ s{\b(?:harness|check-\d\d\.\d+)\.c:\d+}{the check of this exercise}g;
     $text =~ s/^\s*\n//gm;
     return $text;
 }
@@ -555,10 +558,10 @@ sub first_lines {
 
 # --- Answers to questions ----------------------------------------------------------------
 
-# What stands behind `answer:`, or ''.
+# What stands after `answer:`, in the same line or a later one, or ''.
 sub answer_of {
     my ($text) = @_;
-    my ($answer) = $text =~ /^answer:[ \t]*(.*?)[ \t\r]*$/m;
+    my ($answer) = $text =~ /^answer:\s*(.*?)[ \t\r]*$/m;
     return $answer // '';
 }
 
@@ -567,7 +570,7 @@ sub normal {
     my ($text) = @_;
     my %unit = (k => 1e3, m => 1e6, g => 1e9, t => 1e12, ki => 2**10, mi => 2**20, gi => 2**30, ti => 2**40);
     my @values;
-    $text = lc $text;
+    $text = lc $text =~ s/\band\b/ /gir;
     $text =~ s/(?<=\d)[,_' ](?=\d{3}\b)//g;
     while ($text =~ /\G[\s,;]*(?:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?:([kmgt]i?)b\b(?:ytes?)?|bytes?\b|b\b|%|times\b)?|([a-z][\w-]*))/gc) {
         push @values, defined $3 ? $3 : $1 * ($2 ? $unit{$2} : 1);
@@ -594,7 +597,7 @@ sub same_answer {
 sub judge_answer {
     my ($ex, $file, %option) = @_;
     my $given = answer_of(read_file($file));
-    return failed('There is no answer yet: write it behind `answer:` in the file.', 'no answer') if $given eq '';
+    return failed('There is no answer yet: write it after `answer:` in the file.', 'no answer') if $given eq '';
     my ($percent) = ($ex->{within} // '0') =~ /([\d.]+)/;
     if (same_answer($given, $ex->{answer}, $percent / 100)) {
         my $seen = $option{quick} ? '' : proof($ex, %option);
@@ -603,7 +606,7 @@ sub judge_answer {
     for (@{ $ex->{wrong} }) {
         return failed("$given: $_->{says}") if same_answer($given, $_->{name}, $percent / 100);
     }
-    return failed("$given: " . ($ex->{otherwise} // 'No. The hints go step by step: HINT=1.'));
+    return failed("$given: No. " . ($ex->{otherwise} // 'The hints go step by step: HINT=1.'));
 }
 
 # What the exercise's own run prints, in which the answer is seen; '' where it has none.

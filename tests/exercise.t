@@ -68,6 +68,9 @@ point($code == 0 && has($said, "Solved. $first->{learned}") && $said =~ /Solved.
 point($code == 0 && $said =~ /: solved\.$/m && $said !~ /Solved\./, 'a solved one is not run again', $said);
 
 solve($second);
+$said = `make -s -C '$top'/01-*/ exercise N=1.1 HINT=1 2>&1`;
+point(has($said, '01.1 The missing broadcast, hint 1 of 3'), "in a lesson's folder, too, and without the zero", $said);
+
 write_file(starter_path($third), "// begun\n" . variant($third, 'starter'));
 ($said, $code) = exercise('run');
 point($code == 1 && $said =~ /^\Q$second->{number}\E.*Solved\..*^\Q$third->{number}\E.*Not solved/ms, 'one that is begun is tried at once', $said);
@@ -106,10 +109,10 @@ sub until_it_says {
 my $waits = until_it_says(qr/no answer yet.*Waiting/s);
 write_file(starter_path($question), variant($question, 'A'));
 my $wrong = until_it_says(qr/A: A passes.*Waiting/s);
-solve($question);
+write_file(starter_path($question), variant($question, 'starter') . "B\n");
 my $solved = until_it_says(qr/Solved\./);
 waitpid $pid, 0;
-point($waits && $wrong && $solved, 'WATCH=1 looks again whenever the file is saved', read_file("$dir/watched"));
+point($waits && $wrong && $solved, 'WATCH=1 looks again whenever the file is saved; the answer may be in a line of its own', read_file("$dir/watched"));
 
 my @strange;
 find({ no_chdir => 1, wanted => sub {

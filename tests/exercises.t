@@ -1,10 +1,10 @@
 #!/usr/bin/env perl
 # The exercises: what is committed for the reader is what the source gives, the starter fails with
-# the message that it should, the solution passes, and each wrong answer fails for its own reason.
+# the message that it should, right answers pass, and each wrong one fails for its own reason.
 # Prints TAP.
 #
 #     tests/exercises.t [-v] [--all] [N...]   only these (01.2, or 01 for a lesson); -v shows what
-#                                             a reader sees; --all runs only the solutions, on
+#                                             a reader sees; --all runs only the right answers, on
 #                                             all the numbers of ranks that their tasks allow
 #
 # With BACKEND=cuda, too, only the solutions run, on as many GPUs as there are.
@@ -48,7 +48,7 @@ sub tried {
     write_file($file, variant($ex, $name));
     my $result = judge($ex, $file, dir => "$here/build", all => $all);
     print $out map { "#     $_\n" } "-- $name", split /\n/, $result->{text} if $verbose;
-    if ($name eq 'solution') {
+    if ($name eq 'solution' || grep { $name eq $_ } @{ $ex->{right} }) {
         return "not solved:\n$result->{text}" if !$result->{solved} && $result->{kind} ne 'not on GPUs';
         return "the compiler warns:\n$result->{warnings}" if $result->{warnings};
         return '' if $ex->{ending} ne 'txt' || $backend eq 'cuda' || !$ex->{check} && !$ex->{proof};
@@ -73,10 +73,12 @@ sub check_exercise {
         "$committed is another: make starters N=$ex->{number}, or it is being solved");
     if ($all || $backend eq 'cuda') {
         $point->('the solution', tried($ex, 'solution', '', $out));
+        $point->("right: $_", tried($ex, $_, '', $out)) for @{ $ex->{right} };
         return;
     }
     $point->('the starter', tried($ex, 'starter', $ex->{starter} // 'There is no answer yet', $out));
     $point->('the solution', tried($ex, 'solution', '', $out));
+    $point->("right: $_", tried($ex, $_, '', $out)) for @{ $ex->{right} };
     $point->("wrong: $_->{name}", tried($ex, $_->{name}, $_->{says}, $out)) for @{ $ex->{wrong} };
     close $out;
 }
