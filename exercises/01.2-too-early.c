@@ -1,5 +1,5 @@
 //: kind repair
-//: title Right on my desk
+//: title It works on my machine
 //: trains the wait between a queued operation and the host
 //: ranks 2 4 | 1 3 7 8
 //: calls ncclBroadcast=1
@@ -13,8 +13,9 @@
 //: file
 
 /*
- * A colleague writes: "The new learning rate comes from rank 0. On my desk all ranks get
- * it. On the cluster some go on with the old one, about once in a hundred steps."
+ * A colleague writes: "The new learning rate (how far a training step goes) comes from
+ * rank 0. On my machine all ranks get it. On the cluster some go on with the old one,
+ * about once in a hundred steps."
  *
  * Repair it. Every step still makes one broadcast.
  */

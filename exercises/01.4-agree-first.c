@@ -38,7 +38,7 @@ void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t
     //: wrong own-flag: is not there
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
-    //: wrong always: were to be left alone
+    //: wrong always: though rank 0 has no new ones
     CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
     //: wrong too-early: NCCL CHECK: race
     CHECK_CUDA(cudaMemcpyAsync(scratch, &changed, sizeof changed, cudaMemcpyHostToDevice,
@@ -78,7 +78,9 @@ void check(void) {
         bool right = true;
         for (size_t i = 0; i < count; i++)
             right = right && now[i] == (flags[step] ? (float)check_data(0, i) : mine[i]);
-        check_that(right, flags[step] ? "the weights have not got what rank 0 has"
-                                      : "the weights were to be left alone");
+        check_that(right,
+                   flags[step]
+                       ? "the weights have not got what rank 0 has"
+                       : "the weights have changed, though rank 0 has no new ones");
     }
 }

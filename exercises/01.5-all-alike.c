@@ -1,5 +1,5 @@
 //: kind build
-//: title Have all ranks the same weights?
+//: title Do all ranks have the same weights?
 //: trains a broadcast into a second buffer
 //: ranks 3 4 | 1 2 7 8
 //: calls ncclBroadcast=1

@@ -7,7 +7,7 @@
 //: starter element 0 of mean is
 //: wrong sum s/ncclAvg/ncclSum/: This is the sum.
 //: wrong in-place s/mine, mean, count/(void *)mine, (void *)mine, count/: element 0 of mean is
-//: wrong float s/ncclFloat64/ncclFloat32/: element 0 of mean is
+//: wrong float s/ncclFloat64/ncclFloat32/: How large is an element
 //: wrong bytes s/mean, count,/mean, count * sizeof(double),/: NCCL CHECK: memory
 //: learned An all-reduce has no root: all give, all get; ncclAvg divides by the number of ranks.
 //: why Every rank makes the same call, with a buffer that it gives and another that it gets.
@@ -64,6 +64,11 @@ void check(void) {
                      : fabs(got[i] - expected[i]) < 1e-9 ? expected[i]
                                                          : got[i];
         check_mistake("This is the sum.", sum);
+        bool half = count > 2 && got[0] != 0;
+        for (size_t i = count / 2 + 1; i < count; i++)
+            half = half && got[i] == 0;
+        if (half)
+            check_mistake("The second half is as it was. How large is an element?", got);
         check_elements("mean", got, expected, count, ncclFloat64);
         check_buffer("mine", given, mine, count, ncclFloat64);
     }

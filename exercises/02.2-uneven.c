@@ -41,7 +41,7 @@ void epoch(float *buf, size_t count, int nbatches, int rank, int nranks, ncclCom
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclSum, comm, stream));
         update(buf, count, stream);
     }
-    //: wrong stale-buffer: update … has element 0
+    //: wrong stale-buffer: in update … is … what `buf` held
     for (int first = 0; first < nbatches; first += nranks) {
         if (first + rank < nbatches)
             gradient(buf, count, first + rank, stream);
@@ -94,16 +94,24 @@ void gradient(float *buf, size_t count, int batch, cudaStream_t stream) {
 }
 
 void update(const float *sum, size_t count, cudaStream_t stream) {
+    static float before;
     float host[COUNT], expected = 0;
+    int idle = 0;
+    before = updates == 0 ? 0 : before;
     CHECK_CUDA(cudaMemcpyAsync(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost,
                                stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     for (int r = 0; r < check_nranks; r++)
         if (updates * check_nranks + r < batches)
             expected += (float)check_data(updates * check_nranks + r, 0);
+        else
+            idle++;
+    const bool stale = host[0] == expected + (float)idle * before;
     check_that(host[0] == expected,
-               "update %d has element 0 of the sum as %g, expected %g", updates, host[0],
-               expected);
+               "element 0 of the sum in update %d is %g, expected %g%s", updates, host[0],
+               expected,
+               stale ? "\n  Ranks without a batch add what `buf` held before." : "");
+    before = expected;
     updates++;
 }
 

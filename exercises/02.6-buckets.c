@@ -4,7 +4,7 @@
 //: clock h200
 //: ranks 4 2 | 3 7 8
 //: starter it takes … times
-//: learned Many small all-reduces cost their latencies; gathered in a bucket, or in a group, they cost about one.
+//: learned Many small all-reduces cost their latencies. In a group they start together. In a bucket they are one, but the copies take time.
 //: why NCCL starts all calls of a group together. A bucket works, too: forty copies into it, one all-reduce, forty copies back.
 //: hint Where does the time go: into bytes, or into calls?
 //: hint `bucket` has room for all gradients. Copies within the GPU (cudaMemcpyDeviceToDevice) are
@@ -16,7 +16,7 @@
 /*
  * Forty gradients, each in a buffer of its own: each must become the sum of all ranks.
  * This function makes forty all-reduces, one after another. Make it faster: it should
- * take at most 0.7 times as long. When it returns, all work may still be queued on
+ * take at most 0.9 times as long. When it returns, all work may still be queued on
  * `stream`.
  *
  * Gradient g has count[g] elements. `bucket` has room for all of them together. All are
@@ -36,6 +36,17 @@ void reduce_all(float **gradient, const size_t *count, int ngradients, float *bu
         CHECK_NCCL(ncclAllReduce(gradient[g], gradient[g], count[g], ncclFloat32, ncclSum,
                                  comm, stream));
     CHECK_NCCL(ncclGroupEnd());
+    //: right bucket
+    float *at = bucket;
+    for (int g = 0; g < ngradients; at += count[g++])
+        CHECK_CUDA(cudaMemcpyAsync(at, gradient[g], count[g] * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, stream));
+    CHECK_NCCL(ncclAllReduce(bucket, bucket, (size_t)(at - bucket), ncclFloat32, ncclSum,
+                             comm, stream));
+    at = bucket;
+    for (int g = 0; g < ngradients; at += count[g++])
+        CHECK_CUDA(cudaMemcpyAsync(gradient[g], at, count[g] * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, stream));
     //: wrong waits: it takes … times
     for (int g = 0; g < ngradients; g++) {
         CHECK_NCCL(ncclAllReduce(gradient[g], gradient[g], count[g], ncclFloat32, ncclSum,
@@ -107,7 +118,7 @@ void check(void) {
     }
     while (check_measuring(&yours))
         reduce_all(other, count, GRADIENTS, bucket, check_comm, check_stream);
-    check_that(yours <= 0.7 * theirs,
+    check_that(yours <= 0.9 * theirs,
                "it takes %.1f µs, and one after another %.1f µs: %.2f times", yours * 1e6,
                theirs * 1e6, yours / theirs);
 }

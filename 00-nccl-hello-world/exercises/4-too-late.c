@@ -6,7 +6,7 @@
  */
 #include "lesson.h"
 
-/* Told by the program, and checked: the sum that this rank has got. */
+/* The program hands its result to this function, which checks it. */
 void result(int sum);
 
 int main(int argc, char **argv) {

@@ -1,9 +1,10 @@
-// 01.2 Right on my desk (repair)
+// 01.2 It works on my machine (repair)
 // make exercise N=01.2
 
 /*
- * A colleague writes: "The new learning rate comes from rank 0. On my desk all ranks get
- * it. On the cluster some go on with the old one, about once in a hundred steps."
+ * A colleague writes: "The new learning rate (how far a training step goes) comes from
+ * rank 0. On my machine all ranks get it. On the cluster some go on with the old one,
+ * about once in a hundred steps."
  *
  * Repair it. Every step still makes one broadcast.
  */

