@@ -29,6 +29,22 @@ cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
         return cuda_made(CALL(BELOW(name), __VA_ARGS__), pointer, bytes, kind, at); \
     }
 
+/* Streams and events: cuda_streams.c */
+cudaError_t cuda_stream_there(cudaError_t error, const cudaStream_t *stream,
+                              unsigned int flags, struct judge_at at);
+cudaError_t cuda_event_there(cudaError_t error, const cudaEvent_t *event,
+                             struct judge_at at);
+#define CUDA_STREAM(name, parameters, flags, ...)                                  \
+    cudaError_t name parameters {                                                  \
+        ENTER(name, __VA_ARGS__);                                                  \
+        return cuda_stream_there(CALL(BELOW(name), __VA_ARGS__), made, flags, at); \
+    }
+#define CUDA_EVENT(name, parameters, ...)                                  \
+    cudaError_t name parameters {                                          \
+        ENTER(name, __VA_ARGS__);                                          \
+        return cuda_event_there(CALL(BELOW(name), __VA_ARGS__), made, at); \
+    }
+
 /* A graph becomes one that can be launched: cuda_graphs.c */
 cudaError_t cuda_instantiated(cudaError_t error, const cudaGraphExec_t *executable,
                               cudaGraph_t graph, struct judge_at at);

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-static cudaError_t stream_there(cudaError_t error, const cudaStream_t *stream,
-                                unsigned int flags, struct judge_at at) {
+cudaError_t cuda_stream_there(cudaError_t error, const cudaStream_t *stream,
+                              unsigned int flags, struct judge_at at) {
     if (error != cudaSuccess)
         return answer(error, at);
     int device = current_device();
@@ -20,25 +20,6 @@ static cudaError_t stream_there(cudaError_t error, const cudaStream_t *stream,
     stream_made(front_in(), *stream, !(flags & cudaStreamNonBlocking), device, at);
     front_out();
     return error;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *stream) {
-    ENTER(cudaStreamCreate, stream);
-    return stream_there(CALL(BELOW(cudaStreamCreate), stream), stream, 0, at);
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) {
-    ENTER(cudaStreamCreateWithFlags, stream, flags);
-    return stream_there(CALL(BELOW(cudaStreamCreateWithFlags), stream, flags), stream,
-                        flags, at);
-}
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags,
-                                         int priority) {
-    ENTER(cudaStreamCreateWithPriority, stream, flags, priority);
-    return stream_there(
-        CALL(BELOW(cudaStreamCreateWithPriority), stream, flags, priority), stream, flags,
-        at);
 }
 
 /* Told before: the handle may come again as soon as it is given up. */
@@ -87,24 +68,14 @@ void events_reset(struct judge *j, int device) {
     }
 }
 
-static cudaError_t event_there(cudaError_t error, const cudaEvent_t *event,
-                               struct judge_at at) {
+cudaError_t cuda_event_there(cudaError_t error, const cudaEvent_t *event,
+                             struct judge_at at) {
     if (error != cudaSuccess)
         return answer(error, at);
     int device = current_device();
     announce_event(front_in(), *event, device, at);
     front_out();
     return error;
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t *event) {
-    ENTER(cudaEventCreate, event);
-    return event_there(CALL(BELOW(cudaEventCreate), event), event, at);
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags) {
-    ENTER(cudaEventCreateWithFlags, event, flags);
-    return event_there(CALL(BELOW(cudaEventCreateWithFlags), event, flags), event, at);
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {

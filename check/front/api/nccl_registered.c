@@ -13,7 +13,7 @@
 
 static struct registration {
     const void *comm, *handle;
-    const char *start; // NULL: it is not known what
+    const char *start;
     size_t bytes;
     bool symmetric;
     struct judge_at at;
@@ -27,10 +27,6 @@ void registered_add(const void *comm, const void *handle, const void *buffer,
         return; // without it nothing is claimed of this buffer
     *new = (struct registration){comm, handle, buffer, bytes, symmetric, at, all};
     all = new;
-}
-
-void registered_unknown(const void *comm) {
-    registered_add(comm, NULL, NULL, 0, false, (struct judge_at){0});
 }
 
 void registered_gone(const void *comm, const void *handle) {
@@ -47,7 +43,7 @@ void registered_gone(const void *comm, const void *handle) {
 
 bool registered_window(const void *comm, const void *handle, struct judge_put *put) {
     const struct registration *one = all;
-    while (one && (one->comm != comm || one->handle != handle || !one->start))
+    while (one && (one->comm != comm || one->handle != handle))
         one = one->next;
     if (!one)
         return false;
@@ -57,9 +53,8 @@ bool registered_window(const void *comm, const void *handle, struct judge_put *p
 
 static const struct registration *find(const void *comm, const void *buffer) {
     for (const struct registration *one = all; one; one = one->next)
-        if (one->comm == comm &&
-            (!one->start || ((const char *)buffer >= one->start &&
-                             (const char *)buffer < one->start + one->bytes)))
+        if (one->comm == comm && (const char *)buffer >= one->start &&
+            (const char *)buffer < one->start + one->bytes)
             return one;
     return NULL;
 }
@@ -67,9 +62,7 @@ static const struct registration *find(const void *comm, const void *buffer) {
 /* 0: in no symmetric window, or nothing is known of it. */
 static size_t offset_of(const void *comm, const void *buffer) {
     const struct registration *one = find(comm, buffer);
-    return one && one->start && one->symmetric
-               ? (size_t)((const char *)buffer - one->start) + 1
-               : 0;
+    return one && one->symmetric ? (size_t)((const char *)buffer - one->start) + 1 : 0;
 }
 
 /* Of a call in place one buffer is a part of the other, each rank's its own (NCCL User
@@ -103,7 +96,7 @@ void registered_freed(struct judge *j, const void *start, struct judge_at at) {
         return;
     const char *from = memory.start, *to = from + memory.bytes;
     for (const struct registration *one = all; one; one = one->next)
-        if (one->start && one->start < to && from < one->start + one->bytes) {
+        if (one->start < to && from < one->start + one->bytes) {
             judge_registered_freed(
                 j, one->at, strcmp(one->at.call, "ncclCommWindowRegister") == 0, at);
             return;

@@ -11,8 +11,6 @@
  * `symmetric`: a window with NCCL_WIN_COLL_SYMMETRIC. */
 void registered_add(const void *comm, const void *handle, const void *buffer,
                     size_t bytes, bool symmetric, struct judge_at at);
-/* Something was registered with it, and what is not known. */
-void registered_unknown(const void *comm);
 void registered_gone(const void *comm, const void *handle); // NULL: all of its
 /* Where a window was registered. */
 bool registered_window(const void *comm, const void *handle, struct judge_put *put);

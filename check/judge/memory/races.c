@@ -24,24 +24,18 @@
 /* Why the last wait of one stream does not put it behind what is queued on another. */
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,
                              const struct use *other) {
-    char wait[JUDGE_PLACE], last[JUDGE_PLACE], before[JUDGE_PLACE];
+    char wait[JUDGE_PLACE], last[JUDGE_PLACE];
     struct waited waited = order_waited(j->order, use->slot);
     if (!waited.at.call)
         return;
     place(j, waited.at.site, wait);
     place(j, waited.last.at.site, last);
-    bool replaced = waited.before.slot == other->slot && waited.before.seq > other->seq;
     if (!waited.last.at.call)
         set(f, "wait", "%s at %s waits for nothing: its event was not yet recorded",
             waited.at.call, wait);
     else if (waited.last.slot == other->slot && waited.last.seq < other->seq)
         set(f, "wait", "%s at %s waits for %s at %s, and that was before the operation",
             waited.at.call, wait, waited.last.at.call, last);
-    else if (replaced && waited.last.slot != other->slot)
-        set(f, "wait",
-            "%s at %s waits for %s at %s, on another stream, no longer for that at %s",
-            waited.at.call, wait, waited.last.at.call, last,
-            place(j, waited.before.at.site, before));
     else if (waited.last.slot == use->slot)
         set(f, "wait", "%s at %s waits for %s at %s, on its own stream", waited.at.call,
             wait, waited.last.at.call, last);

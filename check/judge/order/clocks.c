@@ -246,7 +246,6 @@ void order_record(struct order *order, struct event *event, int slot,
                   struct judge_at at) {
     uint64_t seq = order_next(order, slot);
     clock_copy(&event->clock, order_clock(order, slot));
-    event->before = event->last;
     event->last = (struct record){at, slot, seq};
 }
 
@@ -254,7 +253,7 @@ void order_wait(struct order *order, const struct event *event, int slot,
                 struct judge_at at) {
     clock_join(order_clock(order, slot), &event->clock);
     order_next(order, slot);
-    order->slots[slot].waited = (struct waited){at, event->last, event->before};
+    order->slots[slot].waited = (struct waited){at, event->last};
 }
 
 struct waited order_waited(const struct order *order, int slot) {

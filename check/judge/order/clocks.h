@@ -41,7 +41,7 @@ struct record { // a cudaEventRecord; at.call NULL: none
 struct event {
     struct judge_at made;
     struct clock clock;
-    struct record last, before;
+    struct record last;
     uint64_t graph; // graph.c's: recorded in a capture; 0: in none
     int snapshot;
 };
@@ -81,7 +81,7 @@ void order_wait(struct order *order, const struct event *event, int slot,
  * none. */
 struct waited {
     struct judge_at at;
-    struct record last, before;
+    struct record last;
 };
 struct waited order_waited(const struct order *order, int slot);
 bool order_legacy(const struct order *order,
