@@ -1,6 +1,6 @@
 # One front door. `make help` lists the targets.
 include common/build.mk
-include exercises/exercises.mk
+-include exercises/exercises.mk
 
 # More ranks than cores must share them politely, and programs that run at the same time must
 # not all be bound to the first of them (PRTE_: Open MPI 5); containers often run as root.
@@ -69,7 +69,7 @@ demo:
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
-TEST_PACKAGES := $(shell cat .devcontainer/packages)
+TEST_PACKAGES = $(shell cat .devcontainer/packages)
 # The tests' builds take no warning, and style.t need not build once more to say so.
 test: export WARNINGS := -Wall -Wextra -Werror
 test:

@@ -83,11 +83,13 @@ static void make_anew(struct training *t) {
     must_settle(t->comm, "ncclCommInitRankConfig");
 }
 
-/* One step. False if it does not end before the deadline, or NCCL has seen an error. The
- * weights from before it are kept. */
-static bool train(struct training *t, int step) {
+/* One step. False if it does not end before `end`, or NCCL has seen an error. The weights
+ * from before it are kept. A rank that is late itself, since it was stopped, must not go
+ * on either: the others have given it up, and what it receives is rubbish. */
+static bool train(struct training *t, int step, double end) {
     struct model *m = &t->model;
-    const double end = MPI_Wtime() + t->deadline;
+    if (MPI_Wtime() > end)
+        return false;
     model_gradient(m, step);
     CHECK_BEGUN(ncclAllReduce(m->gradient, m->gradient, COUNT, ncclFloat32, ncclSum,
                               t->comm, m->stream));
@@ -173,10 +175,10 @@ static void grow(struct training *t, int newcomer, int step) {
 
 /* The training loop, which begins with `step` and returns the step that it came to. */
 static int run(struct training *t, int step) {
-    double last = MPI_Wtime(); // when a step was last done
+    double last = MPI_Wtime(), began = last; // the last step was done; this one began
     while (step < STEPS) {
         if (t->join && step == JOIN_STEP && member(&t->now, t->faulty) < 0)
-            grow(t, t->faulty, step);
+            grow(t, t->faulty, step), began = MPI_Wtime();
         if (t->rank == t->faulty && step == FAULTY_STEP) {
             if (t->fault[EXIT])
                 _exit(1);
@@ -185,12 +187,13 @@ static int run(struct training *t, int step) {
             if (t->fault[LEAVE])
                 return step;
         }
-        if (!train(t, step)) {
+        if (!train(t, step, began + t->deadline)) {
             if (t->rank == 0)
                 printf("step %2d: not done after %.1f s\n", step, MPI_Wtime() - last);
             if (!recover(t, step))
                 return step;
             step = t->now.step;
+            began = MPI_Wtime();
             continue;
         }
         const double loss = model_check(&t->model, ++step, &t->now);
@@ -198,7 +201,7 @@ static int run(struct training *t, int step) {
             printf("step %2d: loss %.4f, %d rank%s, %.1f s\n", step - 1, loss, t->now.n,
                    t->now.n == 1 ? "" : "s", MPI_Wtime() - last);
         fflush(stdout);
-        last = MPI_Wtime();
+        last = began = MPI_Wtime();
     }
     return step;
 }

@@ -290,7 +290,7 @@ sub run_limited {
         open STDIN, '<', '/dev/null';
         open STDOUT, '>', $out or POSIX::_exit(126);
         open STDERR, $err eq $out ? '>>' : '>', $err or POSIX::_exit(126);
-        { exec '/bin/sh', '-c', "ulimit -f 200000; exec $command" }
+        { exec '/bin/sh', '-c', "ulimit -f 40000000; exec $command" }
         POSIX::_exit(127);
     }
     my ($begin, $look, $why, $code, $pause) = (time, $memory ? 0.2 : $seconds, '', 137, 0.005);
