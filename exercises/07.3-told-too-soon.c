@@ -2,7 +2,7 @@
 //: title Told too soon
 //: trains who tells the receiver of a direct copy
 //: ranks 2 3 | 4 7 8
-//: starter NCCL CHECK: race: two ranks use the same memory
+//: starter from rank
 //: learned In a direct copy the receiver makes no call: the sender waits for its copy, and then says so.
 //: why The barrier is the message. It may come only when the copy has ended, and again when the data has been read.
 //: hint What is sure when a rank has left MPI_Barrier: that all copies have been queued, or that they are done?
@@ -33,19 +33,19 @@ void pass_on(const float *mine, float *far, const float *target, float *result,
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_CUDA(cudaMemcpy(result, target, bytes, cudaMemcpyDeviceToHost));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); // nobody overwrites what is still being read
-    //: wrong wait-after-barrier: NCCL CHECK: race: two ranks use the same memory
+    //: wrong wait-after-barrier: from rank
     CHECK_CUDA(cudaMemcpyAsync(far, mine, bytes, cudaMemcpyDeviceToDevice, stream));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     CHECK_CUDA(cudaMemcpy(result, target, bytes, cudaMemcpyDeviceToHost));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    //: wrong two-barriers: NCCL CHECK: race: two ranks use the same memory
+    //: wrong two-barriers: from rank
     CHECK_CUDA(cudaMemcpyAsync(far, mine, bytes, cudaMemcpyDeviceToDevice, stream));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_CUDA(cudaMemcpy(result, target, bytes, cudaMemcpyDeviceToHost));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    //: wrong read-in-the-stream: NCCL CHECK: race: two ranks use the same memory
+    //: wrong read-in-the-stream: from rank
     CHECK_CUDA(cudaMemcpyAsync(far, mine, bytes, cudaMemcpyDeviceToDevice, stream));
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     CHECK_CUDA(cudaMemcpyAsync(result, target, bytes, cudaMemcpyDeviceToHost, stream));
@@ -62,6 +62,12 @@ void pass_on(const float *mine, float *far, const float *target, float *result,
              size_t count, cudaStream_t stream);
 
 enum { ROUNDS = 6 };
+
+/* Holds the stream up, so that what comes after it is late. */
+static void CUDART_CB hold(void *unused) {
+    (void)unused;
+    lesson_pause(0.03);
+}
 
 void check(void) {
     const size_t count = 1 << 16, bytes = count * sizeof(float);
@@ -82,8 +88,10 @@ void check(void) {
             host[i] = (float)(check_data(check_rank, i) + 100 * round);
         check_put(mine, host, bytes);
         CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        if (round % check_nranks == check_rank)
-            lesson_pause(0.02); // one rank is late
+        if (round % check_nranks == check_rank) { // one rank is late, and so is its copy
+            lesson_pause(0.02);
+            CHECK_CUDA(cudaLaunchHostFunc(check_stream, hold, NULL));
+        }
         pass_on(mine, far, target, result, count, check_stream);
         for (size_t i = 0; i < count; i++) {
             const int expected = check_data(previous, i) + 100 * round;
