@@ -95,13 +95,16 @@ static bool train(struct training *t, int step, double end) {
                               t->comm, m->stream));
     if (settled(t->comm, t->deadline) != ncclSuccess) // the call may be in the background
         return false;
-    model_update(m, step, &t->now);
     while (cudaStreamQuery(m->stream) == cudaErrorNotReady) {
         ncclResult_t state;
         CHECK_NCCL(ncclCommGetAsyncError(t->comm, &state));
         if (state != ncclSuccess || MPI_Wtime() > end)
             return false;
     }
+    // Only now: an update that waits behind a broken all-reduce would run after the
+    // abort, and overwrite the weights that are kept.
+    model_update(m, step, &t->now);
+    CHECK_CUDA(cudaStreamSynchronize(m->stream));
     return true;
 }
 

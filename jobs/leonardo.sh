@@ -85,6 +85,10 @@ launch() {
         how=none
         export CPU_DEVICES=${CPU_DEVICES:-${SLURM_NTASKS_PER_NODE:-4}}
     fi
+    # Where ranks meet that do without MPI: at the first node, at a port of this job's own.
+    MASTER_ADDR=${MASTER_ADDR:-$(scontrol show hostnames "${SLURM_JOB_NODELIST:-}" | head -n 1)}
+    MASTER_PORT=${MASTER_PORT:-$((20000 + ${SLURM_JOB_ID:-0} % 20000))}
+    export MASTER_ADDR MASTER_PORT
     shift
     [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
     case $how in
