@@ -1,7 +1,7 @@
 /*
- * machines.c: where the machines lie that the modelled clock knows: in the course, or where
- * `make install` has put them. In a file of its own, so that no other file differs from one
- * folder to another.
+ * machines.c: where the machines lie that the modelled clock knows: in the course, or
+ * where `make install` has put them. In a file of its own, so that no other file differs
+ * from one folder to another.
  */
 #include "clock.h"
 

@@ -4,8 +4,8 @@
 
 #include "carry.h"
 
-/* For whoever stands in front of the library: how large rank `peer`'s part of a window is;
- * 0: that is not known. */
+/* For whoever stands in front of the library: how large rank `peer`'s part of a window
+ * is; 0: that is not known. */
 #pragma GCC visibility push(default)
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
 #pragma GCC visibility pop

@@ -22,8 +22,8 @@ struct allocation {
     struct judge_at made;
     struct history history;
     bool of_graph;
-    bool written;    // a byte of it, ever
-    bool open;       // something that the judge does not see may write it
+    bool written;               // a byte of it, ever
+    bool open;                  // something that the judge does not see may write it
     struct judge_at left_alone; // given to this call, which fills it on another rank
     struct fresh *fresh;        // NULL: nothing
 };

@@ -22,7 +22,7 @@ int main(void) {
     if (to >= 0) {
         MUST(ncclSend(out, 4, ncclInt32, to, comm, stream));
     }
-    MUST(ncclGroupEnd()); // @group
+    MUST(ncclGroupEnd());                // @group
     MUST(cudaStreamSynchronize(stream)); // @sync
     MUST(cudaFree(in));
     MUST(cudaFree(out));
