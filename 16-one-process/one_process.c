@@ -80,7 +80,7 @@ static double time_of(void (*way)(struct gpu *, int, size_t), struct gpu *gpus, 
 
 int main(int argc, char **argv) {
     bool threads = false;
-    size_t count, rounds;
+    size_t count = 0, rounds = 0;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements on each GPU", .number = &count, .usual = 4, .least = 1},
         {"--threads", NULL, "one thread per GPU instead of one for all",

@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    struct job job;
+    struct job job = {.count = 0};
     bool managed = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats in a buffer", .number = &job.count, .least = 1,

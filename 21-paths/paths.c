@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     int rank, nranks, ndevices;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
-    size_t most;
+    size_t most = 0;
     bool model = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats in the largest buffer", .number = &most, .least = 2,

@@ -51,8 +51,8 @@ struct ncclComm *comm_like(int device, const ncclConfig_t *config,
     if (parent && config && config->blocking == NCCL_CONFIG_UNDEF_INT)
         blocking = parent->blocking;
     struct ncclComm *comm = comm_create(device, blocking);
-    comm->ranks.ctas = inherits ? parent->ranks.ctas : most_ctas(config);
-    comm->nsignals = inherits ? parent->nsignals : signals_of(config);
+    comm->ranks.ctas = inherits && parent ? parent->ranks.ctas : most_ctas(config);
+    comm->nsignals = inherits && parent ? parent->nsignals : signals_of(config);
     return comm;
 }
 
