@@ -303,6 +303,10 @@ for lesson in "${lessons[@]}"; do
     case $program in
     hello | allreduce)
         runs+=("$program mpirun 1" "$program mpirun 2" "$program srun 1" "$program srun 2") ;;
+    without_mpi)
+        turns_taken=$((turns_taken + 1))
+        runs+=("$program mpirun 1")
+        ;;
     *)
         runs+=("$program ${turns[turns_taken++ % 4]}") ;;
     esac
