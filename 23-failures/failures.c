@@ -83,9 +83,9 @@ static void make_anew(struct training *t) {
     must_settle(t->comm, "ncclCommInitRankConfig");
 }
 
-/* One step. False if it does not end before `end`, or NCCL has seen an error. The weights
- * from before it are kept. A rank that is late itself, since it was stopped, must not go
- * on either: the others have given it up, and what it receives is rubbish. */
+/* One step. False if it does not end before `end`, or NCCL has seen an error; the weights
+ * from before it are kept. A rank that was stopped, and is late itself, must not go on.
+ */
 static bool train(struct training *t, int step, double end) {
     struct model *m = &t->model;
     if (MPI_Wtime() > end)

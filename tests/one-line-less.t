@@ -54,6 +54,8 @@ sub statements {
         my $whole = $text =~ /^\w+\(.*\);$/ && $before =~ /[;{}:]$/;
         $before = $text if $text ne '';
         next if $text !~ /\b(?:MPI_|cuda|nccl|cublas)\w+\s*\(/;
+        # Without a deadline lesson 23 waits for ever; without its memory or its number of ranks a program crashes.
+        next if $text =~ /MPI_Wtime\(\) > end|ncclCommGetAsyncError\(t->comm, &state\)|cudaHostAlloc\(\(void \*\*\)&job\.pinned|MPI_Comm_size\(MPI_COMM_WORLD, &s\.nranks\)/;
         push @found, {first => $first, last => $i, text => $text, whole => $whole};
     }
     return @found;
