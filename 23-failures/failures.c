@@ -3,8 +3,7 @@
  *
  *     mpirun -np 4 ./failures [--fault NAME] [--how NAME] [--join] [-h]
  *
- * What is trained stands in model.h, who is left is agreed on in agree.h, and what an
- * older NCCL lacks is in versions.h.
+ * model.h is what is trained, agree.h finds who is left, versions.h is for older NCCLs.
  */
 #define _GNU_SOURCE // kill
 #include "model.h"
@@ -33,9 +32,8 @@ struct training {
     struct model model;
 };
 
-/* No call on such a communicator blocks the host: the work goes on in the background, and
- * is asked for. The first call between two ranks would otherwise wait inside NCCL, where
- * no deadline reaches it. */
+/* No call on such a communicator blocks the host. Otherwise the first call between two
+ * ranks would wait inside NCCL, where no deadline reaches it. */
 static ncclConfig_t never_blocking(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -84,8 +82,7 @@ static void make_anew(struct training *t) {
 }
 
 /* One step. False if it does not end before `end`, or NCCL has seen an error; the weights
- * from before it are kept. A rank that was stopped, and is late itself, must not go on.
- */
+ * from before it are kept. A rank that was stopped must not go on either. */
 static bool train(struct training *t, int step, double end) {
     struct model *m = &t->model;
     if (MPI_Wtime() > end)
@@ -101,8 +98,7 @@ static bool train(struct training *t, int step, double end) {
         if (state != ncclSuccess || MPI_Wtime() > end)
             return false;
     }
-    // Only now: an update that waits behind a broken all-reduce would run after the
-    // abort, and overwrite the weights that are kept.
+    // Only now: queued before, it could run after an abort, over the weights kept.
     model_update(m, step, &t->now);
     CHECK_CUDA(cudaStreamSynchronize(m->stream));
     return true;
