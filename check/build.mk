@@ -81,7 +81,7 @@ $(cpu_build)/front.o: $(cpu_build)/judge.o $(call front_in,$(cpu_build)) $(cpu_b
 # The names that the front has of its own. Those it shares with the stand-in are renamed in that:
 # NCCL's are pncclX there, as in NCCL, and the others standin_X.
 check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* MPIX_*
-check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main
+check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main pthread_join
 
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 	$(Q)$(NM) -g --defined-only $^ | awk '/^$$/ { next } /:$$/ { file++; next } \
@@ -90,7 +90,7 @@ $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(Q)$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(Q)$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
+	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' $@ # a program may have its own, as MPI and NCCL let it
 $(cpu_library): $(cpu_build)/whole.o
 	$(call say,AR,$@)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL has
  * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
@@ -72,6 +73,7 @@ const char *standin_clock(double *time);
 void standin_unpaid(int begins); // what is called in between costs no modelled time
 /* How large another process's memory is, which is open at this address. */
 size_t standin_opened_bytes(const void *pointer);
+uint64_t standin_comm_id(const void *comm); // the same on all ranks; 0: not there
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
 /* Which byte behind the end of memory that the host may write has been written, counted
  * from 1; 0: none. */

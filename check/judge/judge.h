@@ -255,6 +255,8 @@ enum judge_kind {
     JUDGE_SPLIT, // ncclCommSplit: a call that all ranks make
     // ncclCommWindowRegister: likewise. "Size may differ across ranks" (NCCL User Guide).
     JUDGE_REGISTER,
+    JUDGE_SUSPEND, // ncclCommSuspend, ncclCommResume: likewise
+    JUDGE_RESUME,
     JUDGE_SEND,
     JUDGE_RECV
 };
@@ -262,18 +264,24 @@ enum judge_kind {
 /* ncclCommInitRank and its kin, before it is called: the unique id as a number that is
  * the same on all ranks, the device as a name that is the same in all processes of a
  * machine. */
+enum judge_joining {
+    JUDGE_INITS,
+    JUDGE_SHRINKS, // ncclCommShrink: the id depends on the ranks that are left out
+    JUDGE_GROWS    // ncclCommGrow: the old ranks have another id than the new ones
+};
 struct judge_join {
     uint64_t id;
     int rank, nranks, device;
     char bus_id[32];
-    bool shrinks; // ncclCommShrink: the id depends on the ranks that are left out
+    enum judge_joining how;
     struct judge_at at;
 };
 void judge_joins(struct judge *j, const struct judge_join *join);
 /* ncclCommShrink is called by a rank that it leaves out. */
 void judge_shrinks_itself(struct judge *j, int comm, struct judge_at at);
-/* ncclGetUniqueId has made this one, here. */
-void judge_id_made(struct judge *j, uint64_t id, struct judge_at at);
+/* ncclGetUniqueId has made this one, here. `same`: that of ncclCommGetUniqueId, by which
+ * the old ranks join the same communicator; 0: none. */
+void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at at);
 /* It is there. `id` as above; for a split one that judge_split_id gave, for
  * ncclCommInitAll one that is this process's own. */
 int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
@@ -304,7 +312,7 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
 struct judge_call {
-    int comm, stream; // stream: -1 for JUDGE_SPLIT and JUDGE_REGISTER
+    int comm, stream; // stream: -1 for JUDGE_SPLIT to JUDGE_RESUME
     enum judge_kind kind;
     int type;                 // index into the names below
     int redop;                // likewise; JUDGE_PRE_MUL_SUM for one of the program's own
@@ -354,6 +362,10 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
 void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
+
+/* The thread waits until another one of the program has ended (pthread_join;
+ * judge_thread_name's); 0: no longer. */
+void judge_waits_thread(struct judge *j, uint64_t name);
 
 /* Begun before a call that may block, ended when it has returned; of the thread that is
  * in. What the wait is for is what was queued when it began. */

@@ -4,9 +4,10 @@
 
 #include "carry.h"
 
-/* For whoever stands in front of the library: how large rank `peer`'s part of a window
- * is; 0: that is not known. */
+/* For whoever stands in front of the library: a number that a communicator has on all its
+ * ranks, and how large rank `peer`'s part of a window is; 0: that is not known. */
 #pragma GCC visibility push(default)
+uint64_t standin_comm_id(const void *comm);
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
 #pragma GCC visibility pop
 

@@ -651,10 +651,12 @@ static uint64_t id_of(const struct event *e, const char *name) {
     return strcmp(name, "own") == 0 ? id + (uint64_t)e->rank : id;
 }
 
-/* join NAME [id ID] [rank R] [of N] [device D] [gpu G] */
+/* join NAME [id ID] [rank R] [of N] [device D] [gpu G] [grows] */
 static void ev_join(const struct event *e) {
     struct named *comm = name_new(e, COMM);
     const char *id = behind(e, "id");
+    const bool grows = has(e, "grows");
+    const char *call = grows ? "ncclCommGrow" : "ncclCommInitRank";
     comm->rank = (int)number_behind(e, "rank", e->rank);
     comm->nranks = (int)number_behind(e, "of", n);
     comm->device = (int)number_behind(e, "device", 0);
@@ -663,7 +665,8 @@ static void ev_join(const struct event *e) {
                               .rank = comm->rank,
                               .nranks = comm->nranks,
                               .device = comm->device,
-                              .at = here(e, "ncclCommInitRank")};
+                              .how = grows ? JUDGE_GROWS : JUDGE_INITS,
+                              .at = here(e, call)};
     snprintf(join.bus_id, sizeof join.bus_id, "0000:%02lx:00.0",
              number_behind(e, "gpu", e->rank));
     judge_joins(e->judge, &join);
@@ -674,7 +677,9 @@ static void ev_made(const struct event *e) {
                                    comm->device, here(e, "ncclCommInitRank"));
 }
 static void ev_makes_id(const struct event *e) {
-    judge_id_made(e->judge, id_of(e, word(e, 1)), here(e, "ncclGetUniqueId"));
+    const char *same = behind(e, "same");
+    judge_id_made(e->judge, id_of(e, word(e, 1)), same ? id_of(e, same) : 0,
+                  here(e, "ncclGetUniqueId"));
 }
 
 static int comm_of(const struct event *e, const char *name) {
@@ -930,6 +935,10 @@ static void ev_query(const struct event *e) {
     else
         polls_join(e);
 }
+/* joins-thread T [returns]: waits until that thread has ended */
+static void ev_joins_thread(const struct event *e) {
+    judge_waits_thread(e->judge, has(e, "returns") ? 0 : (uint64_t)number(e, word(e, 1)));
+}
 static void ev_finish(const struct event *e) {
     ranks[e->rank].ended = true;
     judge_finishes(e->judge, true, here(e, "MPI_Finalize"));
@@ -1030,6 +1039,7 @@ static const struct {
     {"finish", ev_finish},
     {"exit", ev_exit},
     {"thread-gone", ev_thread_gone},
+    {"joins-thread", ev_joins_thread},
     {"broadcast", ev_broadcast},
     {"allreduce", ev_allreduce},
     {"reduce", ev_reduce},
@@ -1046,6 +1056,7 @@ static void play_one(const struct event *e) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (strcmp(events[i].word, e->words[0]) == 0) {
             judge_enter(e->judge, e->thread);
+            judge_thread_name(e->judge, (uint64_t)e->thread);
             judge_thread_name(e->judge, (uint64_t)e->thread);
             events[i].play(e);
             judge_leave(e->judge);

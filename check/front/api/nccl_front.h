@@ -33,6 +33,7 @@ struct comm {
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
     struct shrunk *shrunk;    // nccl_makes.c's
+    uint64_t grown;           // so often
     struct judge_at at;
 };
 /* How often the program was told by ncclCommGetAsyncError that a communicator is ready.

@@ -139,7 +139,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
     if (result != ncclSuccess)
         return nccl_answer(result, at);
-    judge_id_made(front_in(), comm_hash(id, sizeof *id, 0), at);
+    judge_id_made(front_in(), comm_hash_ids(id, 1), 0, at);
     front_out();
     return result;
 }
@@ -256,7 +256,7 @@ static void shrinks(struct judge *j, struct comm *parent, const int *excluded, i
                                         .rank = parent->rank - before,
                                         .nranks = parent->nranks - all,
                                         .device = parent->device,
-                                        .shrinks = true,
+                                        .how = JUDGE_SHRINKS,
                                         .at = at});
     if (nccl_group.depth == 0)
         judge_wait_launch(j, at);
@@ -278,13 +278,62 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
 #endif
 
 #if NCCL_VERSION_CODE >= 22900
-/* Its ranks have no number in common by which the judges could know it: nothing is said
- * of it. */
+/* The old ranks are not told the id that the new ones have: they know how often their
+ * communicator has grown. */
+static uint64_t id_of_grown(const struct comm *parent) {
+    return comm_hash(&parent->grown, sizeof parent->grown, ~parent->id);
+}
+
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
+    ENTER_COMM(ncclCommGetUniqueId, comm, id);
+    ncclResult_t result = CALL(PNCCL(ncclCommGetUniqueId), comm, id);
+    struct judge *j = front_in();
+    const struct comm *parent = comm_known(comm);
+    if (result == ncclSuccess && parent && parent->state == THERE)
+        judge_id_made(j, comm_hash_ids(id, 1), id_of_grown(parent), at);
+    front_out();
+    return nccl_answer(result, at);
+}
+
+/* Over the real NCCL its ranks have no number in common by which the judges could know
+ * it: nothing is said of it once it is made. */
+static uint64_t id_of_made(ncclComm_t made) {
+    return OVER_STANDIN && made ? standin_comm_id(made) : 0;
+}
+
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
                           ncclComm_t *out, ncclConfig_t *config) {
     ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
+    struct comm *parent = NULL;
+    struct judge_join join = {.how = JUDGE_GROWS, .nranks = nranks, .at = at};
+    start_communicates(nccl_group.depth > 0);
+    join.device = current_device();
+    struct judge *j = comm_in(comm, &parent, at);
+    bool old = parent && parent->state == THERE && rank == -1 && nranks > parent->nranks;
+    if (old)
+        join.id = id_of_grown(parent), parent->grown++;
+    else if (!comm && id && rank >= 0 && rank < nranks)
+        join.id = comm_hash_ids(id, 1);
+    join.rank = old ? parent->rank : rank;
+    if (join.id) {
+        judge_joins(j, &join);
+        if (nccl_group.depth == 0)
+            judge_wait_launch(j, at);
+    } else { // NCCL will refuse it
+        judge_not_told(j);
+    }
+    front_out();
     ncclResult_t result = CALL(PNCCL(ncclCommGrow), comm, nranks, id, rank, out, config);
-    if (!nccl_failed(result) && out && *out)
+    if (nccl_group.depth == 0 && join.id) {
+        if (nccl_failed(result))
+            talk_settles();
+        judge_wait_end(front_in(), result == ncclSuccess);
+        front_out();
+    }
+    uint64_t made = result == ncclSuccess && out ? id_of_made(*out) : 0;
+    if (made)
+        comm_is_there(*out, (struct comm){.id = made, .rank = -1, .at = at});
+    else if (!nccl_failed(result) && out && *out)
         comm_forget(*out);
     return nccl_answer(result, at);
 }

@@ -11,6 +11,7 @@
 struct thread { // one of the program's that has entered
     int number;
     uint64_t name;             // judge_thread_name's; 0: none
+    uint64_t joins;            // it waits until the thread of that name has ended; 0
     struct thread_wait *wait;  // waits.c's; NULL: it computes
     struct thread_wait *spare; // for the next wait
     struct group *group;       // judge.c's; the open one

@@ -46,10 +46,8 @@ size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
     case JUDGE_SCATTER: return root ? all : 0;
     case JUDGE_REDUCE_SCATTER:
     case JUDGE_ALL_TO_ALL: return all;
-    case JUDGE_RECV:
-    case JUDGE_SPLIT:
-    case JUDGE_REGISTER: return 0;
-    default: return one;
+    case JUDGE_RECV: return 0;
+    default: return moves_nothing(call->kind) ? 0 : one;
     }
 }
 
@@ -62,10 +60,8 @@ size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
     case JUDGE_ALL_TO_ALL: return all;
     case JUDGE_REDUCE: return root ? one : 0;
     case JUDGE_GATHER: return root ? all : 0;
-    case JUDGE_SEND:
-    case JUDGE_SPLIT:
-    case JUDGE_REGISTER: return 0;
-    default: return one;
+    case JUDGE_SEND: return 0;
+    default: return moves_nothing(call->kind) ? 0 : one;
     }
 }
 
@@ -369,6 +365,9 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     fact.seq = pair ? ++count->n : ++comm->collectives;
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
+    if (call->kind == JUDGE_SUSPEND || call->kind == JUDGE_RESUME)
+        comm->suspended =
+            call->kind == JUDGE_SUSPEND ? call->at : (struct judge_at){NULL, 0};
     if (j->options.mode == JUDGE_OFF)
         return fact.index;
     if (comm->facts.nranks > 1 || pair)
@@ -438,6 +437,7 @@ void calls_taken_back(struct judge *j, int number) {
     memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
     recent->n--;
     comm->ops--;
+    comm->suspended = (struct judge_at){NULL, 0};
     if (pairs(call.fact.kind))
         pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
     else
@@ -526,7 +526,7 @@ struct notice calls_notice(const struct judge_join *join) {
                             .rank = join->rank,
                             .nranks = join->nranks,
                             .device = join->device,
-                            .shrinks = join->shrinks,
+                            .how = join->how,
                             .site = join->at.site};
     name_call(notice.call, join->at.call);
     memcpy(notice.bus_id, join->bus_id, sizeof notice.bus_id);
@@ -551,8 +551,8 @@ void calls_join_failed(struct judge *j) {
     send_notice(j, &notice, NULL, 0);
 }
 
-void judge_id_made(struct judge *j, uint64_t id, struct judge_at at) {
-    struct notice notice = {.what = NOTICE_ID, .id = id, .site = at.site};
+void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at at) {
+    struct notice notice = {.what = NOTICE_ID, .id = id, .same = same, .site = at.site};
     name_call(notice.call, at.call);
     send_notice(j, &notice, NULL, 0);
 }
@@ -649,7 +649,9 @@ void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
 
 void calls_check_usable(struct judge *j, const struct judge_call *call) {
     const struct comm *comm = comm_of(j, call->comm);
-    if (comm && comm->left && comm->how == JUDGE_REVOKED && call->kind != JUDGE_SPLIT)
+    bool revoked = comm && comm->left && comm->how == JUDGE_REVOKED;
+    if ((revoked && call->kind != JUDGE_SPLIT) ||
+        (comm && comm->suspended.call && call->kind != JUDGE_RESUME))
         judge_comm_used_after(j, call->comm, call->at);
 }
 
@@ -658,20 +660,25 @@ void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
     if (!comm)
         return;
     bool revoked = comm->how == JUDGE_REVOKED;
-    const char *how = comm->how == JUDGE_ABORTED ? "aborted"
-                      : revoked                  ? "revoked"
-                                                 : "destroyed";
+    bool suspended = !comm->left && comm->suspended.call;
+    const char *how = suspended                    ? "suspended"
+                      : comm->how == JUDGE_ABORTED ? "aborted"
+                      : revoked                    ? "revoked"
+                                                   : "destroyed";
+    uint64_t ended = suspended ? comm->suspended.site : comm->facts.ended.site;
     struct finding f = {.name = FINDING_setup_used_after,
-                        .hint = revoked ? HINT_used_after_revoke : HINT_OF_FINDING,
+                        .hint = suspended ? HINT_used_while_suspended
+                                : revoked ? HINT_used_after_revoke
+                                          : HINT_OF_FINDING,
                         .site = at.site,
-                        .other = comm->facts.ended.site};
+                        .other = ended};
     set(&f, "call", "%s", at.call);
     set_at(j, &f, "here", at);
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "made", comm->facts.made);
     set(&f, "how", "%s", how);
     set(&f, "by", "%s", comm->how == JUDGE_RESET ? " by cudaDeviceReset" : "");
-    set_place(j, &f, "ended", comm->facts.ended.site);
+    set_place(j, &f, "ended", ended);
     say(j, &f);
 }
 

@@ -14,7 +14,7 @@ struct use;
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
 struct position {
-    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
+    int slot; // -1: of no stream (JUDGE_SPLIT to JUDGE_RESUME)
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again

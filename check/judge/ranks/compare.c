@@ -135,7 +135,7 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return a->count == b->count && a->type == b->type;
     if (a->kind != b->kind)
         return false;
-    return a->kind == JUDGE_SPLIT || a->kind == JUDGE_REGISTER ||
+    return moves_nothing(a->kind) ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
             a->root == b->root && offsets_agree(a, b));
 }

@@ -50,9 +50,10 @@ struct notice {
     uint64_t id, site, ops, collectives;
     uint64_t known; // of the collectives: those that the host knew to have ended
     uint64_t captured, captured_site; // at the end: as of a communicator below
-    int32_t what, rank, nranks, device, how, number;
-    int32_t shrinks; // NOTICE_JOINS: by ncclCommShrink
-    int32_t thread;  // NOTICE_JOINS: the judge's number of it; the first one is 1
+    uint64_t same;                    // NOTICE_ID: judge_id_made's
+    int32_t what, rank, nranks, device, number;
+    int32_t how;    // NOTICE_JOINS: enum judge_joining; NOTICE_ENDED: enum judge_end
+    int32_t thread; // NOTICE_JOINS: the judge's number of it; the first one is 1
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
 };
 

@@ -23,8 +23,14 @@ struct members *members_of(struct judge *j) {
     return j->members;
 }
 
+/* The id by which it is known to all: a rank that joins one that grows has another. */
+static uint64_t one_id(struct judge *j, uint64_t id) {
+    const struct notice *made = map_get(&members_of(j)->ids, id);
+    return made && made->same ? made->same : id;
+}
+
 struct member_comm *members_comm(struct judge *j, uint64_t id) {
-    return map_get(&members_of(j)->comms, id);
+    return map_get(&members_of(j)->comms, one_id(j, id));
 }
 
 const char *members_host(struct judge *j, int world) {
@@ -192,7 +198,7 @@ static void joins(struct judge *j, int from, const struct notice *join) {
         conflict(j, true, from, join, NULL);
         return;
     }
-    struct member_comm *comm = comm_with(j, join->id, join->nranks);
+    struct member_comm *comm = comm_with(j, one_id(j, join->id), join->nranks);
     struct member *member = join->rank < comm->nranks ? &comm->of[join->rank] : NULL;
     const struct member *other = NULL;
     for (int r = 0; r < comm->nranks && !other; r++)
@@ -264,7 +270,7 @@ static void hear(struct judge *j, int from, const struct notice *told,
         memcpy(host, notice.host, JUDGE_HOST);
         map_put(&members->hosts, (uint64_t)from, host);
     }
-    struct member_comm *comm = map_get(&members->comms, notice.id);
+    struct member_comm *comm = members_comm(j, notice.id);
     struct member *member = comm && notice.rank >= 0 && notice.rank < comm->nranks
                                 ? &comm->of[notice.rank]
                                 : NULL;
@@ -317,6 +323,13 @@ static void hear(struct judge *j, int from, const struct notice *told,
             *made = notice;
             made->rank = from;
             map_put(&members->ids, notice.id, made);
+            if (comm && made->same) { // some were quicker
+                map_put(&members->comms, notice.id, NULL);
+                for (int r = 0; r < comm->nranks; r++)
+                    if (comm->of[r].joined)
+                        joins(j, comm->of[r].world, &comm->of[r].join);
+                release(comm);
+            }
         }
         return;
     case NOTICE_HOLD: members->hold = members->changed + 1; return;

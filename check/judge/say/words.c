@@ -11,10 +11,13 @@
 
 #include <stdio.h>
 
-const char *const judge_kind_names[] = {
-    "ncclBroadcast",     "ncclAllReduce",          "ncclReduce", "ncclAllGather",
-    "ncclReduceScatter", "ncclAlltoAll",           "ncclGather", "ncclScatter",
-    "ncclCommSplit",     "ncclCommWindowRegister", "ncclSend",   "ncclRecv"};
+const char *const judge_kind_names[] = {"ncclBroadcast",     "ncclAllReduce",
+                                        "ncclReduce",        "ncclAllGather",
+                                        "ncclReduceScatter", "ncclAlltoAll",
+                                        "ncclGather",        "ncclScatter",
+                                        "ncclCommSplit",     "ncclCommWindowRegister",
+                                        "ncclCommSuspend",   "ncclCommResume",
+                                        "ncclSend",          "ncclRecv"};
 const char *const judge_type_names[] = {
     "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
     "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
@@ -24,6 +27,10 @@ const char *const judge_redop_names[] = {"ncclSum", "ncclProd", "ncclMax", "nccl
 
 bool pairs(int kind) {
     return kind == JUDGE_SEND || kind == JUDGE_RECV;
+}
+
+bool moves_nothing(int kind) {
+    return kind >= JUDGE_SPLIT && kind <= JUDGE_RESUME;
 }
 
 bool part_needs(int kind, int root, int rank, int source) {
@@ -70,6 +77,8 @@ const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
         snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
                  redop_name(f->redop), f->root);
         break;
+    case JUDGE_SUSPEND:
+    case JUDGE_RESUME:
     case JUDGE_SPLIT: snprintf(out, JUDGE_PLACE, "%s", name); break;
     case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count); break;
     case JUDGE_SEND:

@@ -11,7 +11,8 @@
  * gets data from there. `root`: of a receive, the peer. */
 bool part_needs(int kind, int root, int rank, int source);
 
-bool pairs(int kind); // sends and receives
+bool pairs(int kind);         // sends and receives
+bool moves_nothing(int kind); // all ranks make the call, on no stream
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
 /* How many ranks a communicator has, and who they are where the numbers differ; by rank,

@@ -46,7 +46,7 @@ struct state_wait {
 struct state_item { // a join, if it has a name
     struct fact fact;
     uint64_t id, site;
-    int32_t rank, nranks, shrinks, pad;
+    int32_t rank, nranks, how, pad;
     char join[CALL_NAME];
 };
 

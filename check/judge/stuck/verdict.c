@@ -160,7 +160,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
     if (cause->call) {
         const struct fact *call = cause->call;
         const struct meeting *m = cause->meeting;
-        if (call->kind != JUDGE_SPLIT && call->kind != JUDGE_REGISTER)
+        if (!moves_nothing(call->kind))
             text_add(text, " for %s at %s", fact_words(words, call),
                      fact_site(j, where, call));
         text_add(text, ", operation %llu on communicator %d",
@@ -304,8 +304,9 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
 /* Ranks that wait for other joins: a unique id that did not get about, or communicators
  * that are created in another order. */
 struct joins {
-    bool differ, known, brought, shrinks;
-    int nranks; // of the largest communicator
+    bool differ, known, brought;
+    const struct state_item *other; // not ncclCommInitRank
+    int nranks;                     // of the largest communicator
     int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
     // Each id is to have as many ranks as the job, and its first so many are there, no
     // others; 0: not so.
@@ -347,7 +348,8 @@ static struct joins look_at_joins(struct judge *j) {
             continue;
         uint64_t id = cause.join->id;
         found.differ |= any && id != first;
-        found.shrinks |= cause.join->shrinks;
+        if (cause.join->how != JUDGE_INITS)
+            found.other = cause.join;
         if (cause.join->nranks > found.nranks)
             found.nranks = cause.join->nranks;
         int maker = members_id_maker(j, id);
@@ -367,8 +369,10 @@ static void report_join(struct judge *j) {
     struct joins joins = look_at_joins(j);
     struct text ranks = {0};
     struct finding f = {.name = FINDING_setup_ranks_missing};
-    set(&f, "call", "%s", joins.shrinks ? "ncclCommShrink" : "ncclCommInitRank");
-    if (joins.shrinks) {
+    set(&f, "call", "%s", joins.other ? joins.other->join : "ncclCommInitRank");
+    if (joins.other && joins.other->how == JUDGE_GROWS) {
+        f.hint = HINT_grows;
+    } else if (joins.other) {
         f.name = joins.differ ? FINDING_setup_shrink_lists : FINDING_setup_ranks_missing;
         f.hint = joins.differ ? HINT_OF_FINDING : HINT_shrinks_without;
     } else if (joins.differ && joins.brought && joins.counted > 1) {
@@ -538,8 +542,7 @@ static void set_first_call(struct judge *j, struct finding *f, int p,
                            const struct fact *about) {
     struct cause cause;
     const struct state_wait *wait = verdict_wait(j, p, &cause);
-    if (!about || wait->kind != WAIT_LAUNCH || about->kind == JUDGE_SPLIT ||
-        about->kind == JUDGE_REGISTER)
+    if (!about || wait->kind != WAIT_LAUNCH || moves_nothing(about->kind))
         return;
     set(f, "first_call", "%s",
         pairs(about->kind)

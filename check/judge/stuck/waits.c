@@ -260,6 +260,12 @@ void waits_end(struct judge *j, struct clock *what) {
     waits->activity++;
 }
 
+void judge_waits_thread(struct judge *j, uint64_t name) {
+    waits_end(j, NULL);
+    if (j->thread)
+        j->thread->joins = name;
+}
+
 void waits_thread_gone(struct judge *j, struct thread *thread) {
     struct waits *waits = waits_of(j);
     release(thread->wait);
@@ -414,7 +420,7 @@ static void add_launches(struct described *d, struct state_wait *record,
         item->site = call->notice.site;
         item->rank = call->notice.rank;
         item->nranks = call->notice.nranks;
-        item->shrinks = call->notice.shrinks;
+        item->how = call->notice.how;
         memcpy(item->join, call->notice.call, sizeof item->join);
     }
 }
@@ -457,6 +463,14 @@ static bool only_asks(struct judge *j, const struct thread *thread) {
            now(j) - thread->asked < POLLS_WITHIN;
 }
 
+/* It goes on when the other one has ended. */
+static bool waits_for_another(const struct judge *j, const struct thread *thread) {
+    for (const struct thread *t = j->threads; t && thread->joins; t = t->next)
+        if (t != thread && t->name == thread->joins)
+            return true;
+    return false;
+}
+
 static void add_thread(struct judge *j, struct described *d, const struct thread *thread,
                        const struct thread_wait *wait) {
     struct state_wait *record = add_wait(d, wait->kind, wait->at);
@@ -486,7 +500,7 @@ static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         struct thread_wait *wait = waiting(j, thread);
-        if (!wait && only_asks(j, thread))
+        if (!wait && (only_asks(j, thread) || waits_for_another(j, thread)))
             continue;
         d->head.computing += !wait;
         for (; wait; wait = lasting(j, wait->also))
