@@ -29,7 +29,7 @@ PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 # Not in step with the new layout of the checks and of measure/ yet: `make test-open`.
-OPEN := tests/measure.bats tests/nccl-check.bats tests/reports.t tests/timeline.t
+OPEN := tests/measure.bats tests/reports.t tests/timeline.t
 APART := tests/versions.t $(OPEN)
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t

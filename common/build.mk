@@ -144,11 +144,13 @@ announce:
 lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
 lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
 lesson_config := $(TOP)/build/config
-lesson_notes = $(TOP)/build/lessons/$(patsubst $(TOP)/%,%,$@)
+# What was read lies in build; that of a program outside the course beside it.
+notes_of = $(patsubst $(TOP)/%,$(TOP)/build/lessons/%,$(1))
+lesson_notes = $(call notes_of,$@)
 ifneq ($(strip $(builds_lessons)),)
   $(call remember,$(lesson_config),$(backend) $(MPICC) $(lesson_compile) $($(backend)_compile) $($(backend)_link))
-  $(call folders,$(patsubst $(TOP)/%,$(TOP)/build/lessons/%,$(programs)))
-  -include $(patsubst $(TOP)/%,$(TOP)/build/lessons/%.d,$(programs))
+  $(call folders,$(call notes_of,$(programs)))
+  -include $(addsuffix .d,$(call notes_of,$(programs)))
 endif
 
 $(programs): %: %.c $(lesson_config) $(lesson_library) | announce
