@@ -313,14 +313,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist);
 /* Makes of the ranks of `comm` with the same `color` (0 or more) one new communicator
  * each, ordered by `key`, then by their old rank. NCCL_SPLIT_NOCOLOR: none for this rank,
  * and `newcomm` becomes NCCL_COMM_NULL. All ranks of `comm` must call it. A null `config`
- * takes that of `comm`. */
+ * takes that of `comm`. If `comm` does not block, it returns ncclSuccess at once, and
+ * `newcomm` stays NULL until ncclCommGetAsyncError says of `comm` that it has settled. */
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                            ncclConfig_t *config);
 
 /* Makes of the ranks of `comm` that are not in the list one new communicator, in the
  * order of their old ranks. They call it with the same list; those in the list do not.
  * Nothing may be under way on `comm`; with NCCL_SHRINK_ABORT it is dropped first. `comm`
- * stays, and is given up as ever. A null `config` takes that of `comm`. */
+ * stays, and is given up as ever. A null `config` takes that of `comm`. `newcomm` is
+ * there when it is after ncclCommSplit. */
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
 
@@ -408,7 +410,8 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size,
                                     ncclWindow_t *win, int winFlags);
 
-/* Takes that back, for this rank alone. */
+/* Takes that back, for this rank alone. What is no window of `comm` gives
+ * ncclInternalError, here and below. */
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
 
 /* Writes the address that `win` was registered with. */
@@ -546,7 +549,9 @@ ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t d
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags,
                         ncclComm_t comm, cudaStream_t stream);
 
-/* The stream waits until all the signals have come; it uses them up. */
+/* The stream waits until all the signals have come; it uses them up. Without a window with
+ * NCCL_WIN_COLL_SYMMETRIC on `comm` so far, this and ncclSignal return ncclInvalidUsage.
+ */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
                             cudaStream_t stream);
 

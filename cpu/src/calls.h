@@ -21,7 +21,7 @@
 ncclResult_t check_handle(const char *name, const struct ncclComm *comm);
 /* Nor may it be used while a call on it is under way. */
 ncclResult_t check_comm(const char *name, const struct ncclComm *comm);
-/* Nor may work be queued with it when it was revoked, or is suspended. */
+/* Nor may work be queued with it when it was revoked. */
 ncclResult_t check_active(const char *name, const struct ncclComm *comm);
 #define CHECK_COMM(comm)                                       \
     do {                                                       \

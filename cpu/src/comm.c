@@ -24,6 +24,35 @@ struct ncclComm *comm_create(int device, bool blocking) {
     return comm;
 }
 
+void comm_promise(struct ncclComm *comm, struct ncclComm *parent, struct ncclComm **out) {
+    *out = NULL;
+    comm->promised = out;
+    comm->parent = parent;
+    parent->meetings++;
+    comm_hold(parent);
+}
+
+static void hand_over(struct ncclComm *comm) {
+    if (!comm->promised)
+        return;
+    *comm->promised = comm;
+    comm->promised = NULL;
+    comm->parent->meetings--;
+    comm_release(comm->parent);
+}
+
+void comm_fail(struct ncclComm *comm, ncclResult_t error, const char *why) {
+    comm->error = error;
+    snprintf(comm->why, sizeof comm->why, "%.255s", why);
+    hand_over(comm);
+}
+
+void comm_break_promises(struct ncclComm *parent) {
+    for (struct ncclComm *comm = all; comm; comm = comm->next)
+        if (comm->promised && comm->parent == parent)
+            comm_fail(comm, ncclInvalidUsage, "the communicator was given up meanwhile");
+}
+
 void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
                  const int *world) {
     size_t n = (size_t)nranks;
@@ -43,6 +72,7 @@ void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
         comm->ranks.ctas = ctas;
     }
     comm->state = READY;
+    hand_over(comm);
 }
 
 struct ncclComm *comm_find(uint64_t id, int rank) {

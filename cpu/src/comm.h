@@ -44,11 +44,12 @@ struct ncclComm {
     int rank, nranks, device;
     int *world; // the process that each of its ranks is in
     enum { JOINING, READY } state;
-    ncclResult_t error; // that it could not be made,
-    char why[256];      // and why
-    bool blocking;      // its calls return when they are over
+    ncclResult_t error;                  // that it could not be made,
+    char why[256];                       // and why
+    struct ncclComm **promised, *parent; // see comm_promise()
+    bool blocking;                       // its calls return when they are over
     bool finalized, destroyed, aborted, revoked, suspended;
-    bool grows;   // this rank has made an id that is not used yet
+    bool rma;     // puts and signals can be used
     unsigned era; // what was queued in an earlier one has been dropped
     bool asked; // whether it is over: since it was finalized, ncclCommGetAsyncError said
                 // so
@@ -83,6 +84,13 @@ struct ncclComm *comm_create(int device, bool blocking);
 /* Its members are known: it is ready for use. */
 void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
                  const int *world);
+/* It cannot be made. */
+void comm_fail(struct ncclComm *comm, ncclResult_t error, const char *why);
+/* The program gets its handle at `out` when it is made, or has failed; `parent`, of which
+ * it is made, is busy until then. As in NCCL: src/init.cc, ncclCommInitChildComm. */
+void comm_promise(struct ncclComm *comm, struct ncclComm *parent, struct ncclComm **out);
+/* What was to be made of it will not be. */
+void comm_break_promises(struct ncclComm *parent);
 /* This process is number `world` of MPI's; what was made before was its own. */
 void comm_numbered(int world);
 bool comm_any_made(void); // so far, and be it gone

@@ -107,21 +107,19 @@ static void begin(struct meeting_call *meets) {
     ncclResult_t result = meets->begin(meets);
     if (result == ncclSuccess || !meets->made)
         return;
-    meets->made->error = result;
-    snprintf(meets->made->why, sizeof meets->made->why, "%.255s", nccl_last_error());
+    comm_fail(meets->made, result, nccl_last_error());
 }
 
 /* What a call that waits for the others has come to. */
 static ncclResult_t outcome(const struct meeting_call *meets) {
     struct ncclComm *made = meets->made;
+    // Whether the ranks of a communicator wait is a matter of that one.
+    if (!(meets->call ? meets->parent : made)->blocking)
+        return ncclInProgress;
     if (!made) {
-        if (!meets->parent->blocking)
-            return ncclInProgress;
         wait_for(stream_end(meets->parent->own));
         return ncclSuccess;
     }
-    if (!made->blocking)
-        return ncclInProgress;
     wait_until(is_made, made);
     if (clock_on)
         clock_host_until(made->born);
@@ -154,7 +152,9 @@ static ncclResult_t meet(struct meeting_call *meetings) {
 ncclResult_t meet_soon(struct meeting_call meets) {
     struct meeting_call *mine = must_alloc(sizeof *mine), **end = &group.meetings;
     *mine = meets;
-    if (meets.out)
+    if (meets.made && meets.call)
+        comm_promise(meets.made, meets.parent, meets.out);
+    else if (meets.made)
         *meets.out = meets.made;
     if (group.depth == 0)
         return meet(mine);

@@ -44,6 +44,12 @@ static int signals_of(const ncclConfig_t *config) {
     return has && config->numRmaSig > 0 ? config->numRmaSig : 1;
 }
 
+static bool rma_at_once(const ncclConfig_t *config) {
+    const char *text = getenv("NCCL_RMA_EAGER_INIT");
+    bool has = config && config->size > offsetof(ncclConfig_t, rmaEagerInit);
+    return (text && atoi(text) != 0) || (has && config->rmaEagerInit == 1);
+}
+
 struct ncclComm *comm_like(int device, const ncclConfig_t *config,
                            const struct ncclComm *parent) {
     bool inherits = parent && !config;
@@ -53,6 +59,7 @@ struct ncclComm *comm_like(int device, const ncclConfig_t *config,
     struct ncclComm *comm = comm_create(device, blocking);
     comm->ranks.ctas = inherits && parent ? parent->ranks.ctas : most_ctas(config);
     comm->nsignals = inherits && parent ? parent->nsignals : signals_of(config);
+    comm->rma = rma_at_once(config);
     return comm;
 }
 

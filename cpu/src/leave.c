@@ -100,6 +100,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     meet_leave(comm);
     carry_leave(comm, clock_host());
     queue_look();
+    comm_break_promises(comm);
     comm_release(comm);
     return ncclSuccess;
 }

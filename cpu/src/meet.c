@@ -245,8 +245,7 @@ static void on_joined(int from, const char *data, size_t bytes) {
     struct ncclComm *comm = (*at)->comm;
     no_longer_joining(at);
     if (head.result != ncclSuccess) {
-        comm->error = (ncclResult_t)head.result;
-        snprintf(comm->why, sizeof comm->why, "%s", head.text);
+        comm_fail(comm, (ncclResult_t)head.result, head.text);
         return;
     }
     int *world = must_alloc((size_t)head.nranks * sizeof *world);

@@ -58,11 +58,9 @@ ncclResult_t check_active(const char *name, const struct ncclComm *comm) {
     ncclResult_t result = check_comm(name, comm);
     if (result != ncclSuccess)
         return result;
-    if (comm->revoked || comm->suspended || comm->finalized)
-        return nccl_error(ncclInvalidUsage, "%s: comm %s", name,
-                          comm->revoked     ? "was revoked"
-                          : comm->suspended ? "is suspended"
-                                            : "was finalized");
+    if (comm->revoked || comm->finalized)
+        return nccl_error(ncclInvalidUsage, "%s: comm was %s", name,
+                          comm->revoked ? "revoked" : "finalized");
     return ncclSuccess;
 }
 

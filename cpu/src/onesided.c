@@ -162,6 +162,15 @@ static ncclResult_t check_index(const char *name, const struct ncclComm *comm, i
     return ncclSuccess;
 }
 
+/* As NCCL, which makes what they need with the first window. */
+static ncclResult_t check_rma(const char *name, const struct ncclComm *comm) {
+    return comm->rma ? ncclSuccess
+                     : nccl_error(ncclInvalidUsage,
+                                  "%s: no symmetric window was registered before, nor is "
+                                  "NCCL_RMA_EAGER_INIT=1 set",
+                                  name);
+}
+
 static const struct registration *symmetric_window(const struct ncclComm *comm,
                                                    const void *at) {
     for (const struct registration *one = comm->registrations; one; one = one->next)
@@ -212,6 +221,8 @@ ncclResult_t ncclSignal(int peer, int index, int context, unsigned flags, ncclCo
         result = check_index(__func__, comm, peer, index, context);
     if (result == ncclSuccess && flags != 0)
         result = nccl_error(ncclInvalidArgument, "%s: flags is not 0", __func__);
+    if (result == ncclSuccess)
+        result = check_rma(__func__, comm);
     if (result != ncclSuccess)
         return in_group(result);
     struct call *call = call_create(comm, CALL_SIGNAL);
@@ -235,6 +246,8 @@ ncclResult_t ncclWaitSignal(int n, ncclWaitSignalDesc_t *waits, ncclComm_t comm,
             result = nccl_error(ncclInvalidArgument, "%s: opCnt is %d", __func__,
                                 waits[i].opCnt);
     }
+    if (result == ncclSuccess)
+        result = check_rma(__func__, comm);
     if (result != ncclSuccess)
         return in_group(result);
     struct call *call = call_create(comm, CALL_WAIT_SIGNAL);

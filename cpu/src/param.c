@@ -1,59 +1,101 @@
 /*
  * param.c has what can be asked of NCCL's settings, and the calls that change some.
- * NCCL User Guide, "NCCL Parameter API". A setting is what its environment variable says;
- * those of the real NCCL's network and kernels have no effect here.
+ * NCCL User Guide, "NCCL Parameter API". A setting is what its environment variable says,
+ * and has no effect here. Keys, types and answers are those of NCCL 2.32.3, which answers
+ * without a GPU, too.
  */
 #include "calls.h"
 
+#include <ctype.h>
 #include <strings.h>
 
-enum kind { I32, I64, U32, BOOL, STRING };
+enum kind { TEXT, YES, LEVEL, LEVELS, SUBSYSTEMS };
 
 static const struct param {
     const char *key;
     enum kind kind;
-    int64_t value; // unless the environment says another one
-    const char *text;
-    bool hidden; // listed with NCCL_PARAM_DUMP_ALL only
+    const char *usual; // where the environment says nothing, or nothing that is known
+    bool hidden;       // listed with NCCL_PARAM_DUMP_ALL only
 } params[] = {
-    {"NCCL_DEBUG", STRING, 0, NULL, false},
-    {"NCCL_DEBUG_SUBSYS", STRING, 0, NULL, false},
-    {"NCCL_DEBUG_FILE", STRING, 0, NULL, false},
-    {"NCCL_DEBUG_TIMESTAMP_FORMAT", STRING, 0, "[%F %T] ", false},
-    {"NCCL_DEBUG_TIMESTAMP_LEVELS", U32, 4, NULL, false},
-    {"NCCL_COMM_ID", STRING, 0, NULL, false},
-    {"NCCL_MULTI_RANK_GPU_ENABLE", I64, 0, NULL, false},
-    {"NCCL_IB_ROCE_VERSION_NUM", I32, 2, NULL, false},
-    {"NCCL_SET_THREAD_NAME", BOOL, 0, NULL, false},
-    {"NCCL_PARAM_DUMP_ALL", BOOL, 0, NULL, true},
-    {"NCCL_NO_CACHE", STRING, 0, NULL, true},
+    {"NCCL_DEBUG_FILE", TEXT, "", false},
+    {"NCCL_DEBUG_TIMESTAMP_FORMAT", TEXT, "[%F %T] ", false},
+    {"NCCL_DEBUG_TIMESTAMP_LEVELS", LEVELS, "WARN,ATTN", false},
+    {"NCCL_SET_THREAD_NAME", YES, "FALSE", false},
+    {"NCCL_DEBUG_SUBSYS", SUBSYSTEMS, "INIT,ENV,BOOTSTRAP", false},
+    {"NCCL_DEBUG_LEVELS", LEVELS, "", false},
+    {"NCCL_DEBUG", LEVEL, "<unknown>", false},
+    {"NCCL_PARAM_DUMP_ALL", YES, "FALSE", true},
+    {"NCCL_NO_CACHE", TEXT, "", true},
+    {"NCCL_WARN_ENABLE_DEBUG_INFO", YES, "FALSE", true},
 };
 enum { PARAMS = sizeof params / sizeof params[0] };
 
-static bool says_yes(const char *text) {
-    return strcmp(text, "1") == 0 || strcasecmp(text, "t") == 0 ||
-           strcasecmp(text, "true") == 0;
+/* A level is a number; a set of them, or of subsystems, is one of bits. */
+static const char *const levels[] = {"NONE",  "VERSION", "WARN", "INFO",
+                                     "ABORT", "TRACE",   "ATTN", NULL};
+static const char *const subsystems[] = {
+    "INIT",    "COLL",  "P2P",     "SHM",        "NET",  "GRAPH",     "TUNING",
+    "ENV",     "ALLOC", "CALL",    "PROXY",      "NVLS", "BOOTSTRAP", "REG",
+    "PROFILE", "RAS",   "DESTROY", "ALLOC_HOST", NULL};
+
+static int number_in(const char *const *names, const char *name, size_t length) {
+    for (int i = 0; names[i]; i++)
+        if (strncasecmp(names[i], name, length) == 0 && !names[i][length])
+            return i;
+    return -1;
 }
 
-static int64_t number_of(const struct param *param) {
+/* What the text says in the parameter's terms. False: nothing that is known. */
+static bool number_in_text(const struct param *param, const char *text,
+                           uint64_t *number) {
+    const char *const *names = param->kind == SUBSYSTEMS ? subsystems : levels;
+    if (param->kind == YES) {
+        *number = strcmp(text, "1") == 0 || strcasecmp(text, "t") == 0 ||
+                  strcasecmp(text, "true") == 0;
+        return true;
+    }
+    if (param->kind == LEVEL) {
+        int level = number_in(names, text, strlen(text));
+        *number = level > 0 ? (uint64_t)level : 0;
+        return level > 0;
+    }
+    *number = 0;
+    while (text[0]) {
+        size_t length = strcspn(text, ",");
+        int bit = number_in(names, text, length);
+        if (length == 3 && strncasecmp(text, "ALL", 3) == 0)
+            *number |= param->kind == SUBSYSTEMS ? UINT64_MAX : 0x7e;
+        else if (bit < 0 || names[bit] == levels[0])
+            return false;
+        else
+            *number |= UINT64_C(1) << bit;
+        text += length + (text[length] == ',');
+    }
+    return true;
+}
+
+static const char *said_of(const struct param *param) {
     const char *text = getenv(param->key);
-    if (!text || !text[0])
-        return param->value;
-    if (param->kind == BOOL)
-        return says_yes(text);
-    char *end;
-    long long value = strtoll(text, &end, 0);
-    return *end ? param->value : value;
+    uint64_t number;
+    bool known = text && (param->kind == TEXT || number_in_text(param, text, &number));
+    return known ? text : param->usual;
 }
 
+static uint64_t number_of(const struct param *param) {
+    uint64_t number = 0;
+    number_in_text(param, said_of(param), &number);
+    return number;
+}
+
+/* Names are large there, and a set of nothing has one, too. */
 static const char *text_of(const struct param *param, char *out, size_t bytes) {
-    const char *text = getenv(param->key);
-    if (param->kind == STRING)
-        snprintf(out, bytes, "%s", text ? text : param->text ? param->text : "<unset>");
-    else if (param->kind == BOOL)
-        snprintf(out, bytes, "%s", number_of(param) ? "TRUE" : "FALSE");
-    else
-        snprintf(out, bytes, "%lld", (long long)number_of(param));
+    const char *said = said_of(param);
+    bool none = param->kind >= LEVELS && !said[0];
+    if (param->kind == YES)
+        said = number_of(param) ? "TRUE" : "FALSE";
+    snprintf(out, bytes, "%s", none ? "NONE" : said);
+    for (char *at = out; param->kind >= LEVEL && said != param->usual && *at; at++)
+        *at = (char)toupper(*at);
     return out;
 }
 
@@ -100,17 +142,17 @@ static const struct param *bound(ncclParamHandle_t handle) {
     }
 GETTER(ncclParamGetI8, int8_t, -1)
 GETTER(ncclParamGetI16, int16_t, -1)
-GETTER(ncclParamGetI32, int32_t, I32)
-GETTER(ncclParamGetI64, int64_t, I64)
+GETTER(ncclParamGetI32, int32_t, -1)
+GETTER(ncclParamGetI64, int64_t, -1)
 GETTER(ncclParamGetU8, uint8_t, -1)
 GETTER(ncclParamGetU16, uint16_t, -1)
-GETTER(ncclParamGetU32, uint32_t, U32)
-GETTER(ncclParamGetU64, uint64_t, -1)
+GETTER(ncclParamGetU32, uint32_t, LEVELS)
+GETTER(ncclParamGetU64, uint64_t, SUBSYSTEMS)
 
 ncclResult_t ncclParamGetStr(ncclParamHandle_t handle, const char **out) {
     static __thread char text[1024];
     const struct param *param = bound(handle);
-    if (!param || !out || param->kind != STRING)
+    if (!param || !out || param->kind != TEXT)
         return wrong(__func__, !param ? "h is no handle"
                                : !out ? "out is NULL"
                                       : "the parameter is of another type");
@@ -118,28 +160,23 @@ ncclResult_t ncclParamGetStr(ncclParamHandle_t handle, const char **out) {
     return ncclSuccess;
 }
 
-static int bytes_of(const struct param *param, void *value) {
-    switch (param->kind) {
-    case I32:
-    case U32: *(int32_t *)value = (int32_t)number_of(param); return 4;
-    case BOOL: *(bool *)value = number_of(param); return 1;
-    case STRING: *(const char **)value = getenv(param->key); return sizeof(char *);
-    default: *(int64_t *)value = number_of(param); return 8;
-    }
-}
-
 ncclResult_t ncclParamGet(ncclParamHandle_t handle, void *out, int room, int *length) {
     const struct param *param = bound(handle);
-    union {
-        int64_t number;
-        const char *text;
-    } value;
-    if (!param || !out || !length)
-        return wrong(__func__, param ? "out or len is NULL" : "h is no handle");
-    *length = bytes_of(param, &value);
-    if (*length > room)
+    char text[1024];
+    if (!param || !out || !length || room < 1)
+        return wrong(__func__, !param     ? "h is no handle"
+                               : room < 1 ? "maxLen is less than 1"
+                                          : "out or len is NULL");
+    uint64_t number = number_of(param);
+    text_of(param, text, sizeof text);
+    int needed = param->kind == TEXT         ? (int)strlen(text) + 1
+                 : param->kind == YES        ? 1
+                 : param->kind == SUBSYSTEMS ? 8
+                                             : 4;
+    *length = needed <= room ? needed : 0;
+    if (needed > room)
         return wrong(__func__, "maxLen is too small");
-    memcpy(out, &value, (size_t)*length);
+    memcpy(out, param->kind == TEXT ? (const void *)text : &number, (size_t)needed);
     return ncclSuccess;
 }
 

@@ -29,6 +29,12 @@ static void become(struct ncclComm *made, const struct ncclComm *comm, uint64_t 
     free(world);
 }
 
+/* Outside of a group, NCCL says ncclSuccess of what it has only begun (2.32.3). */
+static ncclResult_t make(struct meeting_call meets) {
+    ncclResult_t result = meet_soon(meets);
+    return in_group(result == ncclInProgress ? ncclSuccess : result);
+}
+
 /* --- ncclCommSplit ---------------------------------------------------------------- */
 
 /* Ranks of one color form a communicator, in the order of their keys, then of their ranks
@@ -72,13 +78,13 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
     struct call *call = call_create(comm, CALL_SPLIT);
     call->told[0] = color;
     call->told[1] = key;
-    return in_group(meet_soon((struct meeting_call){
+    return make((struct meeting_call){
         .name = __func__,
         .begin = begin_split,
         .made = wanted ? comm_like(comm->device, config, comm) : NULL,
         .out = newcomm,
         .parent = comm,
-        .call = call}));
+        .call = call});
 }
 
 /* --- ncclCommShrink --------------------------------------------------------------- */
@@ -120,6 +126,8 @@ static ncclResult_t check_list(const struct ncclComm *comm, const int *list, int
         return nccl_error(ncclInvalidArgument, "ncclCommShrink: %s",
                           list ? "excludeRanksCount is less than 1"
                                : "excludeRanksList is NULL");
+    // NCCL 2.32.3 takes ranks that are not there, and counts them: what it makes then has
+    // fewer ranks than members.
     for (int i = 0; i < n; i++) {
         if (list[i] < 0 || list[i] >= comm->nranks)
             return nccl_error(ncclInvalidArgument,
@@ -155,13 +163,12 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
     call->excluded = must_alloc((size_t)comm->nranks * sizeof *call->excluded);
     for (int i = 0; i < nexcluded; i++)
         call->excluded[excluded[i]] = true;
-    return in_group(
-        meet_soon((struct meeting_call){.name = __func__,
-                                        .begin = begin_shrink,
-                                        .made = comm_like(comm->device, config, comm),
-                                        .out = newcomm,
-                                        .parent = comm,
-                                        .call = call}));
+    return make((struct meeting_call){.name = __func__,
+                                      .begin = begin_shrink,
+                                      .made = comm_like(comm->device, config, comm),
+                                      .out = newcomm,
+                                      .parent = comm,
+                                      .call = call});
 }
 
 /* --- ncclCommGrow ----------------------------------------------------------------- */
@@ -172,13 +179,9 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
     CHECK_COMM(comm);
     if (!id)
         return nccl_error(ncclInvalidArgument, "%s: uniqueId is NULL", __func__);
-    if (comm->grows)
-        return nccl_error(ncclInvalidUsage, "%s: the id before has not been used yet",
-                          __func__);
     ncclResult_t result = meet_unique_id(id);
     if (result != ncclSuccess)
         return result;
-    comm->grows = true;
     struct facts facts = {.kind = CALL_GROW_ID};
     for (int r = 0; r < comm->nranks; r++) {
         facts.to = r;
@@ -199,15 +202,12 @@ static bool step_grow(struct op *op) {
     ncclUniqueId id;
     op->done = grow->comm->aborted;
     if (op->done)
-        made->error = ncclInvalidUsage;
+        comm_fail(made, ncclInvalidUsage, "the communicator was given up meanwhile");
     if (op->done || !carry_told(grow->comm, CALL_GROW_ID, &id, sizeof id))
         return op->done;
-    grow->comm->grows = false;
     ncclResult_t result = meet_join(made, &id, 0, grow->comm->rank, grow->nranks);
-    if (result != ncclSuccess) {
-        made->error = result;
-        snprintf(made->why, sizeof made->why, "%.255s", nccl_last_error());
-    }
+    if (result != ncclSuccess)
+        comm_fail(made, result, nccl_last_error());
     return op->done = true;
 }
 
@@ -265,13 +265,12 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
     if (result != ncclSuccess)
         return in_group(result);
     int device = comm ? comm->device : device_now();
-    return in_group(
-        meet_soon((struct meeting_call){.name = __func__,
-                                        .begin = begin_grow,
-                                        .made = comm_like(device, config, comm),
-                                        .out = newcomm,
-                                        .parent = comm,
-                                        .ids = {id ? *id : (ncclUniqueId){{0}}, 0},
-                                        .rank = comm ? comm->rank : rank,
-                                        .nranks = nranks}));
+    return make((struct meeting_call){.name = __func__,
+                                      .begin = begin_grow,
+                                      .made = comm_like(device, config, comm),
+                                      .out = newcomm,
+                                      .parent = comm,
+                                      .ids = {id ? *id : (ncclUniqueId){{0}}, 0},
+                                      .rank = comm ? comm->rank : rank,
+                                      .nranks = nranks});
 }

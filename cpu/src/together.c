@@ -22,7 +22,8 @@ static bool step(struct op *op) {
     if (op->done && mine->made)
         mine->made->born = op->start;
     if (op->done && call->state != CALL_DONE && mine->made)
-        mine->made->error = ncclInvalidUsage;
+        comm_fail(mine->made, ncclInvalidUsage,
+                  "the communicator was given up meanwhile");
     else if (op->done && call->state == CALL_DONE && mine->over)
         mine->over(call, mine->made);
     return further || op->done;

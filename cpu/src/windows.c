@@ -130,6 +130,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     struct registration *mine = enter(comm, buffer, bytes);
     mine->window = true;
     mine->symmetric = flags & NCCL_WIN_COLL_SYMMETRIC;
+    comm->rma |= mine->symmetric;
     mine->number = ++comm->entered;
     *window = (ncclWindow_t)(void *)mine;
     struct call *call = call_create(comm, CALL_WINDOW);
@@ -140,34 +141,37 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
         .name = __func__, .begin = begin_window, .parent = comm, .call = call}));
 }
 
-static struct registration *window_of(const char *name, struct ncclComm *comm,
-                                      ncclWindow_t window) {
-    struct registration *known = comm_registered(comm, window, true);
-    if (!known)
-        nccl_error(ncclInvalidUsage, "%s: not a window of this communicator", name);
-    return known;
+/* Its codes are those of two H100 (NCCL 2.32.3). */
+static ncclResult_t window_of(const char *name, struct ncclComm *comm,
+                              ncclWindow_t window, struct registration **known) {
+    *known = comm_registered(comm, window, true);
+    return *known ? ncclSuccess
+                  : nccl_error(ncclInternalError, "%s: not a window of this communicator",
+                               name);
 }
 
 /* What was registered stays known: other ranks may still put something into it. */
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    struct registration *gone = window_of(__func__, comm, window);
-    if (!gone)
-        return ncclInvalidUsage;
-    gone->live = false;
-    return ncclSuccess;
+    if (!window)
+        return ncclSuccess; // as NCCL: nothing to do
+    struct registration *gone;
+    ncclResult_t result = window_of(__func__, comm, window, &gone);
+    if (result == ncclSuccess)
+        gone->live = false;
+    return result;
 }
 
 ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **pointer) {
     NCCL_CALL;
     CHECK_COMM(comm);
-    if (!pointer)
-        return nccl_error(ncclInvalidArgument, "%s: outUserPtr is NULL", __func__);
-    *pointer = NULL;
-    struct registration *known = window_of(__func__, comm, window);
-    if (!known)
-        return ncclInvalidUsage;
-    *pointer = known->buffer;
-    return ncclSuccess;
+    if (!pointer || !window)
+        return nccl_error(ncclInvalidArgument, "%s: %s is NULL", __func__,
+                          pointer ? "win" : "outUserPtr");
+    struct registration *known;
+    ncclResult_t result = window_of(__func__, comm, window, &known);
+    if (result == ncclSuccess)
+        *pointer = known->buffer;
+    return result;
 }

@@ -51,39 +51,71 @@ static ncclUniqueId id_of(int root) {
 
 /* --- Communicators ---------------------------------------------------------------- */
 
+/* All ranks on one that does not block its calls, nor do those of what is made of it. */
+static ncclComm_t patient_comm(void) {
+    ncclConfig_t config = config_of(false);
+    ncclUniqueId id = id_of(0);
+    ncclComm_t c = NULL;
+    NCCL_IS(ncclInProgress, ncclCommInitRankConfig(&c, nranks, id, rank, &config));
+    expect(settled(c) == ncclSuccess, "it is not ready");
+    return c;
+}
+
+static void let_go(ncclComm_t c) {
+    ncclCommFinalize(c);
+    settled(c);
+    NCCL(ncclCommDestroy(c));
+}
+
 static void shrink(bool blocking) {
-    ncclConfig_t config = config_of(blocking);
+    ncclComm_t from = blocking ? comm : patient_comm();
     for (int out = nranks > 1 ? 0 : nranks; out < nranks; out += nranks - 1) {
         ncclComm_t rest = NULL, same = NULL;
         if (rank != out) {
             int me = -1;
             for (int again = 0; again < 2; again++) {
                 ncclComm_t *to = again ? &same : &rest;
-                ncclResult_t result =
-                    ncclCommShrink(comm, &out, 1, to, &config, NCCL_SHRINK_DEFAULT);
-                expect(result == (blocking ? ncclSuccess : ncclInProgress), "shrink: %s",
-                       ncclGetLastError(NULL));
-                expect(settled(comm) == ncclSuccess && settled(*to) == ncclSuccess,
+                NCCL(ncclCommShrink(from, &out, 1, to, NULL, NCCL_SHRINK_DEFAULT));
+                expect(settled(from) == ncclSuccess && settled(*to) == ncclSuccess,
                        "it is not ready");
                 expect_sum(*to, nranks - 1, nranks * (nranks - 1) / 2 - out);
             }
             NCCL(ncclCommUserRank(rest, &me));
             expect(me == rank - (rank > out), "rank %d", me);
-            ncclCommDestroy(same);
-            ncclCommDestroy(rest);
+            let_go(same);
+            let_go(rest);
         }
-        expect_sum(comm, nranks, nranks * (nranks - 1) / 2);
+        expect_sum(from, nranks, nranks * (nranks - 1) / 2);
     }
+    if (!blocking)
+        let_go(from);
     point("without the first and the last rank, twice, %sblocking",
           blocking ? "" : "not ");
 
-    int mine[] = {rank}, wrong[] = {nranks};
+    int mine[] = {rank};
     ncclComm_t none = NULL;
     NCCL_IS(ncclInvalidArgument, ncclCommShrink(comm, mine, 1, &none, NULL, 0));
-    NCCL_IS(ncclInvalidArgument, ncclCommShrink(comm, wrong, 1, &none, NULL, 0));
     NCCL_IS(ncclInvalidArgument, ncclCommShrink(comm, mine, 0, &none, NULL, 0));
     NCCL_IS(ncclInvalidArgument, ncclCommShrink(comm, NULL, 1, &none, NULL, 0));
-    point("a rank that is left out may not call it, nor is there any other list");
+    point("a rank that is left out may not call it, nor is there an empty list");
+}
+
+/* Rank 0 comes late. */
+static void handle_of_a_split(void) {
+    ncclComm_t from = patient_comm(), part = from;
+    ncclConfig_t config = config_of(true); /* what is split waits, or not */
+    if (rank > 0) {
+        NCCL(ncclCommSplit(from, 0, 0, &part, &config));
+        expect(part == NULL, "it is there without rank 0");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        NCCL(ncclCommSplit(from, 0, 0, &part, &config));
+    expect(settled(from) == ncclSuccess && part, "it is not there");
+    expect_sum(part, nranks, nranks * (nranks - 1) / 2);
+    NCCL(ncclCommDestroy(part));
+    let_go(from);
+    point("the handle of what is split is NULL until its parent has settled");
 }
 
 /* The last rank never comes to the all-reduce; the others go on without it. */
@@ -141,8 +173,6 @@ static void grow(bool blocking) {
     NCCL(ncclCommSplit(comm, rank < half ? 0 : NCCL_SPLIT_NOCOLOR, 0, &old, NULL));
     if (rank == root)
         NCCL(ncclCommGetUniqueId(old, &id));
-    if (rank == root)
-        NCCL_IS(ncclInvalidUsage, ncclCommGetUniqueId(old, &id));
     MPI_Bcast(&id, sizeof id, MPI_BYTE, root, MPI_COMM_WORLD);
     if (old && nranks > 1) {
         NCCL_IS(ncclInvalidArgument, ncclCommGrow(old, nranks, NULL, rank, &all, NULL));
@@ -152,16 +182,18 @@ static void grow(bool blocking) {
         NCCL_IS(ncclInvalidArgument, ncclCommGrow(NULL, nranks, &id, nranks, &all, NULL));
     }
     if (nranks > 1) {
-        ncclResult_t result = ncclCommGrow(old, nranks, old && rank != root ? NULL : &id,
-                                           old ? -1 : rank, &all, &config);
-        expect(result == (blocking ? ncclSuccess : ncclInProgress), "grow: %s",
-               ncclGetLastError(NULL));
+        NCCL(ncclCommGrow(old, nranks, old && rank != root ? NULL : &id, old ? -1 : rank,
+                          &all, &config));
         expect(settled(all) == ncclSuccess, "it is not ready");
         expect_sum(all, nranks, nranks * (nranks - 1) / 2);
-        ncclCommDestroy(all);
+        let_go(all);
     }
     if (old)
         NCCL(ncclCommDestroy(old));
+    NCCL(ncclCommSplit(comm, rank, 0, &old, NULL));
+    NCCL(ncclCommGetUniqueId(old, &id));
+    NCCL(ncclCommGetUniqueId(old, &id));
+    NCCL(ncclCommDestroy(old));
     point("half of the ranks grow to all of them, %sblocking", blocking ? "" : "not ");
 }
 
@@ -218,7 +250,7 @@ static void suspend(void) {
     NCCL(ncclReduceScatter(a, a, n / (size_t)nranks, ncclInt, ncclSum, comm, stream));
     CUDA(cudaStreamSynchronize(stream));
     NCCL(ncclCommSuspend(comm, NCCL_SUSPEND_MEM));
-    NCCL_IS(ncclInvalidUsage, ncclAllReduce(a, a, 1, ncclInt, ncclSum, comm, stream));
+    NCCL(ncclAllReduce(a, a, 1, ncclInt, ncclSum, comm, stream));
     NCCL_IS(ncclInvalidUsage, ncclCommSuspend(comm, NCCL_SUSPEND_MEM));
     NCCL(ncclCommMemStats(comm, ncclStatGpuMemSuspended, &suspended));
     NCCL(ncclCommMemStats(comm, ncclStatGpuMemTotal, &bytes));
@@ -298,11 +330,8 @@ static void first_calls(void) {
     NCCL(ncclCommDestroy(c));
     point("the first collective, and the first send, wait on the host; no others do");
 
-    ncclConfig_t config = config_of(false);
-    ncclUniqueId id = id_of(0);
     ncclResult_t state = ncclSuccess;
-    ncclCommInitRankConfig(&c, nranks, id, rank, &config);
-    settled(c);
+    c = patient_comm();
     if (rank > 0) {
         NCCL_IS(ncclInProgress, ncclAllReduce(a, a, 1, ncclInt, ncclSum, c, stream));
         NCCL(ncclCommGetAsyncError(c, &state));
@@ -313,9 +342,7 @@ static void first_calls(void) {
         NCCL_IS(ncclInProgress, ncclAllReduce(a, a, 1, ncclInt, ncclSum, c, stream));
     expect(settled(c) == ncclSuccess, "it is not ready");
     CUDA(cudaStreamSynchronize(stream));
-    ncclCommFinalize(c);
-    settled(c);
-    NCCL(ncclCommDestroy(c));
+    let_go(c);
     CUDA(cudaFree(a));
     point("a communicator that does not block says ncclInProgress meanwhile");
 }
@@ -456,7 +483,10 @@ static void refused(struct window from, struct window to) {
             ncclPutSignal(from.at, 1, ncclInt, 0, NULL, 0, 0, 0, 0, comm, stream));
     NCCL_IS(ncclInvalidArgument, ncclWaitSignal(1, &wait, comm, stream));
     NCCL_IS(ncclInvalidArgument, ncclWaitSignal(0, &wait, comm, stream));
-    NCCL_IS(ncclInvalidUsage, ncclWinGetUserPtr(comm, (ncclWindow_t)other, &address));
+    NCCL_IS(ncclInternalError, ncclWinGetUserPtr(comm, (ncclWindow_t)other, &address));
+    NCCL_IS(ncclInternalError, ncclCommWindowDeregister(comm, (ncclWindow_t)other));
+    NCCL_IS(ncclInvalidArgument, ncclWinGetUserPtr(comm, NULL, &address));
+    NCCL(ncclCommWindowDeregister(comm, NULL));
     CUDA(cudaFree(other));
     point("what a put or a wait must not be given");
 }
@@ -469,6 +499,9 @@ static void several_signals(void) {
     config.numRmaSig = 3;
     NCCL(ncclCommInitRankConfig(&c, nranks, id, rank, &config));
     ncclWaitSignalDesc_t waits[] = {{1, 0, 2, 0}, {2, 0, 1, 0}};
+    NCCL_IS(ncclInvalidUsage, ncclSignal(0, 1, 0, 0, c, stream));
+    NCCL_IS(ncclInvalidUsage, ncclWaitSignal(2, waits, c, stream));
+    struct window window = window_on(c);
     NCCL_IS(ncclInvalidArgument, ncclSignal(0, 3, 0, 0, c, stream));
     for (int r = 0; r < nranks && rank == 0; r++) {
         NCCL(ncclSignal(r, 1, 0, 0, c, stream));
@@ -477,8 +510,10 @@ static void several_signals(void) {
     }
     NCCL(ncclWaitSignal(2, waits, c, stream));
     CUDA(cudaStreamSynchronize(stream));
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(c, window);
     NCCL(ncclCommDestroy(c));
-    point("three signals by numRmaSig");
+    point("three signals by numRmaSig, once a window is registered");
 }
 
 static void one_sided(void) {
@@ -492,17 +527,11 @@ static void one_sided(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     close_window(comm, to);
     close_window(comm, from);
-    NCCL_IS(ncclInvalidUsage, ncclCommWindowDeregister(comm, from.handle));
+    NCCL_IS(ncclInternalError, ncclCommWindowDeregister(comm, from.handle));
 
-    ncclConfig_t config = config_of(false);
-    ncclUniqueId id = id_of(0);
-    ncclComm_t slow = NULL;
-    ncclCommInitRankConfig(&slow, nranks, id, rank, &config);
-    settled(slow);
+    ncclComm_t slow = patient_comm();
     close_window(slow, window_on(slow));
-    ncclCommFinalize(slow);
-    settled(slow);
-    NCCL(ncclCommDestroy(slow));
+    let_go(slow);
     point("windows of a communicator that does not block");
 }
 
@@ -543,27 +572,36 @@ static void parameters(void) {
     ncclParamHandle_t handle = NULL;
     const char *text = NULL, **keys = NULL;
     char raw[16];
-    int length = 0, n = 0;
-    int32_t version = 0;
-    int64_t wide = 0;
+    int length = -1, n = 0;
+    uint32_t levels = 0;
+    uint64_t wide = 0;
     bool listed = false;
-    setenv("NCCL_IB_ROCE_VERSION_NUM", "3", 1);
-    NCCL(ncclParamBind(&handle, "NCCL_IB_ROCE_VERSION_NUM"));
-    NCCL(ncclParamGetI32(handle, &version));
-    expect(version == 3, "it is %d", (int)version);
-    NCCL_IS(ncclInvalidArgument, ncclParamGetI64(handle, &wide));
+    setenv("NCCL_DEBUG_TIMESTAMP_LEVELS", "warn,INFO", 1);
+    NCCL(ncclParamBind(&handle, "NCCL_DEBUG_TIMESTAMP_LEVELS"));
+    NCCL(ncclParamGetU32(handle, &levels));
+    expect(levels == 0xc, "it is %x", (unsigned)levels);
+    NCCL_IS(ncclInvalidArgument, ncclParamGetU64(handle, &wide));
     NCCL_IS(ncclInvalidArgument, ncclParamGetStr(handle, &text));
     NCCL_IS(ncclInvalidArgument, ncclParamGet(handle, raw, 2, &length));
-    expect(length == 4, "it needs %d bytes", length);
+    expect(length == 0, "%d bytes are there", length);
     NCCL(ncclParamGet(handle, raw, sizeof raw, &length));
-    NCCL_IS(ncclInvalidArgument, ncclParamBind(&handle, "NCCL_NONE_OF_THESE"));
-    NCCL(ncclParamGetParameter("NCCL_IB_ROCE_VERSION_NUM", &text, &length));
-    expect(length == 1 && strcmp(text, "3") == 0, "it is \"%s\"", text);
+    expect(length == 4 && memcmp(raw, &levels, 4) == 0, "%d bytes", length);
+    NCCL(ncclParamGetParameter("NCCL_DEBUG_TIMESTAMP_LEVELS", &text, &length));
+    expect(length == 9 && strcmp(text, "WARN,INFO") == 0, "it is \"%s\"", text);
+    setenv("NCCL_DEBUG_TIMESTAMP_LEVELS", "warn,nothing", 1);
+    NCCL(ncclParamGetU32(handle, &levels));
+    expect(levels == 0x44, "it is %x", (unsigned)levels);
+    unsetenv("NCCL_DEBUG_TIMESTAMP_LEVELS");
+    NCCL(ncclParamBind(&handle, "NCCL_DEBUG_TIMESTAMP_FORMAT"));
+    NCCL(ncclParamGetStr(handle, &text));
+    expect(strcmp(text, "[%F %T] ") == 0, "it is \"%s\"", text);
+    NCCL(ncclParamGet(handle, raw, sizeof raw, &length));
+    expect(length == 9 && strcmp(raw, text) == 0, "%d bytes", length);
+    NCCL_IS(ncclInvalidArgument, ncclParamBind(&handle, "NCCL_IB_ROCE_VERSION_NUM"));
     NCCL(ncclParamGetAllParameterKeys(&keys, &n));
     for (int i = 0; i < n; i++)
         listed |= strcmp(keys[i], "NCCL_DEBUG") == 0;
     expect(listed, "NCCL_DEBUG is not among %d keys", n);
-    unsetenv("NCCL_IB_ROCE_VERSION_NUM");
     point("parameters by handle and by key");
 }
 
@@ -596,6 +634,7 @@ int main(int argc, char **argv) {
     if (nranks > 1) {
         shrink_with_abort();
         revoked();
+        handle_of_a_split();
         first_calls();
     }
     grow(true);

@@ -62,7 +62,10 @@ ncclResult_t making_returned(ncclResult_t result, struct judge_at at) {
     }
     if (nccl_failed(result))
         talk_settles();
-    judge_wait_end(front_in(), result == ncclSuccess);
+    struct judge *j = front_in();
+    const struct comm *parent =
+        nccl_group.makes ? comm_known(nccl_group.makes->parent) : NULL;
+    judge_wait_end(j, result == ncclSuccess && !(parent && parent->slow));
     front_out();
     making_ends(result);
     return nccl_answer(result, at);
