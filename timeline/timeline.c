@@ -12,6 +12,8 @@
 #define _GNU_SOURCE
 #include "timeline.h"
 
+#include "places.h"
+
 #include "base/base.h"
 
 #include <stdio.h>
@@ -886,7 +888,7 @@ static void write_file(struct trace_part *parts, int n) {
     if (machine)
         snprintf(clock, sizeof clock, "times are modelled on %s", machine);
     if (memory) {
-        trace_write(memory, parts, n, clock, front_places);
+        trace_write(memory, parts, n, clock, places_of);
         fclose(memory);
     }
     // A link to a file stays a link.

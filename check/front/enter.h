@@ -9,7 +9,6 @@
 #define ENTER_H
 
 #include "below.h"
-#include "judge.h"
 #include "place.h"
 
 /* How deep this thread is in the front, or below it: libraries call each other's public

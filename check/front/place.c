@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FILE_SHIFT = 48 };
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
 struct found {
@@ -124,14 +123,8 @@ bool front_theirs(void *return_address) {
     return find(return_address)->theirs;
 }
 
-struct name {
-    uint64_t number;
-    const char *address; // of the file's first byte; NULL: there is no such file
-    char path[4096];
-};
-
 static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
-    struct name *name = data;
+    struct place_file *name = data;
     (void)size;
     if (name->number-- > 0)
         return 0;
@@ -143,7 +136,7 @@ static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
 extern char **environ;
 
 /* The output of addr2line, without a shell: the path may have any characters. */
-static bool run(char *const *arguments, char *out, size_t size) {
+bool place_ask(char *const *arguments, char *out, size_t size) {
     int ends[2];
     size_t n = 0, used = 0;
     while (environ[n])
@@ -180,7 +173,7 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
     snprintf(address, sizeof address, "0x%llx", (unsigned long long)offset);
     char *arguments[] = {"addr2line", "-C",         "-f",    "-i",
                          "-e",        (char *)path, address, NULL};
-    return run(arguments, out, size);
+    return place_ask(arguments, out, size);
 }
 
 /* A header of CUDA, NCCL, MPI or the compiler, whose inline functions call for the
@@ -196,7 +189,7 @@ static bool is_theirs(const char *file) {
 
 /* Of pairs of lines, function and file:line, innermost first: the first that is the
  * program's. False: none is. */
-static bool choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
+bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     function[0] = place[0] = '\0';
     for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
         char *where = strsep(&rest, "\n");
@@ -212,8 +205,8 @@ static bool choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     return !place[0];
 }
 
-static struct name name_of(uint64_t site) {
-    struct name name = {.number = site >> FILE_SHIFT};
+struct place_file place_file_of(uint64_t site) {
+    struct place_file name = {.number = site >> FILE_SHIFT};
     dl_iterate_phdr(name_file, &name);
     if (!name.path[0]) {
         ssize_t length = readlink("/proc/self/exe", name.path, sizeof name.path - 1);
@@ -223,18 +216,18 @@ static struct name name_of(uint64_t site) {
 }
 
 /* The address is that of the next instruction: one byte back is inside the call. */
-static uint64_t offset_of(uint64_t site) {
+uint64_t place_offset(uint64_t site) {
     return (site & OFFSET_MASK) - 1;
 }
 
 /* True if the line is the program's, or not known. */
 static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
-    struct name name = name_of(site);
+    struct place_file name = place_file_of(site);
     char lines[4096], function[128], place[JUDGE_PLACE];
     uint64_t offset = site & OFFSET_MASK;
-    if (!ask(name.path, offset_of(site), lines, sizeof lines))
+    if (!ask(name.path, place_offset(site), lines, sizeof lines))
         lines[0] = '\0';
-    bool own = choose(lines, function, place);
+    bool own = place_choose(lines, function, place);
     const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
     if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
         snprintf(out, JUDGE_PLACE, "%s", place);
@@ -295,48 +288,4 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
     }
     memcpy(out, words[site % WORDS].place, JUDGE_PLACE);
     pthread_mutex_unlock(&lock);
-}
-
-/* Sites of one file: one addr2line for all of them. Before the lines of each it prints
- * the address. */
-static void look_up_all(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]) {
-    enum { OPTIONS = 7, ROOM = 1024, ADDRESS = 32 };
-    struct name name = name_of(sites[0]);
-    char function[128], **arguments = calloc(n + OPTIONS + 1, sizeof *arguments);
-    char *addresses = calloc(n, ADDRESS), *lines = malloc(n * ROOM + ROOM);
-    char *const options[OPTIONS] = {"addr2line", "-a", "-C", "-f", "-i", "-e", name.path};
-    if (arguments && addresses && lines) {
-        memcpy(arguments, options, sizeof options);
-        for (size_t i = 0; i < n; i++) {
-            arguments[OPTIONS + i] = addresses + i * ADDRESS;
-            snprintf(arguments[OPTIONS + i], ADDRESS, "0x%llx",
-                     (unsigned long long)offset_of(sites[i]));
-        }
-        if (!run(arguments, lines, n * ROOM + ROOM))
-            lines[0] = '\0';
-        char *block = strncmp(lines, "0x", 2) == 0 ? lines : NULL;
-        for (size_t i = 0; i < n && block; i++) {
-            char *its = strchr(block, '\n'), *next = its ? strstr(its, "\n0x") : NULL;
-            if (next)
-                *next = '\0';
-            if (its)
-                choose(its + 1, function, out[i]);
-            if (!strchr(out[i], ':') || strstr(out[i], ":?") || strstr(out[i], ":0"))
-                out[i][0] = '\0';
-            block = next ? next + 1 : NULL;
-        }
-    }
-    free(arguments);
-    free(addresses);
-    free(lines);
-}
-
-void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]) {
-    memset(out, 0, n * sizeof *out);
-    for (size_t first = 0, end; first < n; first = end) {
-        for (end = first + 1;
-             end < n && sites[end] >> FILE_SHIFT == sites[first] >> FILE_SHIFT;)
-            end++;
-        look_up_all(sites + first, end - first, out + first);
-    }
 }

@@ -10,10 +10,20 @@ uint64_t front_site(void *return_address);
 bool front_site_in_program(uint64_t site); // and not in a library that it has loaded
 bool front_theirs(void *return_address);   // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
-/* Many lines at once, of sites in ascending order; "" where none is known. */
-void front_places(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]);
 /* The line of the program that has led to the instruction `at`: the first frame there or
  * above that is not of a library, nor of a header (std::fill). */
 uint64_t front_program_frame(const char *at, void *const *frames, int n);
+
+/* How it is found, for the timeline, which looks many up at once. */
+enum { FILE_SHIFT = 48 };
+struct place_file {
+    uint64_t number;
+    const char *address; // of the file's first byte; NULL: there is no such file
+    char path[4096];
+};
+struct place_file place_file_of(uint64_t site);
+uint64_t place_offset(uint64_t site);                           // in its file
+bool place_ask(char *const *arguments, char *out, size_t size); // addr2line
+bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]);
 
 #endif

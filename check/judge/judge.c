@@ -4,33 +4,20 @@
 #define _POSIX_C_SOURCE 200809L
 #include "judge.h"
 
-#include "base/base.h"
 #include "base/post.h"
-#include "base/self.h"
 #include "memory/allocations.h"
-#include "memory/history.h"
-#include "memory/memory.h"
 #include "order/background.h"
-#include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
 #include "order/graphs.h"
 #include "order/groups.h"
 #include "order/issue.h"
-#include "ranks/calls.h"
-#include "ranks/comms.h"
 #include "ranks/compare.h"
-#include "ranks/members.h"
-#include "say/failed.h"
-#include "say/report.h"
-#include "say/text.h"
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct lock {
     pthread_mutex_t mutex;

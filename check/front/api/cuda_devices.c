@@ -5,7 +5,6 @@
 
 #include "nccl_comms.h"
 #include "cuda_graphs.h"
-#include "timeline.h"
 
 static void looked(void) {
     judge_looked(front_in());

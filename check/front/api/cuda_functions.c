@@ -6,9 +6,7 @@
 #include "cuda_front.h"
 #include "start.h"
 #include "talk.h"
-#include "timeline.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct host_function {

@@ -8,7 +8,6 @@
 #include "cuda_graphs.h"
 
 #include "cuda_front.h"
-#include "timeline.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,6 @@
 #include "nccl_comms.h"
 #include "pages.h"
 #include "nccl_registered.h"
-#include "timeline.h"
 
 #include <stdlib.h>
 

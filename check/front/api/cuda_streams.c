@@ -6,7 +6,6 @@
 #include "cuda_front.h"
 
 #include "nccl_comms.h"
-#include "timeline.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,6 @@
 
 #include "base/base.h"
 
-#include <stdlib.h>
-
 void *front_alloc(size_t bytes) {
     return must_alloc(bytes);
 }

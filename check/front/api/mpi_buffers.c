@@ -9,9 +9,6 @@
 #include "pages.h"
 #include "talk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST_BUFFERS = 16 };
 static __thread struct {
     struct mpi_buffer at[MOST_BUFFERS];

@@ -3,8 +3,6 @@
  */
 #include "mpi_waits.h"
 
-#include "handles.h"
-#include "mpi_buffers.h"
 #include "pages.h"
 #include "timeline.h"
 

@@ -17,7 +17,6 @@
 #include "nccl_registered.h"
 #include "talk.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,11 +13,8 @@
 #include "talk.h"
 #include "timeline.h"
 
-#include <stdio.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -12,11 +12,8 @@
 #include "neighbours.h"
 #include "timeline.h"
 
-#include <stdio.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -4,8 +4,6 @@
 #include "base/base.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 void (*memory_ends)(void);
 

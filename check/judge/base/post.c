@@ -4,11 +4,7 @@
  */
 #include "base/post.h"
 
-#include "base/base.h"
 #include "base/self.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct post {
     struct letter {

@@ -5,7 +5,6 @@
 #define SELF_H
 
 #include "base/base.h"
-#include "judge.h"
 #include "order/clocks.h"
 
 struct thread { // one of the program's that has entered

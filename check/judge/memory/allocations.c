@@ -4,20 +4,7 @@
  */
 #include "memory/allocations.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
-#include "memory/memory.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
-#include "say/report.h"
-#include "say/text.h"
-#include "say/words.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct uses *uses_new(void) {
     return must_alloc(sizeof(struct uses));

@@ -4,14 +4,10 @@
 #ifndef ALLOCATIONS_H
 #define ALLOCATIONS_H
 
-#include "memory/history.h"
 #include "memory/memory.h"
 #include "say/failed.h"
-#include "say/finding.h"
 #include "say/report.h"
 #include "say/words.h"
-
-#include <string.h>
 
 enum { REMEMBERED = 1024 }; // freed allocations, to name a use after free
 

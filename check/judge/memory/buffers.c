@@ -3,15 +3,8 @@
  *
  * NCCL User Guide, "Data Pointers", "In-place Operations".
  */
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/memory.h"
-#include "order/clocks.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
-#include "say/words.h"
 
 enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
 

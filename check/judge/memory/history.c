@@ -7,12 +7,7 @@
  */
 #include "memory/history.h"
 
-#include "base/base.h"
 #include "base/self.h"
-#include "judge.h"
-#include "order/clocks.h"
-
-#include <stdlib.h>
 
 struct part { // bytes [from, to), used last by operation `seq`
     uint64_t from, to, seq;

@@ -3,16 +3,9 @@
  *
  * CUDA Runtime API, "Memory Management", "Stream Ordered Memory Allocator".
  */
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/history.h"
-#include "memory/memory.h"
-#include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
-#include "say/failed.h"
-#include "say/finding.h"
 
 /* Not if the function of the program that runs in this thread comes before that use, or
  * one that has not ended, and may wait for the host. */

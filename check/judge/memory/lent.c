@@ -5,16 +5,9 @@
  * send buffer. The sender should not modify any part of the send buffer" until it is
  * completed; of a receive's, "no part should be accessed" (MPI 4.1, 3.7.2).
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/history.h"
-#include "order/clocks.h"
 #include "order/functions.h"
 #include "ranks/calls.h"
-#include "say/finding.h"
-#include "say/words.h"
 
 const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
                              bool write) {

@@ -3,23 +3,10 @@
  *
  * NCCL User Guide, "Group Calls"; CUDA Runtime API, "Stream synchronization behavior".
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/history.h"
-#include "memory/memory.h"
-#include "order/clocks.h"
 #include "order/detour.h"
 #include "order/functions.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/failed.h"
-#include "say/finding.h"
-#include "say/report.h"
-#include "say/words.h"
-
-#include <stdlib.h>
 
 /* Why the last wait of one stream does not put it behind what is queued on another. */
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,

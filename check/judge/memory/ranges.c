@@ -4,17 +4,8 @@
  *
  * CUDA Runtime API, "Memory Management", "Peer Device Memory Access".
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/memory.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
-#include "say/words.h"
-
-#include <stdlib.h>
 
 static bool is_copy(enum judge_op_kind kind) {
     return kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;

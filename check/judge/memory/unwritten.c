@@ -1,20 +1,8 @@
 /*
  * unwritten.c: memory of which nobody has ever written a byte, and what came of it.
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "memory/allocations.h"
-#include "memory/memory.h"
-#include "order/clocks.h"
 #include "ranks/calls.h"
-#include "say/failed.h"
-#include "say/finding.h"
-#include "say/report.h"
-#include "say/text.h"
-#include "say/words.h"
-
-#include <stdlib.h>
 
 /* What a call of NCCL, or an operation, left in an allocation of a buffer that nothing
  * had written. */

@@ -11,15 +11,7 @@
  */
 #include "order/background.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "order/clocks.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
-
-#include <stdlib.h>
 
 struct background {
     struct pending {

@@ -3,12 +3,7 @@
  */
 #include "order/clocks.h"
 
-#include "base/base.h"
 #include "base/self.h"
-#include "judge.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void widen(struct clock *c, int n) {
     if (n <= c->n)

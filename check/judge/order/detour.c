@@ -9,16 +9,7 @@
  */
 #include "order/detour.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
-#include "order/clocks.h"
-#include "ranks/calls.h"
-#include "ranks/facts.h"
 #include "say/words.h"
-
-#include <stdlib.h>
 
 enum { KEPT = 512, WIDE = 1024 }; // calls that are remembered; slots: with more, none is
 

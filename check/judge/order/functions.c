@@ -4,13 +4,7 @@
  */
 #include "order/functions.h"
 
-#include "base/base.h"
 #include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
-#include "order/clocks.h"
-
-#include <stdlib.h>
 
 struct function {
     bool captured; // a graph may launch it again and again

@@ -8,22 +8,11 @@
  */
 #include "order/graphs.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
 #include "memory/memory.h"
-#include "order/clocks.h"
 #include "order/functions.h"
 #include "order/issue.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
-#include "say/text.h"
 #include "say/words.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct step {
     enum step_kind {

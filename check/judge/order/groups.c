@@ -6,20 +6,13 @@
  */
 #include "order/groups.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "memory/memory.h"
 #include "order/background.h"
-#include "order/clocks.h"
 #include "order/graphs.h"
 #include "order/issue.h"
 #include "ranks/comms.h"
-#include "say/finding.h"
 #include "say/report.h"
 #include "say/words.h"
-
-#include <stdlib.h>
 
 struct group { // that a thread has opened
     int depth, starts;

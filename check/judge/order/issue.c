@@ -7,18 +7,10 @@
  */
 #include "order/issue.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
 #include "memory/memory.h"
-#include "order/clocks.h"
 #include "order/functions.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
 #include "say/words.h"
-
-#include <stdlib.h>
 
 void latest_clear(struct latest *latest) {
     if (!latest)

@@ -8,24 +8,13 @@
  */
 #include "ranks/calls.h"
 
-#include "base/base.h"
 #include "base/post.h"
-#include "base/self.h"
-#include "judge.h"
-#include "memory/history.h"
-#include "order/clocks.h"
 #include "order/detour.h"
 #include "ranks/comms.h"
-#include "ranks/facts.h"
-#include "ranks/unseen.h"
-#include "say/finding.h"
 #include "say/report.h"
-#include "say/text.h"
 #include "say/words.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What does not fit is as much as fits: longer than any buffer. */
 static size_t times(size_t a, size_t b) {
@@ -253,44 +242,6 @@ static struct recent_call *recently(struct judge *j, uint64_t group, bool join) 
     return call;
 }
 
-/* Tells of the operations of other communicators that this thread has under way on this
- * device, that is, of the order in which it issues them. NCCL User Guide, "Using multiple
- * NCCL communicators concurrently", "Group Operation Ordering Semantics". */
-static void tell_order(struct judge *j, struct comm *comm, const struct fact *fact,
-                       struct position at) {
-    struct calls *calls = j->calls;
-    size_t n = 0;
-    for (size_t i = 0; i < calls->nbusy; i++) {
-        struct comm *other = calls->busy[i];
-        if (other->facts.gone || other->newest_seq <= other->seen) {
-            other->busy = false;
-            continue;
-        }
-        calls->busy[n++] = other;
-        if (other == comm || other->thread != this_thread(j) ||
-            other->facts.device != comm->facts.device)
-            continue;
-        struct fact order = *fact;
-        order.what = FACT_ORDER;
-        order.other = other->facts.id;
-        order.other_first = other->since > other->seen ? other->since : other->seen + 1;
-        order.other_last = other->newest_seq;
-        order.other_site = other->newest_site;
-        order.other_number = other->facts.number;
-        order.ordered = !(at.group && at.group == other->newest_group) &&
-                        clock_covers(at.clock, other->newest_slot, other->newest_at);
-        uint64_t low = comm->facts.id, high = other->facts.id;
-        uint64_t pair = low < high ? mixed(low, high) : mixed(high, low);
-        pass_on(j, keeper_of(j, pair), &order);
-    }
-    calls->nbusy = n;
-    if (comm->busy)
-        return;
-    comm->busy = true;
-    ROOM(calls->busy, calls->nbusy, &calls->busy_size);
-    calls->busy[calls->nbusy++] = comm;
-}
-
 /* "When a single thread is managing multiple devices, group semantics must be used." NCCL
  * User Guide, "Management Of Multiple GPUs From One Thread". */
 static void check_group_needed(struct judge *j, const struct comm *comm,
@@ -356,10 +307,10 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                         .type = call->type,
                         .redop = call->redop,
                         .root = call->root,
-                        .captured = at.captured};
-    fact.send_offset = call->send_offset;
-    fact.recv_offset = call->recv_offset;
-    fact.grouped = at.group != 0;
+                        .captured = at.captured,
+                        .grouped = at.group != 0,
+                        .send_offset = call->send_offset,
+                        .recv_offset = call->recv_offset};
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
@@ -386,15 +337,10 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     if (pair || comm->facts.nranks == 1)
         return fact.index;
     check_group_needed(j, comm, &fact, at);
-    tell_order(j, comm, &fact, at);
-    if (comm->thread != this_thread(j))
-        comm->since = fact.seq;
     comm->thread = this_thread(j);
     comm->newest_site = fact.site;
     comm->newest_seq = fact.seq;
     comm->newest_group = at.group;
-    comm->newest_slot = at.slot;
-    comm->newest_at = at.seq;
     return fact.index;
 }
 
@@ -451,19 +397,12 @@ void calls_taken_back(struct judge *j, int number) {
     unsay(j, comm->keeper, &call.fact);
 }
 
-static void saw(void *self, const struct unseen_op *op) {
-    struct calls *calls = self;
-    if (op->comm >= 0 && !pairs(op->call.kind) &&
-        op->fact.seq > calls->comms[op->comm]->seen)
-        calls->comms[op->comm]->seen = op->fact.seq;
-}
-
 bool calls_seen(struct judge *j) {
     if (!j->calls)
         return false;
     const struct unseen *u = &j->calls->unseen;
     size_t before = u->n - u->nseen;
-    unseen_cover(&j->calls->unseen, &j->known, saw, j->calls);
+    unseen_cover(&j->calls->unseen, &j->known);
     return u->n - u->nseen < before;
 }
 
@@ -712,7 +651,6 @@ void calls_free(struct judge *j) {
     free(calls->comms);
     free(calls->log);
     free(calls->log_to);
-    free(calls->busy);
     free(calls->failure);
     free(calls);
     j->calls = NULL;

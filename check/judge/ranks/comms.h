@@ -5,7 +5,6 @@
 #ifndef COMMS_H
 #define COMMS_H
 
-#include "ranks/calls.h"
 #include "ranks/unseen.h"
 
 struct comm {
@@ -20,10 +19,9 @@ struct comm {
     // it has ended.
     uint64_t group, *newest, *earlier;
     size_t nnewest, newest_size, nearlier, earlier_size;
-    // For the order among communicators: the newest collective.
-    uint64_t seen, since, newest_site, newest_seq, newest_group, newest_at;
-    int thread, newest_slot;
-    bool busy;
+    // The newest collective, and the thread that made it.
+    uint64_t newest_site, newest_seq, newest_group;
+    int thread;
     // Calls captured since a graph with calls of this communicator was launched last.
     uint64_t captured, captured_site; // how many; the newest
     struct comm *same;                // another rank of the same communicator
@@ -60,8 +58,6 @@ struct calls {
         double since;
     } * log_to;
     size_t nlog, log_size, log_to_size;
-    struct comm **busy; // with collectives under way
-    size_t nbusy, busy_size;
     struct unseen unseen;
     struct map recent; // by thread
     uint64_t activity; // grows with all that happens

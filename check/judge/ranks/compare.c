@@ -11,18 +11,10 @@
  */
 #include "ranks/compare.h"
 
-#include "base/base.h"
 #include "base/post.h"
-#include "base/self.h"
-#include "judge.h"
-#include "ranks/facts.h"
 #include "say/finding.h"
 #include "say/report.h"
-#include "say/text.h"
 #include "say/words.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static const double MOMENT = 0.3; // seconds
 
@@ -53,23 +45,8 @@ struct misfit { // a send and its receive
     double due;
 };
 
-/* What a thread issued behind operations of another communicator; by communicator, as
- * they came. */
-struct issued {
-    int world, device;
-    struct fact *at[2];
-    size_t n[2], size[2];
-    struct issued *next;
-};
-
-struct order_pair {
-    uint64_t id[2];
-    double used;
-    struct issued *issued;
-};
-
 struct compare {
-    struct map comms, orders;
+    struct map comms;
     struct map hosts;
     struct misfit *misfits;
     size_t nmisfits, misfits_size;
@@ -406,121 +383,6 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     }
 }
 
-static void add_order(struct judge *j, struct text *text, const struct fact *f) {
-    char words[JUDGE_PLACE], here[JUDGE_PLACE], there[JUDGE_PLACE];
-    text_add(text,
-             "  rank %d on %s: %s at %s, operation %llu on communicator %d,\n"
-             "    behind what it called on communicator %d, at %s\n",
-             f->world, host_of(j, f->world), fact_words(words, f), fact_site(j, here, f),
-             (unsigned long long)f->index, f->number, f->other_number,
-             place(j, f->other_site, there));
-}
-
-static void say_order(struct judge *j, const struct fact *a, const struct fact *b) {
-    struct text ranks = {0};
-    struct finding f = {.name = FINDING_deadlock_order};
-    add_order(j, &ranks, a->world < b->world ? a : b);
-    add_order(j, &ranks, a->world < b->world ? b : a);
-    set_lines(&f, "ranks", &ranks);
-    say(j, &f);
-}
-
-static void forget_order(struct order_pair *pair) {
-    for (struct issued *issued = pair->issued, *next; issued; issued = next) {
-        next = issued->next;
-        free(issued->at[0]);
-        free(issued->at[1]);
-        free(issued);
-    }
-    free(pair);
-}
-
-/* What has not been used for long belongs to communicators that are gone, or that never
- * were under way together again. */
-static void forget_old_orders(struct judge *j) {
-    struct compare *compare = compare_of(j);
-    for (size_t i = 0; i < compare->orders.size; i++) {
-        struct order_pair *pair = compare->orders.at[i].value;
-        if (!pair || now(j) - pair->used < 100)
-            continue;
-        map_put(&compare->orders, mixed(pair->id[0], pair->id[1]), NULL);
-        forget_order(pair);
-    }
-}
-
-static void ordered(struct judge *j, const struct fact *fact) {
-    enum { ENOUGH = 2048 };
-    struct compare *compare = compare_of(j);
-    uint64_t low = fact->comm < fact->other ? fact->comm : fact->other;
-    uint64_t high = fact->comm < fact->other ? fact->other : fact->comm;
-    struct order_pair *pair = map_get(&compare->orders, mixed(low, high));
-    if (!pair) {
-        forget_old_orders(j);
-        pair = must_alloc(sizeof *pair);
-        pair->id[0] = low;
-        pair->id[1] = high;
-        map_put(&compare->orders, mixed(low, high), pair);
-    }
-    pair->used = now(j);
-    int side = fact->comm == high;
-    struct issued *mine = pair->issued;
-    while (mine && (mine->world != fact->world || mine->device != fact->device))
-        mine = mine->next;
-    if (!mine) {
-        mine = must_alloc(sizeof *mine);
-        mine->world = fact->world;
-        mine->device = fact->device;
-        mine->next = pair->issued;
-        pair->issued = mine;
-    }
-    // A rank that ran on so far that its beginnings are given up here can be right or
-    // wrong.
-    if (mine->n[side] == ENOUGH) {
-        mine->n[side] /= 2;
-        memmove(mine->at[side], mine->at[side] + mine->n[side],
-                mine->n[side] * sizeof *mine->at[side]);
-    }
-    ROOM(mine->at[side], mine->n[side], &mine->size[side]);
-    mine->at[side][mine->n[side]++] = *fact;
-    for (struct issued *other = pair->issued; other; other = other->next) {
-        if (other == mine)
-            continue;
-        const struct fact *at = other->at[!side];
-        size_t first = 0, end = other->n[!side];
-        while (first < end) { // behind what is too late
-            size_t middle = (first + end) / 2;
-            if (at[middle].seq <= fact->other_last)
-                first = middle + 1;
-            else
-                end = middle;
-        }
-        for (size_t i = first; i > 0; i--) {
-            const struct fact *f = &at[i - 1];
-            if (f->seq < fact->other_first || f->other_last < fact->seq)
-                break;
-            if (f->other_first <= fact->seq && !(f->ordered && fact->ordered)) {
-                say_order(j, fact, f);
-                return;
-            }
-        }
-    }
-}
-
-/* What was taken back cannot have been in another order. */
-static void unordered(struct judge *j, const struct fact *fact) {
-    struct compare *compare = compare_of(j);
-    for (size_t i = 0; i < compare->orders.size; i++) {
-        struct order_pair *pair = compare->orders.at[i].value;
-        for (struct issued *issued = pair ? pair->issued : NULL; issued;
-             issued = issued->next)
-            for (int side = 0; side < 2; side++)
-                while (pair->id[side] == fact->comm && issued->world == fact->world &&
-                       issued->device == fact->device && issued->n[side] > 0 &&
-                       issued->at[side][issued->n[side] - 1].index >= fact->index)
-                    issued->n[side]--;
-    }
-}
-
 static void kept_free(struct kept *kept) {
     for (size_t i = 0; i < kept->collectives.size; i++) {
         struct collective *c = kept->collectives.at[i].value;
@@ -558,10 +420,6 @@ static void hear(struct judge *j, const struct fact *fact, const char *host) {
     if (fact->nranks < 1 || fact->rank < 0 || fact->rank >= fact->nranks)
         return;
     heard_of(compare_of(j), fact->world, host);
-    if (fact->what == FACT_ORDER) {
-        ordered(j, fact);
-        return;
-    }
     struct kept *kept = kept_of(j, fact);
     if (fact->rank >= kept->nranks)
         return; // its ranks do not agree on how many they are: rank 0 says so
@@ -572,8 +430,6 @@ static void hear(struct judge *j, const struct fact *fact, const char *host) {
             forget(j, kept);
         return;
     }
-    if (fact->what == FACT_BACK)
-        unordered(j, fact);
     if (pairs(fact->kind))
         pair(j, kept, fact);
     else
@@ -621,13 +477,9 @@ void compare_free(struct judge *j) {
     for (size_t i = 0; i < compare->comms.size; i++)
         if (compare->comms.at[i].value)
             kept_free(compare->comms.at[i].value);
-    for (size_t i = 0; i < compare->orders.size; i++)
-        if (compare->orders.at[i].value)
-            forget_order(compare->orders.at[i].value);
     for (size_t i = 0; i < compare->hosts.size; i++)
         free(compare->hosts.at[i].value);
     map_free(&compare->comms);
-    map_free(&compare->orders);
     map_free(&compare->hosts);
     free(compare->misfits);
     free(compare->overdue);

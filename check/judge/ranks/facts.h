@@ -5,28 +5,17 @@
 #define FACTS_H
 
 #include "judge.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* A call, as its communicator's keeper and rank 0 are told of it. */
-enum fact_what { FACT_CALL, FACT_BACK, FACT_ORDER, FACT_ENDED };
+enum fact_what { FACT_CALL, FACT_BACK, FACT_ENDED };
 
 struct fact {
     uint64_t comm, index, seq; // seq: among collectives, or sends (receives) of one peer
     uint64_t count, site;
     int32_t what, rank, nranks, world, device, number;
-    int32_t kind, type, redop, root, ordered;
-    int32_t captured; // by a graph
-    union {
-        struct { // FACT_ORDER: the operations of another communicator under way then
-            uint64_t other, other_first, other_last, other_site;
-            int32_t other_number, pad;
-        };
-        struct { // of NCCL: as in judge_call
-            uint64_t send_offset, recv_offset;
-            uint8_t grouped;
-        };
-    };
+    int32_t kind, type, redop, root;
+    bool captured, grouped;            // by a graph, in a group
+    uint64_t send_offset, recv_offset; // as in judge_call
 };
 
 /* To a keeper: this, and then the facts. */

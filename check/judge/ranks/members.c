@@ -5,17 +5,7 @@
  */
 #include "ranks/members.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "ranks/comms.h"
-#include "ranks/facts.h"
-#include "say/finding.h"
 #include "say/report.h"
-#include "say/text.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct members *members_of(struct judge *j) {
     if (!j->members)

@@ -4,7 +4,6 @@
 #ifndef MEMBERS_H
 #define MEMBERS_H
 
-#include "base/base.h"
 #include "ranks/comms.h"
 
 struct member {

@@ -4,14 +4,7 @@
  */
 #include "ranks/unseen.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "order/clocks.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct stock ops;
 
@@ -205,15 +198,12 @@ void unseen_forget_comm(struct unseen *u, int comm) {
     tidy(u);
 }
 
-void unseen_cover(struct unseen *u, const struct clock *known,
-                  void (*each)(void *self, const struct unseen_op *op), void *self) {
+void unseen_cover(struct unseen *u, const struct clock *known) {
     for (size_t i = 0; i < u->nactive; i++) {
         struct unseen_slot *slot = &u->slots[u->active[i]];
         while (slot->first < slot->end &&
                clock_covers(known, u->active[i], slot->at[slot->first]->seq)) {
-            struct unseen_op *op = slot->at[slot->first++];
-            each(self, op);
-            op->seen = true;
+            slot->at[slot->first++]->seen = true;
             u->nseen++;
         }
     }

@@ -45,8 +45,7 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
 void unseen_forget(struct unseen *u, struct unseen_op *op);
 void unseen_forget_comm(struct unseen *u, int comm); // all of its
 /* Forgets what the clock covers. */
-void unseen_cover(struct unseen *u, const struct clock *known,
-                  void (*each)(void *self, const struct unseen_op *op), void *self);
+void unseen_cover(struct unseen *u, const struct clock *known);
 void unseen_free(struct unseen *u);
 
 #endif

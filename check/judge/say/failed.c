@@ -3,15 +3,7 @@
  */
 #include "say/failed.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "say/finding.h"
 #include "say/report.h"
-#include "say/text.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct failures {
     struct unlooked { // of one thread

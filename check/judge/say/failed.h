@@ -5,7 +5,6 @@
 #define FAILED_H
 
 #include "say/finding.h"
-#include "say/text.h"
 
 struct failures *failures_new(void);
 void failures_free(struct failures *failures);

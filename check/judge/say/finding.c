@@ -5,10 +5,7 @@
 
 #include "say/report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum ends { GOES_ON, MAY_END, ENDS };
 

@@ -3,14 +3,9 @@
  */
 #include "say/report.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
 #include "say/finding.h"
-#include "say/text.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct reports {
     struct map said;   // keys of reports

@@ -3,11 +3,7 @@
  */
 #include "say/words.h"
 
-#include "base/self.h"
-#include "judge.h"
-#include "ranks/facts.h"
 #include "say/report.h"
-#include "say/text.h"
 
 #include <stdio.h>
 

@@ -6,19 +6,8 @@
  * begun. That is repeated until nothing is added. Where something is not known, it can go
  * on.
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "ranks/comms.h"
-#include "ranks/facts.h"
-#include "ranks/members.h"
-#include "ranks/unseen.h"
 #include "say/words.h"
-#include "stuck/state.h"
 #include "stuck/stuck.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
     bool pair = pairs(fact->kind), send = fact->kind == JUDGE_SEND;

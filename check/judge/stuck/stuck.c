@@ -9,14 +9,6 @@
  */
 #include "stuck/stuck.h"
 
-#include "base/base.h"
-#include "base/self.h"
-#include "ranks/members.h"
-#include "stuck/state.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 static struct stuck *stuck_of(struct judge *j) {
     if (!j->stuck)
         j->stuck = must_alloc(sizeof *j->stuck);

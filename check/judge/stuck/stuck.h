@@ -4,7 +4,6 @@
 #ifndef STUCK_H
 #define STUCK_H
 
-#include "base/self.h"
 #include "ranks/members.h"
 #include "stuck/state.h"
 

@@ -1,24 +1,12 @@
 /*
  * verdict.c: on rank 0: what stuck.c has found, in words.
  */
-#include "base/base.h"
-#include "base/self.h"
-#include "judge.h"
-#include "ranks/comms.h"
-#include "ranks/facts.h"
-#include "ranks/members.h"
-#include "ranks/unseen.h"
 #include "say/failed.h"
-#include "say/finding.h"
 #include "say/report.h"
-#include "say/text.h"
 #include "say/words.h"
-#include "stuck/state.h"
 #include "stuck/stuck.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* What keeps operation i from ending: the first that has begun and does not end. */
 static int culprit(const struct process *process, int i) {

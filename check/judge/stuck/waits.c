@@ -6,22 +6,13 @@
  */
 #include "stuck/waits.h"
 
-#include "base/base.h"
 #include "base/post.h"
-#include "base/self.h"
-#include "judge.h"
-#include "order/clocks.h"
-#include "ranks/calls.h"
 #include "ranks/comms.h"
-#include "ranks/facts.h"
-#include "ranks/unseen.h"
 #include "say/failed.h"
 #include "say/words.h"
 #include "stuck/state.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
                     POLLS_WITHIN = 5;
