@@ -137,7 +137,7 @@ static void copy_name(char to[TRACE_NAME], const char *from) {
     snprintf(to, TRACE_NAME, "%s", from);
 }
 
-static struct table counters;
+static struct map counters;
 
 /* How often this was called with these numbers, from 1. With the lock held. */
 static uint64_t count(uint64_t a, uint64_t b) {
@@ -145,7 +145,7 @@ static uint64_t count(uint64_t a, uint64_t b) {
     uint64_t *counter = table_get(&counters, (void *)(uintptr_t)key);
     if (!counter)
         table_put(&counters, (void *)(uintptr_t)key,
-                  counter = front_alloc(sizeof *counter));
+                  counter = must_alloc(sizeof *counter));
     return ++*counter;
 }
 
@@ -583,7 +583,7 @@ void timeline_waited(void) {
 
 struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
                              int device) {
-    struct span *span = front_alloc(sizeof *span);
+    struct span *span = must_alloc(sizeof *span);
     RANGE_BEGINS(op->name);
     span->track = NONE;
     if (!(timeline_on & TIMELINE_FILE))
@@ -654,7 +654,7 @@ void timeline_group_begins(struct judge_at at) {
     if (!(timeline_on & TIMELINE_FILE))
         return;
     free(group.spans);
-    group.spans = front_alloc((group.n + 1) * sizeof *group.spans);
+    group.spans = must_alloc((group.n + 1) * sizeof *group.spans);
     for (size_t i = 0; i < group.n; i++) {
         const struct call *call = &group.calls[i];
         struct span *span = NULL;
@@ -663,7 +663,7 @@ void timeline_group_begins(struct judge_at at) {
                 (call->stream || group.spans[k]->device == call->device))
                 span = group.spans[k];
         if (!span) {
-            span = group.spans[group.nspans++] = front_alloc(sizeof *span);
+            span = group.spans[group.nspans++] = must_alloc(sizeof *span);
             span_opens(span, call->stream, call->device);
         }
         span_notes(span, &call->op, number);
@@ -689,7 +689,7 @@ void timeline_group_ends(int result, bool later) {
             span_closes(group.spans[i], result);
             continue;
         }
-        struct late *wait = front_alloc(sizeof *wait);
+        struct late *wait = must_alloc(sizeof *wait);
         pthread_mutex_lock(&lock);
         *wait = (struct late){late, group.spans[i]};
         late = wait;

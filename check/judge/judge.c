@@ -61,8 +61,7 @@ void judge_free(struct judge *j) {
     members_free(j);
     post_free(j);
     for (int s = 0; s < order_nstreams(j->order); s++)
-        if (order_stream(j->order, s))
-            graph_stream_gone(j, order_stream(j->order, s));
+        graph_stream_gone(j, s);
     graphs_free(j->graphs);
     functions_free(j->functions);
     background_free(j->background);
@@ -236,9 +235,7 @@ void judge_meets(struct judge *j, uint64_t number) {
 }
 
 void judge_stream_gone(struct judge *j, int number) {
-    struct stream *stream = order_stream(j->order, number);
-    if (stream)
-        graph_stream_gone(j, stream);
+    graph_stream_gone(j, number);
     order_stream_gone(j, number);
 }
 
@@ -302,15 +299,6 @@ void judge_host_function_ends(struct judge *j, int function) {
     calls_seen(j);
 }
 
-int judge_event_made(struct judge *j, int device, struct judge_at at) {
-    (void)device;
-    return order_event_made(j->order, at);
-}
-
-void judge_event_gone(struct judge *j, int event) {
-    order_event_gone(j->order, event);
-}
-
 void judge_record(struct judge *j, int number, int on, struct judge_at at) {
     struct event *event = order_event(j->order, number);
     struct stream *stream = order_stream(j->order, on);
@@ -336,27 +324,6 @@ void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at)
         return;
     order_ready(j, stream);
     order_wait(j->order, event, stream->slot, at);
-}
-
-void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
-    struct stream *stream = order_stream(j->order, number);
-    if (stream && !stream->capture)
-        graph_begins(j, stream, at);
-}
-
-int judge_capture_ends(struct judge *j, int number, bool success) {
-    struct stream *stream = order_stream(j->order, number);
-    return stream ? graph_ends(j, stream, success) : -1;
-}
-
-void judge_graph_launched(struct judge *j, int executable, int number,
-                          struct judge_at at) {
-    struct stream *stream = order_stream(j->order, number);
-    if (!stream)
-        return;
-    background_uses_stream(j, number, at);
-    order_ready(j, stream);
-    graph_launched(j, executable, stream, at);
 }
 
 void judge_joins(struct judge *j, const struct judge_join *join) {
@@ -409,12 +376,6 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     clock_free(&clock);
 }
 
-void judge_wait_event(struct judge *j, int number, struct judge_at at) {
-    const struct event *event = order_event(j->order, number);
-    static const struct clock nothing;
-    waits_begin_order(j, event ? &event->clock : &nothing, false, at);
-}
-
 void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     struct clock clock = {0};
     groups_check_open(j, -1, at);
@@ -422,11 +383,6 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     order_device(j->order, device, &clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
-}
-
-void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
-                    struct judge_at at) {
-    waits_begin_mpi(j, whom, peer, way, false, at);
 }
 
 void judge_wait_end(struct judge *j, bool happened) {
@@ -471,12 +427,10 @@ void judge_poll_event(struct judge *j, int number, bool done, struct judge_at at
         polls(j, &event->clock, done, at);
 }
 
-void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
-    detour_heard(j);
-    if (done)
-        waits_end(j, NULL);
-    else
-        waits_begin_mpi(j, NULL, JUDGE_ANY, JUDGE_MORE, true, at);
+void judge_wait_event(struct judge *j, int number, struct judge_at at) {
+    const struct event *event = order_event(j->order, number);
+    static const struct clock nothing;
+    waits_begin_order(j, event ? &event->clock : &nothing, false, at);
 }
 
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
@@ -488,11 +442,6 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
     background_comm_ready(j, comm);
     waits_answered(j, at);
     waits_asks(j);
-}
-
-void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
-    detour_heard(j);
-    waits_begin_poll_join(j, join, at);
 }
 
 void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
@@ -513,35 +462,22 @@ static void hand_out(struct text *text, char *out, size_t bytes) {
 
 void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
-    size_t n = 0;
-    uint64_t site = 0;
-    uses_left(j, &text);
-    for (int s = 0; s < order_nstreams(j->order); s++) {
-        const struct stream *stream = order_stream(j->order, s);
-        if (stream && stream->made.call) {
-            n++;
-            site = stream->made.site;
-        }
-    }
-    add_left(j, &text, "stream", n, site);
-    n = 0;
-    for (int e = 0; e < order_nevents(j->order); e++) {
-        const struct event *event = order_event(j->order, e);
-        if (event) {
-            n++;
-            site = event->made.site;
-        }
-    }
-    add_left(j, &text, "event", n, site);
-    graphs_left(j, &text);
-    n = 0;
+    struct left streams = {0}, events = {0}, comms = {0};
     const struct comm_facts *comm;
+    uses_left(j, &text);
+    for (int s = 0; s < order_nstreams(j->order); s++)
+        if (order_stream(j->order, s))
+            count_left(&streams, order_stream(j->order, s)->made);
+    for (int e = 0; e < order_nevents(j->order); e++)
+        if (order_event(j->order, e))
+            count_left(&events, order_event(j->order, e)->made);
     for (int c = 0; (comm = calls_comm(j, c)); c++)
-        if (!comm->gone) {
-            n++;
-            site = comm->made.site;
-        }
-    add_left(j, &text, "communicator", n, site);
+        if (!comm->gone)
+            count_left(&comms, comm->made);
+    add_left(j, &text, "stream", streams);
+    add_left(j, &text, "event", events);
+    graphs_left(j, &text);
+    add_left(j, &text, "communicator", comms);
     hand_out(&text, out, bytes);
 }
 

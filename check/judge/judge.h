@@ -223,7 +223,7 @@ void judge_host_function_ends(struct judge *j, int function);
 bool judge_handle_device(struct judge *j, int stream, int device, struct judge_at made,
                          struct judge_at at);
 
-int judge_event_made(struct judge *j, int device, struct judge_at at);
+int judge_event_made(struct judge *j, struct judge_at at);
 void judge_event_gone(struct judge *j, int event);
 void judge_record(struct judge *j, int event, int stream, struct judge_at at);
 void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at at);

@@ -593,8 +593,7 @@ static void ev_op(const struct event *e) {
 }
 
 static void ev_event(const struct event *e) {
-    name_new(e, EVENT)->number =
-        judge_event_made(e->judge, 0, here(e, "cudaEventCreate"));
+    name_new(e, EVENT)->number = judge_event_made(e->judge, here(e, "cudaEventCreate"));
 }
 static void ev_event_gone(const struct event *e) {
     judge_event_gone(e->judge, named(e, word(e, 1), EVENT)->number);

@@ -171,7 +171,7 @@ static void start(void) {
         before_next[s] = none;
     }
     for (int e = 0; e < EVENTS; e++) {
-        events[e] = judge_event_made(j, 0, here("cudaEventCreate"));
+        events[e] = judge_event_made(j, here("cudaEventCreate"));
         recorded[e] = none;
     }
     for (int c = 0; c < 2; c++)
@@ -377,8 +377,8 @@ static struct graph {
 
 static void capture(void) {
     int s = streams[FREE], t = streams[FREE + 1],
-        fork = judge_event_made(j, 0, here("fork")),
-        joined = judge_event_made(j, 0, here("join")), behind = below(NODES);
+        fork = judge_event_made(j, here("fork")),
+        joined = judge_event_made(j, here("join")), behind = below(NODES);
     graph = (struct graph){.end = none};
     judge_capture_begins(j, s, here("cudaStreamBeginCapture"));
     for (int i = 0; i < NODES; i++) {

@@ -627,7 +627,7 @@ static void start(void) {
                                   (struct judge_at){"cudaStreamCreate", 1});
         for (int e = 0; e < EVENTS; e++)
             rank->events[e] =
-                judge_event_made(rank->judge, 0, (struct judge_at){"cudaEventCreate", 1});
+                judge_event_made(rank->judge, (struct judge_at){"cudaEventCreate", 1});
         for (int c = 0; c < ncomms; c++) {
             struct judge_join join = {.id = state * 2 + 1 + (uint64_t)c,
                                       .rank = comms[c].rank[r],

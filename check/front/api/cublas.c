@@ -18,7 +18,7 @@ struct blas {
     bool on_device; // factors and results of one number lie there
     struct judge_at made;
 };
-static struct table handles;
+static struct map handles;
 
 static cublasStatus_t blas_status(cublasStatus_t result, struct judge_at at) {
     if (result == CUBLAS_STATUS_SUCCESS)
@@ -33,7 +33,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
     cublasStatus_t result = CALL(BELOW(cublasCreate_v2), handle);
     if (result != CUBLAS_STATUS_SUCCESS)
         return blas_status(result, at);
-    struct blas *blas = front_alloc(sizeof *blas);
+    struct blas *blas = must_alloc(sizeof *blas);
     blas->device = current_device();
     blas->made = at;
     front_in();
@@ -50,7 +50,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     struct blas *blas = table_get(&handles, handle);
     if (blas)
         judge_wait_device(j, blas->device, at);
-    table_remove(&handles, handle);
+    table_put(&handles, handle, NULL);
     front_out();
     struct timeline_wait wait = {
         .at = at, .on_device = true, .device = blas ? blas->device : 0, .world = -1};

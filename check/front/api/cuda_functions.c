@@ -48,7 +48,7 @@ static struct host_function *host_function(struct host_function like, cudaStream
     struct judge *j = front_in_stream(stream, -1, &number);
     struct host_function *f = NULL;
     if (number >= 0) {
-        f = front_alloc(sizeof *f);
+        f = must_alloc(sizeof *f);
         *f = like;
         f->number = judge_host_function(j, number, at);
         f->stays = in_graph;

@@ -12,28 +12,28 @@
 #include <stdlib.h>
 
 /* The values are the judge's numbers, from 1. */
-static struct table graphs, executables;
+static struct map graphs, executables;
 
-static void keep(struct table *table, const void *handle, int number) {
+static void keep(struct map *table, const void *handle, int number) {
     table_put(table, handle, (void *)(intptr_t)(number + 1));
 }
 
 /* -1: it is not known. */
-static int number_of(const struct table *table, const void *handle) {
+static int number_of(const struct map *table, const void *handle) {
     return (int)(intptr_t)table_get(table, handle) - 1;
 }
 
-static int drop(struct table *table, const void *handle) {
+static int drop(struct map *table, const void *handle) {
     int number = number_of(table, handle);
-    table_remove(table, handle);
+    table_put(table, handle, NULL);
     return number;
 }
 
 /* cudaDeviceReset: nobody destroys them any more. */
-static void all_gone(struct judge *j, struct table *table,
+static void all_gone(struct judge *j, struct map *table,
                      void (*gone)(struct judge *, int)) {
     for (size_t i = 0; i < table->size;) {
-        const void *handle = table->at[i].key;
+        const void *handle = table_handle(table, i);
         if (handle)
             gone(j, drop(table, handle)); // another may have moved here
         else

@@ -17,13 +17,13 @@ struct allocation {
     bool host;
     unsigned opened; // how often besides the first time, by cudaIpcOpenMemHandle
 };
-static struct table allocations;
+static struct map allocations;
 
 cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
                       enum judge_memory_kind kind, struct judge_at at) {
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
-    struct allocation *allocation = front_alloc(sizeof *allocation);
+    struct allocation *allocation = must_alloc(sizeof *allocation);
     *allocation = (struct allocation){
         current_device(), kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED, 0};
     if (timeline_on)
@@ -57,7 +57,7 @@ static void forget(struct judge *j, const void *pointer, int stream, struct judg
     registered_freed(j, pointer, at);
     judge_memory_freed(j, pointer, stream, at);
     free(table_get(&allocations, pointer));
-    table_remove(&allocations, pointer);
+    table_put(&allocations, pointer, NULL);
 }
 
 static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
@@ -100,7 +100,7 @@ static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t byte
                                   cudaStream_t stream, struct judge_at at) {
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
-    struct allocation *allocation = front_alloc(sizeof *allocation);
+    struct allocation *allocation = must_alloc(sizeof *allocation);
     allocation->device = current_device();
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
@@ -238,7 +238,8 @@ void allocations_reset(struct judge *j, int device, struct judge_at at) {
     for (size_t i = 0; i < allocations.size;) {
         const struct allocation *allocation = allocations.at[i].value;
         if (allocation && allocation->device == device && !allocation->host)
-            forget(j, allocations.at[i].key, -1, at); // another may have moved here
+            forget(j, table_handle(&allocations, i), -1,
+                   at); // another may have moved here
         else
             i++;
     }

@@ -33,12 +33,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 struct event {
     int number, device;
 };
-static struct table events;
+static struct map events;
 
 static int announce_event(struct judge *j, cudaEvent_t handle, int device,
                           struct judge_at at) {
-    struct event *event = front_alloc(sizeof *event);
-    *event = (struct event){judge_event_made(j, device, at), device};
+    struct event *event = must_alloc(sizeof *event);
+    *event = (struct event){judge_event_made(j, at), device};
     free(table_get(&events, handle));
     table_put(&events, handle, event);
     return event->number;
@@ -60,7 +60,7 @@ void events_reset(struct judge *j, int device) {
         if (event && event->device == device) {
             judge_event_gone(j, event->number);
             free(event);
-            table_remove(&events, events.at[i].key);
+            table_put(&events, table_handle(&events, i), NULL);
         } else {
             i++;
         }
@@ -83,7 +83,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
     struct event *event = table_get(&events, handle);
     if (event)
         judge_event_gone(j, event->number);
-    table_remove(&events, handle);
+    table_put(&events, handle, NULL);
     free(event);
     front_out();
     return answer(CALL(BELOW(cudaEventDestroy), handle), at);

@@ -5,66 +5,7 @@
 
 #include "base/base.h"
 
-void *front_alloc(size_t bytes) {
-    return must_alloc(bytes);
-}
-
-/* Where `key` is, or would go: the slots from the one that it is hashed to, up to a free
- * one. */
-static size_t slot(const struct table *table, const void *key) {
-    size_t at =
-        (size_t)((uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (table->size - 1);
-    while (table->at[at].key && table->at[at].key != key)
-        at = (at + 1) & (table->size - 1);
-    return at;
-}
-
-void *table_get(const struct table *table, const void *key) {
-    return table->size && key ? table->at[slot(table, key)].value : NULL;
-}
-
-void table_put(struct table *table, const void *key, void *value) {
-    if (!key)
-        return;
-    if (table->used * 2 >= table->size) {
-        struct table larger = {.size = table->size ? table->size * 2 : 64};
-        larger.at = front_alloc(larger.size * sizeof *larger.at);
-        for (size_t i = 0; i < table->size; i++)
-            if (table->at[i].key)
-                larger.at[slot(&larger, table->at[i].key)] = table->at[i];
-        larger.used = table->used;
-        free(table->at);
-        *table = larger;
-    }
-    size_t at = slot(table, key);
-    table->used += !table->at[at].key;
-    table->at[at].key = key;
-    table->at[at].value = value;
-}
-
-void table_remove(struct table *table, const void *key) {
-    if (!table->size || !key)
-        return;
-    size_t hole = slot(table, key);
-    if (!table->at[hole].key)
-        return;
-    table->at[hole].key = NULL;
-    table->at[hole].value = NULL;
-    table->used--;
-    // Those behind it were perhaps pushed there by it.
-    for (size_t at = (hole + 1) & (table->size - 1); table->at[at].key;
-         at = (at + 1) & (table->size - 1)) {
-        const void *moved = table->at[at].key;
-        void *value = table->at[at].value;
-        table->at[at].key = NULL;
-        table->at[at].value = NULL;
-        size_t to = slot(table, moved);
-        table->at[to].key = moved;
-        table->at[to].value = value;
-    }
-}
-
-static struct table of_nccl;
+static struct map of_nccl;
 
 void nccl_memory_made(const void *pointer) {
     table_put(&of_nccl, pointer, &of_nccl);
@@ -75,7 +16,7 @@ bool nccl_memory_is(const void *pointer) {
 }
 
 void nccl_memory_gone(const void *pointer) {
-    table_remove(&of_nccl, pointer);
+    table_put(&of_nccl, pointer, NULL);
 }
 
 struct stream {
@@ -83,7 +24,7 @@ struct stream {
 };
 
 enum { MAX_DEVICES = 256 };
-static struct table streams;
+static struct map streams;
 /* What stands for the default streams in the table: the legacy one of each device, and
  * one for each thread and device. */
 static char legacy[MAX_DEVICES];
@@ -93,7 +34,7 @@ static int announce(struct judge *j, const void *key, enum judge_stream_kind kin
                     int device, struct judge_at at) {
     struct stream *stream = table_get(&streams, key);
     if (!stream)
-        table_put(&streams, key, stream = front_alloc(sizeof *stream));
+        table_put(&streams, key, stream = must_alloc(sizeof *stream));
     *stream = (struct stream){judge_stream_made(j, kind, device, at), device};
     return stream->number;
 }

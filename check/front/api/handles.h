@@ -7,6 +7,7 @@
 #ifndef HANDLES_H
 #define HANDLES_H
 
+#include "base/base.h"
 #include "enter.h"
 
 /* The names of CUDA are seen by programs, all others are not: the files are compiled with
@@ -16,17 +17,18 @@
 #pragma GCC visibility pop
 #define PUBLIC __attribute__((visibility("default")))
 
-struct table {
-    struct {
-        const void *key;
-        void *value;
-    } * at;
-    size_t used, size;
-};
-void *table_get(const struct table *table, const void *key); // NULL: not there
-void table_put(struct table *table, const void *key, void *value);
-void table_remove(struct table *table, const void *key);
-void *front_alloc(size_t bytes); // zeroed; never NULL
+/* By handles. */
+static inline void *table_get(const struct map *table, const void *handle) {
+    return map_get(table, (uintptr_t)handle);
+}
+static inline void table_put(struct map *table, const void *handle, void *value) {
+    if (handle)
+        map_put(table, (uintptr_t)handle, value); // NULL: takes it out
+}
+/* The i-th, for i < table->size; NULL: there is none. */
+static inline const void *table_handle(const struct map *table, size_t i) {
+    return table->at[i].value ? (const void *)(uintptr_t)table->at[i].key : NULL;
+}
 
 int current_device(void); // outside of front_in
 

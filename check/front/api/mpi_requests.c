@@ -22,7 +22,7 @@ struct request {
     int nbuffers;
     struct request *next; // with the same handle: MPI has one for all that are complete
 };
-static struct table requests; // guarded by the judge's lock
+static struct map requests; // guarded by the judge's lock
 
 static const void *key_of(MPI_Request request) {
     uintptr_t key = 0;
@@ -59,7 +59,7 @@ void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int
         mpi_gives_back();
         return;
     }
-    struct request *r = front_alloc(sizeof *r);
+    struct request *r = must_alloc(sizeof *r);
     *r = (struct request){.comm = comm, .peer = peer};
     r->buffers = mpi_hands_over(&r->nbuffers);
     struct judge *j = front_in();
@@ -85,7 +85,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
     if (r->next)
         table_put(&requests, key_of(handle), r->next);
     else
-        table_remove(&requests, key_of(handle));
+        table_put(&requests, key_of(handle), NULL);
     free(r->buffers);
     free(r);
 }
@@ -127,7 +127,7 @@ struct before {
 
 static void keep(struct before *before, int n, const MPI_Request *handles) {
     before->n = n > 0 ? n : 0;
-    before->all = n > FEW ? front_alloc((size_t)n * sizeof *handles) : before->few;
+    before->all = n > FEW ? must_alloc((size_t)n * sizeof *handles) : before->few;
     memcpy(before->all, handles, (size_t)before->n * sizeof *handles);
 }
 

@@ -14,7 +14,7 @@ static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, in
     enum { MOST = 4096 };
     static __thread int *world;
     if (!world)
-        world = front_alloc(MOST * sizeof *world);
+        world = must_alloc(MOST * sizeof *world);
     int n = whom ? mpi_world_ranks(NULL, whom, world, MOST) : 0;
     if (peer >= 0 && n == 1)
         wait.world = world[0];

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct table comms;
+static struct map comms;
 unsigned comm_times_ready;
 __thread struct nccl_group nccl_group;
 
@@ -43,7 +43,7 @@ const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
                                  const struct comm *like) {
     struct comm *comm = comm_known(handle);
     if (!comm)
-        table_put(&comms, handle, comm = front_alloc(sizeof *comm));
+        table_put(&comms, handle, comm = must_alloc(sizeof *comm));
     *comm = *like;
     if (comm->state == THERE)
         comm->number = judge_comm_made(j, comm->id, comm->rank, comm->nranks,
@@ -87,7 +87,7 @@ bool comm_look_again(ncclComm_t handle) {
 static struct making *promised; // handles that NCCL has not written yet
 
 void comm_promised(const struct making *making) {
-    struct making *mine = front_alloc(sizeof *mine);
+    struct making *mine = must_alloc(sizeof *mine);
     front_in();
     *mine = *making;
     mine->like.state = COMING;
@@ -148,13 +148,13 @@ void comm_each(void (*each)(void *self, const void *handle, struct comm *comm),
                void *self) {
     for (size_t i = 0; i < comms.size; i++)
         if (comms.at[i].value)
-            each(self, comms.at[i].key, comms.at[i].value);
+            each(self, table_handle(&comms, i), comms.at[i].value);
 }
 
 void comm_forget(ncclComm_t handle) {
     front_in();
     struct comm *comm = comm_known(handle);
-    table_remove(&comms, handle);
+    table_put(&comms, handle, NULL);
     free(comm);
     front_out();
 }

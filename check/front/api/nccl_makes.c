@@ -18,7 +18,7 @@ uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
 
 /* The call that makes `out` begins. In a group it happens at the end. */
 static void making_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) {
-    struct making *made = front_alloc(sizeof *made);
+    struct making *made = must_alloc(sizeof *made);
     *made = (struct making){nccl_group.makes, out, parent, like};
     nccl_group.makes = made;
 }
@@ -219,7 +219,7 @@ static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcl
     while (shrunk && shrunk->list != list)
         shrunk = shrunk->next;
     if (!shrunk) {
-        shrunk = front_alloc(sizeof *shrunk);
+        shrunk = must_alloc(sizeof *shrunk);
         *shrunk = (struct shrunk){parent->shrunk, list, 0};
         parent->shrunk = shrunk;
     }

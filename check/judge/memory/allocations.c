@@ -165,12 +165,16 @@ void set_buffer(struct judge *j, struct finding *f, const struct allocation *a) 
         place(j, a->made.site, where));
 }
 
-void add_left(struct judge *j, struct text *text, const char *what, size_t n,
-              uint64_t site) {
+void count_left(struct left *left, struct judge_at made) {
+    if (made.call)
+        *left = (struct left){left->n + 1, made.site};
+}
+
+void add_left(struct judge *j, struct text *text, const char *what, struct left left) {
     char where[JUDGE_PLACE];
-    if (n > 0)
-        text_add(text, "%s%zu %s%s (made at %s)", text->used ? ", " : "", n, what,
-                 n == 1 ? "" : "s", place(j, site, where));
+    if (left.n > 0)
+        text_add(text, "%s%zu %s%s (made at %s)", text->used ? ", " : "", left.n, what,
+                 left.n == 1 ? "" : "s", place(j, left.site, where));
 }
 
 void uses_left(struct judge *j, struct text *text) {
@@ -182,15 +186,12 @@ void uses_left(struct judge *j, struct text *text) {
                   {"managed buffer", JUDGE_MANAGED, JUDGE_MANAGED},
                   {"opened IPC handle", JUDGE_PEER, JUDGE_PEER}};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        size_t n = 0;
-        uint64_t site = 0;
+        struct left left = {0};
         for (size_t i = 0; i < j->uses->n; i++) {
             const struct allocation *a = j->uses->table[i];
-            if (a->kind >= groups[g].first && a->kind <= groups[g].last && !a->of_graph) {
-                n++;
-                site = a->made.site;
-            }
+            if (a->kind >= groups[g].first && a->kind <= groups[g].last && !a->of_graph)
+                count_left(&left, a->made);
         }
-        add_left(j, text, groups[g].name, n, site);
+        add_left(j, text, groups[g].name, left);
     }
 }

@@ -11,7 +11,6 @@ enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no s
 /* What may have been meant by an address that is nobody's. */
 static void report_nowhere(struct judge *j, const struct judge_call *call,
                            const char *which, const void *start) {
-    char words[JUDGE_PLACE];
     size_t before = allocation_position(j->uses, address_of(start));
     const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
     bool behind =
@@ -20,8 +19,7 @@ static void report_nowhere(struct judge *j, const struct judge_call *call,
                                        : FINDING_memory_no_gpu_memory,
                         .site = call->at.site};
     set(&f, "what", "%s", which);
-    set(&f, "call", "%s", call->at.call);
-    set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+    set_call(j, &f, call);
     if (behind) {
         set(&f, "byte", "%llu", (unsigned long long)(address_of(start) - near->start));
         set_allocation(j, &f, near);
@@ -31,11 +29,9 @@ static void report_nowhere(struct judge *j, const struct judge_call *call,
 
 static void report_elsewhere(struct judge *j, const struct judge_call *call,
                              const char *which, const struct allocation *a) {
-    char words[JUDGE_PLACE];
     struct finding f = {.name = FINDING_memory_other_device, .site = call->at.site};
     set(&f, "what", "%s", which);
-    set(&f, "call", "%s", call->at.call);
-    set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+    set_call(j, &f, call);
     set_allocation(j, &f, a);
     set_comm(j, &f, call->comm);
     say(j, &f);
@@ -121,10 +117,8 @@ static bool not_in_place(struct judge *j, const struct judge_call *call) {
     }
     if (in_place)
         return false;
-    char words[JUDGE_PLACE];
     struct finding f = {.name = FINDING_mismatch_in_place, .site = call->at.site};
-    set(&f, "call", "%s", call->at.call);
-    set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+    set_call(j, &f, call);
     set_comm(j, &f, call->comm);
     set(&f, "rule", "%s", rule);
     say(j, &f);
@@ -136,10 +130,8 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     const struct comm_facts *comm = calls_comm(j, call->comm);
     if (!comm || !stream || !stream->made.call || stream->device == comm->device)
         return false;
-    char words[JUDGE_PLACE];
     struct finding f = {.name = FINDING_setup_stream_device, .site = call->at.site};
-    set(&f, "call", "%s", call->at.call);
-    set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+    set_call(j, &f, call);
     set(&f, "other_device", "%d", stream->device);
     set_place(j, &f, "made", stream->made.site);
     set_comm(j, &f, call->comm);
@@ -183,8 +175,7 @@ bool judge_handle_device(struct judge *j, int number, int device, struct judge_a
     if (!stream || !stream->made.call || stream->device == device)
         return false;
     struct finding f = {.name = FINDING_setup_handle_device, .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set(&f, "other_device", "%d", stream->device);
     set_place(j, &f, "stream", stream->made.site);
     set(&f, "device", "%d", device);

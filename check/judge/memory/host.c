@@ -86,8 +86,7 @@ static void report_device_memory(struct judge *j, const struct allocation *a,
     struct finding f = {.name = FINDING_memory_host_call,
                         .hint = j->options.kernels ? HINT_OF_FINDING : HINT_host_call_cpu,
                         .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set_buffer(j, &f, a);
     say(j, &f);
 }
@@ -246,8 +245,7 @@ void judge_registered_freed(struct judge *j, struct judge_at registered, bool wi
                             struct judge_at at) {
     struct finding f = {
         .name = FINDING_memory_registered, .site = at.site, .other = registered.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set_at(j, &f, "registered", registered);
     set(&f, "how", "%s", window ? "ncclCommWindowDeregister" : "ncclCommDeregister");
     say(j, &f);

@@ -49,7 +49,11 @@ void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
 void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_left(struct judge *j, struct text *text);
 void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
-void add_left(struct judge *j, struct text *text, const char *what, size_t n,
-              uint64_t site);
+struct left { // so many things of a kind; where the newest was made
+    size_t n;
+    uint64_t site;
+};
+void count_left(struct left *left, struct judge_at made); // made by nobody: not one
+void add_left(struct judge *j, struct text *text, const char *what, struct left left);
 
 #endif

@@ -138,8 +138,7 @@ static bool one_range(struct judge *j, const struct judge_range *range,
                             .hint = HINT_wants_device_memory,
                             .site = at.site};
         set(&f, "what", "a buffer");
-        set(&f, "call", "%s", at.call);
-        set_at(j, &f, "here", at);
+        set_here(j, &f, at);
         say(j, &f);
         return true;
     }
@@ -209,8 +208,7 @@ bool judge_put(struct judge *j, const struct judge_put *put) {
     if (put->bytes <= put->room && put->from <= put->room - put->bytes)
         return false;
     struct finding f = {.name = FINDING_memory_window, .site = put->at.site};
-    set(&f, "call", "%s", put->at.call);
-    set_at(j, &f, "here", put->at);
+    set_here(j, &f, put->at);
     set(&f, "bytes", "%zu", put->bytes);
     set(&f, "from", "%zu", put->from);
     set(&f, "room", "%zu", put->room);

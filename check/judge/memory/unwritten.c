@@ -47,8 +47,7 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
                                                : FINDING_memory_unwritten,
                         .site = fresh->op.call ? fresh->op.site : call->at.site};
     if (fresh->op.call) {
-        set(&f, "call", "%s", fresh->op.call);
-        set_at(j, &f, "here", fresh->op);
+        set_here(j, &f, fresh->op);
     } else {
         set(&f, "what", "sendbuff of %s", call->at.call);
         set_words_at(j, &f, "here", call_words(words, call), call->at.site);

@@ -64,37 +64,39 @@ static void tell(struct judge *j, enum finding_name name, size_t i, struct judge
     const struct pending one = j->background->at[i];
     const struct comm_facts *comm = calls_comm(j, one.comm);
     struct finding f = {.name = name, .site = at.site, .other = one.at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set_at(j, &f, "pending", one.at);
     set(&f, "comm", "%d", comm ? comm->number : 0);
     drop(j->background, i);
     say(j, &f);
 }
 
-void background_uses_stream(struct judge *j, int stream, struct judge_at at) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;)
-        if (j->background->at[i].stream == stream && !j->background->at[i].thread) {
-            tell(j, FINDING_setup_stream_in_progress, i, at);
-            return;
-        }
-}
-
-void background_uses_device(struct judge *j, int device, struct judge_at at) {
+/* The first that is on the way, of a stream, on a device (-1: any) or of a communicator.
+ */
+static void check(struct judge *j, enum finding_name name, int stream, int device,
+                  int comm, struct judge_at at) {
     for (size_t i = j->background ? j->background->n : 0; i-- > 0;) {
-        const struct stream *stream = order_stream(j->order, j->background->at[i].stream);
-        if (stream && !j->background->at[i].thread &&
-            (device < 0 || stream->device == device)) {
-            tell(j, FINDING_setup_device_in_progress, i, at);
+        const struct pending *one = &j->background->at[i];
+        const struct stream *its = order_stream(j->order, one->stream);
+        if (!one->thread &&
+            (name == FINDING_setup_stream_in_progress ? one->stream == stream
+             : name == FINDING_setup_comm_in_progress
+                 ? one->comm == comm
+                 : its && (device < 0 || its->device == device))) {
+            tell(j, name, i, at);
             return;
         }
     }
 }
 
+void background_uses_stream(struct judge *j, int stream, struct judge_at at) {
+    check(j, FINDING_setup_stream_in_progress, stream, 0, 0, at);
+}
+
+void background_uses_device(struct judge *j, int device, struct judge_at at) {
+    check(j, FINDING_setup_device_in_progress, 0, device, 0, at);
+}
+
 void background_uses_comm(struct judge *j, int comm, struct judge_at at) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;)
-        if (j->background->at[i].comm == comm && !j->background->at[i].thread) {
-            tell(j, FINDING_setup_comm_in_progress, i, at);
-            return;
-        }
+    check(j, FINDING_setup_comm_in_progress, 0, 0, comm, at);
 }

@@ -217,7 +217,8 @@ int order_nevents(const struct order *order) {
     return order->nevents;
 }
 
-int order_event_made(struct order *order, struct judge_at at) {
+int judge_event_made(struct judge *j, struct judge_at at) {
+    struct order *order = j->order;
     int number = order->nfree_events ? order->free_events[--order->nfree_events]
                                      : order->nevents++;
     ROOM(order->events, (size_t)number, &order->events_size);
@@ -226,7 +227,8 @@ int order_event_made(struct order *order, struct judge_at at) {
     return number;
 }
 
-void order_event_gone(struct order *order, int number) {
+void judge_event_gone(struct judge *j, int number) {
+    struct order *order = j->order;
     struct event *event = order_event(order, number);
     if (!event)
         return;

@@ -55,8 +55,6 @@ struct event *order_event(struct order *order, int event);
 int order_nstreams(const struct order *order); // all numbers are below
 int order_nevents(const struct order *order);
 void order_stream_gone(struct judge *j, int stream);
-int order_event_made(struct order *order, struct judge_at at);
-void order_event_gone(struct order *order, int event);
 
 /* A slot for a branch of a graph. What is given up may be used again once the host knows
  * that all of it has happened. */

@@ -10,6 +10,7 @@
 
 #include "memory/memory.h"
 #include "order/functions.h"
+#include "order/background.h"
 #include "order/issue.h"
 #include "ranks/comms.h"
 #include "say/words.h"
@@ -96,7 +97,10 @@ void graphs_free(struct graphs *graphs) {
     free(graphs);
 }
 
-void graph_begins(struct judge *j, struct stream *stream, struct judge_at at) {
+void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    if (!stream || stream->capture)
+        return;
     struct capture *capture = must_alloc(sizeof *capture);
     capture->serial = ++j->graphs->captures;
     capture->graph = must_alloc(sizeof *capture->graph);
@@ -114,8 +118,9 @@ static void leave(struct judge *j, const struct capture *capture) {
     }
 }
 
-int graph_ends(struct judge *j, struct stream *stream, bool success) {
-    struct capture *capture = stream->capture;
+int judge_capture_ends(struct judge *j, int on, bool success) {
+    struct stream *stream = order_stream(j->order, on);
+    struct capture *capture = stream ? stream->capture : NULL;
     struct graphs *graphs = j->graphs;
     int number = -1;
     if (!capture)
@@ -132,18 +137,17 @@ int graph_ends(struct judge *j, struct stream *stream, bool success) {
     return number;
 }
 
-void graph_stream_gone(struct judge *j, struct stream *stream) {
-    const struct capture *capture = stream->capture;
-    if (!capture)
-        return;
-    for (int s = 0; s < order_nstreams(j->order); s++) {
+void graph_stream_gone(struct judge *j, int number) {
+    struct stream *stream = order_stream(j->order, number);
+    const struct capture *capture = stream ? stream->capture : NULL;
+    for (int s = 0; capture && s < order_nstreams(j->order); s++) {
         const struct stream *other = order_stream(j->order, s);
         if (other && other != stream && other->capture == capture) {
             stream->capture = NULL;
             return;
         }
     }
-    graph_ends(j, stream, false);
+    judge_capture_ends(j, number, false);
 }
 
 static struct step *step_new(struct stream *stream, enum step_kind kind,
@@ -291,14 +295,16 @@ static void launch_calls(struct judge *j, const struct step *step, const int *sl
     free(calls);
 }
 
-void graph_launched(struct judge *j, int number, struct stream *stream,
-                    struct judge_at at) {
+void judge_graph_launched(struct judge *j, int number, int on, struct judge_at at) {
     struct graphs *graphs = j->graphs;
-    if (number < 0 || (size_t)number >= graphs->nexecutables || stream->capture)
+    const struct stream *stream = order_stream(j->order, on);
+    struct executable *executable = number < 0 || (size_t)number >= graphs->nexecutables
+                                        ? NULL
+                                        : graphs->executables[number];
+    if (!stream || stream->capture || !executable)
         return;
-    struct executable *executable = graphs->executables[number];
-    if (!executable)
-        return;
+    background_uses_stream(j, on, at);
+    order_ready(j, stream);
     const struct graph *graph = executable->graph;
     struct clock *snapshots = must_alloc((size_t)graph->nsnapshots * sizeof *snapshots);
     const int *slots = executable->slots;
@@ -374,21 +380,15 @@ void judge_executable_gone(struct judge *j, int number) {
 
 void graphs_left(struct judge *j, struct text *text) {
     const struct graphs *graphs = j->graphs;
-    size_t n = 0;
-    uint64_t site = 0;
+    struct left captured = {0}, executables = {0};
     for (size_t i = 0; i < graphs->ngraphs; i++)
-        if (graphs->graphs[i]) {
-            n++;
-            site = graphs->graphs[i]->made.site;
-        }
-    add_left(j, text, "graph", n, site);
-    n = 0;
+        if (graphs->graphs[i])
+            count_left(&captured, graphs->graphs[i]->made);
     for (size_t i = 0; i < graphs->nexecutables; i++)
-        if (graphs->executables[i]) {
-            n++;
-            site = graphs->executables[i]->made.site;
-        }
-    add_left(j, text, "executable graph", n, site);
+        if (graphs->executables[i])
+            count_left(&executables, graphs->executables[i]->made);
+    add_left(j, text, "graph", captured);
+    add_left(j, text, "executable graph", executables);
 }
 
 static const struct judge_call *call_of(const struct graph *graph, int comm) {
@@ -405,8 +405,7 @@ static void report_alive(struct judge *j, const struct comm_facts *comm,
     char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_deadlock_graph, .site = at.site, .other = made.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set(&f, "comm", "%d", comm->number);
     set_words_at(j, &f, "captured", call_words(words, call), call->at.site);
     set(&f, "graph", "%s", what);
@@ -441,8 +440,7 @@ void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
 void judge_capture_broken(struct judge *j, struct judge_at by, struct judge_at at) {
     struct finding f = {
         .name = FINDING_setup_capture_broken, .site = by.site, .other = at.site};
-    set(&f, "call", "%s", by.call);
-    set_at(j, &f, "here", by);
+    set_here(j, &f, by);
     set_at(j, &f, "end", at);
     say(j, &f);
 }

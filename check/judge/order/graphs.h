@@ -9,9 +9,7 @@
 
 struct graphs *graphs_new(void);
 void graphs_free(struct graphs *graphs);
-void graph_begins(struct judge *j, struct stream *stream, struct judge_at at);
-int graph_ends(struct judge *j, struct stream *stream, bool success);
-void graph_stream_gone(struct judge *j, struct stream *stream);
+void graph_stream_gone(struct judge *j, int stream);
 /* Into the graph that `stream` is captured into. */
 void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
               int n, bool makes, struct judge_at at);
@@ -22,8 +20,6 @@ void graph_record(struct judge *j, struct stream *stream, struct event *event);
 bool graph_waits(struct judge *j, struct stream *stream, int event);
 /* Those of the calls that belong to a graph; leaves the others, and returns how many. */
 int graph_calls(struct judge *j, struct judge_call *calls, int n);
-void graph_launched(struct judge *j, int executable, struct stream *stream,
-                    struct judge_at at);
 /* The communicator is destroyed: NCCL waits until no graph holds a call on it any more
  * (its source, commDestroySync: "keep polling until all graphs referencing us die"). */
 void graph_comm_ends(struct judge *j, int comm, struct judge_at at);

@@ -60,8 +60,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
     char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_race_read_in_group, .site = at.site, .other = call->at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set(&f, "words", "%s", call_words(words, call));
     set_place(j, &f, "words_at", call->at.site);
     set_place(j, &f, "group", group->at.site);

@@ -580,8 +580,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
 
 void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
     struct finding f = {.name = FINDING_setup_shrinks_itself, .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set_comm(j, &f, number);
     say(j, &f);
 }
@@ -611,8 +610,7 @@ void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
                                           : HINT_OF_FINDING,
                         .site = at.site,
                         .other = ended};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "made", comm->facts.made);
     set(&f, "how", "%s", how);
@@ -668,8 +666,7 @@ bool calls_before(struct judge *j, const struct use *use, const struct clock *cl
 
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
     struct finding f = {.name = FINDING_setup_not_ready, .site = at.site};
-    set(&f, "call", "%s", at.call);
-    set_at(j, &f, "here", at);
+    set_here(j, &f, at);
     set_at(j, &f, "made", made);
     say(j, &f);
 }

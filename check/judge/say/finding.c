@@ -67,6 +67,11 @@ void set_at(struct judge *j, struct finding *f, const char *field, struct judge_
     set_words_at(j, f, field, at.call, at.site);
 }
 
+void set_here(struct judge *j, struct finding *f, struct judge_at at) {
+    set(f, "call", "%s", at.call);
+    set_at(j, f, "here", at);
+}
+
 static const char *value_of(const struct finding *f, const char *name, size_t length) {
     for (int i = f->nfields; i-- > 0;)
         if (strlen(f->fields[i].name) == length &&

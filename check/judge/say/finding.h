@@ -53,6 +53,10 @@ void set_at(struct judge *j, struct finding *f, const char *field, struct judge_
 void set_words_at(struct judge *j, struct finding *f, const char *field,
                   const char *words, uint64_t site);
 
+/* {call} and {here}: it is about this call. */
+void set_here(struct judge *j, struct finding *f, struct judge_at at);
+void set_call(struct judge *j, struct finding *f, const struct judge_call *call);
+
 /* Whether it was said before, or nothing is said any more: then it need not be filled. */
 bool was_said(struct judge *j, const struct finding *f);
 /* Says it, if it was not said before, and gives its values up. */

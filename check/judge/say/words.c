@@ -3,6 +3,7 @@
  */
 #include "say/words.h"
 
+#include "say/finding.h"
 #include "say/report.h"
 
 #include <stdio.h>
@@ -94,6 +95,12 @@ const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call) {
                         .root = call->root,
                         .count = call->count};
     return fact_words(out, &fact);
+}
+
+void set_call(struct judge *j, struct finding *f, const struct judge_call *call) {
+    char words[JUDGE_PLACE];
+    set(f, "call", "%s", call->at.call);
+    set_words_at(j, f, "here", call_words(words, call), call->at.site);
 }
 
 const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact) {

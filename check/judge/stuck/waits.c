@@ -7,6 +7,7 @@
 #include "stuck/waits.h"
 
 #include "base/post.h"
+#include "order/detour.h"
 #include "ranks/comms.h"
 #include "say/failed.h"
 #include "say/words.h"
@@ -175,8 +176,8 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
-void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
-                     bool poll, struct judge_at at) {
+static void begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                      bool poll, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
     if (!wait)
         return;
@@ -185,6 +186,19 @@ void waits_begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way
     wait->way = way;
     wait->meeting = j->thread->meeting;
     j->thread->meeting = 0;
+}
+
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                    struct judge_at at) {
+    begin_mpi(j, whom, peer, way, false, at);
+}
+
+void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
+    detour_heard(j);
+    if (done)
+        waits_end(j, NULL);
+    else
+        begin_mpi(j, NULL, JUDGE_ANY, JUDGE_MORE, true, at);
 }
 
 bool waits_for_launch(const struct judge *j) {
@@ -197,8 +211,8 @@ void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
-void waits_begin_poll_join(struct judge *j, const struct judge_join *join,
-                           struct judge_at at) {
+void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
+    detour_heard(j);
     struct thread_wait *wait = begin(j, WAIT_LAUNCH, true, at);
     if (!wait)
         return;
