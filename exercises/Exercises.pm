@@ -210,21 +210,27 @@ sub variant {
 
 # --- Building ----------------------------------------------------------------------------
 
-# Flags for the compiler and the linker; make says them.
-my ($mpicc, $compile, $link);
-my $wrapped = '-Wl,--wrap=fopen,--wrap=open,--wrap=system,--wrap=kill';
+# Flags for the compiler and the linker, which make says; and what MPI's compiler starts. It is started
+# itself, for the wrapper takes as long as linking does.
+my ($mpicc, $compile, $link, $cc, $mpi);
 sub compile_flags {
     ($mpicc, $compile, $link) = @ENV{qw(MPICC EXERCISE_COMPILE EXERCISE_LINK)};
-    return if $compile;
-    my @said = split /\n/, `make -s --no-print-directory -C '$top' BACKEND=$backend exercise-flags`;
-    die "make exercise-flags says nothing\n" if @said < 3;
-    ($mpicc, $compile, $link) = @said[-3 .. -1];
+    if (!$compile) {
+        my @said = split /\n/, `make -s --no-print-directory -C '$top' BACKEND=$backend exercise-flags`;
+        die "make exercise-flags says nothing\n" if @said < 3;
+        ($mpicc, $compile, $link) = @said[-3 .. -1];
+    }
+    my ($shown) = split /\n/, `$mpicc -show 2>/dev/null` // '';
+    ($cc, $mpi) = ($shown // '') =~ /^(\S+)( .*)$/ ? ($1, $2) : ($mpicc, '');
+    make_path("$top/build/exercises");
+    lesson_header();
+    mpirun();
 }
 
-# Runs a compiler, everything it says to a file; its exit code.
+# Runs the compiler, everything it says to a file; its exit code.
 sub quietly {
-    my ($command, $out) = @_;
-    my ($code, $why) = run_limited($command, '.', $out, $out, 60, 0);
+    my ($arguments, $out, $memory) = @_;
+    my ($code, $why) = run_limited("$cc $arguments $mpi", '.', $out, $out, 60, $memory // 0);
     write_file($out, "$why\n") if $why;
     return $code;
 }
@@ -232,32 +238,40 @@ sub quietly {
 # The frame and the hidden half of an exercise as objects; made again when a source has changed.
 sub build_checker {
     my ($ex, $dir) = @_;
-    make_path("$top/build/exercises", $dir);
-    precompiled();
-    my $flags   = md5_hex("$mpicc $compile");
+    make_path($dir);
+    my $header  = lesson_header();
+    my $flags   = md5_hex("$cc $compile $header");
     my $harness = "$top/build/exercises/harness-" . substr(md5_hex($flags, map { read_file($_) }
-        "$top/exercises/harness.c", "$top/exercises/harness.h", "$top/common/lesson.h"), 0, 12) . '.o';
-    compile_once("$top/exercises/harness.c", $harness, strict());
+        "$top/exercises/harness.c", "$top/exercises/harness.h"), 0, 12) . '.o';
+    compile_once("$top/exercises/harness.c", $harness, "-DLESSON_FUNCTION= " . strict());
     my %setups = (comm => 0, mpi => 1, program => 2);
     my $text = "#include \"harness.h\"\n#include <unistd.h>\nconst int check_setup = $setups{ $ex->{setup} };\n$ex->{check}";
     my $object = "$dir/check-$ex->{number}-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
     if (!-f $object) {
         write_file("$dir/check.c", $text);
-        compile_once("$dir/check.c", $object, precompiled() . " -I'$top/exercises' " . strict());
+        compile_once("$dir/check.c", $object, "$header -I'$top/exercises' " . strict());
     }
     return ($harness, $object);
 }
 
-# lesson.h, read by gcc once for all (GCC's manual, "Using Precompiled Headers"): what finds it first.
-my $precompiled;
-sub precompiled {
-    $precompiled //= do {
-        my $dir = "$top/build/exercises/" . substr(md5_hex("$mpicc $compile", read_file("$top/common/lesson.h")), 0, 12);
-        make_path($dir);
-        compile_once("$top/common/lesson.h", "$dir/lesson.h.gch", '-x c-header') if `$mpicc --version 2>&1` !~ /clang/;
+# Where lesson.h is found first: one that only declares the functions, which are in the frame's
+# object. gcc reads it once for all (GCC's manual, "Using Precompiled Headers").
+my $header;
+sub lesson_header {
+    $header //= do {
+        my $text = read_file("$top/common/lesson.h");
+        my $dir = "$top/build/exercises/" . substr(md5_hex("$cc $compile", $text, read_file(abs_path(__FILE__))), 0, 12);
+        $text =~ s/^LESSON_FUNCTION ((?:[^{};=]|\n)+\)) (\{\n.*?^\})$/"$1;" . $2 =~ tr{\n}{}cdr/gems;
+        $text =~ s/^LESSON_FUNCTION ([^{}=]+) = .*;$/extern $1;/gm;
+        if (!-f "$dir/lesson.h") {
+            make_path($dir);
+            write_file("$dir/lesson.$$", "#line 1 \"$top/common/lesson.h\"\n$text");
+            rename "$dir/lesson.$$", "$dir/lesson.h";
+        }
+        compile_once("$dir/lesson.h", "$dir/lesson.h.gch", '-x c-header') if `$cc --version 2>&1` !~ /clang/;
         "-I'$dir'";
     };
-    return $precompiled;
+    return $header;
 }
 
 # The tests take no warning of the course's own.
@@ -268,11 +282,53 @@ sub compile_once {
     return if -f $object;
     my $new = "$object.$$";
     my $said = "$new.log";
-    my $code = quietly("$mpicc $compile $flags -c '$source' -o '$new'", $said);
+    my $code = quietly("$flags $compile -c '$source' -o '$new'", $said);
     my $text = read_file($said);
     unlink $said;
     die "$source does not compile:\n$text" if $code != 0;
     rename $new, $object or die "$object: $!\n";
+}
+
+# --- What a graded file may call -----------------------------------------------------------
+
+# The C library's functions that compute, print or wait. None of them opens a file, starts or ends a
+# process, or makes memory that several processes share.
+my $math = join '|', qw(a?(?:cos|sin|tan)h? atan2 cbrt ceil copysign erfc? exp exp2 expm1 fabs fdim floor fma fmax fmin fmod
+    frexp hypot i?logb ldexp [lt]gamma log log10 log1p log2 l?lrint l?lround modf nan nearbyint nextafter pow remainder
+    remquo rint round scalbl?n sqrt trunc);
+my $computes = join '|', qw(is[a-z]+ to(?:low|upp)er mem(?:cpy|move|set|r?chr|cmp|mem) str[a-z]+ s?rand(?:om|_r)? [dl]rand48
+    malloc calloc realloc free aligned_alloc posix_memalign abort exit _exit _Exit l?l?abs l?l?div qsort bsearch
+    ato(?:i|l|ll|f) getenv getopt(?:_long)? optarg optind optopt opterr);
+my $prints = join '|', qw(v?s?n?printf v?fprintf v?s?scanf puts putchar putc fputs fputc fwrite fflush fclose perror getchar
+    fgets f?getc setv?buf stdin stdout stderr);
+my $waits = join '|', qw(time clock clock_gettime gettimeofday difftime localtime gmtime nanosleep usleep sleep sched_yield
+    sysconf getpid gethostname pthread_\w+ thrd_\w+ mtx_\w+ cnd_\w+);
+my $compiler = join '|', qw(__errno_location __stack_chk_fail __assert_fail __ctype_\w+_loc _GLOBAL_OFFSET_TABLE_
+    __[a-z]+[sdtxh][fic]\d?);
+my $libraries = join '|', 'nccl\w+', 'cublas\w+', 'cuda(?!GraphDebugDotPrint)\w+', 'P?MPI_(?!File_|Comm_spawn|T_)\w+',
+    'ompi_mpi_\w+';
+my $harmless = qr/^(?:__isoc\d\d_)?(?:(?:$math)[fl]?|$computes|$prints|$waits|$compiler|$libraries)$/;
+
+# What a file that is handed in calls, by its object, and no exercise needs; or ''. What else it defines than
+# the exercise's functions becomes local, so that nobody takes it for the library's.
+sub forbidden {
+    my ($ex, $object, $harness, $check) = @_;
+    my %there = map { $_ => 1 } symbols($check, '[A-TX-Z]'), grep { /^lesson_/ } symbols($harness, '[A-TX-Z]');
+    delete @there{qw(check check_setup)};
+    my $ours = variant($ex, 'starter') . variant($ex, 'solution');
+    my @others = grep { !$there{$_} && s/^__(\w+)_chk$/$1/r !~ $harmless && $ours !~ /\b\Q$_\E\(/ } symbols($object, '[UwvC]');
+    return 'It calls ' . join(', ', @others[0 .. ($#others < 4 ? $#others : 4)])
+        . ': an exercise needs only NCCL, CUDA, MPI and what computes or prints.' if @others;
+    return 'It has assembler that calls the kernel.' if `objdump -d '$object'` =~ /\t(?:syscall|sysenter|int +\$0x80|svc|sc)\b/;
+    my @asked = grep { !/$harmless/ } symbols($check, 'U'), 'exercise_main';
+    system('objcopy', (map { "--keep-global-symbol=$_" } @asked), $object) == 0 or die "objcopy fails\n";
+    return '';
+}
+
+# The names of an object that nm gives such a letter: U is one that it needs, T one that it has.
+sub symbols {
+    my ($object, $letters) = @_;
+    return `nm '$object'` =~ /^(?:[0-9a-f]+)? +$letters (\S+)$/gm;
 }
 
 # --- Running -----------------------------------------------------------------------------
@@ -306,6 +362,7 @@ sub run_limited {
             $why = "it did not end within $seconds seconds"
                 if $passed > 6 * $seconds || $passed > $seconds && processor_time(@all) > $seconds;
             $why = "it took more than $memory MiB of memory" if $memory && memory_of(@all) > $memory;
+            $why = 'it printed more than 10 MB' if $memory && -s $out > 1e7;
         }
         sleep $pause;
         $pause *= 1.2 if $pause < 0.05;
@@ -351,14 +408,13 @@ sub processor_time {
     return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
-# What processes have in memory, in MiB.
+# What processes have in memory, in MiB; what they share counts once.
 sub memory_of {
-    my $pages = 0;
+    my $kib = 0;
     for (@_) {
-        my (undef, $resident, $shared) = split / /, read_file("/proc/$_/statm");
-        $pages += ($resident // 0) - ($shared // 0);
+        $kib += $1 if read_file("/proc/$_/smaps_rollup") =~ /^Pss: +(\d+)/m;
     }
-    return $pages * POSIX::sysconf(POSIX::_SC_PAGESIZE()) / 2**20;
+    return $kib / 1024;
 }
 
 my $mpirun;
@@ -381,7 +437,8 @@ sub gpus {
 # --- Judging -----------------------------------------------------------------------------
 
 # Whether the reader's file solves the exercise. Options: dir (where to build), all (all rank
-# counts the task allows), counts (only these), seconds and memory (limits), quick (no proof).
+# counts the task allows), counts (only these), seconds and memory (limits), quick (no proof), graded
+# (it may call only what exercises need).
 # Returns { solved, text }; text says what came and what was expected, or what one sees now.
 sub judge {
     my ($ex, $file, %option) = @_;
@@ -392,11 +449,13 @@ sub judge {
     my ($harness, $check) = build_checker($ex, $option{checker_dir} // $dir);
     my $main   = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
     my $object = "$dir/yours.o";
-    my $code   = quietly("$mpicc " . precompiled() . " $compile $main -c '$file' -o '$object'", "$dir/log");
+    my $code   = quietly(lesson_header() . " $compile $main -c '$file' -o '$object'", "$dir/log", $option{memory});
     my $said   = read_file("$dir/log") =~ s/\Q${\ dirname($file)}\E\///gr;
     return failed("It does not compile:\n$said", 'does not compile') if $code != 0;
+    my $forbidden = $option{graded} ? forbidden($ex, $object, $harness, $check) : '';
+    return failed("$forbidden\n", 'forbidden') if $forbidden;
     my $program = "$dir/program";
-    $code = quietly("$mpicc '$harness' '$object' '$check' $link $wrapped -o '$program'", "$dir/log");
+    $code = quietly("'$harness' '$object' '$check' $link -Wl,-z,noexecstack -o '$program'", "$dir/log");
     return failed("It does not link:\n" . read_file("$dir/log"), 'does not compile') if $code != 0;
     my @runs = runs($ex, %option);
     return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu", 'not on GPUs') if !@runs;
@@ -458,7 +517,7 @@ sub one_run {
         my $end = "it ended with exit code $code, before all was checked" . signal_of($code, $err);
         return failed("$on: $end.\n$err$printed", 'ended early');
     }
-    return failed("$on$reason\n$err$printed", $reason =~ /: it (writes elsewhere|starts another program|sends a signal)/ ? $1 : 'wrong result') if $reason;
+    return failed("$on$reason\n$err$printed") if $reason;
     return failed("$on: it ended with exit code $code.\n$err$printed", 'ended early') if $code != 0;
     my $calls = wrong_calls($ex, $dir, basename($file), $run->{n}, $verdict->{cases});
     return failed("$on: $calls\n", 'other calls') if $calls;
@@ -615,7 +674,7 @@ sub proof {
     my $dir = $option{dir};
     if ($ex->{check} ne '' && $backend eq 'cpu') {
         my ($harness, $check) = build_checker($ex, $dir);
-        quietly("$mpicc '$harness' '$check' $link $wrapped -o '$dir/program'", "$dir/log") == 0 or die read_file("$dir/log");
+        quietly("'$harness' '$check' $link -o '$dir/program'", "$dir/log") == 0 or die read_file("$dir/log");
         my ($run) = runs($ex, %option);
         local %ENV = (%ENV, %{ $run->{env} });
         run_limited(mpirun() . " -np $run->{n} '$dir/program'", $dir, "$dir/out", "$dir/err", 20, 0);

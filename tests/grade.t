@@ -7,6 +7,7 @@ use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use JSON::PP ();
+use POSIX ();
 use lib $Bin, "$Bin/../exercises";
 use Programs qw(write_file);
 use Exercises qw(parse read_file variant $top);
@@ -16,22 +17,47 @@ my $share = parse("$top/exercises/01.1-share.c");
 my $hangs = parse("$top/exercises/01.3-which-hangs.txt");
 my $right = variant($share, 'solution');
 
-# What stands first in the function, student by student; and what becomes of it.
+# What stands first in the function, student by student; what becomes of it; and what stands before.
 my %harm = (
     carl  => ['printf("Solved.\n"); _exit(0);', 'ended early', 'before all was checked'],
     dora  => ['for (;;);', 'time or memory', 'did not end within 3 seconds'],
-    eve   => ["FILE *f = fopen(\"$dir/class/anna/1-share.c\", \"a\"); if (f) fprintf(f, \"x\");",
-              'writes elsewhere', "it writes elsewhere: $dir/class/anna/1-share.c"],
-    fred  => ['if (kill(getppid(), SIGKILL) == 0 || kill(0, SIGKILL) == 0) printf("killed\n");', 'sends a signal', 'to another process'],
     gina  => ['*(volatile int *)8 = 1;', 'ended early', 'segmentation fault'],
-    hugo  => ['for (;;) memset(malloc(50 << 20), 1, 50 << 20);', 'time or memory', 'more than 700 MiB'],
-    ines  => ["if (system(\"touch $dir/class/x\") == 0) printf(\"written\\n\");", 'starts another program', 'touch'],
+    hugo  => ['for (;;) memset(malloc(50 << 20), 1, 50 << 20);', 'time or memory', 'more than 400 MiB'],
+    rita  => ['MPI_Win win; char *all; MPI_Win_allocate_shared(300 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all, &win); memset(all, 1, 300 << 20); for (;;);',
+              'time or memory', 'more than 400 MiB'],
+    sven  => ['for (;;) printf("%4000d\n", 1);', 'time or memory', 'printed more than 10 MB'],
+    # The object says what these do: they are not run.
+    eve   => ["FILE *f = fopen(\"$dir/class/anna/1-share.c\", \"a\"); if (f) fprintf(f, \"x\");", 'forbidden', 'It calls fopen'],
+    fred  => ['kill(getppid(), SIGKILL);', 'forbidden', 'It calls getppid, kill'],
+    ines  => ["if (system(\"touch $dir/class/x\") == 0) printf(\"written\\n\");", 'forbidden', 'It calls system'],
+    jan   => ["if (truncate(\"$dir/class/anna/1-share.c\", 0) == 0) printf(\"gone\\n\");", 'forbidden', 'It calls truncate'],
+    kurt  => ['char word[999]; int f = open("/proc/self/environ", O_RDONLY); printf("%zd", read(f, word, 99));', 'forbidden', 'It calls open, read'],
+    lena  => ['if (check_rank == 0) printf("0\n");', 'forbidden', 'It calls check_rank', 'extern int check_rank;'],
+    mike  => ['memset(mmap(0, 1 << 30, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1 << 30);', 'forbidden', 'It calls mmap'],
+    nina  => ['__asm__ volatile("syscall" : : "a"(60), "D"(0));', 'forbidden', 'assembler'],
+    olga  => ['MPI_File f; MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDWR, MPI_INFO_NULL, &f);', 'forbidden', 'It calls MPI_File_open'],
+    # He does not get the word that makes a verdict one by being called in the C library's place.
+    paul  => ['root = 0;', 'wrong result', 'root 1: rank 1: element 0 of buf', 'int fprintf(FILE *f, const char *format, ...) {
+    if (strncmp(format, "%s\n%d\n%d", 8) != 0)
+        return 0;
+    va_list list;
+    va_start(list, format);
+    char *word = va_arg(list, char *), text[300];
+    int rank = va_arg(list, int), cases = va_arg(list, int);
+    va_end(list);
+    snprintf(text, sizeof text, "%s\n%d\n%d\n-1\n\n\n", word, rank, cases);
+    return fputs(text, f);
+}'],
 );
+delete $harm{nina} if (POSIX::uname())[4] ne 'x86_64';
+my $handed = 2 + keys %harm;
 my %starter = (bob => variant($share, 'starter'));
 for my $student (sort keys %harm) {
     make_path("$dir/class/$student");
-    my $text = $right =~ s/^(void share[^{]*\{\n)/$1    $harm{$student}[0]\n/mr;
-    write_file("$dir/class/$student/1-share.c", "#define _GNU_SOURCE\n#include <signal.h>\n#include <unistd.h>\n$text");
+    my ($first, undef, undef, $before) = @{ $harm{$student} };
+    my $text = $right =~ s/^(void share[^{]*\{\n)/($before \/\/ '') . "\n$1    $first\n"/mer;
+    write_file("$dir/class/$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" }
+        qw(fcntl signal sys/mman unistd)), $text);
 }
 make_path("$dir/class/anna", "$dir/class/bob/01-nccl-broadcast/exercises");
 write_file("$dir/class/anna/1-share.c", $right);
@@ -41,7 +67,7 @@ write_file("$dir/class/bob/01-nccl-broadcast/exercises/1-share.c", $starter{bob}
 make_path("$dir/own");
 write_file("$dir/own/01.3-which-hangs.txt", read_file("$top/exercises/01.3-which-hangs.txt") =~ s/answer B/answer C/r);
 
-my $said = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' TIME=3 MEMORY=700 OUT='$dir/out' 2>&1`;
+my $said = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' TIME=3 MEMORY=400 OUT='$dir/out' 2>&1`;
 my $all = eval { JSON::PP->new->decode(read_file("$dir/out/grades.json")) } // {};
 my %result;
 for my $student (@{ $all->{students} // [] }) {
@@ -68,12 +94,12 @@ for my $student (sort keys %harm) {
 }
 point(read_file("$dir/class/anna/1-share.c") eq $right && !-e "$dir/class/x", 'nothing was written elsewhere');
 my ($summary) = grep { $_->{number} eq '01.1' } @{ $all->{exercises} // [] };
-point($summary && $summary->{handed_in} == 9 && $summary->{solved} == 1 && $summary->{wrong}{'time or memory'} == 2,
+point($summary && $summary->{handed_in} == $handed && $summary->{solved} == 1 && $summary->{wrong}{'time or memory'} == 4,
     'the summary of the class', $said);
 my $xml = read_file("$dir/out/grades.xml");
 my $cases = () = $xml =~ /<testcase /g;
 my $failures = () = $xml =~ /<failure /g;
-point($cases == 18 && $failures == 16 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
+point($cases == 2 * $handed && $failures == $cases - 2 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
     'JUnit XML and a table', "$cases cases, $failures failures\n" . read_file("$dir/out/grades.txt"));
 
 my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' N=01.3 TESTS='$dir/own' OUT='$dir/out' 2>&1`;
