@@ -378,6 +378,48 @@ sub message_problems {
     return @problems;
 }
 
+# errors.md against the list of findings and what was measured: each finding is named as the list
+# names it, its programs are in no other row, and they ended on GPUs as the heading above says.
+sub errors_problems {
+    my ($readme, $findings, $results) = @_;
+    my (%programs, %ends, @problems);
+    my $class = '';
+    for (split /\n/, $findings) {
+        $class = lc $1 if /^## (\w+)/;
+        my ($report, undef, $those) = /^\| (.*?) \| (.*) \| (.*?) ?\|$/ or next;
+        $programs{"$class: $report"} = $those;
+    }
+    while ($results =~ /^\| `([\w-]+)` \| (?:wrong \| )?((?:hangs|exit|error|wrong|crash).*)$/mg) {
+        $ends{$1} .= $2;
+    }
+    my %wanted = (
+        'The program hangs'                     => 'hangs',
+        'A call returns an error'               => 'error|crash|exit code 1',
+        'The program ends, and the data is wrong' => 'exit code 0|wrong data',
+    );
+    my $heading = '';
+    my $rows    = 0;
+    for (@{$readme->{text}}) {
+        $heading = $1 if /^## (.*)/;
+        next if !$wanted{$heading} || !/^\|.*\| ([^|]+?) ?\|$/;
+        my $cell = $1;
+        next if $cell =~ /^(?:finding|---)$/;
+        for (split /; (?=\w+: )/, $cell) {
+            my ($finding, $those) = /^(.*?)(?: \((\[.*\))\))?$/;
+            push @problems, "no finding is \"$finding\"" and next if !exists $programs{$finding};
+            $rows++;
+            for my $program (($those // '') =~ /\[([\w-]+)\]\(tests\/check\/wrong\/\1\.c\)/g) {
+                push @problems, "$program shows another finding than \"$finding\""
+                    if $programs{$finding} !~ /\[\Q$program\E\]/ && $findings =~ /\[\Q$program\E\]/;
+                push @problems, "$program did not end like this: $heading"
+                    if ($ends{$program} // '') !~ /$wanted{$heading}/;
+            }
+        }
+    }
+    push @problems, 'few rows were read' if $rows < 20;
+    return @problems;
+}
+
 # --- The tests -------------------------------------------------------------------------------
 
 # A private copy, so that nothing of this run is left in the course. Of what was built there the
@@ -457,6 +499,11 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
     $finds->('a message that nothing prints', 'no source says "never ever said"',
         message_problems($text->('| The course says | do |', '|---|---|',
             '| `never ever said …` | a |')));
+    my $lists = "## Missing\n| it waits | hint | [missing-a](x) |\n";
+    $finds->('a symptom that was not seen, and a finding that is not in the list',
+        'missing-a did not end like this.*no finding is "missing: it sleeps"', errors_problems(
+            $text->('## The program hangs', '| a | b | c | missing: it waits ([missing-a](tests/check/wrong/missing-a.c)) |',
+                '| a | b | c | missing: it sleeps |'), $lists, "| `missing-a` | exit code 0 |\n"));
     $finds->('an unknown file and setting', 'common/nothing.h.*CPU_NOTHING',
         text_problems($text->('see `common/nothing.h`, `CPU_NOTHING=1`'), $copy));
 }
@@ -499,6 +546,9 @@ for my $path (@readmes) {
     ok("$name: the code shown stands in " . basename($source), @code) if $excerpts;
     ok("$name: what its commands name exists", @shell, text_problems($readme, $folder));
     ok("$name: its links lead somewhere", link_problems($readme, $path));
+    ok("$name: its findings are in the list, and ended so on GPUs",
+        errors_problems($readme, map { read_file("$copy/$_") } 'check/findings.md', 'results/nccl-check.md'))
+        if $name eq 'errors.md';
     ok("$name: the messages of its tables are ours", message_problems($readme))
         if grep { /^\|\s*The course says\s*\|/ } @{$readme->{text}};
 }
