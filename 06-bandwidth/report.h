@@ -79,7 +79,7 @@ LESSON_FUNCTION void report_fit(struct report *r) {
 
 /* Rank 0 prints. */
 LESSON_FUNCTION void report_head(void) {
-    stopwatch_say_whose_times();
+    lesson_say_whose_times();
     if (lesson_self().rank == 0)
         printf("%-15s %11s %12s %9s %9s\n%-15s %11s %13s %9s %9s\n", "operation", "size",
                "time", "algbw", "busbw", "", "(B)", "(µs)", "(GB/s)", "(GB/s)");

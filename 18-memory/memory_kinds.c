@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
 
     const double factor = 2.0 * (nranks - 1) / nranks; // of the bus bandwidth, lesson 06
     float *result = lesson_malloc(job.bytes);
-    stopwatch_say_whose_times();
+    lesson_say_whose_times();
     if (rank == 0)
         printf("%-26s %14s %16s\n", "buffers", "allocate, us", "all-reduce, GB/s");
     for (enum kind kind = 0; kind < KINDS; kind++) {

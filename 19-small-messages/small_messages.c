@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < numbers; i++)
         host[i] = (float)(rank + 1 + (int)(i % 1000));
 
-    stopwatch_say_whose_times();
+    lesson_say_whose_times();
     if (rank == 0)
         printf("%-24s %10s %12s\n", "way", "us", "us a value");
     for (enum way way = 0; way < WAYS; way++) {

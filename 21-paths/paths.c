@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
     ncclComm_t comms[WAYS];
     for (int w = 0; w < WAYS; w++)
         comms[w] = communicator(&ways[w], rank, nranks);
-    stopwatch_say_whose_times();
+    lesson_say_whose_times();
     if (rank == 0) {
         printf("%12s", "bytes");
         for (int w = 0; w < WAYS; w++)

@@ -234,6 +234,7 @@ int main(int argc, char **argv) {
     model_create(&t.model, t.rank);
     make_anew(&t);
 
+    lesson_say_whose_times();
     run(&t, 0);
     if (t.fault[LEAVE] && t.rank == t.faulty) { // it has left the others
         CHECK_NCCL(ncclCommAbort(t.comm));

@@ -2,7 +2,7 @@
 # make break: lists the ways to break a lesson's program on purpose.
 # make break N=04.1: shows one change, runs the changed program and shows what is reported.
 #
-# Number 04.1 is the file 04-…/break/1-NAME.diff:
+# Number 04.1 is the file 04-…/break/1-NAME.diff, and cuda.1 is common/break/1-NAME.diff:
 #   its first line says in one sentence what is changed;
 #   "Run: mpirun -np 4 ./PROGRAM -n 5", variables in front if need be, says how it is run;
 #   "Report: TEXT" is what some line of the output must begin with;
@@ -26,17 +26,19 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 if [ $# -eq 0 ]; then
     here=$(basename "$PWD")
-    [[ $here == [0-9][0-9]-* ]] || here='[0-9][0-9]-*'
+    [[ $here == [0-9][0-9]-* || $here == common ]] || here='[0-9co][0-9o]*'
     # shellcheck disable=SC2231 # $here is a pattern
     for diff in "$lessons"/$here/break/*.diff; do
-        [[ $diff =~ /([0-9]+)-[^/]*/break/([0-9]+)- ]] || continue
-        printf '%s.%s  %s\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
+        [[ $diff =~ /([0-9]+-[^/]*|common)/break/([0-9]+)- ]] || continue
+        lesson=${BASH_REMATCH[1]%%-*}
+        printf '%s.%s  %s\n' "${lesson/common/cuda}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
     done
     exit
 fi
 
-[[ $1 =~ ^([0-9][0-9])\.([0-9]+)$ ]] || stop "N=$1 is not a number such as N=04.1"
-diff=$(compgen -G "$lessons/${BASH_REMATCH[1]}-*/break/${BASH_REMATCH[2]}-*.diff") ||
+[[ $1 =~ ^([0-9][0-9]|cuda)\.([0-9]+)$ ]] || stop "N=$1 is not a number such as N=04.1"
+folder="${BASH_REMATCH[1]}-*"
+diff=$(compgen -G "$lessons/${folder/cuda-\*/common}/break/${BASH_REMATCH[2]}-*.diff") ||
     stop "there is no $1; make break lists what there is"
 lesson=${diff%/break/*}
 source=$(sed -n 's/^--- \(a\/\)\{0,1\}\([^[:space:]]*\).*/\2/p' "$diff" | head -n 1)

@@ -22,7 +22,8 @@
 #include "lesson.h"
 
 enum {
-    STOPWATCH_FEWEST = 5, // batches, before the median counts
+    STOPWATCH_FEWEST = 5,   // batches, before the median counts
+    STOPWATCH_MODELLED = 2, // with a modelled clock, which says the same again and again
     // At most so many; fewer on the CPU build, whose times mean little.
     STOPWATCH_MOST = LESSON_CPU_BUILD ? 10 : 200,
 };
@@ -40,19 +41,9 @@ struct stopwatch {
     double started;                 // when the current batch began: MPI_Wtime()
 };
 
-/* Says once, on rank 0, what the times of the CPU build are, unless a modelled clock says
- * its own. */
-LESSON_FUNCTION void stopwatch_say_whose_times(void) {
-    static bool said;
-    if (LESSON_CPU_BUILD && !said && !getenv("NCCL_CPU_CLOCK") && lesson_self().rank == 0)
-        printf("CPU build: these times are those of copies between processes, not of "
-               "GPUs.\n");
-    said = true;
-}
-
 /* Begins a batch on all ranks at the same moment, so that none waits for a late one. */
 LESSON_FUNCTION void stopwatch_start(struct stopwatch *watch) {
-    stopwatch_say_whose_times();
+    lesson_say_whose_times();
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     watch->started = MPI_Wtime();
 }
@@ -83,7 +74,8 @@ LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
 
 /* Whether further batches would hardly move the median. */
 LESSON_FUNCTION bool stopwatch_settled(const struct stopwatch *watch) {
-    if (watch->nbatches < STOPWATCH_FEWEST)
+    if (watch->nbatches <
+        (getenv("NCCL_CPU_CLOCK") ? STOPWATCH_MODELLED : STOPWATCH_FEWEST))
         return false;
     const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);
     const double part = half / watch->seconds; // of the median

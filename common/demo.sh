@@ -34,11 +34,12 @@ for readme in [0-9][0-9]-*/README.md; do
     folder=${readme%/*}
     source=$(compgen -G "$folder/*.c") || continue
     start=${starts[${folder%%-*}]:-'mpirun -np {ranks} {}'}
+    start=${start/mpirun/mpirun --oversubscribe}
     start=${start//'{ranks}'/$ranks}
     start=${start//'{}'/${source%.c}}
     lessons=$((lessons + 1))
     printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$readme")" "$(question "$folder")" "$start"
-    timeout 300 bash -c "${start/mpirun/mpirun --oversubscribe}" || failed+=("$folder")
+    timeout 300 bash -c "$start" || failed+=("$folder")
 done
 
 printf '\n%s\n%s of %s OK' "$rule" $((lessons - ${#failed[@]})) "$lessons"

@@ -100,6 +100,15 @@ LESSON_FUNCTION struct lesson_self lesson_self(void) {
     return self;
 }
 
+/* Says once, on rank 0, what the times of the CPU build are, unless a modelled clock says
+ * its own. */
+LESSON_FUNCTION void lesson_say_whose_times(void) {
+    static bool said;
+    if (LESSON_CPU_BUILD && !said && !getenv("NCCL_CPU_CLOCK") && lesson_self().rank == 0)
+        printf("CPU build: these are times of this computer's CPU, not of GPUs.\n");
+    said = true;
+}
+
 /* Whether this rank is the first of its machine to fail. The first one makes a file, in
  * the folder that the launcher makes for a job and removes after it. */
 LESSON_FUNCTION bool lesson_first_to_fail(void) {

@@ -25,9 +25,6 @@
 #   ```c         In a lesson's README, and in a page that lies beside a program of its name:
 #                lines of that program, in this order, however they are wrapped; … alone on a
 #                line stands for those left out.
-#   ```diff      What the first sed of the next console block changes in its copy of a program:
-#                all its lines with - and +, and lines around them with a space in front; …
-#                alone on a line stands for others. In a lesson's README no sed is without.
 #   ```C         C that stands nowhere: an answer to an exercise, for example.
 #   tables       Pieces of a `message` in the first column of a table headed "The course says"
 #                must stand in the source that prints it; … stands for what varies.
@@ -38,7 +35,6 @@ use open qw(:std :encoding(UTF-8));
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
-use Time::HiRes qw(time);
 use lib $Bin;
 use Programs qw($top);
 
@@ -65,6 +61,12 @@ sub ok {
     $failed++ if @problems;
     print @problems ? 'not ' : '', "ok $number - $name\n";
     print map { "#   $_\n" } map { split /\n/, $_ } @problems;
+}
+
+# Of the commands so far; a block's title says how many it took.
+sub processor_seconds {
+    my (undef, undef, $user, $system) = times;
+    return $user + $system;
 }
 
 sub read_file {
@@ -311,25 +313,6 @@ sub code_problems {
     return;
 }
 
-# What a console block's first `sed … FROM > TO` has changed must be what a diff block shows.
-sub diff_problems {
-    my ($diff, $console, $folder) = @_;
-    my ($from, $to) = join("\n", @{$console->{lines}}) =~ /\bsed\b.*?([\w.\/-]+\.c)\s*>\s*(\S+)/s
-        or return 'the console block behind it has no sed';
-    my (@changed, @kept);
-    for (`cd '$folder' && diff -U 1000000 '$from' '$to'`) {
-        my ($mark, $text) = /^([-+ ])\s*(.*?)\s*$/ or next;
-        next if /^(?:---|\+\+\+) /;
-        push @{$mark eq ' ' ? \@kept : \@changed}, "$mark $text";
-    }
-    my @shown = map { /^([-+ ])\s*(.*?)\s*$/ ? "$1 $2" : $_ } grep { !/^\s*…\s*$/ } @{$diff->{lines}};
-    my @shown_changes = grep { !/^ / } @shown;
-    my %stands = map { $_ => 1 } @kept;
-    my @nowhere = grep { /^ / && !$stands{$_} } @shown;
-    return ('it changes:', @changed) if "@changed" ne "@shown_changes";
-    return map { "not beside it:$_" } @nowhere;
-}
-
 # The anchors that a Markdown file's headings get.
 sub anchors {
     my %has;
@@ -481,16 +464,6 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
     $finds->('lines of code in another order', 'not in broadcast.c at this place',
         code_problems($block->('int ndevices;', '…', 'int rank, nranks;'),
             "$folder/broadcast.c"));
-    my $sed = $block->('$ sed "s/root = 0/root = 1/" broadcast.c > ../build/one.c',
-        '$ sed "s/int rank/int me/" broadcast.c > ../build/two.c');
-    $finds->('a change that is shown and not made', 'it changes:$',
-        (console_problems($sed, $folder), diff_problems($block->('-int a;', '+int b;'), $sed, $folder)));
-    $sed = $block->('$ sed "s/int rank, nranks/int me, nranks/" broadcast.c > ../build/one.c');
-    $passes->('the change that is made', console_problems($sed, $folder), diff_problems(
-        $block->('     CHECK_MPI(MPI_Init(&argc, &argv));', '…', '-    int rank, nranks;',
-            '+    int me, nranks;'), $sed, $folder));
-    $finds->('another line beside it', 'not beside it:\s+int you', diff_problems(
-        $block->('     int you;', '-    int rank, nranks;', '+    int me, nranks;'), $sed, $folder));
     my $text = sub {
         return {text => [@_]};
     };
@@ -519,22 +492,15 @@ for my $path (@readmes) {
     my $readme = read_readme($path);
     my ($source) = basename($path) eq 'README.md' ? glob "$folder/*.c" : grep { -e } $path =~ s/md$/c/r;
     my $lesson = $source && (basename($folder) =~ /^\d\d-/ || basename($path) ne 'README.md');
-    my ($excerpts, $diff, @code, @shell) = (0);
+    my ($excerpts, @code, @shell) = (0);
     for my $block (@{$readme->{blocks}}) {
         my $at = "$name:$block->{line}";
         if ($block->{kind} eq 'console') {
-            my $begin    = time;
+            my $begin    = processor_seconds();
             my @problems = console_problems($block, $folder);
             my $title    = (commands($block))[-1];
             ok(sprintf('%s: %s (%.1f s)', $at, $title ? $title->{command} =~ s/\s+/ /gr : '',
-                time - $begin), @problems);
-            ok("$name:$diff->{line}: the change shown is made", @problems
-                ? 'its commands fail' : diff_problems($diff, $block, $folder)) if $diff;
-            ok("$at: what its sed changes is shown", 'no diff block before it')
-                if $lesson && !$diff && "@{$block->{lines}}" =~ /\bsed\b.*\.c\s*>/;
-            undef $diff;
-        } elsif ($block->{kind} eq 'diff') {
-            $diff = $block;
+                processor_seconds() - $begin), @problems);
         } elsif ($block->{kind} =~ /^(?:sh|bash)$/) {
             push @shell, map { "$at: $_" } shell_problems($block->{lines}, $folder);
         } elsif ($block->{kind} eq 'c' && $lesson) {
@@ -542,7 +508,6 @@ for my $path (@readmes) {
             push @code, map { "$at: $_" } code_problems($block, $source);
         }
     }
-    ok("$name:$diff->{line}: a console block follows", 'none') if $diff;
     ok("$name: the code shown stands in " . basename($source), @code) if $excerpts;
     ok("$name: what its commands name exists", @shell, text_problems($readme, $folder));
     ok("$name: its links lead somewhere", link_problems($readme, $path));
