@@ -100,6 +100,7 @@ size_t standin_written_behind(const void *pointer);
 #define standin_clock BELOW(standin_clock)
 #define standin_unpaid BELOW(standin_unpaid)
 #define standin_opened_bytes BELOW(standin_opened_bytes)
+#define standin_comm_id BELOW(standin_comm_id)
 #define standin_window_bytes BELOW(standin_window_bytes)
 #define standin_written_behind BELOW(standin_written_behind)
 #endif

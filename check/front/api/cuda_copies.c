@@ -150,30 +150,6 @@ cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_at at) 
     return error;
 }
 
-static const char *copy_name(const struct copy *copy) {
-    static const char *const names[2][2] = {
-        {"copy host to host", "copy host to device"},
-        {"copy device to host", "copy device to device"}};
-    const struct copy_side *to = &copy->to, *from = &copy->from;
-    bool set = from->place == UNKNOWN;
-    if (set)
-        return "set";
-    return names[from->place == DEVICE || from->place == MANAGED]
-                [to->place == DEVICE || to->place == MANAGED];
-}
-
-struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
-                            struct timeline_op *out) {
-    const struct rows *rows = &copy->to.rows;
-    *out = (struct timeline_op){.name = copy_name(copy),
-                                .at = at,
-                                .waits = copy->waits != NO,
-                                .perhaps = copy->waits == PERHAPS,
-                                .done = copy->waits == ALL,
-                                .bytes = rows->width * rows->height};
-    return out;
-}
-
 struct copy_side copy_pitched(const void *start, size_t pitch, size_t width,
                               size_t height, bool says_device) {
     return (struct copy_side){

@@ -115,6 +115,8 @@ bool copies_from_device(enum cudaMemcpyKind kind);
 /* False: what it reads or writes is wrong, and it is not made. */
 bool copy_begins(struct copy *copy, struct judge_at at);
 cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_at at);
+
+/* Of a timeline (timeline/notes.c). */
 struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
                             struct timeline_op *out);
 

@@ -3,6 +3,7 @@
  */
 #include "nccl_front.h"
 #include "nccl_registered.h"
+#include "notes.h"
 #include "start.h"
 #include "talk.h"
 
@@ -110,26 +111,6 @@ static void is_on(struct comm *comm, cudaStream_t stream) {
     comm->streams[comm->nstreams++] = stream;
 }
 
-static void note_call(const struct judge_call *call, const struct comm *comm,
-                      bool reduces, cudaStream_t stream, int device) {
-    bool pair = call->kind == JUDGE_SEND || call->kind == JUDGE_RECV;
-    const struct timeline_op op = {.name = call->at.call,
-                                   .at = call->at,
-                                   .collective = !pair,
-                                   .bytes = call->count * call->type_bytes,
-                                   .count = call->count,
-                                   .number = comm->number + 1,
-                                   .rank = comm->rank,
-                                   .type = call->type,
-                                   .redop = reduces ? call->redop : -1,
-                                   .root = pair ? -1 : call->root,
-                                   .peer = pair ? call->root : -1,
-                                   .comm = comm->id};
-    timeline_adds(&op, stream, device);
-    if (nccl_group.depth == 0)
-        timeline_group_begins(call->at);
-}
-
 /* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
 enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
     const ncclComm_t handle = made->comm;
@@ -188,7 +169,7 @@ enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
     }
     front_out();
     if (timeline_on && told == TOLD)
-        note_call(&call, &note, made->op != NULL, stream, device);
+        note_call(&call, &note, made->op != NULL, stream, device, nccl_group.depth == 0);
     return told;
 }
 

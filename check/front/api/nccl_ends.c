@@ -4,8 +4,7 @@
 #include "nccl_comms.h"
 #include "nccl_front.h"
 
-static bool tell_end(ncclComm_t handle, enum judge_end how, bool waits,
-                     struct judge_at at) {
+bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_at at) {
     comm_take_promised(false);
     comm_look_again(handle);
     struct judge *j = front_in();
@@ -94,7 +93,7 @@ static bool is_ending(ncclComm_t handle) {
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     completes(comm, at);
-    bool waits = tell_end(comm, JUDGE_FINALIZED, true, at);
+    bool waits = comm_ends(comm, JUDGE_FINALIZED, true, at);
     ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommFinalize), comm));
     struct judge *j = front_in();
     struct comm *ended = comm_known(comm);
@@ -111,11 +110,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (is_ending(comm)) { // it may be refused, and is there then
         ncclResult_t early = CALL(PNCCL(ncclCommDestroy), comm);
         if (early == ncclSuccess)
-            tell_end(comm, JUDGE_DESTROYED, false, at);
+            comm_ends(comm, JUDGE_DESTROYED, false, at);
         return nccl_answer(early, at);
     }
     int number = completes(comm, at);
-    bool waits = tell_end(comm, JUDGE_DESTROYED, nccl_group.depth == 0, at);
+    bool waits = comm_ends(comm, JUDGE_DESTROYED, nccl_group.depth == 0, at);
     ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommDestroy), comm));
     if (number >= 0 && result == ncclSuccess) {
         judge_comm_complete(front_in(), number);
@@ -123,20 +122,6 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     }
     return waits ? nccl_waited(result, at) : nccl_answer(result, at);
 }
-
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-    ENTER_COMM(ncclCommAbort, comm);
-    tell_end(comm, JUDGE_ABORTED, false, at);
-    return nccl_answer(CALL(PNCCL(ncclCommAbort), comm), at);
-}
-
-#ifdef NCCL_REVOKE_DEFAULT
-ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
-    ENTER_COMM(ncclCommRevoke, comm, flags);
-    tell_end(comm, JUDGE_REVOKED, false, at);
-    return nccl_answer(CALL(PNCCL(ncclCommRevoke), comm, flags), at);
-}
-#endif
 
 /* Whether a communicator is there that is still on the way. A split's ranks are not
  * known before. */

@@ -146,6 +146,9 @@ bool making_all(void);
 bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t *id,
                    size_t bytes, struct judge_at at);
 
+/* nccl_ends.c: told before the call. True: it is known, and `waits`. */
+bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_at at);
+
 /* nccl_calls.c */
 
 enum { NO_ROOT = -1 };
@@ -187,6 +190,22 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
 #define NCCL_ON_COMM(name, parameters, ...)                     \
     ncclResult_t name parameters {                              \
         ENTER_COMM(name, __VA_ARGS__);                          \
+        return nccl_answer(CALL(PNCCL(name), __VA_ARGS__), at); \
+    }
+/* All ranks meet in it, if `when`. */
+#define NCCL_TOGETHER(name, parameters, kind, when, ...)                    \
+    ncclResult_t name parameters {                                          \
+        ENTER_COMM(name, __VA_ARGS__);                                      \
+        bool waits = (when) && comm_together(comm, kind, 0, NULL, 0, at) && \
+                     nccl_group.depth == 0;                                 \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);               \
+        return waits ? nccl_waited(result, at) : nccl_answer(result, at);   \
+    }
+/* The communicator ends for this rank. */
+#define NCCL_ENDS(name, parameters, how, ...)                   \
+    ncclResult_t name parameters {                              \
+        ENTER_COMM(name, __VA_ARGS__);                          \
+        comm_ends(comm, how, false, at);                        \
         return nccl_answer(CALL(PNCCL(name), __VA_ARGS__), at); \
     }
 /* A rank joins by the ids. */

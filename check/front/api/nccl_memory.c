@@ -94,22 +94,3 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     return nccl_answer(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
 }
 #endif
-
-#ifdef NCCL_SUSPEND_MEM
-ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
-    ENTER_COMM(ncclCommSuspend, comm, flags);
-    bool waits = flags & NCCL_SUSPEND_MEM &&
-                 comm_together(comm, JUDGE_SUSPEND, 0, NULL, 0, at) &&
-                 nccl_group.depth == 0;
-    ncclResult_t result = CALL(PNCCL(ncclCommSuspend), comm, flags);
-    return waits ? nccl_waited(result, at) : nccl_answer(result, at);
-}
-
-ncclResult_t ncclCommResume(ncclComm_t comm) {
-    ENTER_COMM(ncclCommResume, comm);
-    bool waits =
-        comm_together(comm, JUDGE_RESUME, 0, NULL, 0, at) && nccl_group.depth == 0;
-    ncclResult_t result = CALL(PNCCL(ncclCommResume), comm);
-    return waits ? nccl_waited(result, at) : nccl_answer(result, at);
-}
-#endif

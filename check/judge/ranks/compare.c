@@ -47,7 +47,6 @@ struct misfit { // a send and its receive
 
 struct compare {
     struct map comms;
-    struct map hosts;
     struct misfit *misfits;
     size_t nmisfits, misfits_size;
     struct overdue {
@@ -61,19 +60,6 @@ static struct compare *compare_of(struct judge *j) {
     if (!j->compare)
         j->compare = must_alloc(sizeof *j->compare);
     return j->compare;
-}
-
-static void heard_of(struct compare *compare, int world, const char *host) {
-    char *known = map_get(&compare->hosts, (uint64_t)world);
-    if (known)
-        return;
-    map_put(&compare->hosts, (uint64_t)world, known = must_alloc(JUDGE_HOST));
-    memcpy(known, host, JUDGE_HOST - 1);
-}
-
-static const char *host_of(struct judge *j, int world) {
-    const char *host = map_get(&compare_of(j)->hosts, (uint64_t)world);
-    return host ? host : "?";
 }
 
 static struct kept *kept_of(struct judge *j, const struct fact *fact) {
@@ -131,15 +117,6 @@ static const char *difference(const struct fact *a, const struct fact *b) {
                                        : "do not all capture the call into a graph";
 }
 
-/* Ranks of one process are told apart by their number in the communicator. */
-static bool together(const int *world, int nranks) {
-    for (int r = 1; r < nranks; r++)
-        for (int q = 0; q < r; q++)
-            if (world[r] >= 0 && world[r] == world[q])
-                return true;
-    return false;
-}
-
 static void add_offset(struct text *text, const char *name, uint64_t offset) {
     if (offset)
         text_add(text, ", %s%llu bytes into its window", name,
@@ -157,9 +134,9 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (by_rank)
         text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device,
-                 host_of(j, f->world));
+                 rank_host(j, f->world));
     else
-        text_add(text, "  rank %d on %s: ", f->world, host_of(j, f->world));
+        text_add(text, "  rank %d on %s: ", f->world, rank_host(j, f->world));
     text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
              f->captured ? ", in a graph" : "");
     add_offsets(text, f);
@@ -204,7 +181,7 @@ static enum hint_name hint_at(const struct fact *a, const struct fact *b,
 /* A line for each call that differs, and one for those that make the same. */
 static void add_calls(struct judge *j, struct text *text, const struct kept *kept,
                       const struct collective *c) {
-    bool by_rank = together(kept->world, kept->nranks);
+    bool by_rank = same_process(kept->world, kept->nranks);
     int *ranks = must_alloc((size_t)kept->nranks * sizeof *ranks);
     bool *said = must_alloc((size_t)c->nfacts * sizeof *said);
     for (int r = 0; r < kept->nranks; r++) {
@@ -419,7 +396,7 @@ static void forget(struct judge *j, struct kept *kept) {
 static void hear(struct judge *j, const struct fact *fact, const char *host) {
     if (fact->nranks < 1 || fact->rank < 0 || fact->rank >= fact->nranks)
         return;
-    heard_of(compare_of(j), fact->world, host);
+    rank_heard(j, fact->world, host);
     struct kept *kept = kept_of(j, fact);
     if (fact->rank >= kept->nranks)
         return; // its ranks do not agree on how many they are: rank 0 says so
@@ -477,10 +454,7 @@ void compare_free(struct judge *j) {
     for (size_t i = 0; i < compare->comms.size; i++)
         if (compare->comms.at[i].value)
             kept_free(compare->comms.at[i].value);
-    for (size_t i = 0; i < compare->hosts.size; i++)
-        free(compare->hosts.at[i].value);
     map_free(&compare->comms);
-    map_free(&compare->hosts);
     free(compare->misfits);
     free(compare->overdue);
     free(compare);

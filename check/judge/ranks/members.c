@@ -23,11 +23,6 @@ struct member_comm *members_comm(struct judge *j, uint64_t id) {
     return map_get(&members_of(j)->comms, one_id(j, id));
 }
 
-const char *members_host(struct judge *j, int world) {
-    const char *host = map_get(&members_of(j)->hosts, (uint64_t)world);
-    return host ? host : "?";
-}
-
 int members_id_maker(struct judge *j, uint64_t id) {
     const struct notice *made = map_get(&members_of(j)->ids, id);
     return made ? made->rank : -1;
@@ -68,7 +63,7 @@ static void describe(struct judge *j, struct text *text, int world,
                      const struct notice *join) {
     char where[JUDGE_PLACE];
     text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n", world,
-             members_host(j, world), join->call, join->rank, join->nranks, join->device,
+             rank_host(j, world), join->call, join->rank, join->nranks, join->device,
              place(j, join->site, where));
 }
 
@@ -144,7 +139,7 @@ static void settle(struct members *members, int from, const struct notice *faile
 static bool several_hosts(struct judge *j) {
     const char *first = NULL;
     for (int r = 0; r < j->nranks; r++) {
-        const char *host = map_get(&members_of(j)->hosts, (uint64_t)r);
+        const char *host = map_get(&j->reports->hosts, (uint64_t)r);
         if (first && host && strcmp(first, host) != 0)
             return true;
         first = first ? first : host;
@@ -158,7 +153,7 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
     for (int r = 0; r < join->rank && !other && join->bus_id[0]; r++) {
         const struct member *member = &comm->of[r];
         if (member->joined && strcmp(member->join.bus_id, join->bus_id) == 0 &&
-            strcmp(members_host(j, member->world), join->host) == 0)
+            strcmp(rank_host(j, member->world), join->host) == 0)
             other = member;
     }
     if (!other)
@@ -231,7 +226,7 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
                                                               : JUDGE_FINALIZED;
         if (!other->left || other->how != wanted || wanted == JUDGE_FINALIZED ||
             other->complete ||
-            strcmp(members_host(j, one->world), members_host(j, other->world)) != 0)
+            strcmp(rank_host(j, one->world), rank_host(j, other->world)) != 0)
             continue;
         const struct member *of[] = {other, one};
         struct text ranks = {0};
@@ -240,7 +235,7 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
                             .other = other->end.site};
         for (int i = 0; i < 2; i++)
             text_add(&ranks, "  rank %d on %s: %s at %s\n", of[i]->world,
-                     members_host(j, of[i]->world), of[i]->end.call,
+                     rank_host(j, of[i]->world), of[i]->end.call,
                      place(j, of[i]->end.site, where));
         set_lines(&f, "ranks", &ranks);
         say(j, &f);
@@ -255,11 +250,7 @@ static void hear(struct judge *j, int from, const struct notice *told,
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
     members->changed = now(j);
-    if (!map_get(&members->hosts, (uint64_t)from)) {
-        char *host = must_alloc(JUDGE_HOST);
-        memcpy(host, notice.host, JUDGE_HOST);
-        map_put(&members->hosts, (uint64_t)from, host);
-    }
+    rank_heard(j, from, notice.host);
     struct member_comm *comm = members_comm(j, notice.id);
     struct member *member = comm && notice.rank >= 0 && notice.rank < comm->nranks
                                 ? &comm->of[notice.rank]
@@ -346,13 +337,10 @@ void members_free(struct judge *j) {
         release(members->comms.at[i].value);
     for (size_t i = 0; i < members->ids.size; i++)
         free(members->ids.at[i].value);
-    for (size_t i = 0; i < members->hosts.size; i++)
-        free(members->hosts.at[i].value);
     map_free(&members->comms);
     map_free(&members->used);
     free(members->conflicts);
     map_free(&members->ids);
-    map_free(&members->hosts);
     free(members);
     j->members = NULL;
 }

@@ -24,7 +24,6 @@ struct member_comm {
 
 struct members {
     struct map comms, used, ids; // used: ids of communicators that are gone
-    struct map hosts;            // of the world
     double hold;                 // until then something is being compared
     double changed;
     struct conflict *conflicts; // of joins
@@ -33,7 +32,6 @@ struct members {
 
 struct members *members_of(struct judge *j);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
-const char *members_host(struct judge *j, int world);
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
 
 void members_receive(struct judge *j, int from, const void *data,

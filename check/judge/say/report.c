@@ -7,11 +7,6 @@
 
 #include <stdio.h>
 
-struct reports {
-    struct map said;   // keys of reports
-    struct map places; // sites in words: to find one may take a program
-};
-
 struct reports *reports_new(void) {
     return must_alloc(sizeof(struct reports));
 }
@@ -19,6 +14,9 @@ struct reports *reports_new(void) {
 void reports_free(struct reports *reports) {
     for (size_t i = 0; i < reports->places.size; i++)
         free(reports->places.at[i].value);
+    for (size_t i = 0; i < reports->hosts.size; i++)
+        free(reports->hosts.at[i].value);
+    map_free(&reports->hosts);
     map_free(&reports->places);
     map_free(&reports->said);
     free(reports);
@@ -37,6 +35,19 @@ const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]) {
         snprintf(out, JUDGE_PLACE, "%s", known);
     }
     return out;
+}
+
+void rank_heard(struct judge *j, int world, const char *host) {
+    if (map_get(&j->reports->hosts, (uint64_t)world))
+        return;
+    char *copy = must_alloc(JUDGE_HOST);
+    memcpy(copy, host, JUDGE_HOST - 1);
+    map_put(&j->reports->hosts, (uint64_t)world, copy);
+}
+
+const char *rank_host(struct judge *j, int world) {
+    const char *host = map_get(&j->reports->hosts, (uint64_t)world);
+    return host ? host : "?";
 }
 
 static void empty(struct text *text) {

@@ -7,6 +7,14 @@
 #include "base/self.h"
 #include "say/text.h"
 
+struct reports {
+    struct map said;   // keys of reports
+    struct map places; // sites in words: to find one may take a program
+    struct map hosts;  // the machines of ranks of the world
+};
+void rank_heard(struct judge *j, int world, const char *host);
+const char *rank_host(struct judge *j, int world); // "?": not known
+
 const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
 /* Says the report and empties it; with `end` the job is to end. What was said before
  * under the same key (0: always new) is not said again. */

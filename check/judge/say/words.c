@@ -107,17 +107,23 @@ const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact 
     return place(j, fact->site, out);
 }
 
+bool same_process(const int *world, int nranks) {
+    for (int r = 1; r < nranks; r++)
+        for (int q = 0; q < r; q++)
+            if (world[r] >= 0 && world[r] == world[q])
+                return true;
+    return false;
+}
+
 void add_size(struct text *text, int number, int nranks, const int *world,
               const int *device) {
     enum { MANY = 32 };
     text_add(text, "  communicator %d", number);
     text_add(text, " has %d rank%s", nranks, nranks == 1 ? "" : "s");
-    bool differ = false, alike = true, several = false;
+    bool differ = false, alike = true, several = world && same_process(world, nranks);
     for (int r = 0; world && r < nranks; r++) {
         differ |= world[r] >= 0 && world[r] != r;
         alike &= world[r] == world[0];
-        for (int q = 0; q < r && !several; q++)
-            several = world[q] >= 0 && world[q] == world[r];
     }
     bool first = true;
     for (int r = 0; differ && r < nranks && r < MANY; r++) {

@@ -6,6 +6,7 @@
  * begun. That is repeated until nothing is added. Where something is not known, it can go
  * on.
  */
+#include "say/report.h"
 #include "say/words.h"
 #include "stuck/stuck.h"
 
@@ -82,12 +83,12 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
         return UNKNOWN;
     // It is done, or comes behind what is described.
     const enum status begun = process->head->more ? UNKNOWN : BEGUN;
-    for (int c = 0; c < process->head->ncomms && m->from < 0; c++) {
+    for (int c = 0; c < process->head->n[COMMS] && m->from < 0; c++) {
         const struct state_comm *own = &process->comms[c];
         if (own->id == m->comm && own->rank == rank)
             return own->collectives < m->seq ? BY_HOST : begun;
     }
-    for (int c = 0; c < process->head->npairs && m->from >= 0; c++) {
+    for (int c = 0; c < process->head->n[PAIRS] && m->from >= 0; c++) {
         const struct state_pair *own = &process->pairs[c];
         if (own->id == m->comm && own->rank == rank && own->peer == peer &&
             own->send == (i == 0))
@@ -98,7 +99,7 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
 
 /* What comes behind each operation. */
 static void turn_round(struct process *process) {
-    int n = process->head->nops;
+    int n = process->head->n[OPS];
     for (int i = 0; i < n; i++)
         for (int b = 0; b < process->ops[i].nbefore; b++)
             process->first_behind[process->ints[process->ops[i].first_before + b] + 1]++;
@@ -122,7 +123,7 @@ void marks_find(struct judge *j) {
         process->nawaited = 0;
         if (process->data && !process->behind)
             turn_round(process);
-        for (int i = 0; process->data && i < process->head->nops; i++) {
+        for (int i = 0; process->data && i < process->head->n[OPS]; i++) {
             const struct state_op *op = &process->ops[i];
             process->signals |= op->signals != 0;
             if (op->signals)
@@ -137,7 +138,7 @@ void marks_find(struct judge *j) {
             m->op[member] = i;
         }
         // Calls that only have to be launched: no operations of their own here.
-        for (int i = 0; process->data && i < process->head->nitems; i++)
+        for (int i = 0; process->data && i < process->head->n[ITEMS]; i++)
             if (!process->items[i].join[0])
                 meeting_at(s, &process->items[i].fact);
     }
@@ -169,7 +170,7 @@ void marks_forget(struct stuck *s) {
 }
 
 bool stuck_finished(const struct process *process) {
-    for (int w = 0; process->data && w < process->head->nwaits; w++)
+    for (int w = 0; process->data && w < process->head->n[WAITS]; w++)
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
             return true;
@@ -205,7 +206,7 @@ static bool another_can(const struct stuck *s, int p) {
 }
 
 bool stuck_in_mpi(const struct process *process) {
-    for (int w = 0; process->data && w < process->head->nwaits; w++)
+    for (int w = 0; process->data && w < process->head->n[WAITS]; w++)
         if (process->waits[w].kind == WAIT_MPI)
             return true;
     return false;
@@ -236,7 +237,7 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
         return true;
     const struct process *other = &s->of[q];
     bool in_time = !s->silent || another_can(s, p);
-    for (int w = 0; in_time && other->data && w < other->head->nwaits; w++)
+    for (int w = 0; in_time && other->data && w < other->head->n[WAITS]; w++)
         if (other->waits[w].kind == WAIT_MPI &&
             may_meet(p, wait, other, &other->waits[w]))
             return true;
@@ -256,7 +257,7 @@ bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank
     const struct member_comm *comm = members_comm(j, wait->comm);
     const struct member *member = comm ? &comm->of[rank] : NULL;
     return member && !member->left && member->world >= 0 && member->world < s->n &&
-           strcmp(members_host(j, member->world), s->of[p].head->host) == 0 &&
+           strcmp(rank_host(j, member->world), s->of[p].head->host) == 0 &&
            !stuck_can_call(s, member->world);
 }
 
@@ -268,7 +269,7 @@ static int64_t collectives_of(const struct stuck *s, uint64_t id,
     if (member->world < 0 || member->world >= s->n || !s->of[member->world].data)
         return -1;
     const struct process *process = &s->of[member->world];
-    for (int c = 0; c < process->head->ncomms; c++)
+    for (int c = 0; c < process->head->n[COMMS]; c++)
         if (process->comms[c].id == id)
             return (int64_t)process->comms[c].collectives;
     return -1;
@@ -284,7 +285,7 @@ static bool all_have_called(struct judge *j, int p, const struct state_wait *wai
     bool left = false;
     if (!comm)
         return wait->comm != 0; // all have given it up
-    for (int i = 0; i < s->of[p].head->npairs; i++)
+    for (int i = 0; i < s->of[p].head->n[PAIRS]; i++)
         if (s->of[p].pairs[i].id == wait->comm)
             return false; // a message may be what is missing
     for (int r = 0; r < comm->nranks; r++) {
@@ -358,9 +359,9 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
 
 static bool host_can(struct judge *j, int p) {
     const struct process *process = &j->stuck->of[p];
-    if (!process->data || process->head->computing > 0 || process->head->nwaits == 0)
+    if (!process->data || process->head->computing > 0 || process->head->n[WAITS] == 0)
         return true;
-    for (int w = 0; w < process->head->nwaits; w++)
+    for (int w = 0; w < process->head->n[WAITS]; w++)
         if (stuck_wait_can(j, p, &process->waits[w]))
             return true;
     return false;
@@ -413,7 +414,7 @@ static bool end_signals(struct judge *j, struct front *front, int p) {
     bool news = false;
     if (j->stuck->quiet >= j->options.timeout && !another_can(j->stuck, p))
         return false;
-    for (int i = 0; i < process->head->nops; i++)
+    for (int i = 0; i < process->head->n[OPS]; i++)
         if (process->ops[i].signals && process->begins[i] && !process->ends[i]) {
             end_op(j->stuck, front, p, i);
             news = true;
@@ -434,9 +435,9 @@ static void mark_none(struct stuck *s) {
         process->host = !process->data;
         if (!process->data)
             continue;
-        memset(process->begins, 0, (size_t)process->head->nops);
-        memset(process->ends, 0, (size_t)process->head->nops);
-        for (int i = 0; i < process->head->nops; i++)
+        memset(process->begins, 0, (size_t)process->head->n[OPS]);
+        memset(process->ends, 0, (size_t)process->head->n[OPS]);
+        for (int i = 0; i < process->head->n[OPS]; i++)
             process->open[i] = process->ops[i].nbefore;
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
@@ -452,7 +453,7 @@ void marks_set(struct judge *j) {
     struct front front = {0};
     mark_none(s);
     for (int p = 0; p < s->n; p++)
-        for (int i = 0; s->of[p].data && i < s->of[p].head->nops; i++)
+        for (int i = 0; s->of[p].data && i < s->of[p].head->n[OPS]; i++)
             if (s->of[p].open[i] == 0)
                 push(&front, p, i);
     begin_ops(s, &front);

@@ -18,6 +18,7 @@ enum wait_kind {
     WAIT_EXIT      // has ended without
 };
 
+enum state_part { WAITS, ITEMS, OPS, COMMS, PAIRS, INTS, PARTS };
 struct state_head {
     unsigned char message, more, pad[6]; // more: operations than it holds
     uint64_t activity;
@@ -26,7 +27,7 @@ struct state_head {
     uint64_t unlooked, unlooked_site; // errors nobody asked about; the first of them
     double worked; // the least that a thread has that waits in MPI; negative: not known
     int32_t computing; // threads that do not wait
-    int32_t nwaits, nints, nitems, nops, ncomms, npairs, words_bytes;
+    int32_t n[PARTS], words_bytes;
     char unlooked_call[CALL_NAME];
     char host[JUDGE_HOST];
 };
@@ -67,5 +68,10 @@ struct state_pair {
     uint64_t id, n;
     int32_t rank, peer, send, pad;
 };
+
+static const size_t state_bytes[PARTS] = {
+    [WAITS] = sizeof(struct state_wait), [ITEMS] = sizeof(struct state_item),
+    [OPS] = sizeof(struct state_op),     [COMMS] = sizeof(struct state_comm),
+    [PAIRS] = sizeof(struct state_pair), [INTS] = sizeof(int32_t)};
 
 #endif

@@ -33,15 +33,10 @@ static void release(struct process *process) {
 }
 
 static bool fits(const struct state_head *head, size_t bytes) {
-    if (head->nwaits < 0 || head->nitems < 0 || head->nops < 0 || head->ncomms < 0 ||
-        head->npairs < 0 || head->nints < 0 || head->words_bytes < 2)
-        return false;
-    return bytes == sizeof *head + (size_t)head->nwaits * sizeof(struct state_wait) +
-                        (size_t)head->nitems * sizeof(struct state_item) +
-                        (size_t)head->nops * sizeof(struct state_op) +
-                        (size_t)head->ncomms * sizeof(struct state_comm) +
-                        (size_t)head->npairs * sizeof(struct state_pair) +
-                        (size_t)head->nints * sizeof(int32_t) + (size_t)head->words_bytes;
+    size_t all = sizeof *head + (size_t)head->words_bytes;
+    for (int part = 0; part < PARTS; part++)
+        all += (size_t)head->n[part] * state_bytes[part];
+    return head->words_bytes >= 2 && all == bytes;
 }
 
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
@@ -55,7 +50,8 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     struct process *process = &s->of[from];
     struct process old = *process;
     bool same = old.data && old.head->activity == head.activity &&
-                old.head->computing == head.computing && old.head->nwaits == head.nwaits;
+                old.head->computing == head.computing &&
+                old.head->n[WAITS] == head.n[WAITS];
     if (!same)
         s->changed = now(j);
     char *at = must_alloc(bytes);
@@ -66,27 +62,27 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
                                 .suspect_activity = old.suspect_activity,
                                 .suspect_worked = old.suspect_worked,
                                 .fresh = true};
+    const void *parts[PARTS];
     process->head = (const struct state_head *)(const void *)at;
-    process->waits = (const struct state_wait *)(const void *)(at += sizeof head);
-    at += (size_t)head.nwaits * sizeof *process->waits;
-    process->items = (const struct state_item *)(const void *)at;
-    at += (size_t)head.nitems * sizeof *process->items;
-    process->ops = (const struct state_op *)(const void *)at;
-    at += (size_t)head.nops * sizeof *process->ops;
-    process->comms = (const struct state_comm *)(const void *)at;
-    at += (size_t)head.ncomms * sizeof *process->comms;
-    process->pairs = (const struct state_pair *)(const void *)at;
-    at += (size_t)head.npairs * sizeof *process->pairs;
-    process->ints = (const int32_t *)(const void *)at;
-    at += (size_t)head.nints * sizeof *process->ints;
+    at += sizeof head;
+    for (int part = 0; part < PARTS; part++) {
+        parts[part] = at;
+        at += (size_t)head.n[part] * state_bytes[part];
+    }
+    process->waits = parts[WAITS];
+    process->items = parts[ITEMS];
+    process->ops = parts[OPS];
+    process->comms = parts[COMMS];
+    process->pairs = parts[PAIRS];
+    process->ints = parts[INTS];
     process->failure = at;
     process->unlooked = at + strlen(at) + 1;
-    process->begins = must_alloc((size_t)head.nops);
-    process->ends = must_alloc((size_t)head.nops);
-    process->meeting = must_alloc((size_t)head.nops * sizeof *process->meeting);
-    process->open = must_alloc((size_t)head.nops * sizeof *process->open);
+    process->begins = must_alloc((size_t)head.n[OPS]);
+    process->ends = must_alloc((size_t)head.n[OPS]);
+    process->meeting = must_alloc((size_t)head.n[OPS] * sizeof *process->meeting);
+    process->open = must_alloc((size_t)head.n[OPS] * sizeof *process->open);
     process->first_behind =
-        must_alloc(((size_t)head.nops + 1) * sizeof *process->first_behind);
+        must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->first_behind);
     release(&old);
 }
 
@@ -198,7 +194,7 @@ void stuck_look(struct judge *j) {
     s->quiet = now(j) - changed;
     s->silent = s->quiet >= j->options.timeout;
     for (int p = 0; p < s->n; p++)
-        s->silent &= s->of[p].data && s->of[p].head->nwaits > 0 &&
+        s->silent &= s->of[p].data && s->of[p].head->n[WAITS] > 0 &&
                      (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
     marks_find(j);
     marks_set(j);

@@ -58,7 +58,7 @@ const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *caus
     const struct process *process = &j->stuck->of[p];
     const struct state_wait *found = NULL;
     *cause = (struct cause){0};
-    for (int w = 0; process->data && !process->host && w < process->head->nwaits; w++) {
+    for (int w = 0; process->data && !process->host && w < process->head->n[WAITS]; w++) {
         const struct state_wait *wait = &process->waits[w];
         if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
             continue;
@@ -124,13 +124,12 @@ static void places_of(struct judge *j, uint64_t id, int nranks, int *world, int 
     }
 }
 
-static bool together(struct judge *j, uint64_t id) {
-    const struct member_comm *comm = members_comm(j, id);
-    for (int r = 1; comm && r < comm->nranks; r++)
-        for (int q = 0; q < r; q++)
-            if (comm->of[r].world >= 0 && comm->of[r].world == comm->of[q].world)
-                return true;
-    return false;
+static bool together(struct judge *j, const struct fact *call) {
+    int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
+    places_of(j, call->comm, call->nranks, world, world + call->nranks);
+    bool same = same_process(world, call->nranks);
+    free(world);
+    return same;
 }
 
 static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
@@ -154,7 +153,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
         text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->index, call->number);
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
-        bool by_rank = together(j, m->comm);
+        bool by_rank = together(j, call);
         for (int i = 0; i < m->n; i++)
             if (member_missing(j, wait, cause, i))
                 absent[n++] = !by_rank && m->who[i] >= 0 ? m->who[i]
@@ -195,7 +194,7 @@ static void add_part(struct judge *j, struct text *text, int p,
         captured = member->end.captured;
         captured_site = member->end.captured_site;
     }
-    for (int c = 0; c < process->head->ncomms; c++)
+    for (int c = 0; c < process->head->n[COMMS]; c++)
         if (process->comms[c].id == about->comm) {
             ops = process->comms[c].ops;
             captured = process->comms[c].captured;
@@ -233,8 +232,8 @@ static void add_line(struct judge *j, struct text *text, int p,
     const struct process *process = &j->stuck->of[p];
     char where[JUDGE_PLACE];
     text_add(text, "  rank %d on %s: ", p,
-             process->data ? process->head->host : members_host(j, p));
-    if (!process->data || process->head->nwaits == 0) {
+             process->data ? process->head->host : rank_host(j, p));
+    if (!process->data || process->head->n[WAITS] == 0) {
         text_add(text, "computes\n");
         return;
     }
@@ -242,7 +241,7 @@ static void add_line(struct judge *j, struct text *text, int p,
     const struct state_wait *wait = verdict_wait(j, p, &cause);
     if (!wait)
         wait = &process->waits[0];
-    for (int w = 0; stuck_finished(process) && w < process->head->nwaits; w++)
+    for (int w = 0; stuck_finished(process) && w < process->head->n[WAITS]; w++)
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
             wait = &process->waits[w];

@@ -299,29 +299,29 @@ static struct thread_wait *waiting(struct judge *j, const struct thread *thread)
 
 struct described {
     struct state_head head;
-    struct state_wait *waits;
-    int32_t *ints;
-    struct state_item *items;
-    struct state_op *ops;
-    struct state_comm *comms;
-    struct state_pair *pairs;
-    size_t waits_size, ints_size, items_size, ops_size, comms_size, pairs_size;
+    void *at[PARTS];
+    size_t size[PARTS];
     uint64_t *numbers; // of the operations
     size_t numbers_size;
 };
+
+static void *one_more(struct described *d, enum state_part part) {
+    size_t n = (size_t)d->head.n[part]++;
+    d->at[part] = room_for(d->at[part], n, &d->size[part], state_bytes[part]);
+    return (char *)d->at[part] + n * state_bytes[part];
+}
 
 static void name_call(char out[CALL_NAME], const char *call) {
     snprintf(out, CALL_NAME, "%s", call ? call : "the program");
 }
 
 static void add_int(struct described *d, int value) {
-    ROOM(d->ints, (size_t)d->head.nints, &d->ints_size);
-    d->ints[d->head.nints++] = value;
+    *(int32_t *)one_more(d, INTS) = value;
 }
 
 /* Its place in the description; -1: it is done, or comes later. */
 static int index_of(const struct described *d, uint64_t number) {
-    int low = 0, high = d->head.nops;
+    int low = 0, high = d->head.n[OPS];
     while (low < high) {
         int middle = (low + high) / 2;
         if (d->numbers[middle] < number)
@@ -329,38 +329,37 @@ static int index_of(const struct described *d, uint64_t number) {
         else
             high = middle;
     }
-    return low < d->head.nops && d->numbers[low] == number ? low : -1;
+    return low < d->head.n[OPS] && d->numbers[low] == number ? low : -1;
 }
 
 static void add_ops(struct judge *j, struct described *d) {
     const struct unseen *u = &j->calls->unseen;
     size_t i = 0;
-    for (; i < u->n && d->head.nops < MOST_OPS; i++) {
+    for (; i < u->n && d->head.n[OPS] < MOST_OPS; i++) {
         const struct unseen_op *op = u->at[i];
         if (op->seen)
             continue;
-        size_t n = (size_t)d->head.nops++;
-        ROOM(d->ops, n, &d->ops_size);
-        ROOM(d->numbers, n, &d->numbers_size);
-        d->numbers[n] = op->number;
-        struct state_op *record = &d->ops[n];
+        ROOM(d->numbers, (size_t)d->head.n[OPS], &d->numbers_size);
+        d->numbers[d->head.n[OPS]] = op->number;
+        struct state_op *record = one_more(d, OPS);
         record->fact = op->fact;
         record->signals = op->comm < 0;
         name_call(record->call, op->at.call);
         if (op->like) {
             int leader =
                 index_of(d, op->like); // where it is sure to end, nothing is before it
-            record->first_before = leader < 0 ? 0 : d->ops[leader].first_before;
-            record->nbefore = leader < 0 ? 0 : d->ops[leader].nbefore;
+            const struct state_op *ops = d->at[OPS];
+            record->first_before = leader < 0 ? 0 : ops[leader].first_before;
+            record->nbefore = leader < 0 ? 0 : ops[leader].nbefore;
             continue;
         }
-        record->first_before = d->head.nints;
+        record->first_before = d->head.n[INTS];
         for (size_t b = 0; b < op->nbefore; b++) {
             int before = index_of(d, op->before[b]);
             if (before >= 0)
                 add_int(d, before);
         }
-        record->nbefore = d->head.nints - record->first_before;
+        record->nbefore = d->head.n[INTS] - record->first_before;
     }
     d->head.more = i < u->n;
 }
@@ -370,8 +369,7 @@ static void add_comms(struct judge *j, struct described *d) {
         const struct comm *comm = j->calls->comms[i];
         if (comm->facts.gone)
             continue;
-        ROOM(d->comms, (size_t)d->head.ncomms, &d->comms_size);
-        d->comms[d->head.ncomms++] =
+        *(struct state_comm *)one_more(d, COMMS) =
             (struct state_comm){.id = comm->facts.id,
                                 .ops = comm->ops,
                                 .collectives = comm->collectives,
@@ -384,12 +382,12 @@ static void add_comms(struct judge *j, struct described *d) {
             const struct pair_count *count = comm->pairs.at[k].value;
             if (!count)
                 continue;
-            ROOM(d->pairs, (size_t)d->head.npairs, &d->pairs_size);
-            d->pairs[d->head.npairs++] = (struct state_pair){.id = comm->facts.id,
-                                                             .n = count->n,
-                                                             .rank = comm->facts.rank,
-                                                             .peer = count->peer,
-                                                             .send = count->send};
+            *(struct state_pair *)one_more(d, PAIRS) =
+                (struct state_pair){.id = comm->facts.id,
+                                    .n = count->n,
+                                    .rank = comm->facts.rank,
+                                    .peer = count->peer,
+                                    .send = count->send};
         }
     }
 }
@@ -404,18 +402,17 @@ static void add_order(struct judge *j, struct described *d, struct state_wait *r
         if (at >= 0)
             add_int(d, at);
     }
-    record->n = d->head.nints - record->first;
+    record->n = d->head.n[INTS] - record->first;
     free(list);
 }
 
 static void add_launches(struct described *d, struct state_wait *record,
                          const struct thread_wait *wait) {
-    record->first = d->head.nitems;
+    record->first = d->head.n[ITEMS];
     record->n = (int32_t)wait->nlaunches;
     for (size_t i = 0; i < wait->nlaunches; i++) {
         const struct recent_call *call = &wait->launches[i];
-        ROOM(d->items, (size_t)d->head.nitems, &d->items_size);
-        struct state_item *item = &d->items[d->head.nitems++];
+        struct state_item *item = one_more(d, ITEMS);
         memset(item, 0, sizeof *item);
         if (!call->join) {
             item->fact = call->fact;
@@ -448,12 +445,11 @@ static void add_peers(struct judge *j, struct described *d, struct state_wait *r
 
 static struct state_wait *add_wait(struct described *d, enum wait_kind kind,
                                    struct judge_at at) {
-    ROOM(d->waits, (size_t)d->head.nwaits, &d->waits_size);
-    struct state_wait *record = &d->waits[d->head.nwaits++];
+    struct state_wait *record = one_more(d, WAITS);
     memset(record, 0, sizeof *record);
     record->kind = (int32_t)kind;
     record->site = at.site;
-    record->first = d->head.nints;
+    record->first = d->head.n[INTS];
     name_call(record->call, at.call);
     return record;
 }
@@ -513,7 +509,7 @@ static void add_waits(struct judge *j, struct described *d) {
     }
     // A thread that has told nothing yet may be about to send what others wait for: as
     // long as it is not known, the timeout decides.
-    if (d->head.nwaits > 0 && d->head.computing == 0 && j->outside.strangers &&
+    if (d->head.n[WAITS] > 0 && d->head.computing == 0 && j->outside.strangers &&
         j->outside.strangers(j->outside.self)) {
         struct state_wait *record = add_wait(d, WAIT_MPI, (struct judge_at){0});
         record->poll = 1;
@@ -548,32 +544,20 @@ static void tell(struct judge *j) {
     head->unlooked_site = first.site;
     name_call(head->unlooked_call, first.call);
     head->words_bytes = (int32_t)(strlen(failure) + strlen(unlooked) + 2);
-    if (head->nints % 2)
-        add_int(&d, 0); // keeps what follows aligned
-    size_t bytes =
-        sizeof *head + (size_t)head->nwaits * sizeof *d.waits +
-        (size_t)head->nitems * sizeof *d.items + (size_t)head->nops * sizeof *d.ops +
-        (size_t)head->ncomms * sizeof *d.comms + (size_t)head->npairs * sizeof *d.pairs +
-        (size_t)head->nints * sizeof *d.ints + (size_t)head->words_bytes;
+    size_t bytes = sizeof *head + (size_t)head->words_bytes;
+    for (int part = 0; part < PARTS; part++)
+        bytes += (size_t)head->n[part] * state_bytes[part];
     char *data = must_alloc(bytes), *at = data;
     append(&at, head, sizeof *head);
-    append(&at, d.waits, (size_t)head->nwaits * sizeof *d.waits);
-    append(&at, d.items, (size_t)head->nitems * sizeof *d.items);
-    append(&at, d.ops, (size_t)head->nops * sizeof *d.ops);
-    append(&at, d.comms, (size_t)head->ncomms * sizeof *d.comms);
-    append(&at, d.pairs, (size_t)head->npairs * sizeof *d.pairs);
-    append(&at, d.ints, (size_t)head->nints * sizeof *d.ints);
+    for (int part = 0; part < PARTS; part++) {
+        append(&at, d.at[part], (size_t)head->n[part] * state_bytes[part]);
+        free(d.at[part]);
+    }
     append(&at, failure, strlen(failure) + 1);
     append(&at, unlooked, strlen(unlooked) + 1);
-    free(d.waits);
-    free(d.items);
-    free(d.ops);
-    free(d.comms);
-    free(d.pairs);
-    free(d.ints);
     free(d.numbers);
     waits->told = now(j);
-    waits->told_waiting = head->nwaits > 0;
+    waits->told_waiting = head->n[WAITS] > 0;
     waits->told_activity = head->activity;
     post(j, 0, data, bytes);
     free(data);
