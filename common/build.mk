@@ -93,10 +93,10 @@ ifeq ($(MAKELEVEL)$(filter-out $(parallel) exercise exercise-flags grade,$(goals
   endif
 endif
 
-# $(call say,CC): the short line, unless -s or V=1 is given, or flags are printed. The command
+# $(call say,CC): the short line, unless -s or V=1 is given, or the goal prints something else. The command
 # follows it, with $(Q) in front.
 Q := $(if $(V),,@)
-silent := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))),$(filter cpu-flags cuda-flags exercise-flags,$(goals)))
+silent := $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS))),$(filter cpu-flags cuda-flags exercise exercise-flags,$(goals)))
 say = $(if $(silent),,@echo '$(1) $(patsubst $(TOP)/%,%,$(or $(2),$<))')
 
 # $(call remember,FILE,TEXT): the file is written when the text has changed, so that nothing

@@ -11,13 +11,14 @@ use File::Path qw(make_path remove_tree);
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-our @EXPORT_OK = qw(build_checker compile_flags judge lessons load_all parse read_file readme_line run_limited
-    starter_path variant write_file $backend $root $top);
+our @EXPORT_OK = qw(build_checker can_run compile_flags judge lessons load_all parse read_file readme_line run_limited
+    same_answer starter_path variant write_file $backend %kinds $root $top);
 
 our $top     = dirname(dirname(abs_path(__FILE__)));
 our $root    = $ENV{EXERCISE_ROOT} || $top; # where the reader's files lie; a test has its own
 our $backend = $ENV{EXERCISE_BACKEND} || 'cpu';
-my @kinds = qw(complete repair predict build fast);
+our %kinds = (complete => 'add what is missing', repair => 'find the mistake', predict => 'answer a question',
+    build => 'write it yourself', fast => 'the same result in less time');
 
 # The settings with which the programs run: as in the Makefile and the tests.
 $ENV{OMPI_MCA_mpi_yield_when_idle}             //= 1;
@@ -140,7 +141,7 @@ sub complete_or_die {
     my @missing = grep { !defined $ex->{$_} } qw(kind title trains learned why),
         $ex->{ending} eq 'txt' ? 'answer' : ('ranks', 'starter');
     die "$path: no `//: $_`\n" for @missing;
-    die "$path: kind $ex->{kind} is none of @kinds\n" if !grep { $_ eq $ex->{kind} } @kinds;
+    die "$path: kind $ex->{kind} is none of " . join(' ', sort keys %kinds) . "\n" if !$kinds{ $ex->{kind} };
     die "$path: three hints, not " . @{ $ex->{hint} } . "\n" if @{ $ex->{hint} } != 3;
     die "$path: at least three wrong answers\n" if @{ $ex->{wrong} } < 3;
     die "$path: setup is comm, mpi or program\n" if $ex->{setup} !~ /^(comm|mpi|program)$/;
@@ -428,10 +429,12 @@ sub mpirun {
 }
 
 # How many GPUs there are; the CPU build has as many as one likes.
+my $gpus;
 sub gpus {
     return 1000 if $backend eq 'cpu';
     return scalar split /,/, $ENV{CUDA_VISIBLE_DEVICES} if $ENV{CUDA_VISIBLE_DEVICES};
-    return scalar grep { /^GPU/ } `nvidia-smi -L 2>/dev/null`;
+    $gpus //= grep { /^GPU/ } `nvidia-smi -L 2>/dev/null`;
+    return $gpus;
 }
 
 # --- Judging -----------------------------------------------------------------------------
@@ -445,7 +448,9 @@ sub judge {
     my $dir = $option{dir};
     make_path($dir);
     return judge_answer($ex, $file, %option) if $ex->{ending} eq 'txt';
-    return no_build() if ($ex->{build} // '') eq 'cpu' && $backend ne 'cpu';
+    return failed('This exercise is for the CPU build: add BACKEND=cpu', 'not on GPUs') if only_cpu($ex);
+    return failed('Please leave #line out: the lines of your file are told by it.', 'forbidden')
+        if read_file($file) =~ s/\\\n//gr =~ s{/\*.*?\*/}{}gsr =~ m{^\s*(?:\#|%:)\s*(?:line\b|\d)}m;
     my ($harness, $check) = build_checker($ex, $option{checker_dir} // $dir);
     my $main   = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
     my $object = "$dir/yours.o";
@@ -474,8 +479,12 @@ sub failed {
     return { solved => 0, text => $text =~ s/\s+\z/\n/r, kind => $kind // 'wrong result' };
 }
 
-sub no_build {
-    return failed('This exercise is for the CPU build: add BACKEND=cpu', 'not on GPUs');
+sub only_cpu { return ($_[0]{build} // '') eq 'cpu' && $backend ne 'cpu' }
+
+# Whether an exercise can be tried with this build, on these GPUs.
+sub can_run {
+    my ($ex) = @_;
+    return $ex->{ending} eq 'txt' || !only_cpu($ex) && runs($ex) > 0;
 }
 
 # What is run: { n, env, label }.
@@ -624,31 +633,37 @@ sub answer_of {
     return $answer // '';
 }
 
-# An answer as a list of words and numbers, with units taken into account: 4 KiB is 4096.
-sub normal {
+# The numbers of an answer, with what their units are worth: [4, 'bytes', 1024] is 4 KiB.
+sub numbers {
     my ($text) = @_;
-    my %unit = (k => 1e3, m => 1e6, g => 1e9, t => 1e12, ki => 2**10, mi => 2**20, gi => 2**30, ti => 2**40);
+    my %bytes   = ('' => 1, k => 1e3, m => 1e6, g => 1e9, t => 1e12, ki => 2**10, mi => 2**20, gi => 2**30, ti => 2**40);
+    my %seconds = ('' => 1, m => 1e-3, u => 1e-6, n => 1e-9);
     my @values;
-    $text = lc $text =~ s/\band\b/ /gir;
-    $text =~ s/(?<=\d)[,_' ](?=\d{3}\b)//g;
-    while ($text =~ /\G[\s,;]*(?:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?:([kmgt]i?)b\b(?:ytes?)?|bytes?\b|b\b|%|times\b)?|([a-z][\w-]*))/gc) {
-        push @values, defined $3 ? $3 : $1 * ($2 ? $unit{$2} : 1);
+    $text = lc $text =~ s/\xc2\xb5|\xce\xbc/u/gr;
+    while ($text =~ /(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(?:([kmgt]i?|)b(?:ytes?)?\b|([mun]?)s(?:ec(?:onds)?)?\b)?/g) {
+        push @values, [$1, defined $2 ? ('bytes', $bytes{$2}) : defined $3 ? ('seconds', $seconds{$3}) : ('', 1)];
     }
     return @values;
 }
 
+# Whether an answer is the wanted one, whatever words stand around it. A number without a unit has the one
+# that was asked for, or is of bytes.
 sub same_answer {
     my ($given, $wanted, $within) = @_;
-    my @given = normal($given);
-    my @wanted = normal($wanted);
+    my (@wanted, @given) = numbers($wanted);
+    if (!@wanted) {
+        @given = lc($given) =~ /\b(?:[a-z]|\Q$wanted\E)\b/gi;
+        return @given == 1 && $given[0] eq lc $wanted;
+    }
+    @given = numbers(@wanted == 1 ? $given =~ s/(?<=\d)[,_' ](?=\d{3}(?!\d))//gr : $given);
     return 0 if @given != @wanted;
     for (0 .. $#given) {
-        my ($g, $w) = ($given[$_], $wanted[$_]);
-        if ("$g$w" =~ /[a-df-z]/) {
-            return 0 if $g ne $w;
-        } elsif (abs($g - $w) > abs($w) * $within + 1e-12) {
-            return 0;
-        }
+        my ($number, $kind, $factor) = @{ $given[$_] };
+        my ($wants, $asked, $worth) = @{ $wanted[$_] };
+        return 0 if $kind && $asked && $kind ne $asked;
+        my @means = $kind && $asked ? $number * $factor : $kind eq 'bytes' ? $number * $factor : $number * $worth;
+        push @means, $number if !$kind && $asked eq 'bytes';
+        return 0 if !grep { abs($_ - $wants * $worth) <= abs($wants * $worth) * ($within + 1e-9) } @means;
     }
     return 1;
 }
@@ -679,12 +694,20 @@ sub proof {
         local %ENV = (%ENV, %{ $run->{env} });
         run_limited(mpirun() . " -np $run->{n} '$dir/program'", $dir, "$dir/out", "$dir/err", 20, 0);
     } elsif ($ex->{proof} && $backend eq 'cpu') {
-        my $command = $ex->{proof} =~ s/\bmpirun\b/mpirun()/er;
+        my $command = $ex->{proof} =~ s/\bmpirun\b/mpirun()/er =~ s/\{(\S+)\}/lesson($1, $dir)/er;
         run_limited("/bin/sh -c " . quoted($command), $top, "$dir/out", "$dir/err", 30, 0);
     } else {
         return '';
     }
     return readable(read_file("$dir/out") . read_file("$dir/err"));
+}
+
+# A lesson's program, built in the folder.
+sub lesson {
+    my ($name, $dir) = @_;
+    my $program = "$dir/" . basename($name);
+    quietly("$compile '$top/$name.c' $link -o '$program'", "$dir/log") == 0 or die read_file("$dir/log");
+    return quoted($program);
 }
 
 sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }

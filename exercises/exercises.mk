@@ -8,6 +8,18 @@ exercise_settings = EXERCISE_BACKEND=$(backend) MPICC='$(MPICC)' EXERCISE_COMPIL
     EXERCISE_LINK='$(exercise_link)'
 exercise_needs := $(lesson_library) $(if $(filter cuda,$(backend)),check-library)
 
+ifneq ($(filter exercise exercise-flags grade,$(goals)),)
+  missing := $(strip $(foreach tool,$(firstword $(MPICC)) mpirun,$(if $(shell command -v $(tool) 2>/dev/null),,$(tool))))
+  ifneq ($(missing),)
+    $(error no $(missing) here. `make demo` installs Open MPI on Debian and Ubuntu; if you have an MPI elsewhere, MPICC=… names its compiler)
+  endif
+endif
+ifneq ($(filter exercise,$(goals)),)
+  ifeq ($(HINT)$(RESET)$(wildcard $(exercise_needs)),)
+    $(info Building the $(if $(filter cpu,$(backend)),CPU build,checks), once: less than a minute …)
+  endif
+endif
+
 .PHONY: exercise exercises solution starters grade exercise-flags exercise-perl
 exercise exercises solution starters grade: export N := $(N)
 exercise: export HINT := $(HINT)
@@ -25,7 +37,7 @@ exercise: exercise-perl $(if $(HINT)$(RESET),,$(exercise_needs))
 	@$(exercise_settings) $(TOP)/exercises/exercise run || true
 
 exercises: exercise-perl
-	@$(TOP)/exercises/exercise list
+	@EXERCISE_BACKEND=$(backend) $(TOP)/exercises/exercise list
 
 solution: exercise-perl
 	@$(TOP)/exercises/exercise solution

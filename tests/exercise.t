@@ -15,7 +15,7 @@ BEGIN {
 }
 use lib $Bin, "$Bin/../exercises";
 use Programs qw(write_file);
-use Exercises qw(load_all read_file starter_path variant $top);
+use Exercises qw(load_all read_file same_answer starter_path variant $top);
 
 my @all = load_all("$top/exercises");
 make_path("$dir/$_") for map { m{([^/]+)/$} } glob "'$top'/[0-9][0-9]-*/";
@@ -54,10 +54,10 @@ my ($first, $second, $third) = @all;
 
 ($said) = exercise('list');
 point($said =~ /^0 of ${\ scalar @all} exercises solved/ && $said =~ /\[ \] \Q$third->{number}\E +\w+ +\Q$third->{title}\E: \Q$third->{trains}\E/
-    && $said =~ /takes \Q$first->{number}\E/, 'the list names all, and the next', $said);
+    && $said =~ /^complete: add what is missing, repair: .*takes \Q$first->{number}\E/ms, 'the list names all, what the kinds are, and the next', $said);
 
 ($said, $code) = exercise('run');
-point($code == 1 && $said =~ /^\Q$first->{number} $first->{title}\E.*Not solved yet.*HINT=1/s, 'the first is tried, and told what is missing', $said);
+point($code == 1 && $said =~ /^\Q$first->{number} $first->{title}\E \(complete: add what is missing\).*Not solved yet.*HINT=1/s, 'the first is tried, and told what is missing', $said);
 
 solve($first);
 ($said, $code) = exercise('run');
@@ -87,6 +87,43 @@ point(read_file(starter_path($third)) eq variant($third, 'starter') && read_file
     'starting over, and what was there is kept', $said);
 ($said) = exercise('solution', N => $first->{number});
 point(index($said, variant($first, 'solution')) == 0 && has($said, "Why: $first->{why}"), 'a solution, and why', $said);
+
+# Saved while it runs: what was tried is not what is there. mpirun is one that saves first.
+write_file("$dir/mpirun", "#!/bin/sh\ncase \"\$*\" in *-np*) [ -e '$dir/build/saved' ] || cp '$dir/build/other' '" . starter_path($first)
+    . "'; : >'$dir/build/saved' ;; esac\nexec mpirun \"\$@\"\n");
+chmod 0755, "$dir/mpirun";
+write_file("$dir/build/other", variant($first, 'starter'));
+write_file(starter_path($first), '// once more' . variant($first, 'solution'));
+($said, $code) = exercise('run', N => $first->{number}, MPIRUN => "$dir/mpirun");
+unlink "$dir/mpirun";
+point($code == 1 && $said =~ /saved meanwhile.*Not solved yet/s && $said !~ /Solved\./, 'a file that is saved while it runs is run again', $said);
+write_file(starter_path($first), qq(%: /* */ line 1 "harness.c"\n) . variant($first, 'solution'));
+($said) = exercise('run', N => $first->{number});
+point($said =~ /leave #line out/, 'no #line', $said);
+solve($first);
+
+# With GPUs: what the CPU build has solved is not solved there; what can't be run there is left out.
+my %gpu = (EXERCISE_BACKEND => 'cuda', CUDA_VISIBLE_DEVICES => 0);
+($said) = exercise('list', %gpu);
+point($said =~ /\[~\] \Q$first->{number}\E.*\[x\] \Q$second->{number}\E/s, 'on GPUs a program is to be solved again, a question is not', $said);
+($said) = exercise('run', %gpu);
+point($said =~ /^Not on the GPUs here, so take BACKEND=cpu for them: 00\.\d.*\n\Q01.3 \E/, 'what needs more GPUs is named in one line', $said);
+
+# The first time, in a fresh clone.
+$said = `make -n -C '$top' BACKEND=cpu cpu_build='$dir/build/none' exercise 2>&1`;
+point($said =~ /^Building the CPU build, once/m && $said !~ /^echo 'CC/m, 'one line says that the CPU build is built', $said);
+$said = `make -C '$top' BACKEND=cpu MPICC=nompicc exercise 2>&1`;
+point($said =~ /no nompicc here.*make demo/, 'MPI is missing', $said);
+
+# Answers in other units and with other words.
+my @same = (['1200 us', '1200', '1200 µs', '1.2 ms', 'about 1200us a step'], ['2', 'rank 2', 'step 2', '2 %', 'rank2.'],
+    ['128 MiB', '128', '131072 KiB', '134217728', '134,217,728 bytes', '128 MiB are sent'], ['125', '125 ranks'], ['B', 'b', 'program B', 'B)'],
+    ['2 6 1', 'ranks 2, 6, and 1', '2,6,1'], ['114688 131072', '112 KiB, 128 KiB'], ['8000 us', '8 ms', '0.008 s', '8,000']);
+my @other = (['1200 us', '1200 ms', '1.2', '1200 MB', '1200 1'], ['2', '3', 'two', '-2'], ['128 MiB', '128 MB', '128 s', '0.128'], ['B', 'A', 'A or B', 'both'],
+    ['2 6 1', '2 6', '6 2 1'], ['500 600', '500600']);
+my @refused = map { my ($wanted, @given) = @$_; map { "$_ is not $wanted" } grep { !same_answer($_, $wanted, 0) } @given } @same;
+my @taken = map { my ($wanted, @given) = @$_; map { "$_ is $wanted" } grep { same_answer($_, $wanted, 0) } @given } @other;
+point(!@refused && !@taken, 'an answer may have its unit, another one or none, and words around it', join "\n", @refused, @taken);
 
 # Watching: it waits, sees the file change, and goes on to the next. A question is the quickest.
 my ($question) = grep { $_->{number} eq '01.3' } @all;
