@@ -29,7 +29,7 @@ PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
 # Not in step with the new layout of the checks and of measure/ yet: `make test-open`.
-OPEN := tests/measure.bats tests/reports.t tests/timeline.t
+OPEN := tests/reports.t tests/timeline.t
 APART := tests/versions.t $(OPEN)
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
@@ -55,7 +55,7 @@ help:
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
 	@echo 'make break          break a lesson on purpose: make break N=04.1; without N, what there is'
 	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'
-	@echo 'make measure        on a machine with GPUs: measure everything into build/measured'
+	@echo 'make measure        on a machine with GPUs, into build/measured; PARTS="lessons training": only these'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'
 	@echo 'make cuda-flags     the same for GPUs'
 	@echo 'make check-library  what check/nccl-check loads before a program on GPUs'

@@ -1,33 +1,50 @@
 #!/usr/bin/env bash
-# Runs the whole course on this machine's GPUs and writes down what comes out:
+# Measures the course on this machine's GPUs, and writes down what comes out:
 #
-#     make measure                    into build/measured, about ten minutes on four GPUs
-#     measure/measure.sh FOLDER       into another folder
+#     make measure                                all of it, into build/measured
+#     make measure PARTS='lessons nccl-tests'     these parts, beside what the folder has already
+#     measure/measure.sh FOLDER                   into another folder
 #
-#   NCCL_TESTS_HOME=…   NVIDIA's nccl-tests, built: measured next to lesson 06
-#   RUNS=50             of every lesson in a row, instead of 2 (with STAGES=repeat: ten minutes)
-#   STAGES='timed checked write'    only some of it, into a folder that has the rest:
-#       timed     what the clock is for: nothing else runs on the machine meanwhile
-#       checked   the rest, at the same time; or one part of it: lessons, tests, repeat, memcheck
-#       training  not among them: lessons 11 to 15, and PyTorch's ways beside them, into files
-#                 NAME-N.txt, N GPUs; or one of them: overlap, sharded, experts, pipeline, grid
-#       programs  not among them: what becomes of tests/check's right and wrong programs; on two
-#                 GPUs, three minutes
-#       peer, three   of timed, lesson 07 alone, and lesson 08 alone; these and training keep the
-#                 machine that they ran on in machine-N.txt, N GPUs
-#       write     plots and README.md, from the files; needs no GPU
-#   CUDA_VISIBLE_DEVICES=0,1        only these GPUs
-#   RANKS='2 4'     the lessons on so many ranks, also where that is more than one for a GPU (with
-#                   NCCL_MULTI_RANK_GPU_ENABLE=1 and NCCL 2.30)
-#   BACKEND=cpu     a rehearsal without GPUs
+# The parts, and how many minutes each takes on two GPUs:
+#
+#     lessons      every lesson as it is, on 1, 2, 4 and all GPUs: is it right? (1)
+#     bandwidth    lesson 06: seven collectives, 8 B to 1 GiB, and small messages in four ways (3)
+#     nccl-tests   lessons 06 and 19 and NVIDIA's nccl-tests in turn, where NCCL_TESTS_HOME is set (2)
+#     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (2)
+#     training     lessons 11 to 15, and PyTorch's way right after each; or one of them: overlap, sharded,
+#                  experts, pipeline, grid (5)
+#     production   lessons 16 to 23; the times from a fault to the next step (1)
+#     write        README.md with the tables, and plots, from the files; needs no GPU
+#
+# Only by name:
+#
+#     repeat       every lesson RUNS times in a row (50 runs: 10 minutes)
+#     memcheck     every lesson under compute-sanitizer (5)
+#     tests        make test BACKEND=cuda (5)
+#     wrong        tests/check with nccl-check and without, and what other tools say: measure/check.sh (10)
+#
+#   NCCL_TESTS_HOME=…   nccl-tests, built            RUNS=50     of repeat
+#   CUDA_VISIBLE_DEVICES=0,1   only these GPUs       BACKEND=cpu     a rehearsal without GPUs
+#   LESSONS='0[0-4]-*'         of lessons, repeat and memcheck only these
+#   RANKS='2 4'     of lessons; where that is more than one for a GPU: NCCL_MULTI_RANK_GPU_ENABLE=1, NCCL 2.30
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 course=$(dirname "$here")
-stages=${STAGES:-timed checked write}
-for stage in $stages; do
-    [[ " timed peer three checked lessons tests repeat memcheck training overlap sharded experts pipeline grid programs write " == *" $stage "* ]] ||
-        { echo "$0: STAGES: $stage is none of timed (peer, three), checked (lessons, tests, repeat, memcheck), training (overlap, sharded, experts, pipeline, grid), programs, write" >&2; exit 2; }
+training='overlap sharded experts pipeline grid'
+links='peer three ring'
+asked=${PARTS:-lessons bandwidth nccl-tests links training production write}
+parts=
+for part in $asked; do
+    case $part in
+    training) parts+=" $training" ;;
+    links) parts+=" $links" ;;
+    *)
+        [[ " lessons bandwidth nccl-tests $links $training production write repeat memcheck tests wrong " == *" $part "* ]] ||
+            { echo "$0: PARTS: $part is none of lessons, bandwidth, nccl-tests, links ($links), training ($training), production, write, repeat, memcheck, tests, wrong" >&2; exit 2; }
+        parts+=" $part"
+        ;;
+    esac
 done
 out=${1:-$course/build/measured}
 out=$(mkdir -p "$out" && cd "$out" && pwd)
@@ -45,25 +62,25 @@ mpirun=(mpirun)
 if [ "$BACKEND" = cpu ]; then
     models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
-    copy=100000 by_transport=16K
+    copy=100000 by_transport=16K rounds=20 exchange=4096 times=1
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
 else
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
     [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .)
-    [ "$gpus" -gt 0 ] || [ "$stages" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
-    models='8:4096:2048 8:4096:4096 16:2048:2048 32:1024:1024' # layers, width, samples a rank
-    tokens='64:128 1024:1024 2048:4096 4096:8192' # width, tokens a rank
+    [ "$gpus" -gt 0 ] || [ "$asked" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
+    models='8:4096:2048 32:1024:1024' # layers, width, samples a rank
+    tokens='64:128 4096:8192' # width, tokens a rank
     pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
-    copy=100000000 by_transport=256M
+    copy=100000000 by_transport=256M rounds=1000 exchange=1048576 times='1 2'
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
 # The lessons' programs.
-forms=$(printf '%s\n' [0-9][0-9]-*/*.c | sed 's/\.c$//')
+forms=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do printf '%s\n' "$lesson"/*.c; done | sed 's/\.c$//')
 tests_home=${NCCL_TESTS_HOME:-}
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
@@ -88,15 +105,8 @@ keep() {
     [ "$code" -eq 0 ] || { say "exit code $code: $*"; echo "$*" >>"$work/failed"; }
 }
 
-fresh() { # FILE…: in $out, empty
-    local file
-    for file in "$@"; do
-        : >"$out/$file"
-    done
-}
-
-# The same for a part that has a stage of its own: it may be of another day than the rest, and
-# of another state of the course, so that is its first line.
+# A part may be of another day than the rest, and of another state of the course: the first line of
+# its files.
 begin() { # FILE
     echo "taken: $(date -u '+%Y-%m-%d %H:%M UTC'), course at $(commit)" >"$out/$1"
 }
@@ -105,18 +115,21 @@ commit() {
     git describe --always --dirty 2>/dev/null || echo unknown
 }
 
-# How a form of a lesson is started where its defaults take minutes.
-arguments() {
-    case $1 in
-    *bandwidth) echo "$1 --max ${2:-64K} --factor 8" ;;
-    *) echo "$1" ;;
+# start N LESSON [MAX]: in $start, how it is started on N GPUs, by mpirun or by itself; in $below, what is put
+# before the program. Lesson 06 by default takes minutes.
+below=()
+start() {
+    case $2 in
+    16-*) start=(env "CUDA_VISIBLE_DEVICES=$(seq -s, 0 $(($1 - 1)))" "${below[@]}" "$2") ;;
+    06-*) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2" --max "${3:-64K}" --factor 8) ;;
+    *) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2") ;;
     esac
 }
 
 # --- The machine ------------------------------------------------------------------------------
 
 machine() { # FILE
-    fresh "$1"
+    : >"$out/$1"
     {
         date -u '+date: %Y-%m-%d %H:%M UTC'
         echo "course: $(commit)"
@@ -140,70 +153,10 @@ machine() { # FILE
 
 # --- What the clock is for --------------------------------------------------------------------
 
-# aside FILE.c: built like a lesson, in a folder of its own: $work/FILE/FILE.
-aside() {
-    local name
-    name=$(basename "$1" .c)
-    mkdir -p "$work/$name"
-    cp "$1" "$work/$name"
-    printf 'PROGRAM := %s\ninclude %s/common/build.mk\n' "$name" "$course" >"$work/$name/Makefile"
-    make -s -C "$work/$name" >/dev/null
-}
-
-# hello, from mpirun to the prompt: three runs as they are, then one of a copy that notes the
-# time after each call.
-hello_time() {
-    local run began code
-    fresh hello-time.txt
-    for run in 1 2 3 4; do
-        began=$(date +%s.%N)
-        timeout 60 "${mpirun[@]}" -np "$gpus" 00-nccl-hello-world/hello >/dev/null || return 0
-        [ "$run" -eq 1 ] || # the first one loads libraries from disk
-            awk -v a="$began" -v b="$(date +%s.%N)" -v n="$gpus" -v run="$((run - 1))" \
-                'BEGIN { printf "run %d: hello on %d ranks, mpirun to prompt %.2f s\n", run, n, b - a }' \
-                >>"$out/hello-time.txt"
-    done
-    awk 'NR == 1 { print "#include <stdio.h>\n#include <time.h>"
-            print "#pragma GCC diagnostic ignored \"-Wmisleading-indentation\"" # stamps, behind an if
-            print "static double stamp_at[99]; static const char *stamp_of[99]; static int stamps;"
-            print "static double stamp_now(void) { struct timespec t; timespec_get(&t, TIME_UTC);"
-            print "    return (double)t.tv_sec + (double)t.tv_nsec / 1e9; }"
-            print "static void stamp(const char *of) { if (stamps < 99) {"
-            print "    stamp_of[stamps] = of; stamp_at[stamps++] = stamp_now(); } }" }
-        /return exit_code;/ {
-            print "    if (rank == 0) for (int i = 0; i < stamps; i++)"
-            print "        fprintf(stderr, \"stamp %.6f %s\\n\", stamp_at[i], stamp_of[i]);" }
-        match($0, /(MPI_|cuda|nccl)[A-Za-z_]+\(/) && /CHECK_.*\);$/ {
-            $0 = $0 " stamp(\"" substr($0, RSTART, RLENGTH - 1) "\");" }
-        /lesson_one_gpu_per_rank\(\);/ { $0 = $0 " stamp(\"lesson_one_gpu_per_rank\");" }
-        { print }
-        /^int main/ { print "    stamp(\"mpirun, until the program starts\");" }' \
-        00-nccl-hello-world/hello.c >"$work/hello.c"
-    aside "$work/hello.c"
-    code=0
-    began=$(date +%s.%N)
-    timeout 60 "${mpirun[@]}" -np "$gpus" "$work/hello/hello" \
-        >/dev/null 2>"$work/stamps" || code=$?
-    [ "$code" -eq 0 ] || return 0
-    {
-        printf '\nwhere it goes, on rank 0 of another run (calls above 10 ms):\n'
-        awk -v began="$began" -v ended="$(date +%s.%N)" '
-            function line(seconds, what) { printf "%8.3f s  %s\n", seconds, what }
-            BEGIN { last = began }
-            /^stamp / {
-                at = $2; sub(/^stamp [0-9.]+ /, "")
-                if (at - last >= 0.01) line(at - last, $0); else rest += at - last
-                last = at
-            }
-            END { line(rest, "all other calls"); line(ended - last, "from MPI_Finalize to the prompt")
-                line(ended - began, "together") }' "$work/stamps"
-    } >>"$out/hello-time.txt"
-}
-
-ring_time() {
+ring() {
     local count pieces
     [ "$gpus" -gt 1 ] || return 0 # a ring of one has no steps
-    fresh ring.txt
+    begin ring.txt
     for count in $ring_sizes; do
         for pieces in 1 2 4 8; do
             # In small pieces it is the number of messages that costs, whatever else is done.
@@ -223,13 +176,14 @@ plot() { # NAME: NAME.csv to NAME.svg, where there is gnuplot
 bandwidth() {
     local n mode
     for n in $counts; do
-        fresh "bandwidth-$n.txt"
+        begin "bandwidth-$n.txt"
         # In the folder, so that the command line that is kept is one that anybody can type.
         keep "$out/bandwidth-$n.txt" 150 "${mpirun[@]}" -np "$n" 06-bandwidth/bandwidth \
             --max "$largest" --csv "$out/bandwidth-$n.csv"
     done
     # Small messages, launched in four ways.
-    fresh bandwidth-small.txt bandwidth-small.csv
+    begin bandwidth-small.txt
+    : >"$out/bandwidth-small.csv"
     for mode in '' --graph --register '--register --graph'; do
         # shellcheck disable=SC2086 # words
         keep "$out/bandwidth-small.txt" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth \
@@ -242,33 +196,20 @@ bandwidth() {
     done
 }
 
-# Why the times of a large all-to-all differ: several starts of a program that has several
-# pairs of buffers.
-buffers() {
-    local start
-    fresh buffers.txt
-    aside measure/buffers.c
-    for start in 1 2 3; do
-        say "buffers, start $start"
-        keep "$out/buffers.txt" 60 "${mpirun[@]}" -np "$gpus" "$work/buffers/buffers"
-    done
-    sed -i "s|$work/buffers/||" "$out/buffers.txt" # gone when this ends
-}
-
-# NVIDIA's own figures, right after ours of bandwidth-N.txt; those that vary from run to run (of
-# small messages, and of a large all-to-all) twice more, in turn with ours, and small ones
-# warmed up as long. -a 3 is the slowest rank's time, as in lesson 06.
+# NVIDIA's own figures and ours in turn: large messages once, small ones, which vary from run to run,
+# three times. -a 3 is the slowest rank's time, as in lesson 06. And lesson 19's sum of 128 bytes in a graph,
+# on windows.
 nccl_tests() {
-    local round all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv'
-    [ -n "$tests_home" ] || return 0
-    fresh nccl-tests.txt
-    theirs "$all" -b 8 -e "$largest"
-    for round in 2 3; do
-        say "nccl-tests, round $round"
-        ours --max 64K
-        theirs "$all" -b 8 -e 64K -w 20000 -n 1000
-        ours --op all_to_all --min "$large"
-        theirs alltoall -b "$large" -e "$largest"
+    [ -n "$tests_home" ] || { say 'no NCCL_TESTS_HOME: nccl-tests is left out'; return 0; }
+    begin nccl-tests.txt
+    ours --min "$large" --max "$largest"
+    theirs 'broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' -b "$large" -e "$largest"
+    for _ in 1 2 3; do
+        ours --max 64K --factor 8
+        theirs 'broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' \
+            -b 8 -e 64K -f 8 -w 1000 -n 1000
+        keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 19-small-messages/small_messages
+        theirs all_reduce -b 128 -e 128 -R 2 -G 20
     done
 }
 
@@ -299,19 +240,6 @@ have_pytorch() {
     command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'
 } >/dev/null 2>&1
 
-# in_pytorch FILE [ARGUMENT…]
-in_pytorch() {
-    local file=$1
-    shift
-    keep "$out/$file" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py "$@"
-}
-
-pytorch() {
-    have_pytorch || return 0
-    fresh pytorch.txt
-    in_pytorch pytorch.txt
-}
-
 # Copies from GPU to GPU, and what an all-reduce costs on each of NCCL's ways between them. The
 # last of the three says which way that was.
 peer() {
@@ -329,14 +257,6 @@ peer() {
     done
 }
 
-# Where a reduce and a broadcast in turn lose time against nccl-tests' rows of each.
-pair() {
-    begin pair.txt
-    aside measure/pair.c
-    keep "$out/pair.txt" 120 "${mpirun[@]}" -np "$gpus" "$work/pair/pair"
-    sed -i "s|$work/pair/||" "$out/pair.txt" # gone when this ends
-}
-
 # Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
 three() {
     local turn beside=three.txt
@@ -347,7 +267,7 @@ three() {
         [ "$turn" -eq 1 ] || continue
         [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
             -b 16 -e "$largest" -f 4 -w 100 -n 100
-        ! have_pytorch || in_pytorch three.txt every
+        ! have_pytorch || keep "$out/three.txt" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py
     done
 }
 
@@ -457,21 +377,72 @@ grid() {
     done
 }
 
-# --- What only has to be right ----------------------------------------------------------------
-
-every_lesson() {
-    local n form
-    begin lessons.txt
-    for n in ${RANKS:-$counts}; do
-        while read -r form; do
-            # shellcheck disable=SC2046 # words
-            keep "$out/lessons.txt" 60 "${mpirun[@]}" -np "$n" $(arguments "$form")
-        done <<<"$forms"
+# Lessons 16 to 23. Three ranks can share two GPUs from NCCL 2.30 on.
+production() {
+    local way n=$gpus
+    [ "$gpus" -ge 3 ] || ! grep -qE '^nccl: NCCL 2\.[3-9][0-9]' "$out/machine-$gpus.txt" || n=3
+    begin "production-$gpus.txt"
+    start "$gpus" 16-one-process/one_process
+    keep "$out/production-$gpus.txt" 60 "${start[@]}" --rounds "$rounds"
+    for way in 18-memory/memory_kinds 19-small-messages/small_messages 20-one-sided/one_sided \
+        "20-one-sided/one_sided -n $exchange" 21-paths/paths; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/production-$gpus.txt" 90 "${mpirun[@]}" -np "$gpus" $way
+    done
+    for way in NCCL_P2P_DISABLE=1 'NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/production-$gpus.txt" 90 env $way "${mpirun[@]}" -np "$gpus" 21-paths/paths
+    done
+    for _ in $times; do
+        for way in '--how shrink' '--how revoke' '--how anew' --join; do
+            # shellcheck disable=SC2086 # words
+            keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \
+                23-failures/failures --deadline 1000 --fault leave $way
+        done
     done
 }
 
+# --- What only has to be right ----------------------------------------------------------------
+
+# at_once COMMAND…: beside up to seven others; `wait` waits for all.
+at_once() {
+    while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n || true; done
+    "$@" &
+}
+
+# Each into a file of its own, in the end one after the other into NAME.txt.
+gather() { # NAME
+    wait
+    begin "$1.txt"
+    cat "$work/$1"-* >>"$out/$1.txt"
+}
+
+lessons() {
+    local n form
+    for n in ${RANKS:-$counts}; do
+        for form in $forms; do
+            start "$n" "$form"
+            at_once keep "$work/lessons-$n-${form//\//-}" 60 "${start[@]}"
+        done
+    done
+    gather lessons
+}
+
+# What is looked for is a wrong access. Calls that fail are the lessons' own to report, and
+# NCCL makes some that it expects to: it asks for kernels that the GPU at hand does not have.
+memcheck() {
+    local form
+    [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck is left out'; return 0; }
+    local below=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 1)
+    for form in $forms; do
+        start "$gpus" "$form" 4K
+        at_once keep "$work/memcheck-${form//\//-}" 300 "${start[@]}"
+    done
+    gather memcheck
+}
+
 tests() {
-    fresh "tests-$gpus.txt"
+    begin "tests-$gpus.txt"
     if [ "$BACKEND" = cpu ]; then
         keep "$out/tests-$gpus.txt" 500 prove --timer tests/wrong-use.bats
     else
@@ -479,110 +450,38 @@ tests() {
     fi
 }
 
-# What is looked for is a wrong access. Calls that fail are the lessons' own to report, and
-# NCCL makes some that it expects to: it asks for kernels that the GPU at hand does not have.
-memcheck() { # FORM
-    # shellcheck disable=SC2046 # words
-    keep "$work/memcheck-${1//\//-}" 300 "${mpirun[@]}" -np "$gpus" "$sanitizer" \
-        --tool memcheck --report-api-errors no --error-exitcode 1 $(arguments "$1" 4K)
-}
-
-# repeat FORM: so many runs in a row, on all GPUs, on one less and so on in turn; one line more
-# in repeat.txt.
-repeat() {
+# So many runs of a lesson in a row, on all GPUs, on one less and so on in turn; one line more in
+# repeat.txt.
+in_a_row() { # LESSON
     local run n failed=0 began said=$work/said-${1//\//-}
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
         n=$((gpus - (run - 1) % gpus))
-        # shellcheck disable=SC2046 # words
-        if ! timeout --kill-after=5 60 "${mpirun[@]}" -np "$n" $(arguments "$1" 4K) \
-            >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
+        start "$n" "$1" 4K
+        if ! timeout --kill-after=5 60 "${start[@]}" >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
             failed=$((failed + 1))
             { echo "run $run of $1, $n ranks:"; cat "$said"; } >>"$work/failed-runs"
         fi
     done
     [ "$failed" -eq 0 ] || echo "$failed of $runs runs of $1" >>"$work/failed"
-    echo "mpirun -np N $(arguments "$1" 4K): $runs runs in a row, N from $gpus to 1 in turn," \
-        "$failed failed or hung, $(($(date +%s) - began)) s" >>"$out/repeat.txt"
+    echo "$1: $runs runs in a row, N from $gpus to 1 in turn, $failed failed or hung, $(($(date +%s) - began)) s" \
+        >>"$out/repeat.txt"
 }
 
-# All at once: none of this is timed, and a machine that is busy finds more.
-checked() { # PART…
-    local form part
-    # Else mpirun binds the ranks of each to the same few processors.
-    export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
-    for part in "$@"; do
-        case $part in
-        lessons) every_lesson & ;;
-        tests) tests & ;;
-        programs) programs & ;;
-        repeat)
-            fresh repeat.txt
-            while read -r form; do
-                repeat "$form" &
-            done <<<"$forms"
-            ;;
-        memcheck)
-            wait # for the others: it takes the whole machine
-            [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck.txt is left out'; continue; }
-            while read -r form; do
-                memcheck "$form" &
-            done <<<"$forms"
-            wait
-            begin memcheck.txt
-            cat "$work"/memcheck-* >>"$out/memcheck.txt"
-            ;;
-        esac
+repeat() {
+    local form
+    begin repeat.txt
+    for form in $forms; do
+        at_once in_a_row "$form"
     done
     wait
 }
 
-# The programs with which the checks of the CPU build are tested, two ranks each. The right ones
-# and the repaired ones must pass; what the wrong ones do is for the record.
-programs() {
-    local file
-    fresh programs.txt
-    cp tests/check/check.h "$work"
-    for file in tests/check/{right,wrong}/*.c; do
-        # What managed memory does is up to the driver; and three ranks need three GPUs.
-        ! grep -qE 'cudaMallocManaged|^// ranks: 3' "$file" || continue
-        if [[ $file == */right/* ]]; then
-            program right "$file" &
-        else
-            program wrong "$file" &
-            program repaired "$file" &
-        fi
-        while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n || true; done
+wrong() {
+    local stage
+    for stage in programs own write; do
+        measure/check.sh "$out" "$stage" || echo "measure/check.sh $out $stage" >>"$work/failed"
     done
-    wait
-    sort -o "$out/programs.txt" "$out/programs.txt"
-}
-
-# program KIND FILE.c: builds and runs it; one line more in programs.txt: how it ended.
-program() {
-    local base name limit=15 code=0 end
-    base=$(basename "$2" .c)
-    name=$1-$base
-    [ "$1" = wrong ] || limit=40
-    {
-        echo '#define _DEFAULT_SOURCE // for usleep'
-        [ "$1" != repaired ] || echo '#define FIXED'
-        cat "$2"
-    } >"$work/$name.c"
-    aside "$work/$name.c" 2>/dev/null
-    timeout --kill-after=5 "$limit" "${mpirun[@]}" -np 2 "$work/$name/$name" \
-        >"$work/$name.out" 2>&1 </dev/null || code=$?
-    # 2 and 3 are what check.h makes of wrong data and of a call that fails.
-    case $code in
-    0) end='exit code 0' ;;
-    2) end='wrong data' ;;
-    3) end="error: $(grep -om1 'returned .*' "$work/$name.out")" ;;
-    124 | 137) end="runs after $limit s" ;;
-    134 | 139) end='crash' ;;
-    *) end="exit code $code" ;;
-    esac
-    echo "$1 $base: $end" >>"$out/programs.txt"
-    [ "$1" = wrong ] || [ "$code" -eq 0 ] || echo "$1 $2: $end" >>"$work/failed"
 }
 
 # --- README.md --------------------------------------------------------------------------------
@@ -601,39 +500,23 @@ write_readme() {
 }
 
 SECONDS=0
-if [ "$stages" != write ]; then
+if [ "$asked" != write ]; then
     say "building (BACKEND=$BACKEND)"
     make -s all >/dev/null
+    machine "machine-$gpus.txt"
 fi
-for stage in $stages; do
-    case $stage in
-    timed)
-        say 'machine, hello' && machine machine.txt && hello_time
-        say 'ring' && ring_time
-        say 'bandwidth' && bandwidth && buffers
-        say 'nccl-tests, PyTorch (where there are any)' && nccl_tests && pytorch
-        say 'copies, three all-reduces' && peer && three && pair
-        ;;
-    three)
-        say "$stage" && machine "machine-$gpus.txt" && three && pair
-        ;;
-    peer | overlap | sharded | experts | pipeline | grid)
-        say "$stage" && machine "machine-$gpus.txt" && "$stage"
-        ;;
-    checked)
-        say "every lesson, the tests, $runs runs in a row, memcheck"
-        checked lessons tests repeat memcheck
-        ;;
-    lessons | tests | repeat | memcheck | programs)
-        say "$stage" && checked "$stage"
-        ;;
-    training)
-        say 'training' && machine "machine-$gpus.txt" && overlap && sharded && experts && pipeline && grid
-        ;;
-    write)
+for part in $parts; do
+    began=$SECONDS
+    say "$part"
+    if [ "$part" = write ]; then
         write_readme
-        ;;
-    esac
+    elif [[ " lessons repeat memcheck tests " == *" $part "* ]]; then
+        # Else mpirun binds the ranks of each to the same few processors.
+        (export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 && "$part")
+    else
+        "${part//-/_}"
+    fi
+    say "$part took $((SECONDS - began)) s"
 done
 say "done in $SECONDS s: $out"
 if [ -s "$work/failed" ]; then

@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$1"
 
-fact() { # NAME [FILE]: its line of machine.txt, or of another such file
-    sed -n "s/^$1: //p" "${2:-machine.txt}"
+fact() { # NAME FILE: its line of a machine-N.txt
+    sed -n "s/^$1: //p" "$2"
 }
 
 gpus_of() { # FILE: on how many its first program ran
@@ -88,45 +88,30 @@ machine() { # FILE
     echo
 }
 
-machines=$(compgen -G 'machine-[0-9]*.txt' || true)
-if [ -f machine.txt ] || [ -n "$machines" ]; then
-    echo "## The machine"
+for file in $(compgen -G 'machine-[0-9]*.txt'); do
+    echo "## The machine, $(fact gpus "$file") GPU$([ "$(fact gpus "$file")" = 1 ] || echo s)"
     echo
-    [ ! -f machine.txt ] || machine machine.txt
-    for file in $machines; do
-        echo "Stages of their own, \`peer\`, \`three\` and \`training\` (lessons 07, 08 and 11 to 15), ran on"
-        echo "$(fact gpus "$file") GPU$([ "$(fact gpus "$file")" = 1 ] || echo s):"
-        echo
-        machine "$file"
-        echo "Where a section below names a time and a commit, it has these in place of those above."
-        echo
-    done
-fi
+    machine "$file"
+done
 
-lessons=$(compgen -G 'lessons*.txt' || true)
-[ -z "$lessons" ] || echo "## Every lesson"
-for file in $lessons; do
+if [ -f lessons.txt ]; then
+    echo "## Every lesson"
     echo
-    where='the GPUs below' word=GPU
-    echo "Their verdicts; the whole outputs are in [$file]($file)."
-    if [ "$file" = lessons-one-gpu.txt ]; then
-        where="one GPU for all ranks, with NCCL $(sed -n 's/^NCCL \([0-9.]*\),.*/\1/p;T;q' "$file")" word=rank
-    fi
-    taken "$file" "$where"
+    echo "Their verdicts; the whole outputs are in [lessons.txt](lessons.txt)."
+    taken lessons.txt 'the GPUs above'
     echo
-    commands "$file" '^(OK|FAILED):' | awk -F'\t' -v word=$word '
-        { match($1, /-np [0-9]+/); n = substr($1, RSTART + 4, RLENGTH - 4)
-          match($1, /[0-9][0-9]-[a-z0-9_\/-]*/); lesson = substr($1, RSTART, RLENGTH); sub(/\/.*/, "", lesson)
-          if (match($1, / --pipelined/)) lesson = lesson " `--pipelined`"
-          if (!(n in column)) { column[n] = ++columns; head = head " " n " " word (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
+    commands lessons.txt '^(OK|FAILED):' | awk -F'\t' '
+        { n = match($1, /-np [0-9]+/) ? substr($1, RSTART + 4, RLENGTH - 4) : gsub(/[0-9],/, "&", $1) + 1
+          match($1, /[0-9][0-9]-[a-z0-9-]*/); lesson = substr($1, RSTART, RLENGTH)
+          if (!(n in column)) { column[n] = ++columns; head = head " " n " rank" (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
           if (!(lesson in row)) { row[lesson] = ++rows; name[rows] = lesson }
           cell[row[lesson], column[n]] = $3 == 0 && $2 ~ /^OK/ ? "OK" : "**exit code " $3 "**" }
         END { print "| lesson |" head; print "| --- |" rule
           for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
             for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
             print line } }'
-done
-[ -z "$lessons" ] || echo
+    echo
+fi
 
 tests=$(compgen -G 'tests-[0-9]*.txt' | sort -t- -k2 -n || true)
 if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
@@ -145,65 +130,25 @@ if [ -n "$tests" ] || [ -f memcheck.txt ] || [ -f repeat.txt ]; then
             END { print "| `compute-sanitizer --tool memcheck`, " n " command lines on " gpus " ([output](memcheck.txt)) | " (bad ? "**errors:**" bad : "no errors") " |" }'
     fi
     if [ -f repeat.txt ]; then
-        sed -E "s/^(mpirun .*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)\$/| \`\1\`, \2 | \3, \4 |/" repeat.txt | sort
+        # shellcheck disable=SC2016 # a pattern
+        sed -nE 's/^([0-9]+-.*): ([0-9]+ runs in a row, N from .* in turn), (.*), ([0-9]+ s)$/| `\1`, \2 | \3, \4 |/p' repeat.txt | sort
     fi
     echo
 fi
 
-if [ -f programs.txt ]; then
-    echo "## What becomes of a wrong program"
-    echo
-    awk '{ kind = $1; name = $2; sub(/:$/, "", name); sub(/^[^:]*: /, "") }
-        kind != "wrong" { good[kind]++; if ($0 != "exit code 0") bad = bad " `" kind " " name "`"; next }
-        { class = name; sub(/-.*/, "", class); n[class]++; all++
-          end = /^runs/ ? "runs" : /^error/ ? "error" : /^exit code [^0]/ ? "ended" : $0
-          count[class, end]++; sum[end]++ }
-        function row(class, title, total,   line) {
-            line = "| " title " | " total " |"
-            for (e = 1; e <= 6; e++) line = line " " (class == "" ? sum[ends[e]] : count[class, ends[e]]) " |"
-            print line }
-        END {
-            split("runs|exit code 0|wrong data|error|crash|ended", ends, "|")
-            print "The programs with which the checks of the CPU build are tested (`tests/check`), on two GPUs with the"
-            print "real NCCL ([output](programs.txt)). The " good["right"] " right ones and the " good["repaired"] \
-                " repaired ones all pass" (bad ? ", but for" bad : "") "."
-            print "The CPU build names all of the " all " wrong ones; here they end like this:"
-            print ""
-            print "| kind | programs | hang | exit code 0, no word | wrong data, which only its own check sees | a call returns an error | segmentation fault | ended by mpirun |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- |"
-            for (k = split("mismatch missing deadlock race memory setup left", order, " "); ++i <= k;)
-                if (n[order[i]]) row(order[i], order[i], n[order[i]])
-            row("", "all", all) }' programs.txt
-    echo
-fi
-
-if [ -f hello-time.txt ]; then
-    echo "## From mpirun to the prompt"
-    echo
-    echo '```'
-    cat hello-time.txt
-    echo '```'
-    echo
-fi
-
-rings=$(compgen -G 'ring*.txt' || true)
-if [ -n "$rings" ]; then
+if [ -f ring.txt ]; then
     echo "## Lesson 09: the pipelined ring beside ncclAllReduce"
     echo
-    echo "Both in the same run, the ring with registered buffers; in 4 pieces is what the lesson takes."
-    for file in $rings; do
-        echo
-        echo "On $(sed -nE 's/^([0-9]+) ranks?, D = .*/\1/p' "$file" | head -n 1) GPUs ([output]($file))."
-        ! grep -q 05-ring-allreduce "$file" ||
-            echo "These are figures of an older program of lesson 05, which had both rings: \`plain\` is its other one."
-        echo
-        echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
-        echo "| --- | --- | --- | --- | --- |"
-        awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
+    echo "Both in the same run, the ring with registered buffers; in 4 pieces is what the lesson takes"
+    echo "([output](ring.txt))."
+    taken ring.txt
+    echo
+    echo "| size | form | ring | ncclAllReduce | ratio of the bandwidths |"
+    echo "| --- | --- | --- | --- | --- |"
+    awk "$size_of"'/^[0-9]+ ranks?, D = / { size = $5 }
             /^ring, / { form = $0; sub(/^ring, /, "", form); sub(/  .*/, "", form); match($0, /[0-9.]+ ms/); ring = substr($0, RSTART, RLENGTH) }
             /^ncclAllReduce / { nccl = $2 " ms, " $6 " GB/s busbw" }
-            /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' "$file"
-    done
+            /^ratio / { printf "| %s | %s | %s | %s | %s |\n", size_of(size), form, ring, nccl, $2 }' ring.txt
     echo
 fi
 
@@ -242,32 +187,6 @@ if [ -f bandwidth-small.csv ]; then
             if (part[2] != 8 && part[2] != 16 && part[2] != 1024 && part[2] != 65536) continue
             print "| " part[1] " | " size_of(part[2]) " | " time[order[i], "plain"] " | " time[order[i], "graph"] " | " \
                 time[order[i], "register"] " | " time[order[i], "register+graph"] " |" } }' bandwidth-small.csv
-    echo
-fi
-
-if [ -f buffers.txt ]; then
-    echo "### A large all-to-all: one start of a program and the next"
-    echo
-    echo "Each start allocates pairs of buffers and times an all-to-all on each pair, twice"
-    echo "([buffers.c](buffers.c), [output](buffers.txt)). Time in µs, the least and the most:"
-    echo
-    awk "$size_of"'
-        /^\$ / { starts++; head = head " start " starts " |"; rule = rule " --- |" }
-        / B, µs: / {
-            size = $3
-            if (!(size in row)) { row[size] = ++rows; name[rows] = size_of(size) }
-            sub(/.*µs: */, "")
-            n = split($0, time, / +/)
-            for (i = 1; i <= n; i++) {
-                if (!((size, starts) in least) || time[i] < least[size, starts]) least[size, starts] = time[i] + 0
-                if (time[i] > most[size, starts]) most[size, starts] = time[i] + 0 } }
-        END { print "| |" head; print "| --- |" rule
-            for (size in row) for (start = 1; start <= starts; start++)
-                if ((size, start) in least)
-                    cell[row[size], start] = sprintf("%.0f to %.0f", least[size, start], most[size, start])
-            for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
-                for (start = 1; start <= starts; start++) line = line " " cell[r, start] " |"
-                print line } }' buffers.txt
     echo
 fi
 
@@ -329,31 +248,13 @@ if [ -f three.txt ]; then
     echo
 fi
 
-if [ -f pair.txt ]; then
-    echo "### A reduce with a broadcast behind it"
-    echo
-    echo "Times in µs ([pair.c](pair.c), [output](pair.txt)): *in a row* of its own kind, as nccl-tests measures"
-    echo "each; *in turn*, as lesson 08 calls them; and *alone*, where the host waits before the next begins. In a"
-    echo "row the next reduce may begin on the ranks that are done, while the last one still ends on the root. In"
-    echo "turn that is impossible: the broadcast sends what the reduce has made, and the next reduce writes there"
-    echo "again."
-    taken pair.txt
-    echo
-    awk "$size_of"'
-        BEGIN { print "| | reduce, in a row | broadcast, in a row | their sum | the two in turn | ratio | reduce, alone | broadcast, alone | the two, alone |"
-            print "| --- | --- | --- | --- | --- | --- | --- | --- | --- |" }
-        $1 ~ /^[0-9]+$/ && NF == 7 {
-            printf "| %s | %s | %s | %.1f | %s | %.2f | %s | %s | %s |\n", size_of($1), $2, $3, $2 + $3, $4, $4 / ($2 + $3), $5, $6, $7 }' pair.txt
-    echo
-fi
-
 # What lesson 06 and nccl-tests got, of all runs: WHICH is median or least, and stands beside the
 # least and the most. OURS and THEIRS are the columns of the two, CSV that of our CSV file; KEPT
 # says which sizes.
 beside_nccl_tests() { # WHICH UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
     echo "| operation | size | lesson 06 | nccl-tests | ratio |"
     echo "| --- | --- | --- | --- | --- |"
-    awk -v csv="bandwidth-$(fact gpus).csv" -v which="$1" -v unit="$2" -v decimals="$3" -v digits="$4" \
+    awk -v csv="bandwidth-$(gpus_of nccl-tests.txt | cut -d" " -f1).csv" -v which="$1" -v unit="$2" -v decimals="$3" -v digits="$4" \
         -v ours="$5" -v theirs="$6" -v column="$7" "$size_of$their_name"'
         function kept(size) { return '"$8"' }
         function add(whose, name, size, value,   i, n) { # sorted
@@ -392,23 +293,7 @@ if [ -f nccl-tests.txt ]; then
     echo "Then the time of small ones: the least of several runs, which took turns, with the most. It is mostly"
     echo "the host's to launch them, and what else the host does only adds to it."
     echo
-    beside_nccl_tests least µs 1 2 3 6 5 'size == 8 || size == 16 || size == 1024 || size == 65536'
-fi
-
-if [ -f pytorch.txt ]; then
-    echo "## Beside PyTorch"
-    echo
-    echo "Three ways to the same sum; $(sed -n '/^PyTorch/p' pytorch.txt) ([output](pytorch.txt)):"
-    echo
-    awk "$size_of"'
-        $3 == "B" && $5 == "us" { if (!($2 in column)) { column[$2] = ++columns; head = head " " size_of($2) " |"; rule = rule " --- |" }
-            if (!($1 in row)) { row[$1] = ++rows; name[rows] = $1 }
-            cell[row[$1], column[$2]] = $4 >= 1000 ? sprintf("%.2f ms", $4 / 1000) : $4 " µs" }
-        END { print "| |" head; print "| --- |" rule
-            for (r = 1; r <= rows; r++) { line = "| " name[r] " |"
-                for (c = 1; c <= columns; c++) line = line " " cell[r, c] " |"
-                print line } }' pytorch.txt
-    echo
+    beside_nccl_tests least µs 1 2 3 6 5 'size == 8 || size == 4096 || size == 32768'
 fi
 
 if compgen -G "training-[0-9]*.txt" >/dev/null; then
@@ -513,3 +398,31 @@ if compgen -G "grid-[0-9]*.txt" >/dev/null; then
         /^computing only/ { compute = $3 } /^with the rows/ { rows = $4 }
         /^with the columns/ { printf "| %s | %s | %s | %s ms | %s ms | %s ms |\n", model, near, who, compute, rows, $4 }'
 fi
+
+for file in $(compgen -G 'production-[0-9]*.txt'); do
+    echo
+    echo "## Lessons 16 to 23"
+    echo
+    taken "$file"
+    echo
+    echo 'What they print, less drawings and verdicts:'
+    echo
+    echo '```'
+    awk '/^\$ / { shown = !/23-failures/ } shown' "$file" |
+        grep -vE '^(OK|FAILED|\[[0-9.]+ s)|^ +-+$|^GPU +[0-9]+ +\||^Before|^After' | cat -s
+    echo '```'
+    echo
+    echo 'Lesson 23, seconds from the last good step to the next one:'
+    echo
+    echo '| | ended well | seconds |'
+    echo '| --- | --- | --- |'
+    awk '/^\$ / { way = /23-failures/ ? $0 : ""; sub(/.*-np /, "", way); sub(/[^ ]* --deadline/, "ranks, `--deadline", way) }
+        way == "" { next }
+        /^\$ / { if (!(way in runs)) order[++ways] = way; runs[way]++; lost = 0 }
+        /not done/ { lost = 1 }
+        lost && /: loss/ { s = $(NF - 1); lost = 0
+            if (!(way in least) || s < least[way]) least[way] = s; if (s > most[way]) most[way] = s }
+        /^OK/ { well[way]++ }
+        END { for (i = 1; i <= ways; i++) { way = order[i]
+            printf "| %s` | %d of %d | %s to %s |\n", way, well[way], runs[way], least[way], most[way] } }' "$file"
+done
