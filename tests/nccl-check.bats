@@ -169,7 +169,7 @@ END
 
     run "$check" mpirun --version
     [ "$status" -eq 0 ]
-    [[ $output == *"nccl-check stands behind the launcher: mpirun"* ]]
+    [[ $output == *"nccl-check belongs between the launcher and the program: mpirun"* ]]
 
     cd "$BATS_TEST_TMPDIR"
     echo 'int main(void) { return 0; }' >nothing.c

@@ -6,21 +6,20 @@
 #include "memory/allocations.h"
 #include "ranks/comms.h"
 
-enum { FAR = 16 }; // times a buffer's size: what lies further behind it is no slip
+enum { NEAR = 4096 }; // bytes: what lies further from a buffer's end is no slip
 
 /* What may have been meant by an address that is nobody's. */
 static void report_nowhere(struct judge *j, const struct judge_call *call,
                            const char *which, const void *start) {
     size_t before = allocation_position(j->uses, address_of(start));
     const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
-    bool behind =
-        near && address_of(start) - near->start <= FAR * (near->end - near->start);
-    struct finding f = {.name = behind ? FINDING_memory_begins_behind
-                                       : FINDING_memory_no_gpu_memory,
+    bool slip = near && address_of(start) - near->end < NEAR;
+    struct finding f = {.name = slip ? FINDING_memory_begins_after
+                                     : FINDING_memory_no_gpu_memory,
                         .site = call->at.site};
     set(&f, "what", "%s", which);
     set_call(j, &f, call);
-    if (behind) {
+    if (slip) {
         set(&f, "byte", "%llu", (unsigned long long)(address_of(start) - near->start));
         set_allocation(j, &f, near);
     }

@@ -1,4 +1,4 @@
-// B has 3 columns, and the product is to use 4 of them. A GPU reads what lies behind, or
+// B has 3 columns, and the product is to use 4 of them. A GPU reads what comes after it, or
 // stops.
 //
 // expect: NCCL CHECK: memory: cublasSgemm runs past the end of its buffer
