@@ -286,6 +286,17 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
     comm->newest[comm->nnewest++] = op->number;
 }
 
+/* NCCL connects two ranks as the first group (or call) on each side says. */
+static int first_of_both(struct comm *comm, const struct judge_call *call,
+                         struct pair_count *count, uint64_t group) {
+    const struct pair_count *other =
+        map_get(&comm->pairs, pair_key(call->root, call->kind != JUDGE_SEND));
+    count->group = group;
+    return !other || other->n == 0          ? NOT_BOTH
+           : group && group == other->group ? TOGETHER
+                                            : APART;
+}
+
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at) {
     struct comm *comm = comm_of(j, call->comm);
@@ -314,6 +325,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
+    if (pair && fact.seq == 1)
+        fact.both = first_of_both(comm, call, count, at.group);
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
     if (call->kind == JUDGE_SUSPEND || call->kind == JUDGE_RESUME)

@@ -30,7 +30,7 @@ struct comm {
 struct pair_count {
     int peer;
     bool send;
-    uint64_t n;
+    uint64_t n, group; // group: of the first
 };
 uint64_t pair_key(int peer, bool send);
 

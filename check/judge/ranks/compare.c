@@ -37,10 +37,10 @@ struct kept { // a communicator
     int nranks, nended;
     int *world; // by rank; -1: not known
     int *device;
-    struct map collectives, pairs;
+    struct map collectives, pairs, both; // both: struct fact of the first that has it
 };
 
-struct misfit { // a send and its receive
+struct misfit { // a send and its receive; or one of each of two ranks
     struct fact send, recv;
     double due;
 };
@@ -107,14 +107,15 @@ static const char different_offsets[] = "give different offsets of symmetric win
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
-    return !pair && a->kind != b->kind ? "call different operations"
-           : a->type != b->type        ? "give different data types"
-           : a->count != b->count      ? "give different counts"
-           : pair                      ? "are not both captured into a graph"
-           : a->redop != b->redop      ? "give different reductions"
-           : a->root != b->root        ? "give different roots"
-           : !offsets_agree(a, b)      ? different_offsets
-                                       : "do not all capture the call into a graph";
+    return a->both && b->both            ? "are not grouped alike"
+           : !pair && a->kind != b->kind ? "call different operations"
+           : a->type != b->type          ? "give different data types"
+           : a->count != b->count        ? "give different counts"
+           : pair                        ? "are not both captured into a graph"
+           : a->redop != b->redop        ? "give different reductions"
+           : a->root != b->root          ? "give different roots"
+           : !offsets_agree(a, b)        ? different_offsets
+                                         : "do not all capture the call into a graph";
 }
 
 static void add_offset(struct text *text, const char *name, uint64_t offset) {
@@ -236,7 +237,9 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     bool by_rank = send->world == recv->world && send->rank != recv->rank;
     bool alike = send->type == recv->type && send->count == recv->count;
     struct finding f = {.name = FINDING_mismatch_pair,
-                        .hint = alike ? HINT_captured_by_some : HINT_OF_FINDING};
+                        .hint = send->both && recv->both ? HINT_grouped_apart
+                                : alike                  ? HINT_captured_by_some
+                                                         : HINT_OF_FINDING};
     set(&f, "differ", "%s", difference(send, recv));
     set(&f, "comm", "%d", send->number);
     add_call(j, &ranks, send, by_rank);
@@ -314,8 +317,34 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
         check_agreement(j, kept, c);
 }
 
+static void misfits(struct judge *j, const struct fact *send, const struct fact *recv) {
+    struct compare *compare = compare_of(j);
+    ROOM(compare->misfits, compare->nmisfits, &compare->misfits_size);
+    compare->misfits[compare->nmisfits++] =
+        (struct misfit){*send, *recv, now(j) + MOMENT / 2};
+    hold(j);
+}
+
+/* Both ranks have their first send and receive with each other in one group, or neither.
+ */
+static void grouped_alike(struct judge *j, struct kept *kept, const struct fact *fact) {
+    int low = fact->rank < fact->root ? fact->rank : fact->root;
+    uint64_t key =
+        (uint64_t)(uint32_t)low << 32 | (uint32_t)(fact->rank + fact->root - low);
+    struct fact *other = map_get(&kept->both, key);
+    if (!other) {
+        map_put(&kept->both, key, other = must_alloc(sizeof *other));
+        *other = *fact;
+    } else if (other->rank != fact->rank && other->both != fact->both &&
+               fact->what != FACT_BACK) {
+        misfits(j, other, fact);
+    }
+}
+
 static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     struct compare *compare = compare_of(j);
+    if (fact->both)
+        grouped_alike(j, kept, fact);
     bool send = fact->kind == JUDGE_SEND;
     uint64_t key = (uint64_t)(uint32_t)(send ? fact->rank : fact->root) << 32 |
                    (uint32_t)(send ? fact->root : fact->rank);
@@ -336,10 +365,7 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     } else if (pair->first < pair->end && !here) {
         const struct fact *other = &pair->at[pair->first++];
         if (!agree(fact, other)) {
-            ROOM(compare->misfits, compare->nmisfits, &compare->misfits_size);
-            compare->misfits[compare->nmisfits++] = (struct misfit){
-                send ? *fact : *other, send ? *other : *fact, now(j) + MOMENT / 2};
-            hold(j);
+            misfits(j, send ? fact : other, send ? other : fact);
         }
     } else {
         if (pair->first > 0 && pair->first == pair->end)
@@ -375,6 +401,9 @@ static void kept_free(struct kept *kept) {
             free(pair->at);
         free(pair);
     }
+    for (size_t i = 0; i < kept->both.size; i++)
+        free(kept->both.at[i].value);
+    map_free(&kept->both);
     map_free(&kept->collectives);
     map_free(&kept->pairs);
     free(kept->world);

@@ -14,7 +14,9 @@ struct fact {
     uint64_t count, site;
     int32_t what, rank, nranks, world, device, number;
     int32_t kind, type, redop, root;
-    bool captured, grouped;            // by a graph, in a group
+    bool captured, grouped; // by a graph, in a group
+    // The first send to a peer, and the first receive from it: the later of the two.
+    enum { NOT_BOTH, APART, TOGETHER } both;
     uint64_t send_offset, recv_offset; // as in judge_call
 };
 
