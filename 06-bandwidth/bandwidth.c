@@ -178,14 +178,9 @@ int main(int argc, char **argv) {
     // The buffers: on the host, and two on the GPU.
     report_fit(&report);
     struct buffers b = {.room = report.room, .host = lesson_malloc(report.room)};
-    ncclWindow_t windows[2] = {NULL, NULL};
-    if (report.registered) {
-        b.send = registered_malloc(c.comm, b.room, &windows[0]);
-        b.recv = registered_malloc(c.comm, b.room, &windows[1]);
-    } else {
-        CHECK_CUDA(cudaMalloc((void **)&b.send, b.room));
-        CHECK_CUDA(cudaMalloc((void **)&b.recv, b.room));
-    }
+    ncclWindow_t windows[2];
+    b.send = buffer_malloc(c.comm, b.room, report.registered, &windows[0]);
+    b.recv = buffer_malloc(c.comm, b.room, report.registered, &windows[1]);
     for (size_t i = 0; i < b.room / sizeof(float); i++)
         b.host[i] = value(c.rank, i);
     CHECK_CUDA(cudaMemcpyAsync(b.send, b.host, b.room, cudaMemcpyHostToDevice, c.stream));
@@ -199,13 +194,8 @@ int main(int argc, char **argv) {
     const int exit_code = lesson_verdict("element");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    if (report.registered) {
-        registered_free(c.comm, b.recv, windows[1]);
-        registered_free(c.comm, b.send, windows[0]);
-    } else {
-        CHECK_CUDA(cudaFree(b.recv));
-        CHECK_CUDA(cudaFree(b.send));
-    }
+    buffer_free(c.comm, b.recv, report.registered, windows[1]);
+    buffer_free(c.comm, b.send, report.registered, windows[0]);
     free(b.host);
     CHECK_CUDA(cudaStreamDestroy(c.stream));
     CHECK_NCCL(ncclCommDestroy(c.comm));

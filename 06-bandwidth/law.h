@@ -52,7 +52,8 @@ LESSON_FUNCTION void law_fit(struct law *law) {
         law->alpha = 0;
         slope = xy / xx;
     }
-    law->fits = slope > 0;
+    // A slope that adds less than rounding does is none.
+    law->fits = slope * law->bytes[law->nrows - 1] > 1e-9 * law->alpha;
     law->beta = law->fits ? 1 / slope : INFINITY;
     for (int i = 0; i < law->nrows; i++) {
         const double line = law->alpha + slope * law->bytes[i];

@@ -6,22 +6,31 @@
 
 #include "older.h"
 
-/* GPU memory that NCCL knows on all ranks, so that a GPU can write into another's. All
- * ranks call it together. *window is NULL if NCCL has no use for one. */
-LESSON_FUNCTION float *registered_malloc(ncclComm_t comm, size_t bytes,
-                                         ncclWindow_t *window) {
+/* GPU memory. If it is to be registered, NCCL knows it on all ranks, so that a GPU can
+ * write into another's: all ranks call this together. *window is NULL if NCCL has no use
+ * for one. */
+LESSON_FUNCTION float *buffer_malloc(ncclComm_t comm, size_t bytes, bool registered,
+                                     ncclWindow_t *window) {
     float *buffer;
+    *window = NULL;
+    if (!registered) {
+        CHECK_CUDA(cudaMalloc((void **)&buffer, bytes));
+        return buffer;
+    }
     CHECK_NCCL(ncclMemAlloc((void **)&buffer, bytes));
     CHECK_NCCL(
         ncclCommWindowRegister(comm, buffer, bytes, window, NCCL_WIN_COLL_SYMMETRIC));
     return buffer;
 }
 
-LESSON_FUNCTION void registered_free(ncclComm_t comm, float *buffer,
-                                     ncclWindow_t window) {
+LESSON_FUNCTION void buffer_free(ncclComm_t comm, float *buffer, bool registered,
+                                 ncclWindow_t window) {
     if (window)
         CHECK_NCCL(ncclCommWindowDeregister(comm, window));
-    CHECK_NCCL(ncclMemFree(buffer));
+    if (registered)
+        CHECK_NCCL(ncclMemFree(buffer));
+    else
+        CHECK_CUDA(cudaFree(buffer));
 }
 
 /* Between these two, the stream's work is recorded instead of done. The graph that comes

@@ -157,6 +157,27 @@ static void free_lanes(struct ring *r) {
     }
 }
 
+/* Memory from NCCL for this rank's numbers and the sum, registered with every lane: a
+ * message then goes straight from one GPU's buffer into the next GPU's. */
+static void make_buffers(struct ring *r) {
+    float **buffers[2] = {&r->mine, &r->sum};
+    const size_t bytes = r->count * sizeof(float);
+    for (int b = 0; b < 2; b++) {
+        CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
+        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
+            CHECK_NCCL(
+                ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
+    }
+}
+
+static void free_buffers(struct ring *r) {
+    for (int b = 1; b >= 0; b--) {
+        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
+            CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));
+        CHECK_NCCL(ncclMemFree(b == 0 ? r->mine : r->sum));
+    }
+}
+
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
@@ -192,15 +213,7 @@ int main(int argc, char **argv) {
     if (!timed)
         lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
 
-    // Memory from NCCL, registered with every lane: a message then goes straight from one
-    // GPU's buffer into the next GPU's.
-    float **buffers[2] = {&r.mine, &r.sum};
-    for (int b = 0; b < 2; b++) {
-        CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
-        for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
-            CHECK_NCCL(
-                ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
-    }
+    make_buffers(&r);
     CHECK_CUDA(cudaMemcpyAsync(r.mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
     CHECK_CUDA(cudaMemcpyAsync(r.sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
 
@@ -226,11 +239,7 @@ int main(int argc, char **argv) {
     const int exit_code = lesson_verdict("element");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    for (int b = 1; b >= 0; b--) {
-        for (struct lane *lane = r.lanes; lane < r.lanes + LANES; lane++)
-            CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));
-        CHECK_NCCL(ncclMemFree(*buffers[b]));
-    }
+    free_buffers(&r);
     free(host);
     free_lanes(&r);
     CHECK_CUDA(cudaStreamDestroy(r.stream));

@@ -31,6 +31,20 @@ static void check_copies(const struct network *n, const char *when, ncclComm_t c
     free(host);
 }
 
+/* Every rank makes different initial weights, as a process with a random seed would. Rank
+ * 0 sends its own to all: the same steps must start from the same place. `host` has room
+ * for all weights. */
+static void begin_alike(const struct network *n, int rank, float *host, ncclComm_t comm,
+                        cudaStream_t stream) {
+    const size_t count = network_weights(n);
+    float *all = n->weight[0];
+    network_first(n, rank, host);
+    CHECK_CUDA(cudaMemcpyAsync(all, host, count * sizeof(float), cudaMemcpyHostToDevice,
+                               stream));
+    CHECK_NCCL(ncclBroadcast(all, all, count, ncclFloat, 0, comm, stream));
+    check_copies(n, "before the first step", comm, stream);
+}
+
 /* The samples go through the layers. Then the output is compared with the target. */
 static void forward(const struct network *n, cublasHandle_t blas, size_t share,
                     size_t step) {
@@ -91,15 +105,7 @@ int main(int argc, char **argv) {
     network_malloc(&n, share);
     float *result = lesson_malloc(count * sizeof(float));
 
-    // Every rank makes different initial weights, as a process with a random seed would.
-    // Rank 0 sends its own to all: the same steps must start from the same place.
-    float *all = n.weight[0];
-    network_first(&n, rank, result);
-    CHECK_CUDA(cudaMemcpyAsync(all, result, count * sizeof(float), cudaMemcpyHostToDevice,
-                               stream));
-    CHECK_NCCL(ncclBroadcast(all, all, count, ncclFloat, 0, comm, stream));
-    check_copies(&n, "before the first step", comm, stream);
-
+    begin_alike(&n, rank, result, comm, stream);
     size_t reduced = 0;
     for (size_t step = 0; step < n.steps; step++) {
         // 1. Load this rank's share of the batch.
@@ -115,11 +121,11 @@ int main(int argc, char **argv) {
             reduced += layer * sizeof(float);
         }
         // 5. Update: the same weights, the same gradients, so the same weights again.
-        network_update(blas, &n, count, n.gradient[0], n.momentum[0], all);
+        network_update(blas, &n, count, n.gradient[0], n.momentum[0], n.weight[0]);
     } // 6. Repeat.
 
-    CHECK_CUDA(cudaMemcpyAsync(result, all, count * sizeof(float), cudaMemcpyDeviceToHost,
-                               stream));
+    CHECK_CUDA(cudaMemcpyAsync(result, n.weight[0], count * sizeof(float),
+                               cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     network_print_losses(&n);
     check_copies(&n, "after the last step", comm, stream);

@@ -148,6 +148,20 @@ static size_t allocate(struct training *t) {
     return before - after;
 }
 
+/* All ranks make the same initial weights (the seed is the same), and each keeps its
+ * shards. The padding at the end of a layer is never used in a product. `host` has room
+ * for all weights and one layer. */
+static void keep_shards(struct training *t, float *host) {
+    const struct network *n = &t->n;
+    const size_t one = n->width * n->width, count = network_weights(n);
+    memset(host + count, 0, t->layer * sizeof(float));
+    network_first(n, 0, host);
+    for (size_t l = 0; l < n->layers; l++)
+        CHECK_CUDA(cudaMemcpyAsync(n->weight[l], host + l * one + t->rank * t->shard,
+                                   t->shard * sizeof(float), cudaMemcpyHostToDevice,
+                                   t->computing));
+}
+
 /* Gathers the whole model into host memory, layer by layer, as one does to save it. */
 static void gather_model(struct training *t, float *host) {
     const size_t one = t->n.width * t->n.width;
@@ -202,17 +216,8 @@ int main(int argc, char **argv) {
     t.shard = (one + nranks - 1) / nranks; // rounded up: equal on all ranks
     t.layer = nranks * t.shard;
     const size_t measured = allocate(&t);
-
-    // All ranks make the same initial weights (the seed is the same), and each keeps its
-    // shards. The padding at the end of a layer is never used in a product.
     float *result = lesson_malloc((count + t.layer) * sizeof(float));
-    memset(result + count, 0, t.layer * sizeof(float));
-    network_first(n, 0, result);
-    for (size_t l = 0; l < n->layers; l++)
-        CHECK_CUDA(cudaMemcpyAsync(n->weight[l], result + l * one + rank * t.shard,
-                                   t.shard * sizeof(float), cudaMemcpyHostToDevice,
-                                   t.computing));
-
+    keep_shards(&t, result);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);

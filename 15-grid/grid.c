@@ -84,6 +84,16 @@ static void train(struct grid *g, size_t step, bool rows, bool columns) {
                    n->weight[0]);
 }
 
+/* This rank's samples, and its part of every layer. */
+static void take_part(struct grid *g) {
+    const size_t w = g->whole.width;
+    g->share = g->whole.batch / g->rows;
+    g->first = w * g->column / g->columns;
+    g->slice = w * (g->column + 1) / g->columns - g->first;
+    g->n = g->whole;
+    network_malloc_layers(&g->n, w * g->slice, g->share);
+}
+
 /* Ends the job unless the ranks of each column have the same weights, bit for bit. */
 static void check_columns(const struct grid *g, const float *host, size_t count) {
     MPI_Comm column;
@@ -131,13 +141,9 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&g.blas));
     CHECK_CUBLAS(cublasSetStream(g.blas, g.stream));
 
-    const size_t w = whole->width;
-    g.share = whole->batch / g.rows;
-    g.first = w * g.column / g.columns;
-    *n = *whole;
-    g.slice = w * (g.column + 1) / g.columns - g.first;
-    network_malloc_layers(n, w * g.slice, g.share);
-    const size_t weights = n->layers * w * g.slice, bytes = weights * sizeof(float);
+    take_part(&g);
+    const size_t weights = n->layers * n->width * g.slice,
+                 bytes = weights * sizeof(float);
     float *all = lesson_malloc(network_weights(whole) * sizeof(float));
     float *part = lesson_malloc(bytes), *result = lesson_malloc(bytes);
     network_first(whole, 0, all);
@@ -152,9 +158,8 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMemcpy(result, n->weight[0], bytes, cudaMemcpyDeviceToHost));
 
     // All ranks of a row have the same loss, so only one counts.
-    if (g.column > 0) {
+    if (g.column > 0)
         CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
-    }
     network_print_losses(n);
     check_columns(&g, result, weights);
     report_place(&asked, g.row, g.column, g.share, g.first, g.slice);

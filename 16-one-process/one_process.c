@@ -78,6 +78,14 @@ static double time_of(void (*way)(struct gpu *, int, size_t), struct gpu *gpus, 
     return (double)ms * 1e3 / (double)rounds;
 }
 
+static void time_both(struct gpu *gpus, int ngpus, size_t rounds) {
+    lesson_say_whose_times();
+    printf("one thread, one group  %9.2f us an all-reduce\n"
+           "one thread per GPU     %9.2f us an all-reduce\n\n",
+           time_of(all_reduce_in_a_group, gpus, ngpus, rounds),
+           time_of(all_reduce_by_threads, gpus, ngpus, rounds));
+}
+
 int main(int argc, char **argv) {
     bool threads = false;
     size_t count = 0, rounds = 0;
@@ -130,13 +138,8 @@ int main(int argc, char **argv) {
         CHECK_CUDA(cudaMemcpy(host + (size_t)d * count, gpus[d].recvbuf, bytes,
                               cudaMemcpyDeviceToHost));
     lesson_draw_all("After all-reduce:", host, count, ncclFloat32, ngpus);
-    if (rounds > 0) {
-        lesson_say_whose_times();
-        printf("one thread, one group  %9.2f us an all-reduce\n"
-               "one thread per GPU     %9.2f us an all-reduce\n\n",
-               time_of(all_reduce_in_a_group, gpus, ngpus, rounds),
-               time_of(all_reduce_by_threads, gpus, ngpus, rounds));
-    }
+    if (rounds > 0)
+        time_both(gpus, ngpus, rounds);
     for (int d = 0; d < ngpus; d++) {
         lesson_alone.rank = d;
         for (size_t i = 0; i < count; i++)

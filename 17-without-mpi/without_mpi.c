@@ -26,23 +26,37 @@ static int number_of(const char *variable, int otherwise) {
     return text ? atoi(text) : otherwise;
 }
 
-int main(int argc, char **argv) {
-    const size_t count = lesson_count(argc, argv, "elements on each rank", 4);
-    const size_t bytes = count * sizeof(float);
-
-    // Who am I? A launcher starts the processes and says so in their environment.
-    int rank = 0, nranks = 1, local = 0;
-    const char *who = "nobody";
+/* Who am I? A launcher starts the processes and says so in their environment. */
+static const char *find_place(int *rank, int *nranks, int *local) {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const struct place *p = &places[i];
         if (!getenv(p->rank) || !getenv(p->size))
             continue;
-        who = p->who;
-        rank = number_of(p->rank, 0);
-        nranks = number_of(p->size, 1);
-        local = number_of(p->local, rank); // on one machine the same
-        break;
+        *rank = number_of(p->rank, 0);
+        *nranks = number_of(p->size, 1);
+        *local = number_of(p->local, *rank); // on one machine the same
+        return p->who;
     }
+    return "nobody";
+}
+
+/* Everybody says that it is there, so that a rank that never comes has a name. */
+static void meet(struct store *store, int rank, int nranks) {
+    char key[32];
+    snprintf(key, sizeof key, "rank %d", rank);
+    store_set(store, key, "", 0);
+    for (int r = 0; r < nranks; r++) {
+        snprintf(key, sizeof key, "rank %d", r);
+        store_get(store, key, NULL, 0);
+    }
+}
+
+int main(int argc, char **argv) {
+    const size_t count = lesson_count(argc, argv, "elements on each rank", 4);
+    const size_t bytes = count * sizeof(float);
+
+    int rank = 0, nranks = 1, local = 0;
+    const char *who = find_place(&rank, &nranks, &local);
     lesson_alone.rank = rank;
     lesson_alone.nranks = nranks;
 
@@ -66,14 +80,7 @@ int main(int argc, char **argv) {
     } else {
         store_get(store, "unique id", &id, sizeof id);
     }
-    // Everybody says that it is there, so that a rank that never comes has a name.
-    char key[32];
-    snprintf(key, sizeof key, "rank %d", rank);
-    store_set(store, key, "", 0);
-    for (int r = 0; r < nranks; r++) {
-        snprintf(key, sizeof key, "rank %d", r);
-        store_get(store, key, NULL, 0);
-    }
+    meet(store, rank, nranks);
     if (rank == 0)
         printf("%d rank%s, counted by %s, met at %s:%d\n", nranks, nranks == 1 ? "" : "s",
                who, address, port);

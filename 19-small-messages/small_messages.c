@@ -82,6 +82,16 @@ static double seconds_of(enum way way, const struct values *v) {
     return watch.seconds;
 }
 
+/* Compares every sum. */
+static void check(const struct values *v, float *sum, int nranks) {
+    const size_t numbers = (size_t)v->n * v->count;
+    CHECK_CUDA(
+        cudaMemcpy(sum, v->recvbuf, numbers * sizeof(float), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < numbers; i++)
+        lesson_expect(i, (double)sum[i],
+                      nranks * ((nranks + 1) / 2.0 + (double)(i % 1000)));
+}
+
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
@@ -140,12 +150,8 @@ int main(int argc, char **argv) {
         if (rank == 0)
             printf("%-24s %10.2f %12.2f\n", names[way], seconds * 1e6,
                    seconds * 1e6 / (way == FLOOR ? 1 : v.n));
-        if (way == FLOOR) // it sums nothing
-            continue;
-        CHECK_CUDA(cudaMemcpy(sum, v.recvbuf, bytes, cudaMemcpyDeviceToHost));
-        for (size_t i = 0; i < numbers; i++)
-            lesson_expect(i, (double)sum[i],
-                          nranks * ((nranks + 1) / 2.0 + (double)(i % 1000)));
+        if (way != FLOOR) // it sums nothing
+            check(&v, sum, nranks);
     }
     if (rank == 0)
         printf("\n");

@@ -45,9 +45,16 @@ LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes) {
     CHECK_MPI(MPI_Send(what, (int)bytes, MPI_BYTE, to, AGREE_ID, MPI_COMM_WORLD));
 }
 
+/* From rank 0. The wait may be long, and MPI_Recv would keep a core busy. */
+LESSON_FUNCTION void agree_listen(void *what, size_t bytes, int tag) {
+    for (int there = 0; !there; usleep(1000))
+        CHECK_MPI(MPI_Iprobe(0, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+    CHECK_MPI(
+        MPI_Recv(what, (int)bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
 LESSON_FUNCTION void agree_receive(void *what, size_t bytes) {
-    CHECK_MPI(MPI_Recv(what, (int)bytes, MPI_BYTE, 0, AGREE_ID, MPI_COMM_WORLD,
-                       MPI_STATUS_IGNORE));
+    agree_listen(what, bytes, AGREE_ID);
 }
 
 /* From rank 0 to all who take part. MPI_Bcast would need those who are lost, too. */
@@ -67,8 +74,7 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank, int st
     struct members now = {.step = step};
     if (rank != 0) {
         CHECK_MPI(MPI_Send(&step, 1, MPI_INT, 0, AGREE_REPORT, MPI_COMM_WORLD));
-        CHECK_MPI(MPI_Recv(&now, sizeof now, MPI_BYTE, 0, AGREE_DECISION, MPI_COMM_WORLD,
-                           MPI_STATUS_IGNORE));
+        agree_listen(&now, sizeof now, AGREE_DECISION);
         return now;
     }
     bool heard[AGREE_MOST] = {true};
@@ -77,8 +83,10 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank, int st
         MPI_Status from;
         CHECK_MPI(
             MPI_Iprobe(MPI_ANY_SOURCE, AGREE_REPORT, MPI_COMM_WORLD, &there, &from));
-        if (!there)
+        if (!there) {
+            usleep(1000);
             continue;
+        }
         CHECK_MPI(MPI_Recv(&theirs, 1, MPI_INT, from.MPI_SOURCE, AGREE_REPORT,
                            MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         heard[from.MPI_SOURCE] = true;

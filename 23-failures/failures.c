@@ -5,7 +5,7 @@
  *
  * model.h is what is trained, agree.h finds who is left, versions.h is for older NCCLs.
  */
-#define _GNU_SOURCE // kill
+#define _GNU_SOURCE // kill, usleep
 #include "model.h"
 #include "versions.h"
 
@@ -43,7 +43,7 @@ static ncclConfig_t never_blocking(void) {
 /* Asks until what was begun on the communicator is done, or failed, or too late. */
 static ncclResult_t settled(ncclComm_t comm, double seconds) {
     ncclResult_t state = ncclInProgress;
-    for (double end = MPI_Wtime() + seconds; state == ncclInProgress;)
+    for (double end = MPI_Wtime() + seconds; state == ncclInProgress; usleep(100))
         if (ncclCommGetAsyncError(comm, &state) != ncclSuccess || MPI_Wtime() > end)
             return ncclSystemError;
     return state;
@@ -92,7 +92,7 @@ static bool train(struct training *t, int step, double end) {
                               t->comm, m->stream));
     if (settled(t->comm, t->deadline) != ncclSuccess) // the call may be in the background
         return false;
-    while (cudaStreamQuery(m->stream) == cudaErrorNotReady) {
+    for (; cudaStreamQuery(m->stream) == cudaErrorNotReady; usleep(100)) {
         ncclResult_t state;
         CHECK_NCCL(ncclCommGetAsyncError(t->comm, &state));
         if (state != ncclSuccess || MPI_Wtime() > end)
@@ -233,7 +233,6 @@ int main(int argc, char **argv) {
     t.now = agree_all(nranks);
     model_create(&t.model, t.rank);
     make_anew(&t);
-
     lesson_say_whose_times();
     run(&t, 0);
     if (t.fault[LEAVE] && t.rank == t.faulty) { // it has left the others

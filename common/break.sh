@@ -8,7 +8,7 @@
 #   "Report: TEXT" is what some line of the output must begin with;
 #   after an empty line comes the change, as diff -u prints it.
 #
-# BACKEND is cpu or cuda. RANKS, if set, replaces the number of ranks; LESSONS is where the lessons are.
+# BACKEND is cpu or cuda, FLAGS what the compiler is given for it. RANKS, if set, replaces the number of ranks; LESSONS is where the lessons are.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lessons=${LESSONS:-$top}
@@ -52,7 +52,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cp "$lesson"/*.[ch] "$work"
 patch --silent -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
-flags=$(make -s --no-print-directory -C "$top" "$BACKEND-flags")
+flags=${FLAGS:-$(make -s --no-print-directory -C "$top" "$BACKEND-flags")}
 [ "$BACKEND" = cpu ] || ! grep -qE 'cublas_v2|"network.h"' "$work"/*.[ch] || flags+=' -lcublas'
 # shellcheck disable=SC2086 # the flags are words
 ${MPICC:-mpicc} -std=c11 -g -w -I"$top/common" "$work/$source" $flags -o "$work/${source%.c}"

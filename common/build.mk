@@ -65,7 +65,7 @@ programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
 # GPUs.
 goals := $(or $(MAKECMDGOALS),all)
 builds_lessons := $(filter all $(programs),$(goals))
-for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals))
+for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals)) $(if $(N),$(filter break,$(goals)))
 for_cpu := $(filter cpu-flags cpu-forms cpu-standin benchmark install-cpu,$(goals))
 builds_cpu := $(for_cpu) $(if $(filter cpu,$(backend)),$(for_lessons)) \
     $(if $(filter cpu,$(BACKEND)),$(filter check-library,$(goals)))
@@ -186,8 +186,8 @@ timeline:
 
 # Breaks a lesson on purpose, or lists the ways to do so: common/break.sh says how they are written.
 .PHONY: break
-break:
-	@BACKEND=$(backend) $(TOP)/common/break.sh $(N)
+break: $(if $(N),$(lesson_library))
+	@BACKEND=$(backend) FLAGS='$($(backend)_compile) $($(backend)_link)' $(TOP)/common/break.sh $(N)
 
 clean-lesson:
 	rm -f $(programs)
