@@ -92,6 +92,7 @@ build() {
 programs=("${over_mpi[@]}" "${alone[@]}" aware cuda cuda_more cublas cublas_types refused graphs illegal one_device devices without_mpi
     no_launcher thread_ranks mpi_fails)
 for program in "${programs[@]}"; do
+    wanted "$program" || continue
     build "$program" &
     # Two at a time.
     while [ "$(jobs -rp | wc -l)" -ge 2 ]; do
@@ -100,6 +101,7 @@ for program in "${programs[@]}"; do
 done
 wait
 for program in "${programs[@]}"; do
+    wanted "$program" || continue
     status=0
     [ -x "$program" ] || status=1
     result "$status" "$program compiles without a warning, and links"
@@ -150,8 +152,7 @@ if wanted without_mpi && [ -x without_mpi ]; then
     run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
 fi
 
-# Forked processes and a sanitizer that looks for leaks in each do not go together.
-if wanted no_launcher && [ -x no_launcher ] && [ -z "$sanitize" ]; then
+if wanted no_launcher && [ -x no_launcher ]; then
     run 'no_launcher' ./no_launcher
 fi
 

@@ -15,6 +15,8 @@ struct node {
     struct op *op;
     struct point after;
     int device;
+    bool inner; // it came with a child graph
+    int has;    // a child graph: so many inner nodes stand before it
 };
 
 struct nodes { // in an order in which they may be done

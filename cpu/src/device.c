@@ -5,6 +5,7 @@
 
 #include "capture.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/sysinfo.h>
@@ -293,11 +294,15 @@ cudaError_t cudaSetDevice(int device) {
     static bool said;
     if (error == cudaErrorInvalidDevice && device >= 0 && !said) {
         said = true;
+        int enough = 1;
+        while (enough <= device && enough < INT_MAX / 2)
+            enough *= 2;
         fprintf(
             stderr,
-            "CPU build: cudaSetDevice(%d), and the last device is %d. Without CPU_DEVICES there are "
-            "as many as ranks on a machine, or on each that CPU_HOSTS pretends.\n",
-            device, ndevices - 1);
+            "CPU build: cudaSetDevice(%d), and the last device is %d. CPU_DEVICES=%d gives"
+            " more; otherwise a machine, or each that CPU_HOSTS pretends, has one for every"
+            " rank.\n",
+            device, ndevices - 1, enough);
     }
     if (error == cudaSuccess)
         current_device = device;

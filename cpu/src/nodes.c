@@ -76,18 +76,26 @@ static bool can_add(const cudaGraphNode_t *out, cudaGraph_t graph,
     return out && graph && all_of_graph(graph, after, n);
 }
 
+static struct node *append(cudaGraph_t graph, struct op *op, int device) {
+    struct nodes *nodes = &graph->nodes;
+    nodes->all = must_grow(nodes->all, (size_t)(nodes->n + 1) * sizeof *nodes->all);
+    struct node *node = &nodes->all[nodes->n++];
+    *node = (struct node){.op = op, .device = device};
+    return node;
+}
+
+static void comes_after(struct node *node, const cudaGraphNode_t *after, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        point_add(&node->after, &(struct point){&after[i]->number, 1});
+}
+
 /* NULL: there is nothing that could be done. */
 static cudaError_t add(cudaGraphNode_t *out, cudaGraph_t graph,
                        const cudaGraphNode_t *after, size_t n, struct op *op) {
     if (!op)
         return cuda_error(cudaErrorInvalidValue);
-    struct nodes *nodes = &graph->nodes;
-    nodes->all = must_grow(nodes->all, (size_t)(nodes->n + 1) * sizeof *nodes->all);
-    struct node *node = &nodes->all[nodes->n];
-    *node = (struct node){.op = op, .device = device_now()};
-    for (size_t i = 0; i < n; i++)
-        point_add(&node->after, &(struct point){&after[i]->number, 1});
-    *out = handle_of(graph, nodes->n++);
+    comes_after(append(graph, op, device_now()), after, n);
+    *out = handle_of(graph, graph->nodes.n - 1);
     return cudaSuccess;
 }
 
@@ -107,8 +115,9 @@ cudaError_t cudaGraphClone(cudaGraph_t *out, cudaGraph_t graph) {
     made->nodes.all = must_alloc((size_t)(graph->nodes.n + 1) * sizeof *made->nodes.all);
     for (int i = 0; i < graph->nodes.n; i++) {
         const struct node *node = &graph->nodes.all[i];
-        made->nodes.all[i] =
-            (struct node){.op = node->op->copy(node->op), .device = node->device};
+        made->nodes.all[i] = *node;
+        made->nodes.all[i].op = node->op->copy(node->op);
+        made->nodes.all[i].after = (struct point){0};
         point_add(&made->nodes.all[i].after, &node->after);
     }
     made->nodes.n = graph->nodes.n;
@@ -196,6 +205,37 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *out, cudaGraph_t graph,
     return add(out, graph, after, n, event_wait_op(event));
 }
 
+/* The nodes of the child, and one that comes after them, stand in the graph themselves.
+ */
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t graph,
+                                       const cudaGraphNode_t *after, size_t n,
+                                       cudaGraph_t child) {
+    CUDA_CALL;
+    if (!can_add(out, graph, after, n) || !child || child == graph)
+        return cuda_error(cudaErrorInvalidValue);
+    int first = graph->nodes.n, has = child->nodes.n;
+    struct point all = {0};
+    for (int i = 0; i < has; i++) {
+        const struct node *node = &child->nodes.all[i];
+        struct node *mine = append(graph, node->op->copy(node->op), node->device);
+        mine->inner = true;
+        for (int k = 0; k < node->after.n; k++)
+            point_add(&mine->after,
+                      &(struct point){&(int){first + node->after.nodes[k]}, 1});
+        comes_after(mine, after, n);
+        point_add(&all, &(struct point){&(int){first + i}, 1});
+    }
+    struct op *op = op_nothing();
+    op->type = cudaGraphNodeTypeGraph;
+    struct node *end = append(graph, op, device_now());
+    comes_after(end, after, n);
+    point_add(&end->after, &all);
+    free(all.nodes);
+    end->has = has;
+    *out = handle_of(graph, first + has);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to,
                                      const cudaGraphEdgeData *edges, size_t n) {
@@ -204,8 +244,8 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *f
     if (!graph || !all_of_graph(graph, from, n) || !all_of_graph(graph, to, n))
         return cuda_error(cudaErrorInvalidValue);
     for (size_t i = 0; i < n; i++)
-        point_add(&graph->nodes.all[to[i]->number].after,
-                  &(struct point){&from[i]->number, 1});
+        for (int has = graph->nodes.all[to[i]->number].has; has >= 0; has--)
+            comes_after(&graph->nodes.all[to[i]->number - has], &from[i], 1);
     return cudaSuccess;
 }
 
@@ -216,7 +256,8 @@ static cudaError_t list(cudaGraph_t graph, cudaGraphNode_t *out, size_t *n, bool
     if (!graph || !n)
         return cuda_error(cudaErrorInvalidValue);
     for (int i = 0; i < graph->nodes.n; i++) {
-        if (roots && graph->nodes.all[i].after.n > 0)
+        const struct node *node = &graph->nodes.all[i];
+        if (node->inner || (roots && node->after.n > node->has))
             continue;
         if (out && found < *n)
             out[found] = handle_of(graph, i);

@@ -278,26 +278,29 @@ static bool somebody_waits(void) {
     return false;
 }
 
-static int all_descriptors(struct pollfd **all, int listens) {
+static int count(void) {
     int n = 1;
     for (struct guest *guest = guests; guest; guest = guest->next)
         n++;
     for (struct party *party = parties; party; party = party->next)
         n++;
-    struct pollfd *next = *all = must_grow(*all, (size_t)n * sizeof **all);
+    return n;
+}
+
+static void all_descriptors(struct pollfd *next, int listens) {
     *next++ = (struct pollfd){.fd = listens, .events = POLLIN};
     for (struct guest *guest = guests; guest; guest = guest->next)
         *next++ = (struct pollfd){.fd = guest->socket, .events = POLLIN};
     for (struct party *party = parties; party; party = party->next)
         *next++ = (struct pollfd){.fd = party->launcher, .events = POLLIN};
-    return n;
 }
 
 static void *usher(void *socket) {
-    struct pollfd *all = NULL;
     int listens = (int)(intptr_t)socket;
     for (;;) {
-        int n = all_descriptors(&all, listens);
+        int n = count();
+        struct pollfd all[n]; // not the heap's: a forked process would have lost it
+        all_descriptors(all, listens);
         poll(all, (nfds_t)n, somebody_waits() ? 1000 : -1);
         struct pollfd *next = all + 1;
         for (struct guest *guest = guests; guest; guest = guest->next, next++)
@@ -323,14 +326,23 @@ static void *usher(void *socket) {
     return NULL;
 }
 
+/* What a process has that was forked off by one with guests. */
+static void forget_all(void) {
+    for (struct guest *guest; (guest = guests); free(guest))
+        guests = guest->next;
+    for (struct party *party; (party = parties); free(party)) {
+        parties = party->next;
+        free(party->there);
+    }
+}
+
 void usher_begin(uint64_t maker) {
     static uint64_t begun;
     pthread_t thread;
     if (begun == maker)
         return;
     begun = me = maker;
-    guests = NULL; // the process may have been forked off by one that has some
-    parties = NULL;
+    forget_all();
     int listens = seats_listen(maker);
     if (listens >= 0 &&
         pthread_create(&thread, NULL, usher, (void *)(intptr_t)listens) == 0) {

@@ -190,6 +190,57 @@ static void nodes(void) {
     point("a graph, node by node");
 }
 
+/* A child graph is one node: all of it comes after what its node comes after. */
+static void child_graph(void) {
+    int *a, *b, host[100], three = 3;
+    cudaGraph_t graph, child;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t set, move, node, call, all[8];
+    size_t n = 8;
+    enum cudaGraphNodeType type;
+    const struct cudaHostNodeParams function = {count, &three};
+    CUDA(cudaMalloc((void **)&a, sizeof host));
+    CUDA(cudaMalloc((void **)&b, sizeof host));
+    const struct cudaMemsetParams ones = {
+        .dst = a, .value = 1, .elementSize = 1, .width = sizeof host, .height = 1};
+    CUDA(cudaGraphCreate(&child, 0));
+    CUDA(cudaGraphAddMemcpyNode1D(&move, child, NULL, 0, b, a, sizeof host,
+                                  cudaMemcpyDeviceToDevice));
+    CUDA(cudaGraphAddHostNode(&call, child, &move, 1, &function));
+    CUDA(cudaGraphCreate(&graph, 0));
+    CUDA(cudaGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    CUDA(cudaGraphAddHostNode(&call, graph, &node, 1, &function));
+    CUDA(cudaGraphGetRootNodes(graph, all, &n));
+    expect(n == 1 && all[0] == node, "%zu roots", n);
+    CUDA(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &ones));
+    CUDA(cudaGraphAddDependencies(graph, &set, &node, NULL, 1));
+    CUDA(cudaGraphDestroy(child)); // the node has a copy
+    n = 8;
+    CUDA(cudaGraphGetNodes(graph, all, &n));
+    CUDA(cudaGraphNodeGetType(node, &type));
+    expect(n == 3 && all[0] == node && type == cudaGraphNodeTypeGraph, "%zu nodes", n);
+    n = 8;
+    CUDA(cudaGraphGetRootNodes(graph, all, &n));
+    expect(n == 1 && all[0] == set, "%zu roots", n);
+    called = 0;
+    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA(cudaGraphLaunch(exec, NULL));
+    CUDA(cudaGraphLaunch(exec, NULL));
+    CUDA(cudaMemcpy(host, b, sizeof host, cudaMemcpyDeviceToHost));
+    int wrong = 0;
+    for (int i = 0; i < 100; i++)
+        wrong += host[i] != 0x01010101;
+    expect(wrong == 0 && called == 12, "%d elements are wrong, called %d", wrong, called);
+    CUDA_IS(cudaErrorInvalidValue,
+            cudaGraphAddChildGraphNode(&node, graph, NULL, 0, NULL));
+    cudaGetLastError();
+    CUDA(cudaGraphExecDestroy(exec));
+    CUDA(cudaGraphDestroy(graph));
+    CUDA(cudaFree(a));
+    CUDA(cudaFree(b));
+    point("a graph in a graph");
+}
+
 static void held(void) {
     static int one = 1;
     cudaUserObject_t object;
@@ -292,6 +343,7 @@ int main(void) {
     managed();
     three_dimensions();
     nodes();
+    child_graph();
     held();
     captured_record();
     settings();

@@ -168,6 +168,7 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
                         .site = join->site,
                         .other = mixed((uint64_t)from, (uint64_t)other->world)};
     set(&f, "gpu", "%s", join->bus_id);
+    set(&f, "nranks", "%d", join->nranks);
     set(&f, "gpu_host", "%s", join->host);
     describe(j, &ranks, other->world, &other->join);
     describe(j, &ranks, from, join);
