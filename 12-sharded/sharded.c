@@ -55,7 +55,7 @@ static void hand_over(struct training *t) {
 static void gather(struct training *t, size_t use) {
     if (!t->communicate || use >= (t->stage < 3 ? 1 : 2) * t->n.layers)
         return;
-    hand_over(t); // so the place is free: the last use but one is over
+    hand_over(t); // so the place is free: the use before the last is over
     CHECK_NCCL(ncclAllGather(t->n.weight[layer_of(t, use)], weights(t, use), t->shard,
                              ncclFloat, t->comm, t->sending));
     CHECK_CUDA(cudaEventRecord(t->event[GATHERED + use % 2], t->sending));

@@ -81,11 +81,13 @@ int main(int argc, char **argv) {
     bool faults[FAULTS] = {0};
     size_t faulty, faulty_step, steps;
     const struct lesson_option options[] = {
-        {"--fault", "NAME", "what goes wrong:", .names = names, .chosen = faults},
-        {"--rank", "R", "on which rank", .number = &faulty, .usual = 1},
-        {"--step", "S", "in which step", .number = &faulty_step, .usual = 3},
-        {"--steps", "N", "how many steps", .number = &steps, .usual = 5, .least = 1,
-         .most = 20},
+        {"--fault", "NAME", "the fault (default: none); README.md says what each does:",
+         .names = names, .chosen = faults},
+        {"--rank", "R", "the rank that has the fault", .number = &faulty, .usual = 1},
+        {"--step", "S", "the step in which it happens, from 0", .number = &faulty_step,
+         .usual = 3},
+        {"--steps", "N", "how many steps are trained", .number = &steps, .usual = 5,
+         .least = 1, .most = 20},
         {0}};
     lesson_options(argc, argv, options);
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));

@@ -212,12 +212,13 @@ int main(int argc, char **argv) {
     bool how[HOWS] = {0};
     size_t ms;
     const struct lesson_option options[] = {
-        {"--fault", "NAME", "what the last rank does in step 3:", .names = faults,
-         .chosen = t.fault},
-        {"--how", "NAME", "how the others go on:", .names = hows, .chosen = how},
-        {"--join", NULL, "a rank that has left joins in step 8", .flag = &t.join},
-        {"--deadline", "MS", "how long a step may take", .number = &ms, .usual = 2000,
-         .least = 1},
+        {"--fault", "NAME", "what the last rank does in step 3 (default: its work):",
+         .names = faults, .chosen = t.fault},
+        {"--how", "NAME", "how others go on (default shrink):", .names = hows,
+         .chosen = how},
+        {"--join", NULL, "after --fault leave: joins again in step 8", .flag = &t.join},
+        {"--deadline", "MS", "milliseconds that a step may take", .number = &ms,
+         .usual = 2000, .least = 1},
         {0}};
     lesson_options(argc, argv, options);
     int nranks, ndevices;
