@@ -28,9 +28,7 @@ PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/
     $$(! command -v ld.gold >/dev/null || echo -fuse-ld=gold)" $(PROVE_CPU)
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # This one needs the network.
-# Not in step with the new layout of the checks and of measure/ yet: `make test-open`.
-OPEN := tests/reports.t tests/timeline.t
-APART := tests/versions.t $(OPEN)
+APART := tests/versions.t
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
@@ -89,9 +87,6 @@ endif
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
 	$(PROVE_CPU) tests/check.t tests/reports.t tests/one-line-less.t
-
-test-open:
-	$(PROVE_CPU) $(OPEN)
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
