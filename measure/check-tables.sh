@@ -3,40 +3,50 @@
 set -euo pipefail
 
 folder=${1:?which folder?}
-runs=$folder/check-runs.tsv
+runs=$folder/runs.tsv
 
 # The newest run of each counts.
-newest() { # STAGE HOW KIND
-    awk -F '\t' -v stage="$1" -v how="$2" -v kind="$3" \
-        '$1 == stage && $2 == how && $3 == kind { line[$4] = $0 }
-         END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 4
+newest() { # HOW KIND
+    awk -F '\t' -v how="$1" -v kind="$2" '$1 == how && $2 == kind { line[$3] = $0 }
+        END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 3
 }
 
-has() { # STAGE HOW KIND
+has() { # HOW KIND
     [ -n "$(newest "$@")" ]
 }
 
 # --- How many ------------------------------------------------------------------------------
 
-ends_plain() { # KIND
-    newest programs plain "$1" | awk -F '\t' '
-        { n++; hang += $5 ~ /^runs after/; well += $5 == "exit code 0" }
-        END { if (n) printf "of %d %d hang, %d end with exit code 0", n, hang, well; else print "not run" }'
+# How the wrong programs end by themselves, by class.
+ends() {
+    echo '| class | programs | hang | exit code 0, no word | wrong data, which only its own check sees | a call returns an error | crash | ended otherwise |'
+    echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
+    newest plain wrong | awk -F '\t' '
+        { class = $3; sub(/-.*/, "", class); end = $4; sub(/:.*/, "", end); if (end ~ /^exit code [^0]/) end = "ended"
+          n[class]++; n["all"]++; count[class, end]++; count["all", end]++ }
+        END { split("hangs|exit code 0|wrong data|error|crash|ended", ends, "|")
+            for (i = 1; i <= split("mismatch missing deadlock race memory setup left all", order, " "); i++) if (n[order[i]]) {
+                printf "| %s | %d |", order[i], n[order[i]]
+                for (e = 1; e <= 6; e++) printf " %s |", count[order[i], ends[e]]
+                print "" } }'
 }
 
-counts() {
-    echo '| programs | of them | without nccl-check | with |'
-    echo '| --- | --- | --- | --- |'
-    local kind
-    for kind in right repaired; do
-        printf '| %s | %d | %s | %d end with exit code 0 and no word |\n' "$kind" \
-            "$(newest programs nccl-check $kind | wc -l)" "$(ends_plain "$kind")" \
-            "$(newest programs nccl-check $kind | awk -F '\t' '$5 == "exit code 0" && $8 == ""' | wc -l)"
+# What each tool says: of wrong programs with line and class right, of right ones nothing.
+tools() {
+    echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its class | within | right and repaired programs | it speaks of |'
+    echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
+    local how
+    for how in plain pointers mode memcheck initcheck nccl-check; do
+        ! has "$how" wrong || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
+            awk -F '\t' -v how="$how" '
+                $2 == "wrong" { n++; spoke += $7 != ""; line += $7 != "" && $8 == "line"
+                    both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
+                { right++; accused += $7 != "" && $7 !~ /not checked/ }
+                END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
+                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"
+                    printf "| %s | %d | %d | %d | %d | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke, line, both,
+                        spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
     done
-    printf '| wrong | %d | %s | %d are named, within %s s |\n' \
-        "$(newest programs nccl-check wrong | wc -l)" "$(ends_plain wrong)" \
-        "$(newest programs nccl-check wrong | awk -F '\t' '$8 != "" && $8 !~ /not checked/' | wc -l)" \
-        "$(newest programs nccl-check wrong | awk -F '\t' '$7 > most { most = $7 } END { print most + 0 }')"
     echo
     echo 'The seconds count from mpirun on; to start takes two to four of them.'
 }
@@ -46,12 +56,12 @@ counts() {
 # One line a program: name, how it ended alone, and for each tool the seconds and the words.
 says() {
     {
-        newest programs plain wrong | sed 's/^/alone\t/'
-        newest own pointers wrong | sed 's/^/pointers\t/'
-        newest own mode wrong | sed 's/^/mode\t/'
-        newest sanitizer memcheck wrong | sed 's/^/memcheck\t/'
-        newest sanitizer initcheck wrong | sed 's/^/initcheck\t/'
-        newest programs nccl-check wrong | sed 's/^/check\t/'
+        newest plain wrong | sed 's/^/alone\t/'
+        newest pointers wrong | sed 's/^/pointers\t/'
+        newest mode wrong | sed 's/^/mode\t/'
+        newest memcheck wrong | sed 's/^/memcheck\t/'
+        newest initcheck wrong | sed 's/^/initcheck\t/'
+        newest nccl-check wrong | sed 's/^/check\t/'
         ras | sed 's/^/ras\t/'
     } | awk -F '\t' '
         function cell(tool, name,    word) {
@@ -64,16 +74,16 @@ says() {
         }
         $1 == "ras" { ran["ras", $2] = 1; if ($3 != "") said["ras", $2] = $3; next }
         {
-            name = $5; ran[$1, name] = 1; names[name] = 1
-            if ($1 == "alone") end[name] = $6 ~ /^runs after/ ? "hangs" : $6
-            words = $9
+            name = $4; ran[$1, name] = 1; names[name] = 1
+            if ($1 == "alone") end[name] = $5
+            words = $8
             sub(/.*NCCL WARN /, "", words)
             sub(/.*NCCL CHECK: /, "", words)
             sub(/^=+ /, "", words)
             # Cut off by its time, slow as it is under compute-sanitizer: silent says nothing.
-            if ($1 ~ /check$/ && $1 != "check" && $9 == "" && $6 ~ /^runs after/ && end[name] != "hangs")
+            if ($1 ~ /check$/ && $1 != "check" && $8 == "" && $5 == "hangs" && end[name] != "hangs")
                 delete ran[$1, name]
-            if ($9 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $8 " s"
+            if ($8 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $7 " s"
         }
         END {
             split("alone ras pointers mode memcheck initcheck check", tools, " ")
@@ -106,41 +116,15 @@ says() {
 ras() {
     awk '
         function flush() { if (asked) print name "\t" words; asked = 0; words = "" }
-        /^=== / { flush(); name = $5; plain = ($2 == "programs" && $3 == "plain:" && $4 == "wrong") }
-        plain && /^ *RAS  / {
+        /^=== / { flush(); name = $4; plain = ($2 == "plain:" && $3 == "wrong") }
+        plain && /^ *[0-9.]+ +RAS  / {
             asked = 1
             if (match($0, /(MISMATCH|INCOMPLETE|TIMEOUT|NOCOMM|DEAD|Communicator ranks have.*)/)) {
                 word = substr($0, RSTART, RLENGTH)
                 if (index(words, word) == 0) words = words (words == "" ? "" : "; ") word
             }
         }
-        END { flush() }' "$folder/check-said.txt"
-}
-
-# The right and the repaired ones end with exit code 0 and no word, or have a line of their own.
-one_gpu() {
-    echo '| program | | alone | nccl-check |'
-    echo '| --- | --- | --- | --- |'
-    local kind
-    for kind in right repaired wrong; do
-        {
-            newest programs plain "$kind" | sed 's/^/alone\t/'
-            newest programs nccl-check "$kind" | sed 's/^/check\t/'
-        } | awk -F '\t' -v kind="$kind" '
-            { sub(/^error: *$/, "an exit code of its own", $6) }
-            $1 == "alone" { end[$5] = $6 ~ /^runs after/ ? "hangs" : $6; next }
-            {
-                words = $9
-                sub(/.*NCCL CHECK: /, "", words)
-                gsub(/\|/, "/", words)
-                if (kind != "wrong" && end[$5] == "exit code 0" && $6 == "exit code 0" && words == "") {
-                    clean++
-                    next
-                }
-                printf "| `%s` | %s | %s | %s |\n", $5, kind, end[$5], words == "" ? "–" : words ", " $8 " s"
-            }
-            END { if (clean) printf "| %d programs | %s | exit code 0 | exit code 0 and no word |\n", clean, kind }'
-    done
+        END { flush() }' "$folder/said.txt"
 }
 
 # --- Transports ----------------------------------------------------------------------------------
@@ -149,12 +133,12 @@ transports() {
     echo '| program | NVLink | shared memory | sockets |'
     echo '| --- | --- | --- | --- |'
     {
-        newest programs plain wrong | sed 's/^/0\t/'
-        newest transports memory wrong | sed 's/^/1\t/'
-        newest transports sockets wrong | sed 's/^/2\t/'
+        newest plain wrong | sed 's/^/0\t/'
+        newest memory wrong | sed 's/^/1\t/'
+        newest sockets wrong | sed 's/^/2\t/'
     } | awk -F '\t' '
-        { end = $6 ~ /^runs after/ ? "hangs" : $6; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
-          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$5] = 1; ends[$5, $1] = end }
+        { end = $5; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
+          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$4] = 1; ends[$4, $1] = end }
         function differs(name, way) { return ends[name, 0] != "" && ends[name, way] != "" && ends[name, way] != ends[name, 0] }
         END { for (name in names) if (differs(name, 1) || differs(name, 2))
             printf "| `%s` | %s | %s | %s |\n", name, ends[name, 0], ends[name, 1], ends[name, 2] }' | sort
@@ -197,35 +181,28 @@ cost() {
 lessons() {
     echo '| program | ends | nccl-check says |'
     echo '| --- | --- | --- |'
-    newest lessons nccl-check right |
-        awk -F '\t' '{ gsub(/\|/, "/", $8); printf "| %s | %s | %s |\n", $4, $5, $8 == "" ? "nothing" : $8 }'
+    awk -F '\t' '{ gsub(/\|/, "/", $3); printf "| %s | %s | %s |\n", $1, $2, $3 == "" ? "nothing" : $3 }' "$folder/check-lessons.tsv"
 }
 
-echo '## The programs of tests/check'
-echo
-counts
-if [ -s "$folder/check-said.txt" ] && has programs plain wrong; then
+if has plain wrong; then
+    echo '## What becomes of a wrong program'
     echo
-    echo '## What says something about a wrong program'
+    ends
+fi
+echo
+echo '## What each tool says of the programs of tests/check'
+echo
+tools
+if [ -s "$folder/said.txt" ] && has plain wrong; then
+    echo
+    echo '## Program by program'
     echo
     echo '– is: not a word. An empty field of RAS: the program had ended, or no communicator was there to be asked.'
-    echo 'Of memcheck and initcheck: it was cut off, though alone it ends. Under them a start takes 15 to 28 s;'
-    echo 'what hangs was given 28 or 30.'
+    echo 'Of memcheck and initcheck: it was cut off, though alone it ends.'
     echo
     says
 fi
-newer=$folder/check-runs-one-gpu.tsv
-if [ -s "$newer" ]; then
-    echo
-    echo '## Newer programs, on one GPU'
-    echo
-    cat <<'END'
-Two ranks share it (NCCL 2.30.7, `NCCL_MULTI_RANK_GPU_ENABLE=1`). – is: not a word.
-END
-    echo
-    (runs=$newer one_gpu)
-fi
-if has transports memory wrong; then
+if has memory wrong; then
     echo
     echo '## Where it depends on the way that the data takes'
     echo
@@ -234,7 +211,7 @@ if has transports memory wrong; then
     echo
     transports
 fi
-if has lessons nccl-check right; then
+if [ -s "$folder/check-lessons.tsv" ]; then
     echo
     echo '## The lessons and other programs under nccl-check'
     echo

@@ -8,8 +8,7 @@
 #               of it: with, without
 #   own         the wrong ones with NCCL_CHECK_POINTERS=1, and NCCL_CHECK_MODE where NCCL has it
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
-#   sanitizer   the wrong ones under compute-sanitizer, memcheck and initcheck: longer; what is
-#               in the folder already is not run again
+#   sanitizer   the wrong ones under compute-sanitizer, memcheck and initcheck: longer
 #   lessons     every lesson, a program with kernels, PyTorch, nccl-tests where NCCL_TESTS_HOME
 #               is set, and NVIDIA's examples where NCCL_EXAMPLES says where they are
 #               (docs/examples of NCCL's repository), under nccl-check
@@ -18,15 +17,13 @@
 #
 #   JOBS=6        programs at the same time. With 14, on 32 processors, the start of a program
 #                 takes ten seconds, and one that is slow cannot be told from one that hangs
-#   LIMIT=20      seconds that a wrong program may run, under compute-sanitizer twice as many; RAS is
+#   LIMIT=15      seconds that a wrong program may run, under compute-sanitizer twice as many; RAS is
 #                 asked at two thirds of them
 #   ROUNDS=5      of the cost's measurement
-#   BUDGET=540    seconds after which a stage begins nothing more
 #   ONLY='race-*' only the programs of these names
 #   BACKEND=cpu   a rehearsal over the stand-in
 #
-# check-runs.tsv gets a line for each run, check-said.txt what it said. Columns: stage, how,
-# kind, program, how it ended, seconds it took, seconds until the first word, the first word.
+# tests/check/run runs the programs and writes runs.tsv and said.txt; a folder's last run of a program counts.
 set -euo pipefail
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -36,8 +33,7 @@ shift
 export LC_ALL=C.UTF-8 BACKEND=${BACKEND:-cuda}
 unset MAKEFLAGS MFLAGS MAKELEVEL
 jobs=${JOBS:-6}
-limit_wrong=${LIMIT:-20}
-budget=${BUDGET:-540}
+limit=${LIMIT:-15}
 only=${ONLY:-*}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -56,253 +52,86 @@ say() {
     printf '%(%H:%M:%S)T  %s\n' -1 "$*" >&2
 }
 
-# --- Building ---------------------------------------------------------------------------------
-
 # What a program here is compiled and linked with.
 if [ "$BACKEND" = cpu ]; then
+    make -s BACKEND=cpu cpu-forms
     compile=(-Icpu/include)
     link=(-Lbuild/cpu -lnccl-cpu "-Wl,-rpath,$course/build/cpu" -lm -pthread)
 else
+    make -s -j 16 check-library
     read -ra compile <<<"$(make -s cuda-flags)"
     link=("${compile[@]}" -pthread)
 fi
 
-needs_cublas() { # SOURCE
-    ! grep -q '<cublas' "$1" || [ "$BACKEND" = cpu ] || echo -lcublas
-}
+# --- The programs of tests/check --------------------------------------------------------------
 
-library() {
-    [ -z "${built:-}" ] || return 0
-    built=yes
-    if [ "$BACKEND" = cpu ]; then
-        make -s -j 8 BACKEND=cpu cpu-forms >"$work/make.log" 2>&1
-    else
-        make -s -j 16 check-library >"$work/make.log" 2>&1
-    fi || { cat "$work/make.log"; exit 1; }
-    # What every program of tests/check is about.
-    mkdir -p "$work/bin"
-    local file
-    for file in tests/check/{wrong,right}/*.c; do
-        # shellcheck disable=SC2053 # a pattern
-        [[ $(basename "$file" .c) == $only ]] || continue
-        ! grep -q '^// ranks: 3' "$file" || continue # two GPUs cannot express it
-        echo "$file $(basename "$(dirname "$file")")"
-        [[ $file != */wrong/* ]] || echo "$file repaired"
-    done >"$work/programs"
-    local source kind
-    while read -r source kind; do
-        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
-        # shellcheck disable=SC2046 # one word or none
-        mpicc -O2 -g "${compile[@]}" "-D$([ "$kind" = repaired ] && echo FIXED || echo ASIS)" "$source" \
-            "${link[@]}" $(needs_cublas "$source") -o "$work/bin/$kind-$(basename "$source" .c)" \
-            >>"$out/check-build.txt" 2>&1 || say "does not compile: $source ($kind)" &
-    done <"$work/programs"
-    wait
-    say "built: $(find "$work/bin" -type f | wc -l) programs"
-}
-
-# --- One run ----------------------------------------------------------------------------------
-
-# Puts the seconds since $1 before each line; of a program that prints without end 300 lines.
-stamp() {
-    local line n=0
-    while IFS= read -r line; do
-        n=$((n + 1))
-        [ "$n" -gt 300 ] ||
-            printf '%7.2f  %s\n' "$(bc_seconds "$1" "$EPOCHREALTIME")" "${line:0:600}"
-    done
-}
-
-# The difference of two values of EPOCHREALTIME, with two digits.
-bc_seconds() {
-    local a=${1/[.,]/} b=${2/[.,]/} d
-    d=$(((b - a) / 10000))
-    printf '%d.%02d' $((d / 100)) $((d % 100))
-}
-
-# How a run ended, in words. 2 and 3 are what check.h makes of wrong data and a failed call.
-end_of() { # CODE LIMIT FILE
-    case $1 in
-    0) echo 'exit code 0' ;;
-    2) echo 'wrong data' ;;
-    3) echo "error: $(grep -om1 'returned .*' "$3")" ;;
-    124 | 137) echo "runs after $2 s" ;;
-    134 | 139) echo crash ;;
-    *) echo "exit code $1" ;;
-    esac
-}
-
-# record STAGE HOW KIND NAME LIMIT WORD COMMAND…: one run. WORD is a pattern: the first line with
-# it is what the run is asked for.
-record() {
-    local stage=$1 how=$2 kind=$3 name=$4 limit=$5 word=$6 code=0 began file first
-    shift 6
-    file=$work/said-$stage-$how-$kind-$name
-    began=$EPOCHREALTIME
-    {
-        timeout --kill-after=3 "$limit" "$@" 2>&1 </dev/null &&
-            code=0 || code=$?
-        echo "$code" >"$file.code"
-    } | timeout $((limit + 6)) bash -c "$(declare -f stamp bc_seconds); stamp $began" >"$file" ||
-        true
-    code=$(cat "$file.code" 2>/dev/null || echo 124)
-    first=$(grep -m1 -E -- "$word" "$file" || true)
-    local took
-    took=$(bc_seconds "$began" "$EPOCHREALTIME")
-    [ ! -f "$file.ras" ] || cat "$file.ras" >>"$file"
-    {
-        flock 9
-        printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$stage" "$how" "$kind" "$name" \
-            "$(end_of "$code" "$limit" "$file")" "$took" \
-            "$(awk '{ print $1 }' <<<"$first")" "$(sed -E 's/^ *[0-9.]+  //' <<<"$first")" \
-            >>"$out/check-runs.tsv"
-        {
-            printf '=== %s %s: %s %s (exit code %s)\n' "$stage" "$how" "$kind" "$name" "$code"
-            cat "$file"
-        } >>"$out/check-said.txt"
-    } 9>"$work/lock"
-}
-
-# in_turn COMMAND…: as many at a time as allowed, none behind the budget.
-in_turn() {
-    if [ "$SECONDS" -ge "$budget" ]; then
-        echo "$*" >>"$work/left"
-        return 0
-    fi
-    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
-    "$@" &
-}
-
-all_done() {
-    wait
-    [ ! -s "$work/left" ] || say "out of time: $(wc -l <"$work/left") runs were not begun"
-}
-
-# --- Stages -----------------------------------------------------------------------------------
-
-# each KIND COMMAND…: COMMAND NAME for each program of this kind that was built.
-each() {
-    local file kind=$1
-    shift
-    for file in "$work/bin/$kind-"*; do
-        [ ! -f "$file" ] || in_turn "$@" "$kind" "${file#"$work/bin/$kind-"}"
-    done
-}
-
-checked() { # KIND NAME
-    local limit=40
-    [ "$1" != wrong ] || limit=$limit_wrong
-    record programs nccl-check "$1" "$2" "$limit" 'NCCL CHECK:' \
-        "${mpirun[@]}" "$check" "$work/bin/$1-$2"
-}
-
-# Without: what NCCL itself has to say, and while it hangs, what RAS knows.
-plain() { # KIND NAME
-    local limit=40 port=$((20000 + BASHPID % 20000)) ask=
-    if [ "$1" = wrong ]; then
-        limit=$limit_wrong
-        { sleep $((limit * 2 / 3)); ras "$port"; } >"$work/said-programs-plain-$1-$2.ras" 2>&1 &
-        ask=$!
-    fi
-    NCCL_DEBUG=WARN NCCL_RAS_ADDR=localhost:$port record programs plain "$1" "$2" "$limit" \
-        'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
-    [ -z "$ask" ] || kill "$ask" 2>/dev/null || true
-}
-
-ras() { # PORT
-    { exec 3<>"/dev/tcp/localhost/$1"; } 2>/dev/null || return 0
-    echo 'verbose status' >&3
-    timeout 4 sed -u 's/^/    RAS  /' <&3 || true
+# suite NAME KINDS LIMIT PATTERN COMMAND…: with this tool.
+suite() {
+    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" --says "$4" --only "$only" --jobs "$jobs" -- "${@:5}"
 }
 
 with() {
-    library
-    each wrong checked
-    each right checked
-    each repaired checked
-    all_done
+    suite nccl-check wrong "$limit" 'NCCL CHECK:' "${mpirun[@]}" "$check" {}
+    suite nccl-check 'right repaired' 40 'NCCL CHECK:' "${mpirun[@]}" "$check" {}
 }
 
+# Without: what NCCL itself has to say, and while it hangs, what RAS knows.
 without() {
-    library
-    each wrong plain
-    each right plain
-    each repaired plain
-    all_done
+    export NCCL_DEBUG=WARN
+    suite plain wrong "$limit" 'NCCL WARN' measure/ask-ras $((limit * 2 / 3)) "${mpirun[@]}" {}
+    suite plain 'right repaired' 40 'NCCL WARN' "${mpirun[@]}" {}
 }
 
 programs() {
     with
-    without
-}
-
-own_checks() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 record own pointers "$1" "$2" "$limit_wrong" 'NCCL WARN' \
-        "${mpirun[@]}" "$work/bin/$1-$2"
-    ! $has_mode || NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL record own mode "$1" "$2" "$limit_wrong" \
-        'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
+    (without)
 }
 
 own() {
-    library
     local nccl
-    nccl=$(ldd "$work/bin/"* | awk '/libnccl\.so/ { at = $3 } END { print at }')
-    has_mode=false
-    ! grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}" || has_mode=true
-    say "NCCL_CHECK_MODE: $has_mode"
-    each wrong own_checks
-    all_done
-}
-
-other_way() { # KIND NAME
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 record transports memory "$1" "$2" "$limit_wrong" 'NCCL WARN' \
-        "${mpirun[@]}" "$work/bin/$1-$2"
-    NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 record transports sockets "$1" "$2" "$limit_wrong" \
-        'NCCL WARN' "${mpirun[@]}" "$work/bin/$1-$2"
+    suite pointers wrong "$limit" 'NCCL WARN' env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
+    nccl=$(ldd build/suite/wrong-* | awk '/libnccl\.so/ { at = $3 } END { print at }')
+    if grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}"; then
+        suite mode wrong "$limit" 'NCCL WARN' env NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL "${mpirun[@]}" {}
+    else
+        say 'this NCCL has no NCCL_CHECK_MODE'
+    fi
 }
 
 transports() {
-    library
-    each wrong other_way
-    all_done
-}
-
-sanitize() { # TOOL KIND NAME
-    ! grep -qP "^sanitizer\t$1\t$2\t$3\t" "$out/check-runs.tsv" 2>/dev/null || return 0
-    record sanitizer "$1" "$2" "$3" $((limit_wrong * 2)) '^ *[0-9.]+  =+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
-        "${mpirun[@]}" "$sanitizer" --tool "$1" --report-api-errors no \
-        "$work/bin/$2-$3"
+    suite memory wrong "$limit" 'NCCL WARN' env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 "${mpirun[@]}" {}
+    suite sockets wrong "$limit" 'NCCL WARN' env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 "${mpirun[@]}" {}
 }
 
 sanitizer() {
-    library
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer'; return 0; }
     local tool
-    # First those that it could find.
     for tool in memcheck initcheck; do
-        for name in memory race missing-left left deadlock mismatch missing setup; do
-            for file in "$work/bin/wrong-$name"-*; do
-                [ ! -f "$file" ] || in_turn sanitize "$tool" wrong "${file#"$work/bin/wrong-"}"
-            done
-        done
+        suite "$tool" wrong $((limit * 2)) '=+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
+            "${mpirun[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}
     done
-    all_done
+}
+
+# --- Other programs -----------------------------------------------------------------------------
+
+in_turn() { # COMMAND…: as many at a time as allowed
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+    "$@" &
 }
 
 # under NAME LIMIT COMMAND…: must end well and without a report.
 under() {
-    local name=$1 limit=$2
-    shift 2
-    record lessons nccl-check right "$name" "$limit" 'NCCL CHECK:' "$@"
+    local code=0 said=$work/said-$1
+    timeout --kill-after=3 "$2" "${@:3}" >"$said" 2>&1 </dev/null || code=$?
+    printf '%s\texit code %s\t%s\n' "$1" "$code" "$(grep -aom1 'NCCL CHECK:.*' "$said" || true)" >>"$work/lessons"
 }
 
 lessons() {
     local lesson program tests=${NCCL_TESTS_HOME:-}
-    library
     if [ "$BACKEND" = cpu ]; then # linked to the stand-in without checks
         for lesson in [0-9][0-9]-*/*.c; do
             mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" "$lesson" "${link[@]}" \
-                -o "$work/$(basename "$lesson" .c)" 2>>"$out/check-build.txt" ||
+                -o "$work/$(basename "$lesson" .c)" 2>>"$out/build.txt" ||
                 say "does not compile: $lesson"
         done
     else
@@ -311,15 +140,16 @@ lessons() {
             cp "${lesson%.c}" "$work" || true
         done
         nvcc -ccbin mpicxx -cudart shared -g -O2 tests/check/kernels.cu -lnccl \
-            -o "$work/kernels" >>"$out/check-build.txt" 2>&1 || say 'kernels.cu does not compile'
+            -o "$work/kernels" >>"$out/build.txt" 2>&1 || say 'kernels.cu does not compile'
         # Linked the way that nvcc takes if nothing is said: one line, and the program runs.
         nvcc -ccbin mpicxx -g -O2 tests/check/kernels.cu -lnccl -o "$work/kernels-static" \
-            >>"$out/check-build.txt" 2>&1 || true
+            >>"$out/build.txt" 2>&1 || true
     fi
     for lesson in [0-9][0-9]-*/*.c; do
         program=$(basename "$lesson" .c)
         [ -x "$work/$program" ] || continue
         case $program in
+        one_process) in_turn under "$program" 60 "$check" "$work/$program" ;;
         bandwidth) in_turn under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
         *) in_turn under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
         esac
@@ -350,7 +180,7 @@ END
         name=nvidia-$(basename "$(dirname "$(dirname "$(dirname "$source")")")")-$name
         mpicxx -DMPI_SUPPORT -g -O2 -I"$NCCL_EXAMPLES/common/include" "${compile[@]}" "$source" \
             "$NCCL_EXAMPLES/common/src/utils.cc" "${link[@]}" -o "$work/$name" \
-            >>"$out/check-build.txt" 2>&1 || { say "does not compile: $source"; continue; }
+            >>"$out/build.txt" 2>&1 || { say "does not compile: $source"; continue; }
         start=("${mpirun[@]}")
         [[ $source != *single_process* && $source != *pthread* ]] || start=()
         in_turn under "$name" 60 "${start[@]}" "$check" "$work/$name"
@@ -360,12 +190,12 @@ END
             in_turn under "nccl-tests-$program" 90 "${mpirun[@]}" "$check" "$tests/build/${program}_perf" \
                 -g 1 -b 8 -e 256M -f 8
     done
-    all_done
+    wait
+    sort "$work/lessons" >"$out/check-lessons.tsv"
 }
 
 cost() {
     local round how largest=268435456
-    library
     [ "$BACKEND" != cpu ] || largest=4194304
     mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" measure/check-cost.c "${link[@]}" -o "$work/cost"
     : >"$out/check-cost.txt"

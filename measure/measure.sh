@@ -21,7 +21,8 @@
 #     repeat       every lesson RUNS times in a row (50 runs: 10 minutes)
 #     memcheck     every lesson under compute-sanitizer (5)
 #     tests        make test BACKEND=cuda (5)
-#     wrong        tests/check with nccl-check and without, and what other tools say: measure/check.sh (10)
+#     wrong        tests/check with nccl-check and without, and what NCCL's own checks say (12); single stages,
+#                  and other tools: measure/check.sh
 #
 #   NCCL_TESTS_HOME=…   nccl-tests, built            RUNS=50     of repeat
 #   CUDA_VISIBLE_DEVICES=0,1   only these GPUs       BACKEND=cpu     a rehearsal without GPUs

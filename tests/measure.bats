@@ -93,6 +93,44 @@ END
     grep -qE '^\| 3 ranks, `--deadline 1000 --fault leave --how revoke` \| 1 of 1 \| [0-9.]+ to [0-9.]+ \|$' README.md
 }
 
+@test "tests/check as a suite: what a tool says, with line and class; who is accused; the tables" {
+    copy
+    mkdir -p tests/check/right tests/check/wrong
+    cp "$top"/tests/check/{run,check.h} tests/check
+    cp "$top"/tests/check/right/in-place.c tests/check/right
+    cp "$top"/tests/check/wrong/{mismatch-type,setup-nranks-of-all}.c tests/check/wrong
+    main() { # FILE STATEMENT
+        printf '#include "../check.h"\nint main(void) {\n    start();\n%s\n    finish();\n    return 0;\n}\n' \
+            "$2" >"tests/check/$1.c"
+    }
+    main right/accused 'fprintf(stderr, "NCCL CHECK: race\n");'
+    main wrong/memory-crashes 'raise(SIGSEGV);'
+    sed -i '1i #include <signal.h>' tests/check/wrong/memory-crashes.c
+    main wrong/missing-hangs '
+#ifndef FIXED
+    sleep(30);
+#endif'
+    main wrong/setup-error 'if (rank == 0) MUST(cudaSetDevice(99)); // @set'
+    JOBS=2 LIMIT=4 run timeout 200 measure/check.sh out programs write
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"left out, since they need more than 2 ranks: 1"* ]]
+    [ "$(grep -cF '| mismatch | 1 | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |' <<<"$output")" -eq 1 ]
+    [[ $output == *"right: 2 programs; accused: accused"* ]]
+    [[ $output == *"did not end well: repaired-memory-crashes repaired-setup-error"* ]]
+    cat out/nccl-check.md
+    grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/nccl-check.md
+    grep -qxF '| memory | 1 |  |  |  |  | 1 |  |' out/nccl-check.md
+    grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md
+    grep -qE '^\| nccl-check \| 4 \| 1 \| 1 \| 1 \| [0-9.]+ s \| 6 \| 1 \|$' out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
+    grep -qE '^\| `setup-error` \| error: returned 101 .* \| – \| – \|$' out/nccl-check.md
+}
+
+@test "each wrong program says how it ends alone, as results/nccl-check.md does" {
+    "$top/tests/check/headers" --check
+}
+
 @test "a run that fails: counted, shown, exit code 1" {
     copy
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c

@@ -1,5 +1,6 @@
 // Every rank passes its data to the rank before it, and the last one has forgotten its
 // send. The real NCCL waits for ever.
+// alone: hangs
 // expect: NCCL CHECK: deadlock: a receive that no send meets, on communicator 1
 // expect: rank ... on @host: waits in ncclGroupEnd at @group for ncclRecv(count 4,
 //     ncclInt32, from rank @last) at @recv

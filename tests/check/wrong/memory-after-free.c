@@ -1,5 +1,6 @@
 // The buffer is used after cudaFree. The real NCCL works on memory that may be somebody
 // else's by then.
+// alone: exit code 0
 // expect: NCCL CHECK: memory:
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
 // expect: freed at @free

@@ -1,6 +1,7 @@
 // The host fills a row too many of pinned memory. Nothing crashes: it overwrites what
 // comes after it, whatever that is.
 //
+// alone: exit code 0
 // expect: NCCL CHECK: memory: the host has written past the end of a buffer
 // expect: rank @any on @host: found by cudaFreeHost at @free
 // expect: the buffer: 4096 bytes made by cudaMallocHost at @made; written was byte 4096

@@ -1,5 +1,6 @@
 // MPI gets the address of device memory. An MPI that was not built for CUDA, such as
 // Debian's, ends with a segmentation fault.
+// alone: crash
 // warn: 1
 // expect: NCCL CHECK: memory: a buffer of MPI_Allreduce is device memory
 // expect: rank @any on @host: MPI_Allreduce at @allreduce

@@ -1,5 +1,6 @@
 // Rank 1 calls another collective than the rest. The real NCCL hangs, or hands out wrong
 // data and ncclSuccess.
+// alone: hangs
 // expect: NCCL CHECK: mismatch: the ranks call different operations at operation 1 on
 //     communicator 1
 // expect: rank @any on @host: ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast

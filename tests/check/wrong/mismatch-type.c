@@ -1,5 +1,6 @@
 // Rank 1 sends its ints as floats. The sizes agree, so the real NCCL sums bit patterns
 // and reports success.
+// alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different data types at operation 1 on
 //     communicator 1
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

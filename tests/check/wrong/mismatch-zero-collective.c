@@ -1,5 +1,6 @@
 // All ranks pass count 0, but not to the same collective. The real NCCL does nothing and
 // says nothing, until the day the count is not 0.
+// alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks call different operations at operation 1 on
 //     communicator 1
 // expect: rank @any on @host: ncclBroadcast(count 0, ncclInt32, root 0) at @broadcast

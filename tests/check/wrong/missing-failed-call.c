@@ -1,5 +1,6 @@
 // One rank's call fails, because of its root, and nobody looks at what it returns. The
 // others wait; so they do with the real NCCL.
+// alone: hangs
 // expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count

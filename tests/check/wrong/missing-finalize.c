@@ -1,5 +1,6 @@
 // Rank 1 has done its last step and is in MPI_Finalize, while the others start one more.
 // The real NCCL waits for ever.
+// alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 3 on
 //     communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for

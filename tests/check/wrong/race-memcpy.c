@@ -1,6 +1,7 @@
 // cudaMemcpy right after the collective, with no synchronisation. The stream is a
 // non-blocking one, so cudaMemcpy does not wait for it: on a GPU this reads the old data,
 // or half of the new.
+// alone: wrong data
 // warn: 2
 // off: 2
 // expect: NCCL CHECK: race: a buffer is used while a queued operation still uses it

@@ -1,5 +1,6 @@
 // Two results in one piece of pinned memory: the host waits for the one and reads the
 // other. On a GPU this is the old value, or the new one by luck.
+// alone: wrong data
 // expect: NCCL CHECK: race: the host reads pinned memory that a queued operation still
 //     uses
 // expect: rank @any on @host: at @read, byte 32764 of 32768 bytes made at @malloc

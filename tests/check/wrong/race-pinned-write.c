@@ -1,5 +1,6 @@
 // The host writes the next values into pinned memory while the copy of the last ones to
 // the device may still be running. On a GPU either may arrive.
+// alone: exit code 0
 // expect: NCCL CHECK: race: the host writes to pinned memory that a queued operation
 //     still uses
 // expect: rank @any on @host: at @write, byte 0 of 16 bytes made at @malloc

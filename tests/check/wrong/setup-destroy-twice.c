@@ -1,5 +1,6 @@
 // A second variable holds the same communicator, and both are destroyed. The real NCCL
 // frees it twice: a crash, or ncclInvalidArgument.
+// alone: a call returns 4
 // warn: 3
 // off: 3
 // expect: NCCL CHECK: setup: ncclCommDestroy uses a communicator after it was destroyed

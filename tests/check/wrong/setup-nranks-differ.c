@@ -1,4 +1,5 @@
 // Rank 1 counts one rank more than the others. The real NCCL hangs in the set-up.
+// alone: hangs
 // expect: NCCL CHECK: setup: the ranks do not agree on how many they are
 // expect: rank ... on @host: ncclCommInitRank(rank ... of @n ranks, GPU ...) at @init
 // expect: rank 1 on @host: ncclCommInitRank(rank 1 of @more ranks, GPU 1) at @init

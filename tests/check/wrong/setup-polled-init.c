@@ -1,6 +1,7 @@
 // The communicator does not block, and the ranks ask again and again whether it is ready.
 // It never is: one rank takes no part.
 //
+// alone: hangs
 // timeout: 1
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks for

@@ -1,4 +1,5 @@
 // The first two ranks both say that they are rank 0. The real NCCL hangs in the set-up.
+// alone: hangs
 // expect: NCCL CHECK: setup: two processes call themselves rank 0
 // expect: rank 0 on @host: ncclCommInitRank(rank 0 of @n ranks, GPU 0) at @init
 // expect: rank 1 on @host: ncclCommInitRank(rank 0 of @n ranks, GPU 1) at @init
