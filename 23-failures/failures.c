@@ -214,8 +214,7 @@ int main(int argc, char **argv) {
     const struct lesson_option options[] = {
         {"--fault", "NAME", "what the last rank does in step 3 (default: its work):",
          .names = faults, .chosen = t.fault},
-        {"--how", "NAME", "how others go on (default shrink):", .names = hows,
-         .chosen = how},
+        {"--how", "NAME", "recovery (default: shrink):", .names = hows, .chosen = how},
         {"--join", NULL, "after --fault leave: joins again in step 8", .flag = &t.join},
         {"--deadline", "MS", "milliseconds that a step may take", .number = &ms,
          .usual = 2000, .least = 1},
