@@ -61,8 +61,8 @@ static void gather(struct training *t, size_t use) {
     CHECK_CUDA(cudaEventRecord(t->event[GATHERED + use % 2], t->sending));
 }
 
-/* Queues the reduce-scatter of a layer's gradient: each rank gets its shard of the mean.
- */
+/* Queues the reduce-scatter of a layer's gradient. Each rank gets its shard of the mean,
+ * which is all that its update needs. */
 static void scatter(struct training *t, size_t l) {
     if (!t->communicate)
         return;

@@ -33,8 +33,8 @@ static void all_reduce_in_a_group(struct gpu *gpus, int ngpus, size_t rounds) {
     }
 }
 
-/* What the thread of one GPU does. It needs no group: the other calls come from others.
- */
+/* What the thread of one GPU does. It needs no group: the calls for the other GPUs come
+ * from other threads. */
 static void *drive_one_gpu(void *argument) {
     const struct gpu *gpu = argument;
     // The current device belongs to a thread, and in a new thread it is device 0.

@@ -29,8 +29,8 @@ static bool has(const bool *faults, enum fault fault, bool here) {
     return faults[fault] && here;
 }
 
-/* The faults that are not NCCL's: a rank that is slow, that is stopped, or that is gone.
- */
+/* The faults that are not NCCL's: a rank that is slow, one that is stopped, and one that
+ * is gone. */
 static void outside_of_nccl(const bool *faults, bool here) {
     if (has(faults, SLOW, here)) // a slow disk, a checkpoint, a garbage collector
         sleep(SLOW_SECONDS);

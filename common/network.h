@@ -163,8 +163,7 @@ LESSON_FUNCTION float network_number(uint64_t seed, uint64_t place) {
     return (float)(int64_t)((z ^ z >> 31) >> 40) / 8388608 - 1;
 }
 
-/* Initial weights, in host memory: the identity plus some noise that depends on `seed`.
- */
+/* Initial weights, in host memory: the identity, plus noise that depends on `seed`. */
 LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float *host) {
     const size_t one = n->width * n->width;
     const float noise = 0.25f / sqrtf((float)n->width);
@@ -212,8 +211,7 @@ LESSON_FUNCTION void network_forward(cublasHandle_t blas, size_t in, size_t out,
 
 /* Replaces y by dy, the gradient of the loss with respect to y: (y - wanted) / mean_over,
  * where mean_over is the number of samples that the loss is averaged over. Also writes
- * the distance between y and wanted to GPU memory, so that the host need not wait for it.
- */
+ * the distance between y and wanted to GPU memory, so the host need not wait for it. */
 LESSON_FUNCTION void network_loss(cublasHandle_t blas, size_t out, size_t samples,
                                   size_t mean_over, float *y, const float *wanted,
                                   float *distance) {
@@ -236,8 +234,7 @@ LESSON_FUNCTION void network_gradient(cublasHandle_t blas, size_t in, size_t out
                              gradient, (int)out));
 }
 
-/* dx = dy · Wᵀ. After network_gradient nothing needs x any more, so dx may overwrite it.
- */
+/* dx = dy · Wᵀ. After network_gradient nothing needs x, so dx may overwrite it. */
 LESSON_FUNCTION void network_backward(cublasHandle_t blas, size_t in, size_t out,
                                       size_t samples, const float *weight,
                                       const float *dy, float *dx) {
