@@ -35,7 +35,7 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
 
-.PHONY: help demo install version test test-check test-jobs test-versions benchmark profile measure clean cpu-flags cuda-flags
+.PHONY: help demo install version test test-check test-jobs test-long test-versions benchmark profile measure clean cpu-flags cuda-flags
 .PHONY: install-cpu install-checks
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
+	@echo 'make test-long      of the tests that take a selection, everything: an hour'
 	@echo 'make test-versions  only: CUDA 12.2 to 13, NCCL 2.18 to the newest, Open MPI 5 (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
@@ -91,6 +92,14 @@ test-check:
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
 	$(PROVE_CPU) tests/jobs.t
+
+# What make test takes a selection of: every line left out, every program on every number of ranks, and
+# as a library before a program; every solution on all numbers of ranks.
+test-long:
+	@common/install.sh $(TEST_PACKAGES)
+	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t
+	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
+	$(PROVE_CPU) tests/exercises.t :: --all
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -1,8 +1,9 @@
 #!/usr/bin/env perl
 # Every lesson with one statement removed: each that calls MPI, CUDA or NCCL in turn. Where the
 # rest still compiles, it must end by itself, and either be right all the same or say what is
-# wrong: no hang, no bare crash, no wrong result with exit code 0. The beginning and the end that
-# all lessons have in common, word for word, are tried in the first two that have them.
+# wrong: no hang, no bare crash, no wrong result with exit code 0. Of lessons 00 to 04 every statement
+# is tried, of the others every third, and of what all lessons have in common, word for word, the first
+# two; ALL=yes takes them all.
 #
 # A lesson is compiled once for all its statements that stand by themselves: each gets a condition in
 # front, and $LEFT_OUT says which of them is left out. What is part of another statement, or declares
@@ -25,6 +26,7 @@ use Programs qw(cpu_flags in_parallel read_file run write_file $limit $mpicc $to
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $jobs    = delete $ENV{JOBS} // 2;
 my @ranks   = split ' ', delete $ENV{RANKS} // '';
+my $all     = delete $ENV{ALL};
 my %options = (
     'bandwidth.c'    => '--factor 8', # of all its sizes every third
     'peer_to_peer.c' => '-n 1000',
@@ -192,8 +194,10 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     }
     if (@ARGV) {
         @found = grep { my $where = $_->{name}; grep { index($where, $_) >= 0 } @ARGV } @found;
-    } else {
+    } elsif (!$all) {
         @found = grep { $_->{text} !~ $frame || $frame_tried{$_->{text}}++ < 2 } @found;
+        # By their texts, so that a line more in a lesson leaves the choice as it is.
+        @found = grep { unpack('%32C*', $_->{text}) % 3 == 0 } @found if $lesson !~ /^0[0-4]/;
     }
     next if !@found;
     my $program = "$dir/" . basename($path, '.c');

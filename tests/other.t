@@ -19,7 +19,7 @@ if command -v clang >/dev/null; then
     mpirun=(mpirun --oversubscribe)
     # A compiler decides on the lines of calls, and on what of memory is touched when.
     # shellcheck disable=SC2034 # other_mpi.bash's
-    programs=(mismatch-count deadlock-send-first race-pinned memory-host-read left-buffer two-threads)
+    programs=(mismatch-count race-pinned memory-host-read left-buffer)
     MPICC=mpicc OMPI_CC=clang with clang linked
 else
     result 0 'clang # SKIP not installed'
