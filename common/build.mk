@@ -65,7 +65,7 @@ programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
 # GPUs.
 goals := $(or $(MAKECMDGOALS),all)
 builds_lessons := $(filter all $(programs),$(goals))
-for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals)) $(if $(N),$(filter break,$(goals)))
+for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals))
 for_cpu := $(filter cpu-flags cpu-forms cpu-standin benchmark install-cpu,$(goals))
 builds_cpu := $(for_cpu) $(if $(filter cpu,$(backend)),$(for_lessons)) \
     $(if $(filter cpu,$(BACKEND)),$(filter check-library,$(goals)))
@@ -185,9 +185,11 @@ timeline:
 	    '$(if $(filter file,$(origin SVG)),$(patsubst %.json,%,$(FILE)).svg,$(SVG))' $(FROM) $(TO)
 
 # Breaks a lesson on purpose, or lists the ways to do so: common/break.sh says how they are written.
+# Where the CPU build is there, its flags are known without another make.
 .PHONY: break
-break: $(if $(N),$(lesson_library))
-	@BACKEND=$(backend) FLAGS='$($(backend)_compile) $($(backend)_link)' $(TOP)/common/break.sh $(N)
+break:
+	@BACKEND=$(backend) FLAGS='$(and $(lesson_library),$(wildcard $(lesson_library)),$(cpu_compile) $(cpu_link))' \
+	    $(TOP)/common/break.sh $(N)
 
 clean-lesson:
 	rm -f $(programs)
