@@ -31,6 +31,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #endif
 
 /* Of functions that kernels may call, too, the host's half is compiled. */
@@ -788,6 +789,19 @@ CUDA_CPU_OVERLOAD cudaError_t cudaMallocFromPoolAsync(T **ptr, size_t size,
                                                       cudaStream_t stream) {
     return ::cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool, stream);
 }
+
+/* nvcc knows these without std::. Any other function that fits is taken before them. */
+namespace cuda_cpu {
+template <class A, class B>
+CUDA_CPU_OVERLOAD constexpr typename std::common_type<A, B>::type max(A a, B b) {
+    return a < b ? b : a;
+}
+template <class A, class B>
+CUDA_CPU_OVERLOAD constexpr typename std::common_type<A, B>::type min(A a, B b) {
+    return b < a ? b : a;
+}
+} // namespace cuda_cpu
+using namespace cuda_cpu;
 
 #undef CUDA_CPU_OVERLOAD
 #endif
