@@ -164,10 +164,10 @@ fi
 # A limit is said with the setting that changes it.
 if wanted refused && [ -x refused ]; then
     said=$(CPU_DEVICES=2 CPU_MEMORY=2M timeout 20 ./refused 2>stderr)
-    is "${said#*$'\n'}" $'cudaErrorMemoryAllocation\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice' \
+    is "${said#*$'\n'}" $'cudaErrorMemoryAllocation\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice\ninvalid argument (see ncclGetLastError)' \
         'no memory, no device'
     is "$(grep -c 'CPU build: 3145728 bytes .* 2097152 of 2097152 left. CPU_MEMORY=' stderr), $(grep -c \
-        'CPU build: cudaSetDevice(2), and the last device is 1. .*CPU_DEVICES.*CPU_HOSTS' stderr)" '1, 1' \
+        'CPU build: cudaGetDeviceProperties(2), and the last device is 1. CPU_DEVICES=4 .*CPU_HOSTS' stderr)" '1, 1' \
         'each is said once, with the setting'
     is "$(CPU_MEMORY=4m timeout 20 ./refused 2>/dev/null | sed -n 2p)" cudaSuccess 'more memory: CPU_MEMORY'
 fi

@@ -288,22 +288,26 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return cuda_error(ndevices == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
 
+cudaError_t device_named(const char *call, int device) {
+    static bool said;
+    cudaError_t error = device_check(device);
+    if (error != cudaErrorInvalidDevice || device < 0 || said)
+        return error;
+    int enough = 1;
+    while (enough <= device && enough < INT_MAX / 2)
+        enough *= 2;
+    fprintf(stderr,
+            "CPU build: %s(%d), and the last device is %d. CPU_DEVICES=%d gives more;"
+            " otherwise a machine, or each that CPU_HOSTS pretends, has one for every"
+            " rank.\n",
+            call, device, ndevices - 1, enough);
+    said = true;
+    return error;
+}
+
 cudaError_t cudaSetDevice(int device) {
     CUDA_CALL;
-    cudaError_t error = device_check(device);
-    static bool said;
-    if (error == cudaErrorInvalidDevice && device >= 0 && !said) {
-        said = true;
-        int enough = 1;
-        while (enough <= device && enough < INT_MAX / 2)
-            enough *= 2;
-        fprintf(
-            stderr,
-            "CPU build: cudaSetDevice(%d), and the last device is %d. CPU_DEVICES=%d gives"
-            " more; otherwise a machine, or each that CPU_HOSTS pretends, has one for every"
-            " rank.\n",
-            device, ndevices - 1, enough);
-    }
+    cudaError_t error = device_named(__func__, device);
     if (error == cudaSuccess)
         current_device = device;
     return cuda_error(error);
@@ -321,7 +325,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     CUDA_CALL;
     if (!p)
         return cuda_error(cudaErrorInvalidValue);
-    cudaError_t error = device_check(device);
+    cudaError_t error = device_named(__func__, device);
     if (error != cudaSuccess)
         return cuda_error(error);
     memset(p, 0, sizeof *p);

@@ -11,6 +11,8 @@ enum { MAX_DEVICES = 256 };
 cudaError_t cuda_error(cudaError_t error);
 int device_now(void);                 // of the calling thread
 cudaError_t device_check(int device); // whether there is such a device
+/* The same, of one that the program names: what gives it more is said once. */
+cudaError_t device_named(const char *call, int device);
 void device_ranks_on_host(int ranks); // as many devices, if the environment is silent
 const char *device_bus_id(int device, char out[32]);
 bool device_reaches(int device, int peer); // peer access, one way or the other

@@ -137,7 +137,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devices) {
         return nccl_error(ncclUnhandledCudaError, "ncclCommInitAll: no device");
     for (int i = 0; i < ndev; i++) {
         int device = devices ? devices[i] : i;
-        if (device < 0 || device >= count)
+        if (device_named(__func__, device) != cudaSuccess)
             return nccl_error(ncclInvalidArgument,
                               "ncclCommInitAll: device %d, and there are %d", device,
                               count);

@@ -1,5 +1,5 @@
 /* What there is not: memory, a device. Both are answered with an error, and said once. */
-#include <cuda_runtime.h>
+#include <nccl.h>
 #include <stdio.h>
 
 int main(void) {
@@ -10,7 +10,10 @@ int main(void) {
     printf("%s\n", cudaGetErrorName(error));
     if (memory)
         cudaFree(memory);
-    for (int i = 0; i < 3; i++)
-        printf("%s\n", cudaGetErrorName(cudaSetDevice(2)));
+    struct cudaDeviceProp properties;
+    printf("%s\n", cudaGetErrorName(cudaGetDeviceProperties(&properties, 2)));
+    printf("%s\n", cudaGetErrorName(cudaSetDevice(2)));
+    ncclComm_t comms[4];
+    printf("%s\n", ncclGetErrorString(ncclCommInitAll(comms, 4, NULL)));
     return 0;
 }
