@@ -39,9 +39,10 @@ struct judge_outside {
     /* Sends to rank `to` of the world (perhaps itself): in order, without waiting, for
      * judge_receive there. */
     void (*send)(void *self, int to, const void *data, size_t bytes);
-    /* Prints a report ("race: …") behind the words "NCCL CHECK: ". With `end` the job is
-     * to end with exit code 1; the function may return, and says nothing more then. */
-    void (*say)(void *self, const char *text, bool end);
+    /* Prints a report ("race: …") after the words "NCCL CHECK: ". With `end` the job is
+     * to end with exit code 1; the function may return, and says nothing more then. `key`
+     * is the same on all ranks that find the same at the same place; 0: on none. */
+    void (*say)(void *self, const char *text, bool end, uint64_t key);
     /* "broadcast.c:57" */
     void (*place)(void *self, uint64_t site, char out[JUDGE_PLACE]);
     /* The ranks of the world that a call of MPI (as given to judge_wait_mpi) waits for,

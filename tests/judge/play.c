@@ -127,7 +127,8 @@ static void send_to(void *self, int to, const void *data, size_t bytes) {
     memcpy(link[nlink++].data, data, bytes);
 }
 
-static void say(void *self, const char *text, bool end) {
+static void say(void *self, const char *text, bool end, uint64_t key) {
+    (void)key;
     reports = realloc(reports, (size_t)(nreports + 1) * sizeof *reports);
     reports[nreports++] =
         (struct report){(int)((struct rank *)self - ranks), line_now, strdup(text)};

@@ -115,7 +115,8 @@ static double tell_time(void *self) {
 static void send_to(void *self, int to, const void *data, size_t bytes) {
     (void)self, (void)to, (void)data, (void)bytes;
 }
-static void say(void *self, const char *text, bool end) {
+static void say(void *self, const char *text, bool end, uint64_t key) {
+    (void)key;
     (void)self, (void)end;
     nreports++;
     snprintf(newest, sizeof newest, "%s", text);

@@ -548,7 +548,8 @@ static void send_to(void *self, int to, const void *data, size_t bytes) {
     memcpy(link[nlink++].data, data, bytes);
 }
 
-static void say(void *self, const char *text, bool end) {
+static void say(void *self, const char *text, bool end, uint64_t key) {
+    (void)key;
     (void)self;
     if (nsaid++ == 0)
         snprintf(said, sizeof said, "%s", text);

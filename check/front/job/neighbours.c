@@ -20,9 +20,10 @@
 
 /* What a process says at its end. */
 enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
-enum { WORDS = 4096 };
+enum { WORDS = 4096, KEYS = 256 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
+    atomic_ullong keys[KEYS];          // of what was said, and goes on
     atomic_int here, ended;            // processes
     struct {
         int rank;
@@ -68,6 +69,17 @@ void neighbours_share(void) {
 
 bool neighbours_first(enum neighbours_word word, bool alone) {
     return shared ? atomic_exchange(&shared->said[word], 1) == 0 : alone;
+}
+
+bool neighbours_new(uint64_t key) {
+    for (int i = 0; shared && key && i < KEYS; i++) {
+        unsigned long long known = 0;
+        if (atomic_compare_exchange_strong(&shared->keys[i], &known, key))
+            return true;
+        if (known == key)
+            return false;
+    }
+    return true;
 }
 
 double neighbours_turn(int rank, int nranks) {

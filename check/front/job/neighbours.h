@@ -5,6 +5,7 @@
 #define NEIGHBOURS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* MPI has started: they share memory from now on. */
 void neighbours_share(void);
@@ -13,6 +14,9 @@ void neighbours_share(void);
  * `alone`: the answer where nothing is shared. */
 enum neighbours_word { NEIGHBOURS_REPORT, NEIGHBOURS_GIVE_UP, NEIGHBOURS_WORDS };
 bool neighbours_first(enum neighbours_word word, bool alone);
+
+/* The same for what is said and goes on; key 0: each time. */
+bool neighbours_new(uint64_t key);
 
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);

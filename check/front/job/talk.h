@@ -25,7 +25,7 @@ int talk_launched_as(void); // the rank that the launcher says; 0: it says none
 void talk_pause(double seconds);
 
 /* judge_outside.say and .send */
-void talk_says(void *self, const char *text, bool end);
+void talk_says(void *self, const char *text, bool end, uint64_t key);
 void talk_sends(void *self, int to, const void *data, size_t bytes);
 /* Nothing is reported from here on. A timeline goes on. */
 void talk_checks_end(void);

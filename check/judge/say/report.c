@@ -65,7 +65,7 @@ void report(struct judge *j, struct text *text, bool end, uint64_t key) {
         map_put(&j->reports->said, key, j);
     if (!j->over && j->options.mode != JUDGE_OFF && !again) {
         j->over = end;
-        j->outside.say(j->outside.self, text->at, end);
+        j->outside.say(j->outside.self, text->at, end, key);
     }
     empty(text);
 }
