@@ -19,7 +19,7 @@
 #     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 are" (all but rank 1)
 #     @tag                 is file:line of the line that ends with `// @tag`, or that follows
 #                          a line with nothing else
-# Each runs once, on 2 ranks or on as many as it needs; every fifth also on 3, 4 or 8. RANKS="2 3"
+# Each runs once, on 2 ranks or on as many as it needs; every tenth also on 3, 4 or 8. RANKS="2 3"
 # runs all on these. Every run has 300 seconds. JOBS=1 runs one at a time. FORM=library runs them
 # under nccl-check, over the stand-in without checks.
 use strict;
@@ -39,11 +39,11 @@ my $library = (delete $ENV{FORM} // '') eq 'library';
 
 my %tags_of_header;
 
-# The first of the rank counts, and of every fifth program one more, by its name.
+# The first of the rank counts, and of every tenth program one more, by its name.
 sub thinned {
     my ($name, $first, @more) = @_;
     my $chance = unpack '%32C*', $name;
-    return ($first // (), @more && $chance % 5 == 0 ? $more[$chance / 5 % @more] : ());
+    return ($first // (), @more && $chance % 10 == 0 ? $more[$chance / 10 % @more] : ());
 }
 
 # What the comments of one program say: its tests, and the lines its tags stand for.
@@ -151,9 +151,9 @@ my $flags = $library ? library_flags() : cpu_flags();
 $before = "'$top/check/nccl-check'" if $library;
 my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
-# A report must name the line also where the compiler has rearranged everything; for the repaired
+# A report must name the line also where the compiler has rearranged everything; for the right
 # ones, of which there is nothing to name, the quickest is good enough.
-my %optimized = (wrong => '-O2', right => '-O2', fixed => '-O0');
+my %optimized = (wrong => '-O2', right => '-O0', fixed => '-O0');
 
 # All programs have the same headers: gcc reads them once (GCC's manual, "Using Precompiled Headers").
 # It looks for what it has read beside check.h, so the programs lie in a folder of the test's own.
