@@ -25,7 +25,6 @@ struct ncclComm *comm_create(int device, bool blocking) {
 }
 
 void comm_promise(struct ncclComm *comm, struct ncclComm *parent, struct ncclComm **out) {
-    *out = NULL;
     comm->promised = out;
     comm->parent = parent;
     parent->meetings++;

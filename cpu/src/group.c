@@ -152,10 +152,10 @@ static ncclResult_t meet(struct meeting_call *meetings) {
 ncclResult_t meet_soon(struct meeting_call meets) {
     struct meeting_call *mine = must_alloc(sizeof *mine), **end = &group.meetings;
     *mine = meets;
+    if (meets.out)
+        *meets.out = meets.call ? NULL : meets.made;
     if (meets.made && meets.call)
         comm_promise(meets.made, meets.parent, meets.out);
-    else if (meets.made)
-        *meets.out = meets.made;
     if (group.depth == 0)
         return meet(mine);
     while (*end)

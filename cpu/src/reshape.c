@@ -205,6 +205,7 @@ static bool step_grow(struct op *op) {
         comm_fail(made, ncclInvalidUsage, "the communicator was given up meanwhile");
     if (op->done || !carry_told(grow->comm, CALL_GROW_ID, &id, sizeof id))
         return op->done;
+    meet_announce(&id, grow->comm->rank, grow->nranks);
     ncclResult_t result = meet_join(made, &id, 0, grow->comm->rank, grow->nranks);
     if (result != ncclSuccess)
         comm_fail(made, result, nccl_last_error());
@@ -264,13 +265,22 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
         result = check_grow(comm, nranks, id, rank);
     if (result != ncclSuccess)
         return in_group(result);
-    int device = comm ? comm->device : device_now();
-    return make((struct meeting_call){.name = __func__,
-                                      .begin = begin_grow,
-                                      .made = comm_like(device, config, comm),
-                                      .out = newcomm,
-                                      .parent = comm,
-                                      .ids = {id ? *id : (ncclUniqueId){{0}}, 0},
-                                      .rank = comm ? comm->rank : rank,
-                                      .nranks = nranks});
+    struct meeting_call meets = {
+        .name = __func__,
+        .begin = begin_grow,
+        .made = comm_like(comm ? comm->device : device_now(), config, comm),
+        .out = newcomm,
+        .parent = comm,
+        .rank = comm ? comm->rank : rank,
+        .nranks = nranks};
+    if (!comm) {
+        meets.ids.first = *id;
+    } else if (wire_alone()) {
+        // The new ranks of its group, which begin with waiting for all, must not wait for
+        // this one. It has been told of the id already.
+        queue_look();
+        if (carry_told(comm, CALL_GROW_ID, &meets.ids.first, sizeof *id))
+            meets.parent = NULL;
+    }
+    return make(meets);
 }

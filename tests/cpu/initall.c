@@ -363,6 +363,33 @@ static void init_rank_in_a_group(void) {
     point("ncclCommInitRank for every device, in one group");
 }
 
+/* From a communicator of device 0 alone to one of all devices. */
+static void grow_in_a_group(void) {
+    ncclUniqueId id;
+    ncclComm_t one, made[MOST];
+    if (ndev == 1)
+        return;
+    NCCL(ncclGetUniqueId(&id));
+    CUDA(cudaSetDevice(0));
+    NCCL(ncclCommInitRank(&one, 1, id, 0));
+    NCCL(ncclCommGetUniqueId(one, &id));
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommGrow(one, ndev, NULL, -1, &made[0], NULL));
+    for (int r = 1; r < ndev; r++) {
+        CUDA(cudaSetDevice(r));
+        NCCL(ncclCommGrow(NULL, ndev, &id, r, &made[r], NULL));
+    }
+    NCCL(ncclGroupEnd());
+    NCCL(ncclCommDestroy(one));
+    fill(N, 1);
+    EACH(ncclAllReduce(send[r], recv[r], N, ncclInt32, ncclSum, made[r], streams[r]));
+    for (int r = 0; r < ndev; r++) {
+        expect_sum(recv[r], 0, N, "all-reduce");
+        NCCL(ncclCommDestroy(made[r]));
+    }
+    point("ncclCommGrow for every device, in one group");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     if (cudaGetDeviceCount(&ndev) != cudaSuccess || ndev < 1 || ndev > MOST) {
@@ -385,6 +412,7 @@ int main(int argc, char **argv) {
     splits();
     lists();
     init_rank_in_a_group();
+    grow_in_a_group();
     for (int d = 0; d < ndev; d++) {
         CUDA(cudaSetDevice(d));
         CUDA(cudaFree(send[d]));
