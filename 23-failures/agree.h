@@ -9,7 +9,6 @@
 
 #include "lesson.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 enum { AGREE_MOST = 64, AGREE_REPORT = 1, AGREE_DECISION, AGREE_ID };
@@ -19,13 +18,9 @@ struct members {
     int step, n, ranks[AGREE_MOST];
 };
 
-LESSON_FUNCTION int agree_pid; // of the last rank
-
 /* All ranks of MPI_COMM_WORLD. */
 LESSON_FUNCTION struct members agree_all(int nranks) {
     struct members all = {.n = nranks};
-    agree_pid = (int)getpid();
-    CHECK_MPI(MPI_Bcast(&agree_pid, 1, MPI_INT, nranks - 1, MPI_COMM_WORLD));
     if (nranks > AGREE_MOST)
         lesson_fail("at most %d ranks", AGREE_MOST);
     for (int i = 0; i < nranks; i++)
@@ -102,17 +97,34 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank, int st
     return now;
 }
 
-/* Rank 0 wakes a stopped rank of its machine, and answers when that rank asks. The
- * stopped one has asked already, in agree. */
-LESSON_FUNCTION void agree_wake(const struct members *now, int rank, int stopped) {
+/* Rank 0 answers a rank that it has given up, and that asks in agree after all. */
+LESSON_FUNCTION void agree_late(const struct members *now, int rank, int late) {
     int step;
     if (rank == 0) {
-        kill(agree_pid, SIGCONT);
-        CHECK_MPI(MPI_Recv(&step, 1, MPI_INT, stopped, AGREE_REPORT, MPI_COMM_WORLD,
+        CHECK_MPI(MPI_Recv(&step, 1, MPI_INT, late, AGREE_REPORT, MPI_COMM_WORLD,
                            MPI_STATUS_IGNORE));
-        CHECK_MPI(MPI_Send(now, sizeof *now, MPI_BYTE, stopped, AGREE_DECISION,
-                           MPI_COMM_WORLD));
+        CHECK_MPI(
+            MPI_Send(now, sizeof *now, MPI_BYTE, late, AGREE_DECISION, MPI_COMM_WORLD));
     }
+}
+
+/* The verdict of those who are left; lesson_verdict would wait for all. */
+LESSON_FUNCTION int agree_verdict(const struct members *now, int rank) {
+    unsigned long long sum[2] = {lesson_checks.checked, lesson_checks.wrong}, theirs[2];
+    if (rank != 0) // Ssend: it has come before this rank ends
+        CHECK_MPI(MPI_Ssend(sum, sizeof sum, MPI_BYTE, 0, AGREE_REPORT, MPI_COMM_WORLD));
+    for (int i = 1; rank == 0 && i < now->n; i++) {
+        CHECK_MPI(MPI_Recv(theirs, sizeof theirs, MPI_BYTE, now->ranks[i], AGREE_REPORT,
+                           MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        sum[0] += theirs[0];
+        sum[1] += theirs[1];
+    }
+    const bool right = sum[0] > 0 && sum[1] == 0;
+    if (rank == 0)
+        printf("%s: %d rank%s left, %llu weights checked, %llu wrong\n",
+               right ? "OK" : "FAILED", now->n, now->n == 1 ? "" : "s", sum[0], sum[1]);
+    fflush(stdout);
+    return right ? 0 : 1;
 }
 
 #endif

@@ -3,21 +3,17 @@
  *
  *     mpirun -np 4 ./failures [--fault NAME] [--how NAME] [--join] [-h]
  *
- * model.h is what is trained, agree.h finds who is left, versions.h is for older NCCLs.
+ * model.h is what is trained, agree.h finds who is left, faults.h is what goes wrong, and
+ * versions.h is for older NCCLs.
  */
-#define _GNU_SOURCE // kill, usleep
+#define _GNU_SOURCE // getpid, usleep
+#include "faults.h"
 #include "model.h"
 #include "versions.h"
 
 #include <cublas_v2.h>
 
-#include <signal.h>
-#include <unistd.h>
-
-enum { FAULTY_STEP = 3, JOIN_STEP = 8 };
-
-enum fault { LEAVE, STOP, EXIT, FAULTS };
-static const char *const faults[] = {"leave", "stop", "exit", NULL};
+enum { JOIN_STEP = 8 };
 enum how { SHRINK, REVOKE, ANEW, HOWS };
 static const char *const hows[] = {"shrink", "revoke", "anew", NULL};
 
@@ -52,13 +48,6 @@ static ncclResult_t settled(ncclComm_t comm, double seconds) {
 static void must_settle(ncclComm_t comm, const char *call) {
     if (settled(comm, 30) != ncclSuccess)
         lesson_fail("%s failed: %s", call, ncclGetLastError(comm));
-}
-
-/* A communicator that is made of another is there only when the other has settled. */
-static void must_be_made(ncclComm_t old, const ncclComm_t *made, const char *call) {
-    if (old)
-        must_settle(old, call);
-    must_settle(*made, call);
 }
 
 /* For calls that may go on in the background. */
@@ -132,7 +121,8 @@ static bool recover(struct training *t, int step) {
     CHECK_BEGUN(
         ncclCommShrink(broken, excluded, n, &t->comm, &config,
                        t->how == REVOKE ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT));
-    must_be_made(broken, &t->comm, "ncclCommShrink");
+    must_settle(broken, "ncclCommShrink"); // before that the new one is not there
+    must_settle(t->comm, "ncclCommShrink");
     CHECK_NCCL(ncclCommAbort(broken));
     return true;
 }
@@ -163,9 +153,11 @@ static void grow(struct training *t, int newcomer, int step) {
     CHECK_BEGUN(ncclCommGrow(is_new ? NULL : old, t->now.n,
                              is_new || t->rank == 0 ? &welcome.id : NULL,
                              is_new ? t->now.n - 1 : -1, &t->comm, &config));
-    must_be_made(old, &t->comm, "ncclCommGrow");
-    if (old)
+    if (old) {
+        must_settle(old, "ncclCommGrow");
         CHECK_NCCL(ncclCommDestroy(old));
+    }
+    must_settle(t->comm, "ncclCommGrow");
     float *weights = t->model.weights[step % 2];
     CHECK_BEGUN(
         ncclBroadcast(weights, weights, COUNT, ncclFloat32, 0, t->comm, t->model.stream));
@@ -178,15 +170,16 @@ static int run(struct training *t, int step) {
     while (step < STEPS) {
         if (t->join && step == JOIN_STEP && member(&t->now, t->faulty) < 0)
             grow(t, t->faulty, step), began = MPI_Wtime();
-        if (t->rank == t->faulty && step == FAULTY_STEP) {
-            if (t->fault[EXIT])
-                _exit(1);
-            if (t->fault[STOP])
-                raise(SIGSTOP);
-            if (t->fault[LEAVE])
-                return step;
-        }
-        if (!train(t, step, began + t->deadline)) {
+        const bool faulty = t->rank == t->faulty && step == FAULTY_STEP;
+        if (faulty && t->fault[EXIT])
+            _exit(1);
+        if (faulty && t->fault[STOP])
+            fault_stop(5 * t->deadline);
+        if (faulty && t->fault[LEAVE])
+            return step;
+        // Once: it has done the step, and takes it for failed.
+        const bool unsure = faulty && t->fault[UNSURE] && t->now.step < step;
+        if (!train(t, step, began + t->deadline) || unsure) {
             if (t->rank == 0)
                 printf("step %2d: not done after %.1f s\n", step, MPI_Wtime() - last);
             if (!recover(t, step))
@@ -243,13 +236,17 @@ int main(int argc, char **argv) {
             run(&t, t.now.step);
         }
     }
-    if (t.fault[STOP] && nranks > 1) // an operator wakes it: it learns that it is out
-        agree_wake(&t.now, t.rank, t.faulty);
-    const int exit_code = lesson_verdict("weight");
+    if (t.fault[STOP] && nranks > 1 && member(&t.now, t.faulty) < 0)
+        agree_late(&t.now, t.rank, t.faulty); // it wakes up, and learns that it is out
+    // MPI's collectives would wait for a rank that is gone, and so would MPI_Finalize.
+    const bool gone = t.fault[EXIT] && nranks > 1;
+    const int exit_code = gone ? agree_verdict(&t.now, t.rank) : lesson_verdict("weight");
 
     if (t.comm)
         CHECK_NCCL(ncclCommDestroy(t.comm));
     model_destroy(&t.model);
+    if (gone)
+        _exit(exit_code);
     CHECK_MPI(MPI_Finalize());
     return exit_code;
 }

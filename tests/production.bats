@@ -254,9 +254,26 @@ survives() {
     survives 2 --fault leave --how anew
 }
 
-@test "23: a rank is stopped; it learns that the others have gone on" {
-    skip_unless_ranks 4
-    survives 4 --fault stop
+@test "23: a rank is stopped, on a machine of its own; it learns that the others have gone on" {
+    skip_unless_ranks 3
+    CPU_HOSTS=2 survives 3 --fault stop
+}
+
+@test "23: a rank that takes its step for failed: all go back to it from the next one" {
+    skip_unless_ranks 3
+    ranks 3 23-failures/failures --deadline 500 --fault unsure
+    expect 0 "OK: 3 ranks, all $((3 * 1024 * 12 + 2 * 1024)) weights as expected" # two ranks have made step 3 twice
+    grep -qE "^step +4: not done after" <<<"$out"
+    grep -qE "^step +3: loss [0-9.]+, 3 ranks," <<<"$out"
+}
+
+@test "23: a rank dies, and the launcher lets the others live: they go on" {
+    skip_unless_ranks 3
+    mpirun --version | grep -q 'Open MPI) 4' || skip "the setting is of Open MPI 4"
+    OMPI_MCA_orte_abort_on_non_zero_status=0 ranks 3 23-failures/failures --deadline 500 --fault exit
+    show
+    [ "$(tail -n 1 <<<"$out")" = "OK: 2 ranks left, $((2 * 1024 * 12)) weights checked, 0 wrong" ]
+    grep -qE "^step +3: loss [0-9.]+, 2 ranks," <<<"$out"
 }
 
 @test "23: a rank leaves, the others shrink; it joins again, with their weights" {
