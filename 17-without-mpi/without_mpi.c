@@ -8,7 +8,10 @@
  */
 #define _GNU_SOURCE // getaddrinfo
 #include "lesson.h"
+#include "older.h"
 #include "store.h"
+
+enum { MOST_ROOTS = 64 };
 
 /* Who this process is, from the first launcher whose variables are all there. */
 static struct place {
@@ -51,8 +54,26 @@ static void meet(struct store *store, int rank, int nranks) {
     }
 }
 
+/* One rank makes a unique id and puts it into the store. The others take it out. */
+static void share_id(struct store *store, const char *key, int maker, int rank,
+                     ncclUniqueId *id) {
+    if (rank == maker) {
+        CHECK_NCCL(ncclGetUniqueId(id));
+        store_set(store, key, id, sizeof *id);
+    } else {
+        store_get(store, key, id, sizeof *id);
+    }
+}
+
 int main(int argc, char **argv) {
-    const size_t count = lesson_count(argc, argv, "elements on each rank", 4);
+    size_t count, nroots;
+    const struct lesson_option options[] = {
+        {"-n", "COUNT", "elements on each rank", .number = &count, .usual = 4,
+         .least = 1},
+        {"--roots", "N", "ranks that make a unique id", .number = &nroots, .usual = 1,
+         .least = 1, .most = MOST_ROOTS},
+        {0}};
+    lesson_options(argc, argv, options);
     const size_t bytes = count * sizeof(float);
 
     int rank = 0, nranks = 1, local = 0;
@@ -72,13 +93,14 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(local % ndevices));
 
-    // The unique id: rank 0 makes it and puts it into the store. The others take it out.
-    ncclUniqueId id;
-    if (rank == 0) {
-        CHECK_NCCL(ncclGetUniqueId(&id));
-        store_set(store, "unique id", &id, sizeof id);
-    } else {
-        store_get(store, "unique id", &id, sizeof id);
+    // Rank 0 makes the unique id, and with --roots some others one each.
+    ncclUniqueId ids[MOST_ROOTS];
+    if ((int)nroots > nranks)
+        nroots = (size_t)nranks;
+    for (int i = 0; i < (int)nroots; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "unique id %d", i);
+        share_id(store, key, i * nranks / (int)nroots, rank, &ids[i]);
     }
     meet(store, rank, nranks);
     if (rank == 0)
@@ -88,7 +110,10 @@ int main(int argc, char **argv) {
 
     // From here on all is as it was with MPI.
     ncclComm_t comm;
-    CHECK_NCCL(ncclCommInitRank(&comm, nranks, id, rank));
+    if (nroots == 1)
+        CHECK_NCCL(ncclCommInitRank(&comm, nranks, ids[0], rank));
+    else // each rank connects to one of them
+        CHECK_NCCL(ncclCommInitRankScalable(&comm, nranks, rank, (int)nroots, ids, NULL));
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     float *host = lesson_malloc((size_t)nranks * bytes), *buffer, *all; // on the GPU

@@ -51,4 +51,10 @@ LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
 }
 #endif
 
+/* Several unique ids spread the start over several ranks; the first alone is enough. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 23, 4)
+#define ncclCommInitRankScalable(comm, nranks, rank, nids, ids, config) \
+    ncclCommInitRank(comm, nranks, (ids)[0], rank)
+#endif
+
 #endif

@@ -49,14 +49,14 @@ alone() {
     awk '{ t[NR] = $1 } END { exit !(t[2] > 3.5 * t[1] && t[2] < 4.5 * t[1]) }' "$BATS_TEST_TMPDIR/times"
 }
 
-# shell N ENVIRONMENT…: lesson 17 started by a shell loop; $out and $err are of all ranks together.
+# shell N ENVIRONMENT…: lesson 17 started by a shell loop, with $options; $out and $err are of all ranks together.
 shell() {
     local n=$1 rank pids=()
     shift
     rm -f "$BATS_TEST_TMPDIR"/{out,err}.*
     for ((rank = 0; rank < n; rank++)); do
         env "$@" RANK="$rank" WORLD_SIZE="$n" LOCAL_RANK="$rank" timeout 60 "$top/17-without-mpi/without_mpi" \
-            >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" 3>&- &
+            "${options[@]}" >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" 3>&- &
         pids+=($!)
     done
     code=0
@@ -74,6 +74,8 @@ port() { # a port that is free now
 
 @test "17: ranks that a shell loop has started meet, on every number of ranks" {
     for n in $(rank_counts); do
+        local options=()
+        [ "$n" -lt 7 ] || options=(--roots 3)
         shell "$n" MASTER_PORT="$(port)"
         expect 0 "OK: $(plural "$n"), all $((4 * n * n)) elements as expected"
         [ -z "$err" ]
@@ -84,7 +86,8 @@ port() { # a port that is free now
 @test "17: mpirun's variables, Slurm's and PMI's" {
     skip_unless_ranks 2
     # In a Slurm job all of mpirun's ranks see these: they are those of the job's script.
-    SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 MASTER_PORT=$(port) ranks 2 17-without-mpi/without_mpi -n 5
+    SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 MASTER_PORT=$(port) NCCL_COMM_ID=127.0.0.1:$(port) \
+        ranks 2 17-without-mpi/without_mpi -n 5
     expect 0 "OK: 2 ranks, all 20 elements as expected"
     grep -q '^2 ranks, counted by Open MPI,' <<<"$out"
     for names in 'Slurm SLURM_PROCID SLURM_NTASKS' 'PMI PMI_RANK PMI_SIZE'; do
@@ -97,7 +100,7 @@ port() { # a port that is free now
     done
 }
 
-@test "17: a wrong address, a port in use, a rank that never comes, a stranger" {
+@test "17: a wrong address, a port in use, torchrun's own store, a rank that never comes, a stranger" {
     on_gpus && skip "one build is enough"
     shell 1 MASTER_ADDR=no-such-machine.invalid
     [ "$code" -eq 1 ]
@@ -111,6 +114,11 @@ port() { # a port that is free now
     shell 1 MASTER_PORT="$taken"
     [ "$code" -eq 1 ]
     grep -q "cannot listen at port $taken: Address already in use" <<<"$err"
+    # torchrun's store is there, and its ranks take the next port.
+    shell 2 TORCHELASTIC_RUN_ID=none TORCHELASTIC_USE_AGENT_STORE=True GROUP_RANK=0 LOCAL_WORLD_SIZE=2 \
+        MASTER_ADDR=localhost MASTER_PORT="$taken"
+    expect 0 "OK: 2 ranks, all 16 elements as expected"
+    grep -q "^2 ranks, counted by torchrun, met at localhost:$((taken + 1))$" <<<"$out"
     exec 4<&-
     kill "$listener"
 
