@@ -549,8 +549,9 @@ ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t d
 ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags,
                         ncclComm_t comm, cudaStream_t stream);
 
-/* The stream waits until all the signals have come; it uses them up. Without a window with
- * NCCL_WIN_COLL_SYMMETRIC on `comm` so far, this and ncclSignal return ncclInvalidUsage.
+/* The stream waits until all the signals have come; it uses them up. Without a window
+ * with NCCL_WIN_COLL_SYMMETRIC on `comm` so far, this and ncclSignal return
+ * ncclInvalidUsage.
  */
 ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
                             cudaStream_t stream);

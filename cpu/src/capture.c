@@ -78,7 +78,8 @@ static void take(struct capture *capture, struct stream *stream, struct op *op) 
     struct nodes *nodes = &recording->nodes;
     struct point *at = place_of(recording, stream);
     nodes->all = must_grow(nodes->all, (size_t)(nodes->n + 1) * sizeof *nodes->all);
-    nodes->all[nodes->n] = (struct node){.op = op, .after = *at, .device = stream->device};
+    nodes->all[nodes->n] =
+        (struct node){.op = op, .after = *at, .device = stream->device};
     at->nodes = must_grow(NULL, sizeof *at->nodes);
     at->nodes[0] = nodes->n++;
     at->n = 1;

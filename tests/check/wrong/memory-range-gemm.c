@@ -1,5 +1,5 @@
-// B has 3 columns, and the product is to use 4 of them. A GPU reads what comes after it, or
-// stops.
+// B has 3 columns, and the product is to use 4 of them. A GPU reads what comes after it,
+// or stops.
 //
 // alone: exit code 0
 // expect: NCCL CHECK: memory: cublasSgemm runs past the end of its buffer
