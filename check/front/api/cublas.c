@@ -87,16 +87,6 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
     return blas_status(result, at);
 }
 
-cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t *mode) {
-    ENTER_AS("cublasGetPointerMode", cublasGetPointerMode_v2, handle, mode);
-    return blas_status(CALL(BELOW(cublasGetPointerMode_v2), handle, mode), at);
-}
-
-cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream) {
-    ENTER_AS("cublasGetStream", cublasGetStream_v2, handle, stream);
-    return blas_status(CALL(BELOW(cublasGetStream_v2), handle, stream), at);
-}
-
 /* As far as the host knows: "If beta == 0, C does not have to be a valid input" (cuBLAS,
  * cublas<t>gemm). */
 static bool is_used(const struct blas_use *use, const struct blas *blas) {

@@ -42,6 +42,8 @@ static void CUDART_CB run_function(void *f) {
 /* Told before: it may run at once. NULL: the stream is none. */
 static struct host_function *host_function(struct host_function like, cudaStream_t stream,
                                            struct judge_at at) {
+    if (!like.function && !like.callback)
+        return NULL; // CUDA will refuse it
     bool in_graph = stream_capturing(stream);
     int number;
     start_has_functions();
@@ -61,20 +63,22 @@ static struct host_function *host_function(struct host_function like, cudaStream
     return f;
 }
 
+static cudaError_t launched(cudaError_t error, struct host_function *f,
+                            struct judge_at at) {
+    if (error != cudaSuccess && f && !f->stays)
+        free(f);
+    return answer(error, at);
+}
+
 static cudaError_t launch_host_func(cudaStream_t stream, cudaHostFn_t function,
                                     void *data, struct judge_at at) {
-    struct host_function *f =
-        function
-            ? host_function((struct host_function){.function = function, .data = data},
-                            stream, at)
-            : NULL;
+    struct host_function *f = host_function(
+        (struct host_function){.function = function, .data = data}, stream, at);
     const struct timeline_op op = {.name = "host function", .at = at};
     cudaError_t error = ON_TIMELINE(&op, stream, -1,
                                     CALL(BELOW(cudaLaunchHostFunc), stream,
                                          f ? run_function : function, f ? f : data));
-    if (error != cudaSuccess && f && !f->stays)
-        free(f);
-    return answer(error, at);
+    return launched(error, f, at);
 }
 ON_STREAM(cudaLaunchHostFunc, launch_host_func,
           (cudaStream_t stream, cudaHostFn_t function, void *data), stream, function,
@@ -87,19 +91,14 @@ static void CUDART_CB run_callback(cudaStream_t stream, cudaError_t status, void
 static cudaError_t stream_add_callback(cudaStream_t stream, cudaStreamCallback_t callback,
                                        void *data, unsigned int flags,
                                        struct judge_at at) {
-    struct host_function *f =
-        callback
-            ? host_function((struct host_function){.callback = callback, .data = data},
-                            stream, at)
-            : NULL;
+    struct host_function *f = host_function(
+        (struct host_function){.callback = callback, .data = data}, stream, at);
     const struct timeline_op op = {.name = "host function", .at = at};
     cudaError_t error =
         ON_TIMELINE(&op, stream, -1,
                     CALL(BELOW(cudaStreamAddCallback), stream,
                          f ? run_callback : callback, f ? f : data, flags));
-    if (error != cudaSuccess && f && !f->stays)
-        free(f);
-    return answer(error, at);
+    return launched(error, f, at);
 }
 ON_STREAM(cudaStreamAddCallback, stream_add_callback,
           (cudaStream_t stream, cudaStreamCallback_t callback, void *data,

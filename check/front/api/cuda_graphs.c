@@ -128,23 +128,21 @@ ON_STREAM(cudaGraphLaunch, graph_launch,
           (cudaGraphExec_t executable, cudaStream_t stream), executable, stream)
 
 /* Told before: the handle may come again. */
+static void given_up(struct map *table, const void *handle,
+                     void (*gone)(struct judge *, int)) {
+    gone(front_in(), drop(table, handle));
+    front_out();
+}
+
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     ENTER(cudaGraphDestroy, graph);
-    struct judge *j = front_in();
-    int number = drop(&graphs, graph);
-    if (number >= 0)
-        judge_graph_gone(j, number);
-    front_out();
+    given_up(&graphs, graph, judge_graph_gone);
     return answer(CALL(BELOW(cudaGraphDestroy), graph), at);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     ENTER(cudaGraphExecDestroy, executable);
-    struct judge *j = front_in();
-    int number = drop(&executables, executable);
-    if (number >= 0)
-        judge_executable_gone(j, number);
-    front_out();
+    given_up(&executables, executable, judge_executable_gone);
     return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
 }
 
@@ -155,11 +153,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     cudaError_t error = CALL(BELOW(cudaGraphExecUpdate), executable, graph, result);
     if (error == cudaErrorGraphExecUpdateFailure)
         return error; // an answer: instantiate it anew
-    struct judge *j = front_in();
-    int before = error == cudaSuccess ? drop(&executables, executable) : -1;
-    if (before >= 0)
-        judge_executable_gone(j, before);
-    front_out();
+    if (error == cudaSuccess)
+        given_up(&executables, executable, judge_executable_gone);
     return cuda_instantiated(error, &executable, graph, at);
 }
 

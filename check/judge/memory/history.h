@@ -22,7 +22,6 @@ struct use {
     int slot, thread;       // the judge's number of who issued it
     uint64_t seq;
     uint64_t source; // what it writes comes from there; 0: not, or not alone
-    uint64_t launch; // of the graph that it belongs to; 0: of none
     bool is_call;
     bool moves;  // bytes: a copy, or a set
     bool makes;  // cudaMallocAsync: the memory is there behind it

@@ -29,10 +29,9 @@ static void set_wait_in_vain(struct judge *j, struct finding *f, const struct us
 }
 
 static enum finding_name race_of(const struct use *use, const struct use *other) {
-    return other->makes                                  ? FINDING_race_not_made_yet
-           : use->launch && use->launch == other->launch ? FINDING_race_branches
-           : use->legacy                                 ? FINDING_race_default_stream
-                                                         : FINDING_race_streams;
+    return other->makes  ? FINDING_race_not_made_yet
+           : use->legacy ? FINDING_race_default_stream
+                         : FINDING_race_streams;
 }
 
 static void report_race(struct judge *j, const struct allocation *a,

@@ -60,7 +60,7 @@ struct graphs {
     struct graph **graphs;
     struct executable **executables;
     size_t ngraphs, graphs_size, nexecutables, executables_size;
-    uint64_t captures, launches; // so far
+    uint64_t captures; // so far
 };
 
 struct graphs *graphs_new(void) {
@@ -283,15 +283,14 @@ static bool still_there(struct judge *j, const struct step *step,
     return true;
 }
 
-static void launch_calls(struct judge *j, const struct step *step, const int *slots,
-                         uint64_t launch) {
+static void launch_calls(struct judge *j, const struct step *step, const int *slots) {
     struct issued_call *calls = must_alloc((size_t)step->ncalls * sizeof *calls);
     for (int i = 0; i < step->ncalls; i++) {
         calls[i] = step->calls[i];
         calls[i].slot = slots[step->calls[i].slot];
         calls_launched(j, calls[i].call.comm);
     }
-    issue_calls(j, calls, step->ncalls, step->grouped, launch, NULL);
+    issue_calls(j, calls, step->ncalls, step->grouped, NULL);
     free(calls);
 }
 
@@ -308,7 +307,6 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
     const struct graph *graph = executable->graph;
     struct clock *snapshots = must_alloc((size_t)graph->nsnapshots * sizeof *snapshots);
     const int *slots = executable->slots;
-    graphs->launches++;
     order_next(j->order, stream->slot);
     for (int b = 0; b < graph->nbranches; b++) {
         struct clock *clock = order_clock(j->order, slots[b]);
@@ -324,13 +322,12 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
         switch (step->kind) {
         case STEP_OP: {
             struct use *use = use_new(step->at);
-            use->launch = graphs->launches;
             use->makes = step->makes;
             issue_op(j, slot, step->ranges, step->nranges, use, NULL);
             break;
         }
         case STEP_FUNCTION: function_queued(j, step->number, slot); break;
-        case STEP_CALLS: launch_calls(j, step, slots, graphs->launches); break;
+        case STEP_CALLS: launch_calls(j, step, slots); break;
         case STEP_RECORD:
             order_next(j->order, slot);
             clock_copy(&snapshots[step->number], order_clock(j->order, slot));

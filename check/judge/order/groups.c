@@ -88,7 +88,7 @@ void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
         issued[i % left] = (struct issued_call){*call, stream ? stream->slot : -1, 0};
     }
     if (left)
-        issue_calls(j, issued, left, grouped, 0, latest);
+        issue_calls(j, issued, left, grouped, latest);
     if (left > 1)
         free(issued);
 }

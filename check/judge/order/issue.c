@@ -193,7 +193,7 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
 }
 
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 uint64_t launch, struct latest *latest) {
+                 struct latest *latest) {
     struct together t = {0};
     bool many = n > FEW;
     t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
@@ -217,7 +217,6 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         }
         use->call = *call;
         use->is_call = true;
-        use->launch = launch;
         use->slot = slot;
         use->seq = position.seq;
         use->index = calls_issued(j, call, position);

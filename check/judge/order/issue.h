@@ -33,9 +33,8 @@ struct issued_call {
     int slot; // -1: of no stream
     bool captured;
 };
-/* Calls that happen together, each in its slot, whose clock is ready; `launch` of a
- * graph: its number, 0 of none. */
+/* Calls that happen together, each in its slot, whose clock is ready. */
 void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 uint64_t launch, struct latest *latest);
+                 struct latest *latest);
 
 #endif
