@@ -14,6 +14,8 @@
 #     training     lessons 11 to 15, and PyTorch's way right after each; or one of them: overlap, sharded,
 #                  experts, pipeline, grid (5)
 #     production   lessons 16 to 23; the times from a fault to the next step (1)
+#     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
+#                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (1)
 #     write        README.md with the tables, and plots, from the files; needs no GPU
 #
 # Only by name:
@@ -41,8 +43,8 @@ for part in $asked; do
     training) parts+=" $training" ;;
     links) parts+=" $links" ;;
     *)
-        [[ " lessons bandwidth nccl-tests $links $training production write repeat memcheck tests wrong " == *" $part "* ]] ||
-            { echo "$0: PARTS: $part is none of lessons, bandwidth, nccl-tests, links ($links), training ($training), production, write, repeat, memcheck, tests, wrong" >&2; exit 2; }
+        [[ " lessons bandwidth nccl-tests $links $training production model write repeat memcheck tests wrong " == *" $part "* ]] ||
+            { echo "$0: PARTS: $part is none of lessons, bandwidth, nccl-tests, links ($links), training ($training), production, model, write, repeat, memcheck, tests, wrong" >&2; exit 2; }
         parts+=" $part"
         ;;
     esac
@@ -256,6 +258,17 @@ peer() {
         keep "$out/peer.txt" 60 bash -c "env $way NCCL_DEBUG=INFO ${mpirun[*]} -np $gpus \
 02-nccl-allreduce/allreduce | grep -o 'via [A-Z].*' | sort | uniq -c"
     done
+}
+
+# What single operations take, and compositions of them on 2 and on all GPUs.
+model() {
+    aside measure/machine.c
+    timeout --kill-after=10 100 "${mpirun[@]}" -np "$gpus" "$work/machine/machine" </dev/null |
+        sed '/^CPU build/d' >"$out/machine.conf" || echo measure/machine.c >>"$work/failed"
+    local several=(2 "$gpus")
+    [ "$gpus" -gt 2 ] || several=(2)
+    measure/compositions.pl --measure "${several[@]}" >"$out/compositions.csv" ||
+        echo 'measure/compositions.pl --measure' >>"$work/failed"
 }
 
 # Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.

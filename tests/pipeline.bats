@@ -77,11 +77,11 @@ learns() {
     done >"$BATS_TEST_TMPDIR/times"
     diff - <(grep 'is idle' "$BATS_TEST_TMPDIR/times") <<'END'
 (N-1)/(M+N-1) = 0.50 of a step is idle, by formula
-a step 0.562 ms, computing 0.292 ms: 0.48 of a step is idle, measured
+a step 0.564 ms, computing 0.294 ms: 0.48 of a step is idle, measured
 (N-1)/(M+N-1) = 0.33 of a step is idle, by formula
-a step 0.584 ms, computing 0.354 ms: 0.39 of a step is idle, measured
+a step 0.586 ms, computing 0.356 ms: 0.39 of a step is idle, measured
 (N-1)/(M+N-1) = 0.33 of a step is idle, by formula
-a step 0.592 ms, computing 0.354 ms: 0.40 of a step is idle, measured
+a step 0.594 ms, computing 0.356 ms: 0.40 of a step is idle, measured
 END
 }
 

@@ -62,9 +62,9 @@ sums() {
     modelled 4 $ring -n 1M --time
     diff - <(echo "$out") <<'END'
 4 ranks, D = 4194304 bytes
-ring, in 4 pieces  0.169 ms, bus bandwidth 37.24 GB/s
-ncclAllReduce      0.043 ms, bus bandwidth 147.26 GB/s
-ratio              0.253 of ncclAllReduce's bandwidth
+ring, in 4 pieces  0.224 ms, bus bandwidth 28.15 GB/s
+ncclAllReduce      0.043 ms, bus bandwidth 146.91 GB/s
+ratio              0.192 of ncclAllReduce's bandwidth
 OK: 4 ranks, all 8388608 elements as expected
 END
 }

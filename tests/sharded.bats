@@ -80,12 +80,12 @@ learns() {
         grep -E '^(computing|both)' <<<"$out"
     done >"$BATS_TEST_TMPDIR/times"
     diff - <(grep -E '^(computing|both)' "$BATS_TEST_TMPDIR/times") <<'END'
-computing only       0.074 ms a step
-both                 0.116 ms, 1.565 of computing only
-computing only       0.074 ms a step
-both                 0.116 ms, 1.565 of computing only
-computing only       0.074 ms a step
-both                 0.137 ms, 1.844 of computing only
+computing only       0.075 ms a step
+both                 0.117 ms, 1.563 of computing only
+computing only       0.075 ms a step
+both                 0.117 ms, 1.563 of computing only
+computing only       0.075 ms a step
+both                 0.137 ms, 1.842 of computing only
 END
 }
 

@@ -26,6 +26,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,19 +49,34 @@ struct table { // of one operation on so many ranks, the smallest size first
 
 static struct {
     char name[64];
-    struct table *tables[CLOCK_OPS];
-    int ntables[CLOCK_OPS];
+    struct tables {
+        struct table *all;
+        int n;
+    } tables[2][CLOCK_OPS]; // of plain buffers; of registered ones (see `direct`)
     double law_latency[CLOCK_OPS], law_bandwidth[CLOCK_OPS];
     bool has_law[CLOCK_OPS];
     double slower[CLOCK_OPS]; // so many times the bytes take as long there; 0: not given
     int times_at[CLOCK_OPS], slower_at[CLOCK_OPS]; // see depth; 0: not given
+    struct way {           // that an all-reduce can go: see `enum way`
+        int at;            // see depth; 0: not given
+        double more, rate; // than NCCL's own way, in latency; bytes a second
+    } ways[CLOCK_WAYS];
 } machine;
+
+static const char *const algorithms[] = {"Ring", "Tree"};
+static const char *const protocols[] = {"LL", "LL128", "Simple"};
+enum { PLAIN, DIRECT, PROTOCOLS = CLOCK_WAYS / 2 };
 
 enum value {
     GPUS_PER_NODE,
     LAUNCH_US,
     NCCL_US,
     NCCL_MORE_US,
+    SEND_US,
+    WINDOW_US,
+    ONE_SIDED_US,
+    GRAPH_US,
+    GRAPH_LESS_US,
     EVENT_US,
     WAIT_US,
     ASK_US,
@@ -72,13 +88,16 @@ enum value {
     STAGED_GBS,
     MEMORY_GBS,
     TFLOPS,
+    PRODUCT_US,
     UNITS,
     CTAS,
     CTA_GBS,
     LINK_GBS,
     HOP_US,
+    TAIL_US,
     NETWORK_US,
     NETWORK_GBS,
+    SCALE, // may be left out: 1
     VALUES
 };
 
@@ -90,6 +109,11 @@ static const struct {
     [LAUNCH_US] = {"launch_us", 1e-6},
     [NCCL_US] = {"nccl_us", 1e-6},
     [NCCL_MORE_US] = {"nccl_more_us", 1e-6},
+    [SEND_US] = {"send_us", 1e-6},
+    [WINDOW_US] = {"window_us", 1e-6},
+    [ONE_SIDED_US] = {"one_sided_us", 1e-6},
+    [GRAPH_US] = {"graph_us", 1e-6},
+    [GRAPH_LESS_US] = {"graph_less_us", 1e-6},
     [EVENT_US] = {"event_us", 1e-6},
     [WAIT_US] = {"wait_us", 1e-6},
     [ASK_US] = {"ask_us", 1e-6},
@@ -101,13 +125,16 @@ static const struct {
     [STAGED_GBS] = {"copy_staged_GBs", 1e9},
     [MEMORY_GBS] = {"memory_GBs", 1e9},
     [TFLOPS] = {"float32_TFLOPS", 1e12},
+    [PRODUCT_US] = {"product_us", 1e-6},
     [UNITS] = {"multiprocessors", 1},
     [CTAS] = {"nccl_ctas", 1},
     [CTA_GBS] = {"nccl_cta_GBs", 1e9},
     [LINK_GBS] = {"link_GBs", 1e9},
     [HOP_US] = {"hop_us", 1e-6},
+    [TAIL_US] = {"tail_us", 1e-6},
     [NETWORK_US] = {"network_us", 1e-6},
     [NETWORK_GBS] = {"network_GBs", 1e9},
+    [SCALE] = {"scale", 1},
 };
 static double value[VALUES];
 static int given_at[VALUES]; // see depth; 0: not given
@@ -149,15 +176,23 @@ static int op_of(const char *name) {
  * says itself is worth more than what it takes over. */
 static int depth;
 
+static void forget_tables(int op) {
+    for (int direct = 0; direct < 2; direct++) {
+        struct tables *tables = &machine.tables[direct][op];
+        for (int t = 0; t < tables->n; t++)
+            free(tables->all[t].rows);
+        free(tables->all);
+        *tables = (struct tables){0};
+    }
+}
+
 /* Whether this file's times of an operation count. They replace all that another file, of
  * which it takes over the rest, says of that operation. */
 static bool counts(int op) {
     if (machine.times_at[op] != 0 && machine.times_at[op] < depth)
         return false;
     if (machine.times_at[op] > depth) {
-        for (int t = 0; t < machine.ntables[op]; t++)
-            free(machine.tables[op][t].rows);
-        machine.ntables[op] = 0;
+        forget_tables(op);
         machine.has_law[op] = false;
         if (machine.slower_at[op] > depth)
             machine.slower[op] = 0;
@@ -166,24 +201,29 @@ static bool counts(int op) {
     return true;
 }
 
-static void add_row(int op, int ranks, double bytes, double us) {
+static void add_row(int op, bool direct, int ranks, double bytes, double us) {
     int t = 0;
     if (!counts(op))
         return;
-    while (t < machine.ntables[op] && machine.tables[op][t].ranks != ranks)
+    struct tables *tables = &machine.tables[direct][op];
+    while (t < tables->n && tables->all[t].ranks != ranks)
         t++;
-    if (t == machine.ntables[op]) {
-        machine.tables[op] =
-            must_grow(machine.tables[op], (size_t)(t + 1) * sizeof(struct table));
-        machine.tables[op][t] = (struct table){.ranks = ranks};
-        machine.ntables[op]++;
+    if (t == tables->n) {
+        tables->all = must_grow(tables->all, (size_t)(t + 1) * sizeof(struct table));
+        tables->all[t] = (struct table){.ranks = ranks};
+        tables->n++;
     }
-    struct table *table = &machine.tables[op][t];
+    struct table *table = &tables->all[t];
     int at = table->n;
     while (at > 0 && table->rows[at - 1].bytes >= bytes)
         at--;
-    if (at < table->n && table->rows[at].bytes == bytes)
-        return; // the first one counts
+    if (at < table->n && table->rows[at].bytes == bytes) {
+        // The first one counts. Of registered buffers, what the host's pace does not
+        // hide.
+        if (direct && us * 1e-6 < table->rows[at].seconds)
+            table->rows[at].seconds = us * 1e-6;
+        return;
+    }
     table->rows = must_grow(table->rows, (size_t)(table->n + 1) * sizeof(struct row));
     memmove(table->rows + at + 1, table->rows + at,
             (size_t)(table->n - at) * sizeof(struct row));
@@ -204,10 +244,11 @@ static void read_csv(const char *path, const char *where) {
     while (fgets(line, sizeof line, in)) {
         if (sscanf(line, "%31[^,],%31[^,],%d,%lf,%lf", name, mode, &ranks, &bytes, &us) !=
                 5 ||
-            strcmp(mode, "plain") != 0 || op_of(name) < 0 || !is_row(ranks, bytes, us))
+            op_of(name) < 0 || !is_row(ranks, bytes, us))
             continue;
-        add_row(op_of(name), ranks, bytes, us);
         rows++;
+        if (strcmp(mode, "graph") != 0) // see graph_less_us
+            add_row(op_of(name), strcmp(mode, "plain") != 0, ranks, bytes, us);
     }
     fclose(in);
     if (rows == 0)
@@ -215,6 +256,30 @@ static void read_csv(const char *path, const char *where) {
 }
 
 static void read_machine(const char *path, const char *where);
+
+static int find(const char *name, const char *const *names, int n) {
+    for (int i = 0; i < n; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* `way Ring LL128 2.5 258` */
+static bool read_way(const char *line) {
+    char algorithm[32], protocol[32];
+    double more, rate;
+    int a, p, end = 0;
+    if (sscanf(line, "%*s %31s %31s %lf %lf %n", algorithm, protocol, &more, &rate,
+               &end) != 4 ||
+        line[end] || (a = find(algorithm, algorithms, 2)) < 0 ||
+        (p = find(protocol, protocols, PROTOCOLS)) < 0 || !(more >= 0) || !(rate > 0) ||
+        !isfinite(more) || !isfinite(rate))
+        return false;
+    struct way *way = &machine.ways[a * PROTOCOLS + p];
+    if (way->at == 0 || way->at >= depth)
+        *way = (struct way){depth, more * 1e-6, rate * 1e9};
+    return true;
+}
 
 /* False: it is none of a machine's. */
 static bool read_line(const char *path, const char *where, const char *line) {
@@ -239,13 +304,15 @@ static bool read_line(const char *path, const char *where, const char *line) {
             read_csv(file, where);
         return true;
     }
-    if (strcmp(first, "time") == 0) {
+    if (strcmp(first, "time") == 0 || strcmp(first, "direct") == 0) {
         if (sscanf(line, "%*s %63s %d %lf %lf %n", second, &ranks, &x, &y, &end) != 4 ||
             line[end] || (op = op_of(second)) < 0 || !is_row(ranks, x, y))
             return false;
-        add_row(op, ranks, x, y);
+        add_row(op, strcmp(first, "direct") == 0, ranks, x, y);
         return true;
     }
+    if (strcmp(first, "way") == 0)
+        return read_way(line);
     if (strcmp(first, "law") == 0) {
         if (sscanf(line, "%*s %63s %lf %lf %n", second, &x, &y, &end) != 3 || line[end] ||
             (op = op_of(second)) < 0 || !is_row(1, x, y))
@@ -302,13 +369,11 @@ static void read_machine(const char *path, const char *where) {
 }
 
 static void forget_machine(void) {
-    for (int op = 0; op < CLOCK_OPS; op++) {
-        for (int t = 0; t < machine.ntables[op]; t++)
-            free(machine.tables[op][t].rows);
-        free(machine.tables[op]);
-    }
+    for (int op = 0; op < CLOCK_OPS; op++)
+        forget_tables(op);
     memset(&machine, 0, sizeof machine);
     memset(given_at, 0, sizeof given_at);
+    value[SCALE] = 1;
     clock_on = false;
 }
 
@@ -345,10 +410,10 @@ void clock_start(const char *asked, bool speaks) {
         no_machine(asked);
     read_machine(path, "");
     for (int v = 0; v < VALUES; v++)
-        if (given_at[v] == 0)
+        if (given_at[v] == 0 && v != SCALE)
             wrong("%s does not give %s", path, known[v].name);
     for (int op = 0; op < OP_GATHER; op++)
-        if (machine.ntables[op] == 0 && !machine.has_law[op])
+        if (machine.tables[PLAIN][op].n == 0 && !machine.has_law[op])
             wrong("%s does not say how long %s takes", path, op_names[op]);
     const char *slash = strrchr(asked, '/'), *base = slash ? slash + 1 : asked;
     snprintf(machine.name, sizeof machine.name, "%.*s", (int)strcspn(base, "."), base);
@@ -366,20 +431,25 @@ struct cost clock_copy(enum clock_way way, size_t bytes) {
                 [WAY_HOST] = {HOST_GBS, USES_HOST},
                 [WAY_PEER] = {PEER_GBS, USES_LINK},
                 [WAY_STAGED] = {STAGED_GBS, USES_HOST}};
-    double rate = value[ways[way].rate];
+    double rate = value[ways[way].rate], scale = value[SCALE];
     double share = way == WAY_PEER ? value[PEER_GBS] / value[LINK_GBS] : 1;
     return (struct cost){.host = value[LAUNCH_US],
                          .latency = value[COPY_US],
-                         .work = (double)bytes / rate,
+                         .work = (double)bytes * scale * scale / rate,
                          .part = share < 1 ? share : 1,
                          .uses = ways[way].uses};
 }
 
+/* A product's last blocks leave a part of the GPU idle: half as long again, at most
+ * product_us. */
 struct cost clock_compute(double flops, double bytes) {
-    double a = flops / value[TFLOPS], b = bytes / value[MEMORY_GBS];
+    double scale = value[SCALE];
+    double a = flops * scale * scale * scale / value[TFLOPS];
+    double b = bytes * scale * scale / value[MEMORY_GBS];
+    double idle = a / 2 < value[PRODUCT_US] ? a / 2 : value[PRODUCT_US];
     return (struct cost){.host = value[LAUNCH_US],
                          .latency = value[LAUNCH_US],
-                         .work = a > b ? a : b,
+                         .work = a > b ? a + idle : b,
                          .part = 1,
                          .uses = USES_UNITS};
 }
@@ -462,10 +532,11 @@ static double look_up(const struct table *table, double bytes) {
 
 /* On as many ranks; else on the most that are fewer, else on the fewest. One rank alone
  * uses no link and says nothing about several. */
-static const struct table *nearest(enum clock_op op, int n) {
+static const struct table *nearest(enum clock_op op, bool direct, int n) {
+    const struct tables *tables = &machine.tables[direct][op];
     const struct table *best = NULL;
-    for (int t = 0; t < machine.ntables[op]; t++) {
-        const struct table *table = &machine.tables[op][t];
+    for (int t = 0; t < tables->n; t++) {
+        const struct table *table = &tables->all[t];
         if (table->ranks == n)
             return table;
         if (table->ranks < 2 || n < 2)
@@ -481,7 +552,7 @@ static const struct table *nearest(enum clock_op op, int n) {
 /* Latency, and the rest of the time, on n ranks of one node. */
 static void inside(enum clock_op op, int n, int here, double bytes, double *latency,
                    double *moving) {
-    const struct table *table = nearest(op, n);
+    const struct table *table = nearest(op, PLAIN, n);
     if (n == 1 && !table) {
         *latency = value[NCCL_US];
         *moving = bytes / value[WITHIN_GBS];
@@ -505,6 +576,31 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
     *moving = look_up(table, as_there * slower) - first;
 }
 
+/* The same with registered buffers, where it is less. Beyond the largest size that was
+ * measured, as much is saved as at that one. */
+static void inside_direct(enum clock_op op, int n, int here, double bytes,
+                          double *latency, double *moving) {
+    const struct table *table = nearest(op, DIRECT, n);
+    if (!table || n == 1)
+        return;
+    const struct row *last = &table->rows[table->n - 1];
+    double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
+    double as_there = bytes * slower * traffic(op, n) / traffic(op, table->ranks);
+    double more = value[HOP_US] * (hops(op, here) - hops(op, table->ranks));
+    double seconds, first = table->rows[0].seconds + (more > 0 ? more : 0);
+    if (as_there > last->bytes) {
+        double l, m;
+        inside(op, table->ranks, table->ranks, last->bytes / slower, &l, &m);
+        seconds = *latency + *moving - (l + m - last->seconds);
+    } else {
+        seconds = look_up(table, as_there) + (more > 0 ? more : 0);
+    }
+    if (seconds >= *latency + *moving)
+        return;
+    *latency = first < seconds ? first : seconds;
+    *moving = seconds - *latency;
+}
+
 /* On the way between nodes: all GPUs of a node carry what goes round, each its own. */
 static double outside(enum clock_op op, const struct ranks *ranks, double bytes) {
     double own = value[NETWORK_GBS], all = own * ranks->most;
@@ -520,11 +616,69 @@ static double outside(enum clock_op op, const struct ranks *ranks, double bytes)
     }
 }
 
+/* What NCCL_ALGO and NCCL_PROTO leave of the ways, as bits; 0: all. A list, or with ^
+ * what is not wanted. */
+static unsigned wanted(const char *list, const char *const *names, int n) {
+    unsigned bits = 0;
+    char copy[256], *rest = NULL;
+    bool not = list && *list == '^';
+    snprintf(copy, sizeof copy, "%s", list ? list + not : "");
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (find(name, names, n) >= 0)
+            bits |= 1u << find(name, names, n);
+    return not ? ~bits & ((1u << n) - 1) : bits;
+}
+
+unsigned clock_ways(void) {
+    unsigned of_algorithm = wanted(getenv("NCCL_ALGO"), algorithms, 2), bits = 0;
+    unsigned of_protocol = wanted(getenv("NCCL_PROTO"), protocols, PROTOCOLS);
+    if (!of_algorithm && !of_protocol)
+        return 0;
+    for (int w = 0; w < CLOCK_WAYS; w++)
+        if ((!of_algorithm || of_algorithm & 1u << w / PROTOCOLS) &&
+            (!of_protocol || of_protocol & 1u << w % PROTOCOLS))
+            bits |= 1u << w;
+    return bits;
+}
+
+/* Of an all-reduce: the best of the ways that are left. A ring passes 2 (n - 1) ranks,
+ * two of each node to the next one. A tree is a chain up and down in each node, and a
+ * tree of the nodes. Each hop costs what the protocol costs more than LL on two ranks. */
+static void by_ways(const struct ranks *ranks, double bytes, double *latency,
+                    double *moving) {
+    double least = 0, base, m;
+    inside(OP_ALL_REDUCE, 2, 2, 0, &base, &m);
+    for (int w = 0; w < CLOCK_WAYS; w++) {
+        const struct way *way = &machine.ways[w];
+        if (way->at == 0 || !(ranks->ways & 1u << w))
+            continue;
+        int far = ranks->nodes > 1 ? 2 * ranks->nodes : 0,
+            near = 2 * (ranks->n - 1) - far;
+        if (w / PROTOCOLS == 1) {
+            far = 2 * levels(ranks->nodes);
+            near = 2 * (ranks->most - 1);
+        }
+        double rate = way->rate, start = base + way->more * (near + far) / 2 +
+                                         value[HOP_US] * (near - 2) +
+                                         value[NETWORK_US] * far;
+        double outer = value[NETWORK_GBS] * ranks->most;
+        if (far > 0 && outer < rate)
+            rate = outer;
+        double move = bytes * traffic(OP_ALL_REDUCE, ranks->n) / rate;
+        if (least > 0 && start + move >= least)
+            continue;
+        least = start + move;
+        *latency = start;
+        *moving = move;
+    }
+}
+
 struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
-                       int peers, bool far) {
-    double latency, moving;
+                       int peers, bool far, bool direct) {
+    double latency, moving, tail = 0;
     int n = ranks->n, ctas = (int)value[CTAS];
     enum clock_op as = op;
+    bytes *= value[SCALE] * value[SCALE];
     // Several sends at once are what all-to-all is; gather and scatter are sends, too.
     if (op == OP_GATHER || (op == OP_SEND_RECV && peers > 1 && n > 1)) {
         as = OP_ALL_TO_ALL;
@@ -535,7 +689,10 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
         ctas = ranks->ctas;
     bool between = op == OP_SEND_RECV ? far : ranks->nodes > 1;
     int here = between && ranks->most < n ? ranks->most : n;
-    inside(as, n, here < 2 && n > 1 ? 2 : here, bytes, &latency, &moving);
+    here = here < 2 && n > 1 ? 2 : here;
+    inside(as, n, here, bytes, &latency, &moving);
+    if (direct)
+        inside_direct(as, n, here, bytes, &latency, &moving);
     double out = n > 1 ? bytes * traffic(as, n) : 0;
     double limit = out / (ctas * value[CTA_GBS]);
     moving = moving > limit ? moving : limit;
@@ -545,16 +702,35 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
         latency += value[NETWORK_US] * (op == OP_SEND_RECV ? 1 : hops(as, ranks->nodes));
         moving = moving > outer ? moving : outer;
     }
+    if (op == OP_ALL_REDUCE && ranks->ways && n > 1)
+        by_ways(ranks, bytes, &latency, &moving);
+    if (op == OP_BROADCAST || op == OP_REDUCE)
+        tail = (n - 1) * (moving / 3 < value[TAIL_US] ? moving / 3 : value[TAIL_US]);
     double part = moving > 0 ? out / moving / value[LINK_GBS] : 0;
     return (struct cost){.latency = latency,
                          .work = moving,
+                         .tail = tail,
                          .part = part < 1 ? part : 1,
                          .units = n > 1 ? ctas : 0,
                          .uses = n > 1 ? USES_LINK : 0};
 }
 
-double clock_launch(int calls) {
-    return value[NCCL_US] + (calls - 1) * value[NCCL_MORE_US];
+double clock_launch(int calls, enum clock_launch kind, bool direct) {
+    if (kind == LAUNCH_ONE_SIDED)
+        return calls * value[ONE_SIDED_US];
+    double first = value[kind == LAUNCH_SENDS ? SEND_US : NCCL_US];
+    // It is looked up what is registered.
+    return first + (direct ? value[WINDOW_US] - value[NCCL_US] : 0) +
+           (calls - 1) * value[NCCL_MORE_US];
+}
+
+double clock_graph(void) {
+    return value[GRAPH_US];
+}
+
+void clock_recorded(struct cost *cost) {
+    double latency = cost->latency - value[GRAPH_LESS_US];
+    cost->latency = latency > 0 ? latency : 0;
 }
 
 int clock_units(void) {
@@ -573,6 +749,8 @@ void clock_add(struct cost *group, const struct cost *call) {
     group->uses |= call->uses;
     if (call->latency > group->latency)
         group->latency = call->latency;
+    if (call->tail > group->tail)
+        group->tail = call->tail;
     if (call->units > group->units)
         group->units = call->units;
 }
@@ -588,8 +766,7 @@ double clock_host(void) {
 void clock_host_until(double time) {
     watched = 0;
     if (time > host_time)
-        host_time = time;
-    host_time += value[WAIT_US];
+        host_time = time + value[WAIT_US];
 }
 
 void clock_host_spends(double seconds) {
@@ -629,11 +806,18 @@ struct span {
     double at, used;
 };
 
+struct turn { // of the newest operations of a stream that used it
+    int stream;
+    double start[2], end[2]; // the newest first
+};
+
 struct calendar { // of one GPU's link, say
     struct calendar *next;
     int device, uses;
     struct span *spans; // the last one is free, and has no end
     int n, room;
+    struct turn *turns;
+    int nturns;
 };
 static struct calendar *calendars;
 
@@ -668,7 +852,7 @@ static void forget_past(struct calendar *calendar, double time) {
             (size_t)calendar->n * sizeof(struct span));
 }
 
-struct flow *clock_queue(int device, const struct cost *cost) {
+struct flow *clock_queue(int device, int stream, const struct cost *cost) {
     // Nothing that comes now, or whose end is not known yet, starts before this.
     double least = host_time;
     for (const struct flow *flow = flows; flow; flow = flow->next)
@@ -693,6 +877,7 @@ struct flow *clock_queue(int device, const struct cost *cost) {
         return NULL;
     struct flow *flow = must_alloc(sizeof *flow);
     flow->device = device;
+    flow->stream = stream;
     flow->queued = host_time;
     flow->cost = *cost;
     *last_flow = flow;
@@ -742,14 +927,50 @@ static double pace(const struct flow *flow, double t, double *until) {
     return taken < units - 1 ? (units - taken) / units : 1 / units;
 }
 
+/* What was called first would get all that it can use, and those of other streams that go
+ * on at the same time the rest. Really they share. So each is content with its share, if
+ * the one before it on its stream had company: with so many streams. */
+static double share_of(struct calendar *calendar, const struct flow *flow,
+                       struct turn **mine) {
+    int sharers = 1;
+    *mine = NULL;
+    for (int t = 0; t < calendar->nturns; t++)
+        if (calendar->turns[t].stream == flow->stream)
+            *mine = &calendar->turns[t];
+    if (!*mine) {
+        calendar->turns = must_grow(calendar->turns,
+                                    (size_t)(calendar->nturns + 1) * sizeof(struct turn));
+        *mine = &calendar->turns[calendar->nturns++];
+        **mine =
+            (struct turn){.stream = flow->stream, .start = {-1, -1}, .end = {-1, -1}};
+    }
+    double from = (*mine)->start[0], to = (*mine)->end[0];
+    for (int t = 0; t < calendar->nturns; t++) {
+        const struct turn *other = &calendar->turns[t];
+        bool beside = false;
+        for (int i = 0; i < 2; i++) {
+            double a = from > other->start[i] ? from : other->start[i];
+            double b = to < other->end[i] ? to : other->end[i];
+            beside |= b - a > (to - from) / 2;
+        }
+        sharers += beside && other != *mine;
+    }
+    return 1.0 / sharers;
+}
+
 /* Enters the flow: it gets what those before it leave free. Returns its end. */
 static double enter(struct calendar *calendar, const struct flow *flow) {
-    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6;
+    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6, most = part;
     double left = flow->cost.work, t = flow->start;
+    struct turn *turn = NULL;
+    if (flow->cost.uses & USES_LINK) {
+        double share = share_of(calendar, flow, &turn);
+        most = share < part ? share : part;
+    }
     for (int i = span_at(calendar, t);; i++) {
         double edge = never, fast = 1, used = calendar->spans[i].used;
         double next = i + 1 < calendar->n ? calendar->spans[i + 1].at : never;
-        double rate = 1 - used < part ? 1 - used : part;
+        double rate = 1 - used < most ? 1 - used : most;
         rate = rate > 1e-9 ? rate : 0;
         if (flow->cost.uses & USES_UNITS)
             fast = pace(flow, t, &edge);
@@ -762,6 +983,10 @@ static double enter(struct calendar *calendar, const struct flow *flow) {
         if (until < next)
             span_at(calendar, until);
         calendar->spans[i].used = used + rate;
+        if (ends && turn) {
+            turn->start[1] = turn->start[0], turn->end[1] = turn->end[0];
+            turn->start[0] = flow->start, turn->end[0] = end;
+        }
         if (ends)
             return end;
         left -= (until - t) * rate / part * fast;

@@ -25,8 +25,9 @@ struct cost {
     double host;    // that the call keeps the host
     double latency; // of the stream, before anything moves
     double work;    // of the stream, if it shares with nobody
-    double part;    // of what it uses: two that use half of it each are not slower
-    double units;   // multiprocessors that it takes away from computations
+    double tail;  // until the last rank is done; the next of its kind starts before that
+    double part;  // of what it uses: two that use half of it each are not slower
+    double units; // multiprocessors that it takes away from computations
     int uses;
 };
 
@@ -38,7 +39,10 @@ struct cost clock_compute(double flops, double bytes);
 struct ranks {          // of a communicator
     int n, nodes, most; // ranks on one node
     int ctas;           // that it may take; 0: as many as NCCL takes
+    unsigned ways;      // that NCCL_ALGO and NCCL_PROTO leave; 0: NCCL chooses
 };
+enum { CLOCK_WAYS = 6 }; // two algorithms, three protocols
+unsigned clock_ways(void);
 struct ranks clock_ranks(const int *world, int n);
 
 enum clock_op {
@@ -53,13 +57,18 @@ enum clock_op {
     CLOCK_OPS
 };
 /* `bytes` as nccl-tests counts them: of the larger buffer. Sends and receives: of the
- * direction with more, to or from `peers` ranks, `far` if any is on another node. */
+ * direction with more, to or from `peers` ranks, `far` if any is on another node.
+ * `direct`: its buffers are registered. */
 struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
-                       int peers, bool far);
+                       int peers, bool far, bool direct);
 void clock_add(struct cost *group, const struct cost *call); // of the same group
-double clock_launch(int calls); // the host's, of a group of NCCL's calls
-double clock_event(void);       // the host's, of recording one, or of waiting for one
-int clock_units(void);          // multiprocessors of a GPU
+enum clock_launch { LAUNCH_PLAIN, LAUNCH_SENDS, LAUNCH_ONE_SIDED };
+/* The host's, of a group of NCCL's calls. */
+double clock_launch(int calls, enum clock_launch kind, bool direct);
+double clock_graph(void);               // the host's, of launching a graph
+void clock_recorded(struct cost *cost); // of an operation of NCCL in a graph
+double clock_event(void); // the host's, of recording one, or of waiting for one
+int clock_units(void);    // multiprocessors of a GPU
 bool clock_far(int world, int other); // they are on two nodes
 
 /* --- The host --------------------------------------------------------------------- */
@@ -77,7 +86,7 @@ double clock_mpi(int nranks);      // an MPI call of so many ranks
  * queued them. */
 struct flow {
     struct flow *next;
-    int device;
+    int device, stream;
     struct cost cost;
     double queued; // by the host
     double from;   // it holds multiprocessors from here on,
@@ -85,7 +94,7 @@ struct flow {
     bool known;
     double asked; // by the real clock: since when others wait for this to be known
 };
-struct flow *clock_queue(int device, const struct cost *cost);
+struct flow *clock_queue(int device, int stream, const struct cost *cost);
 /* From `from` on it is in its stream, and at `start` all ranks are there. False: that
  * depends on earlier ones, which are not known yet; ask again. */
 bool clock_flow(struct flow *flow, double from, double start, const struct cost *cost,

@@ -66,9 +66,10 @@ void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
     comm->sends = must_alloc(n * sizeof *comm->sends);
     comm->receives = must_alloc(n * sizeof *comm->receives);
     if (clock_on) {
-        int ctas = comm->ranks.ctas;
+        struct ranks asked = comm->ranks;
         comm->ranks = clock_ranks(world, nranks);
-        comm->ranks.ctas = ctas;
+        comm->ranks.ctas = asked.ctas;
+        comm->ranks.ways = asked.ways;
     }
     comm->state = READY;
     hand_over(comm);

@@ -58,6 +58,10 @@ struct ncclComm {
     int holds;                  // who may still look at it
     struct stream *own;         // for what the program gives no stream
     struct mark newest;         // of its operations: they follow one another
+    struct chain {
+        int kind, root;
+        double tail;
+    } chain; // modelled: the newest, a reduce or a broadcast: see struct cost
     struct mark leaving;        // where it tells the others that it has left
     double born, left_at;       // modelled: its last rank came, went
     struct ranks ranks;         // for the modelled clock

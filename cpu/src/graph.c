@@ -184,7 +184,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     struct mark *marks = must_alloc((size_t)(nodes->n + 1) * sizeof *marks);
     struct op *begin = op_nothing();
     if (clock_on)
-        clock_host_spends(clock_launch(1));
+        clock_host_spends(clock_graph());
     standin_unpaid(1);
     if (exec->launched)
         op_after(begin, exec->end);
@@ -195,6 +195,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
         struct stream *lane =
             exec->lanes[i] == 0 ? stream : exec->streams[exec->lanes[i]];
         struct op *op = node->op->copy(node->op);
+        if (clock_on && op->cost.units > 0)
+            clock_recorded(&op->cost);
         op_after(op, begun);
         for (int k = 0; k < node->after.n; k++)
             op_after(op, marks[node->after.nodes[k]]);

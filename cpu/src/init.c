@@ -58,6 +58,7 @@ struct ncclComm *comm_like(int device, const ncclConfig_t *config,
         blocking = parent->blocking;
     struct ncclComm *comm = comm_create(device, blocking);
     comm->ranks.ctas = inherits && parent ? parent->ranks.ctas : most_ctas(config);
+    comm->ranks.ways = clock_ways();
     comm->nsignals = inherits && parent ? parent->nsignals : signals_of(config);
     comm->rma = rma_at_once(config);
     return comm;

@@ -255,7 +255,7 @@ void op_enqueue(struct op *op, struct stream *stream) {
             op->from = clock_host();
         if (op->from < stream->floor)
             op->from = stream->floor;
-        op->flow = clock_queue(stream->device, &op->cost);
+        op->flow = clock_queue(stream->device, stream->slot, &op->cost);
     }
     if (op->queued)
         op->queued(op);
@@ -314,7 +314,8 @@ const char *standin_clock(double *time) {
 
 /* When it starts, by the modelled clock: all that it comes after is over. */
 static void place(struct op *op) {
-    double at = op->from > op->stream->time ? op->from : op->stream->time;
+    double at = op->stream->time - op->early;
+    at = op->from > at ? op->from : at;
     for (int i = 0; i < op->nafter; i++) {
         double end = time_of(op->after[i]);
         at = end > at ? end : at;
@@ -328,7 +329,7 @@ static bool ends(struct op *op) {
     double end = op->start + op->cost.latency + op->cost.work;
     if (op->flow && !clock_flow(op->flow, op->from, op->start, &op->cost, &end))
         return false;
-    note_end(op, end);
+    note_end(op, end + op->cost.tail);
     return true;
 }
 

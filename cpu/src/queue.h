@@ -33,6 +33,7 @@ struct op {
     struct flow *flow;
     double from;  // what is known of what it comes after
     double start; // of it on its stream; of all its ranks
+    double early; // before the end of the one before it on its stream
     bool placed;  // `start` is known
 };
 

@@ -33,13 +33,35 @@ static enum clock_op clock_op_of(int kind) {
     }
 }
 
+/* Whether it lies in memory that is registered, or in a window. */
+static bool registered(const struct ncclComm *comm, const void *at, bool window) {
+    const char *byte = at;
+    for (const struct registration *r = comm->registrations; r; r = r->next)
+        if (r->live && (r->window || !window) && byte >= r->buffer &&
+            byte < r->buffer + r->bytes)
+            return true;
+    return false;
+}
+
+/* A collective gains by windows, a send or a receive by any registered buffer. */
+static bool direct(const struct call *call) {
+    const struct ncclComm *comm = call->comm;
+    switch (call->facts.kind) {
+    case CALL_SEND: return registered(comm, call->sendbuff, false);
+    case CALL_RECV: return registered(comm, call->recvbuff, false);
+    default:
+        return registered(comm, call->sendbuff, true) &&
+               registered(comm, call->recvbuff, true);
+    }
+}
+
 /* The sends of a group share the way out, its receives the way in; both ways are used at
  * the same time. What is sent to oneself takes no way. */
 static void add_messages(struct unit *unit) {
     struct ncclComm *comm = unit->comm;
     double bytes[2] = {0, 0};
     int peers[2] = {0, 0};
-    bool any = false, far = false;
+    bool any = false, far = false, all_direct = true;
     for (const struct call *call = unit->calls; call; call = call->next) {
         const struct facts *f = &call->facts;
         if (!point_to_point(f->kind) && f->kind != CALL_PUT)
@@ -49,22 +71,30 @@ static void add_messages(struct unit *unit) {
             continue;
         bytes[f->kind == CALL_RECV] += (double)f->count * (double)type_size(f->type);
         peers[f->kind == CALL_RECV]++;
+        all_direct &= f->kind == CALL_PUT || direct(call);
         far |= clock_far(comm->world[comm->rank], comm->world[f->root]);
     }
     if (!any)
         return;
     int most = bytes[1] > bytes[0];
     struct cost cost =
-        clock_nccl(OP_SEND_RECV, &comm->ranks, bytes[most], peers[most], far);
+        clock_nccl(OP_SEND_RECV, &comm->ranks, bytes[most], peers[most], far, all_direct);
     clock_add(&unit->op.cost, &cost);
 }
 
 static void set_cost(struct unit *unit) {
     struct ncclComm *comm = unit->comm;
     int ncalls = 0;
-    for (const struct call *call = unit->calls; call; call = call->next)
+    enum clock_launch launch = LAUNCH_PLAIN;
+    bool any_direct = false;
+    for (const struct call *call = unit->calls; call; call = call->next) {
         ncalls++;
-    unit->op.cost = (struct cost){.host = clock_launch(ncalls)};
+        any_direct |= direct(call);
+        launch = one_sided(call->facts.kind)        ? LAUNCH_ONE_SIDED
+                 : point_to_point(call->facts.kind) ? LAUNCH_SENDS
+                                                    : LAUNCH_PLAIN;
+    }
+    unit->op.cost = (struct cost){.host = clock_launch(ncalls, launch, any_direct)};
     add_messages(unit);
     for (const struct call *call = unit->calls; call; call = call->next) {
         const struct facts *f = &call->facts;
@@ -76,8 +106,9 @@ static void set_cost(struct unit *unit) {
         int peers = comm->nranks > 1 ? comm->nranks - 1 : 1;
         if (clock_op_of(f->kind) == OP_GATHER)
             bytes *= peers;
-        struct cost cost = clock_nccl(clock_op_of(f->kind), &comm->ranks,
-                                      each ? bytes * comm->nranks : bytes, peers, false);
+        struct cost cost =
+            clock_nccl(clock_op_of(f->kind), &comm->ranks,
+                       each ? bytes * comm->nranks : bytes, peers, false, direct(call));
         clock_add(&unit->op.cost, &cost);
     }
 }
@@ -100,7 +131,8 @@ static bool advance(struct unit *unit) {
     for (struct call *call = unit->calls; call; call = call->next) {
         bool one = one_sided(call->facts.kind);
         if (one && in_turn && call->state != CALL_DONE)
-            further |= onesided_advance(call, unit->op.start + unit->op.cost.work);
+            further |= onesided_advance(call, unit->op.start + unit->op.cost.latency +
+                                                  unit->op.cost.work);
         else if (!one && call->state != CALL_DONE)
             further |= call_advance(call);
         in_turn &= !one || call->state == CALL_DONE;
@@ -145,7 +177,18 @@ static void queued(struct op *op) {
     unit->era = comm->era;
     for (struct call *call = unit->calls; call && !unit->too_late; call = call->next)
         call_number(call);
-    op_after(op, comm->newest);
+    struct chain chain = {0};
+    if (op->cost.tail > 0 && !unit->calls->next)
+        chain = (struct chain){unit->calls->facts.kind, unit->calls->facts.root,
+                               op->cost.tail};
+    // One that passes data on along the same chain begins where the chain is free again.
+    bool next =
+        comm->newest.slot == op->stream->slot && comm->newest.seq == op->stream->queued;
+    if (next && comm->chain.root == chain.root && comm->chain.kind == chain.kind)
+        op->early = comm->chain.tail;
+    else
+        op_after(op, comm->newest);
+    comm->chain = chain;
     comm->newest = (struct mark){op->stream->slot, op->stream->queued + 1};
 }
 
@@ -235,7 +278,8 @@ double unit_time(struct call *calls) {
         struct unit *unit = unit_create(calls->comm);
         calls = take(unit, calls);
         set_cost(unit);
-        double time = unit->op.cost.latency + unit->op.cost.work;
+        const struct cost *cost = &unit->op.cost;
+        double time = cost->latency + cost->work + cost->tail;
         longest = time > longest ? time : longest;
         op_free(&unit->op);
     }
