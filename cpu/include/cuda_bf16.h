@@ -33,44 +33,8 @@ static inline float cuda_cpu_bfloat16_value(unsigned short upper) {
     return value;
 }
 
-struct __attribute__((aligned(2))) __nv_bfloat16 {
-    __nv_bfloat16() = default;
-    __nv_bfloat16(const __nv_bfloat16_raw &raw) : bits(raw.x) {
-    }
-    __nv_bfloat16(float value) : bits(cuda_cpu_bfloat16_bits(value)) {
-    }
-    __nv_bfloat16(double value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(int value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(unsigned int value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(short value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(unsigned short value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(long long value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    __nv_bfloat16(unsigned long long value) : bits(cuda_cpu_bfloat16_bits((float)value)) {
-    }
-    operator float() const {
-        return cuda_cpu_bfloat16_value(bits);
-    }
-    operator __nv_bfloat16_raw() const {
-        __nv_bfloat16_raw raw = {bits};
-        return raw;
-    }
-
-  private:
-    unsigned short bits;
-};
-
-struct __attribute__((aligned(4))) __nv_bfloat162 {
-    __nv_bfloat16 x, y;
-    __nv_bfloat162() = default;
-    __nv_bfloat162(const __nv_bfloat16 &a, const __nv_bfloat16 &b) : x(a), y(b) {
-    }
-};
+CUDA_CPU_SMALL_FLOAT_TYPE(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw,
+                          cuda_cpu_bfloat16_bits, cuda_cpu_bfloat16_value)
 
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;

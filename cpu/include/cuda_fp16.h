@@ -48,51 +48,54 @@ static inline float cuda_cpu_half_value(unsigned short half) {
     return half & 0x8000u ? -magnitude : magnitude;
 }
 
-struct __attribute__((aligned(2))) __half {
-    __half() = default;
-    __half(const __half_raw &raw) : bits(raw.x) {
-    }
-    __half(float value) : bits(cuda_cpu_half_bits(value)) {
-    }
-    __half(double value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(int value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(unsigned int value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(short value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(unsigned short value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(long long value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    __half(unsigned long long value) : bits(cuda_cpu_half_bits((float)value)) {
-    }
-    operator float() const {
-        return cuda_cpu_half_value(bits);
-    }
-    operator __half_raw() const {
-        __half_raw raw = {bits};
-        return raw;
-    }
+/* What __half and __nv_bfloat16 have in common: F is the type, F2 two of them. */
+#define CUDA_CPU_SMALL_FLOAT_TYPE(F, F2, RAW, BITS, VALUE)       \
+    struct __attribute__((aligned(2))) F {                       \
+        F() = default;                                           \
+        F(const RAW &raw) : bits(raw.x) {                        \
+        }                                                        \
+        F(float value) : bits(BITS(value)) {                     \
+        }                                                        \
+        F(double value) : bits(BITS((float)value)) {             \
+        }                                                        \
+        F(int value) : bits(BITS((float)value)) {                \
+        }                                                        \
+        F(unsigned int value) : bits(BITS((float)value)) {       \
+        }                                                        \
+        F(short value) : bits(BITS((float)value)) {              \
+        }                                                        \
+        F(unsigned short value) : bits(BITS((float)value)) {     \
+        }                                                        \
+        F(long long value) : bits(BITS((float)value)) {          \
+        }                                                        \
+        F(unsigned long long value) : bits(BITS((float)value)) { \
+        }                                                        \
+        operator float() const {                                 \
+            return VALUE(bits);                                  \
+        }                                                        \
+        operator RAW() const {                                   \
+            RAW raw = {bits};                                    \
+            return raw;                                          \
+        }                                                        \
+                                                                 \
+      private:                                                   \
+        unsigned short bits;                                     \
+    };                                                           \
+    struct __attribute__((aligned(4))) F2 {                      \
+        F x, y;                                                  \
+        F2() = default;                                          \
+        F2(const F &a, const F &b) : x(a), y(b) {                \
+        }                                                        \
+    };
 
-  private:
-    unsigned short bits;
-};
-
-struct __attribute__((aligned(4))) __half2 {
-    __half x, y;
-    __half2() = default;
-    __half2(const __half &a, const __half &b) : x(a), y(b) {
-    }
-};
+CUDA_CPU_SMALL_FLOAT_TYPE(__half, __half2, __half_raw, cuda_cpu_half_bits,
+                          cuda_cpu_half_value)
 
 typedef __half half, nv_half, __nv_half;
 typedef __half2 half2, nv_half2, __nv_half2;
 typedef __half_raw __nv_half_raw;
 typedef __half2_raw __nv_half2_raw;
 
-/* What __half and __nv_bfloat16 have in common: F is the type, F2 two of them. */
 #define CUDA_CPU_SMALL_FLOAT(F, F2)                                                \
     static inline F __hadd(F a, F b) {                                             \
         return F((float)a + (float)b);                                             \

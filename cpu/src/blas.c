@@ -5,7 +5,6 @@
 
 #include "arithmetic.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,13 +138,4 @@ void blas_copy(int64_t n, const float *x, int64_t incx, float *y, int64_t incy) 
     y = START(y, n, incy);
     for (int64_t i = 0; i < n; i++)
         y[i * incy] = x[i * incx];
-}
-
-float blas_nrm2(int64_t n, const float *x, int64_t incx) {
-    AS_ON_A_GPU;
-    // A double holds the square of any float: nothing overflows, nothing is lost early.
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i * incx] * x[i * incx];
-    return (float)sqrt(sum);
 }

@@ -31,6 +31,5 @@ void blas_axpy(int64_t n, float alpha, const float *x, int64_t incx, float *y,
                int64_t incy);                                   // y += alpha * x
 void blas_scal(int64_t n, float alpha, float *x, int64_t incx); // x *= alpha
 void blas_copy(int64_t n, const float *x, int64_t incx, float *y, int64_t incy); // y = x
-float blas_nrm2(int64_t n, const float *x, int64_t incx); // square root of the sum of x²
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * cublas_calls.c has cuBLAS's calls for more than floats: what each is given, by the
- * types of its name. What is done with it, cublas_types.c has.
+ * cublas_calls.c has cuBLAS's calls: what each is given, by the types of its name. What
+ * is done with it, cublas_types.c has.
  */
 #include "wide.h"
 
@@ -53,6 +53,14 @@
         return wide_strided(handle, code, ta, tb, m, n, k, alpha, A, code, lda, 0, B, \
                             code, ldb, 0, beta, C, code, ldc, 0, 1);                  \
     }
+AXPY_CALL(cublasSaxpy_v2, float, CUDA_R_32F, int)
+AXPY_CALL(cublasSaxpy_v2_64, float, CUDA_R_32F, int64_t)
+SCAL_CALL(cublasSscal_v2, float, CUDA_R_32F, int)
+SCAL_CALL(cublasSscal_v2_64, float, CUDA_R_32F, int64_t)
+COPY_CALL(cublasScopy_v2, float, CUDA_R_32F, int)
+COPY_CALL(cublasScopy_v2_64, float, CUDA_R_32F, int64_t)
+GEMM_CALL(cublasSgemm_v2, float, CUDA_R_32F, int)
+GEMM_CALL(cublasSgemm_v2_64, float, CUDA_R_32F, int64_t)
 AXPY_CALL(cublasDaxpy_v2, double, CUDA_R_64F, int)
 AXPY_CALL(cublasDaxpy_v2_64, double, CUDA_R_64F, int64_t)
 SCAL_CALL(cublasDscal_v2, double, CUDA_R_64F, int)
@@ -65,6 +73,8 @@ DOT_CALL(cublasSdot_v2, float, CUDA_R_32F, int)
 DOT_CALL(cublasSdot_v2_64, float, CUDA_R_32F, int64_t)
 DOT_CALL(cublasDdot_v2, double, CUDA_R_64F, int)
 DOT_CALL(cublasDdot_v2_64, double, CUDA_R_64F, int64_t)
+MEASURE_CALL(cublasSnrm2_v2, float, CUDA_R_32F, int, NRM2, float)
+MEASURE_CALL(cublasSnrm2_v2_64, float, CUDA_R_32F, int64_t, NRM2, float)
 MEASURE_CALL(cublasDnrm2_v2, double, CUDA_R_64F, int, NRM2, double)
 MEASURE_CALL(cublasDnrm2_v2_64, double, CUDA_R_64F, int64_t, NRM2, double)
 MEASURE_CALL(cublasSasum_v2, float, CUDA_R_32F, int, ASUM, float)

@@ -1,7 +1,8 @@
 /*
- * cublas_types.c has cuBLAS's calls for more than floats: each names its operands with
- * their types, and is queued like any other operation. cuBLAS, "cuBLAS Level-1 Function
- * Reference" and the following.
+ * cublas_types.c has what cuBLAS's calls do: each names its operands with their types,
+ * which are checked against the manual, and is queued like any other operation. Where all
+ * are floats, the arithmetic is blas.c's. cuBLAS, "cuBLAS Level-1 Function Reference" and
+ * the following.
  */
 #define _GNU_SOURCE
 #include "wide.h"
@@ -238,6 +239,28 @@ static void each_element(const struct wide *w, double alpha, double beta, const 
         }
 }
 
+/* The calls of which blas.c knows how to do them fast. False: not among them. */
+static bool in_floats(const struct wide *w, float alpha, float beta, const void *x,
+                      const void *y, void *z) {
+    int64_t n = w->c.rows;
+    if (w->compute != CUDA_R_32F || w->a.type != CUDA_R_32F || w->b.type != CUDA_R_32F ||
+        w->c.type != CUDA_R_32F)
+        return false;
+    switch (w->kind) {
+    case AXPY: blas_axpy(n, alpha, x, w->a.ld, z, w->c.ld); return true;
+    case SCAL: blas_scal(n, alpha, z, w->c.ld); return true;
+    case COPY: blas_copy(n, x, w->a.ld, z, w->c.ld); return true;
+    case GEMM:
+        if (w->b.vector || w->c.vector)
+            return false;
+        blas_gemm(n, w->c.columns, w->k, alpha,
+                  (struct blas_matrix){x, w->a.ld, w->a.transposed},
+                  (struct blas_matrix){y, w->b.ld, w->b.transposed}, beta, z, w->c.ld);
+        return true;
+    default: return false;
+    }
+}
+
 static void calculate(const struct wide *w) {
     AS_ON_A_GPU;
     double alpha =
@@ -249,6 +272,8 @@ static void calculate(const struct wide *w) {
         void *z = extent(&w->c) ? shadow(start_of(&w->c, b)) : NULL;
         if (w->result || w->result_there)
             give_result(w, x, y);
+        else if (in_floats(w, (float)alpha, (float)beta, x, y, z))
+            continue;
         else if (w->kind == GEMM)
             gemm(w, alpha, beta, x, y, z);
         else
@@ -331,7 +356,7 @@ struct operand wide_matrix(int type, const void *at, cublasOperation_t op, int64
                             .type = type,
                             .rows = rows,
                             .columns = columns,
-                            .ld = ld,
+                            .ld = (unsigned)op <= CUBLAS_OP_C ? ld : 0, // refused
                             .transposed = op != CUBLAS_OP_N};
 }
 
