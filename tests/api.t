@@ -321,6 +321,18 @@ none=$(cd "$ours" && grep -l '^#error' ./*.h | sed 's|^\./||')
     point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
     point 'all headers together are strict C++17' \
         "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only all.cpp
+    # What nvcc offers without std::, before which a program's own goes; and a name of CUDA 12.
+    cat >>all.cpp <<'CPP'
+template <class T> T min(T a, T b) {
+    return a < b ? a : b;
+}
+static_assert(max(1, 2.5) == 2.5 && max(3u, 2u) == 3u, "max");
+cudaError_t wait() {
+    return min(1, 2) == 1 ? cudaThreadSynchronize() : cudaErrorUnknown;
+}
+CPP
+    point 'max and min without std::' \
+        "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only all.cpp
 }
 one_error() {
     local name

@@ -424,11 +424,6 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId);
 /* Waits until everything queued on any stream of the current device has happened. */
 cudaError_t cudaDeviceSynchronize(void);
 
-/* Its older name, which CUDA 13 no longer has. */
-__attribute__((always_inline)) static inline cudaError_t cudaThreadSynchronize(void) {
-    return cudaDeviceSynchronize();
-}
-
 /* Destroys what this process holds on the current device: memory, streams, events. */
 cudaError_t cudaDeviceReset(void);
 
@@ -704,6 +699,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 #include "cuda_pools.h"
 /* Needs the copies of the former. */
 #include "cuda_graphs.h"
+
+/* An older name, which CUDA 13 no longer has. */
+__attribute__((always_inline)) static inline cudaError_t cudaThreadSynchronize(void) {
+    return cudaDeviceSynchronize();
+}
 
 #ifdef __cplusplus
 } /* extern "C" */
