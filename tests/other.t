@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What the other tests do with Open MPI and gcc, in small with MPICH, and with clang. MPICH's
-# commands are called by Debian's names for them: mpicc and mpirun stay Open MPI's.
+# commands are called by Debian's names for them: mpicc and mpirun stay Open MPI's. clang compiles the
+# programs only; judge.t has it look at the judge.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,7 +21,7 @@ if command -v clang >/dev/null; then
     # A compiler decides on the lines of calls, and on what of memory is touched when.
     # shellcheck disable=SC2034 # other_mpi.bash's
     programs=(mismatch-count race-pinned memory-host-read left-buffer)
-    MPICC=mpicc OMPI_CC=clang with clang linked
+    MPICC=mpicc OMPI_CC=clang over clang linked
 else
     result 0 'clang # SKIP not installed'
 fi

@@ -13,7 +13,7 @@ programs=(mismatch-count missing-left-out missing-queued-exit deadlock-host-coll
 in_small=(mismatch-count missing-left-out deadlock-host-collective two-threads)
 
 # The caller's settings would change what is printed, or built.
-unset WARNINGS SANITIZE MAKEFLAGS MFLAGS MAKELEVEL NCCL_CPU_CHECK NCCL_CPU_TIMEOUT
+unset SANITIZE MAKEFLAGS MFLAGS MAKELEVEL NCCL_CPU_CHECK NCCL_CPU_TIMEOUT
 # The first two are those of Open MPI 4 and 5, the third is that of 5's launcher, PRRTE.
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_MCA_hwloc_default_binding_policy=none
@@ -22,21 +22,44 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # with NAME FORM…: all of it in a copy of the course, with $MPICC and ${mpirun[@]}; the wrong
 # programs with the library that is linked, or with the one that is loaded (nccl-check).
 with() {
-    local name=$1 course=$work/${1// /-} form lesson n=2 code status line
-    local -x BACKEND=cpu CFLAGS='-O0 -g'
+    local name=$1 course=$work/${1// /-} status=0
+    # gcc warns of what MPICH's header says of a status that is ignored.
+    local -x BACKEND=cpu CFLAGS='-O0 -g' WARNINGS=
     shift
     mkdir "$course"
     (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$course")
-    status=0
     make -s -j2 -C "$course" cpu-flags ${2:+cpu-forms} >"$work/log" 2>&1 || status=1
     for lesson in "${lessons[@]}"; do
         make -s -C "$course/${lesson%/*}" >>"$work/log" 2>&1 || status=1
     done
-    result "$status" "$name: the library and ${#lessons[@]} lessons compile"
-    [ "$status" -eq 0 ] || {
-        grep -E 'error|\*\*\*' "$work/log" | head -n 20 | sed 's/^/#   /'
-        return
-    }
+    compiled "$status" "$name: the library and ${#lessons[@]} lessons compile" || return 0
+    runs "$name" "$course" "$course" "$@"
+}
+
+# The same for another compiler of lessons, over the library that is there.
+over() {
+    local name=$1 status=0 flags
+    local -x BACKEND=cpu
+    flags=$(make -s -C "$top" BACKEND=cpu cpu-flags)
+    for lesson in "${lessons[@]}"; do
+        mkdir -p "$work/over/${lesson%/*}"
+        # shellcheck disable=SC2086 # words
+        "$MPICC" -std=c11 -O0 -g -I"$top/common" "$top/$lesson.c" $flags -o "$work/over/$lesson" \
+            >>"$work/log" 2>&1 || status=1
+    done
+    compiled "$status" "$name: ${#lessons[@]} lessons compile" || return 0
+    runs "$name" "$work/over" "$top" "${@:2}"
+}
+
+compiled() { # STATUS WHAT
+    result "$1" "$2"
+    [ "$1" -eq 0 ] || { grep -E 'error|\*\*\*' "$work/log" | head -n 20 | sed 's/^/#   /'; return 1; }
+}
+
+# runs NAME LESSONS COURSE FORM…: the lessons of one folder, and the programs of a course.
+runs() {
+    local name=$1 course=$2 checks=$3 form lesson n=2 code status line
+    shift 3
     for lesson in "${lessons[@]}"; do
         code=0
         timeout 300 "${mpirun[@]}" -np "$n" "$course/$lesson" >"$work/out" 2>"$work/err" || code=$?
@@ -70,7 +93,7 @@ with() {
             1..*) echo "# $name, $form: ${line#1..} points" ;;
             *) echo "# ${line#\# }" ;;
             esac
-        done < <(MPIRUN=${mpirun[*]} FORM=$form RANKS=$n "$course/tests/check.t" \
+        done < <(MPIRUN=${mpirun[*]} FORM=$form RANKS=$n "$checks/tests/check.t" \
             "${these[@]}" </dev/null 2>/dev/null || true)
     done
 }
