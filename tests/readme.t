@@ -228,7 +228,7 @@ sub command_problems {
     my @problems;
     $made->{$1} = 1 while $line =~ m{(?:git clone .*| -o|>)\s(?:\./)?([\w./-]+)}g;
     for (split /&&|\|\||[;|]|\$\(|\)/, $line) {
-        my @words = grep { length } split ' ', s/\s#.*//r;
+        my @words = grep { length } split ' ', s/\s#.*//r =~ s/=('[^']*'|"[^"]*")/=…/gr;
         s/^['"]|['"]$//g for @words;
         shift @words while @words && $words[0] =~ /^(?:[A-Z_][A-Z0-9_]*=.*|sudo|env|time|\$)$/;
         next if !@words;
@@ -287,7 +287,7 @@ sub text_problems {
         my $code = s/\s+/ /gr;
         if ($code =~ /^(?:[A-Z_]+=\S* )*(?:make|mpirun|srun|sbatch|source|bash|\.\/\S+)(?: |$)/) {
             push @problems, map { "`$code`: $_" } command_problems($code, $folder, \$here, {});
-        } elsif ($code =~ m{^([\w.-]+)/[\w./-]*$} && (-e "$folder/$1" || -e "$copy/$1")) {
+        } elsif ($code =~ m{^(?!build/)([\w.-]+)/[\w./-]*$} && (-e "$folder/$1" || -e "$copy/$1")) {
             push @problems, "`$code` does not exist" if !-e "$folder/$code" && !-e "$copy/$code";
         } elsif ($code =~ /^(NCCL_CHECK(?:_TIMEOUT)?|(?:NCCL_CPU|CPU)_[A-Z_]+)\b/) {
             push @problems, "`$code`: the CPU build knows no $1" if $variables !~ /"$1"/;
@@ -418,7 +418,7 @@ ok('the course builds in a copy', $? ? ($said) : ());
 sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
-$settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile');
+$settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile', 'measure/measure.sh');
 $variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]', 'timeline/*.[ch]');
 $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
