@@ -51,6 +51,10 @@ done
 
 # --- Machines ----------------------------------------------------------------------------
 
+takes() { # COMMAND…: µs
+    timeout --kill-after=5 60 "$@" | awk '/^all-reduce/ { print $2 }'
+}
+
 first() { # of what it prints
     NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 2>&1 | head -n 1
 }
@@ -87,6 +91,19 @@ done
 is "$(NCCL_CPU_CLOCK=$work/made.conf ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     "$(NCCL_CPU_CLOCK=h200 ranks 4 "$work/work" 4 1000000 | tail -n 1)" \
     'machines/make.sh makes one of what bandwidth --csv wrote'
+
+# measure/machine.c, which measures a machine, finds on the modelled one what that was made of; and what it
+# prints is a machine.
+"${MPICC:-mpicc}" -std=gnu11 -O1 -I"$top/common" "$top/measure/machine.c" "${flags[@]}" -lm -o "$work/machine"
+NCCL_CPU_CLOCK=h200 ranks 2 "$work/machine" 2>"$work/err" | sed '/^CPU build/d' >"$work/made.conf"
+for name in nccl_us nccl_more_us send_us window_us one_sided_us graph_us event_us mpi_us; do
+    is "$(awk -v n=$name '$1 == n { printf "%.1f", $2 }' "$work/made.conf")" \
+        "$(awk -v n=$name '$1 == n { printf "%.1f", $2 }' "$top/cpu/machines/h200.conf")" "measured on the modelled h200: $name"
+done
+a=$(NCCL_CPU_CLOCK=$work/made.conf takes mpirun --oversubscribe -np 2 "$work/work" 4 32768)
+b=$(NCCL_CPU_CLOCK=h200 takes mpirun --oversubscribe -np 2 "$work/work" 4 32768)
+result "$(awk -v a="$a" -v b="$b" 'BEGIN { print !(a > 0.95 * b && a < 1.1 * b) }')" \
+    "an all-reduce takes as long on the machine that it makes ($a µs, $b µs)"
 
 wrong() { # NCCL_CPU_CLOCK LINE TEXT
     local code=0
@@ -129,9 +146,6 @@ slower 4 leonardo 4 pcie 'and longer where there is no NVLink'
 slower 4 leonardo 8 leonardo 'and on two nodes longer than on one'
 
 # Nodes that CPU_HOSTS pretends, and settings that differ between ranks.
-takes() { # COMMAND…: µs
-    timeout --kill-after=5 60 "$@" | awk '/^all-reduce/ { print $2 }'
-}
 together=$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=1 takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
 apart=$(NCCL_CPU_CLOCK=leonardo CPU_HOSTS=2 takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
 as_given=$(NCCL_CPU_CLOCK=leonardo takes mpirun --oversubscribe -np 8 "$work/work" 4 1000000)
