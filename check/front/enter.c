@@ -6,12 +6,10 @@
 #include "enter.h"
 #include "strangers.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 __thread int front_depth;
 __thread bool front_in_signal;

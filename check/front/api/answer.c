@@ -4,8 +4,6 @@
  */
 #include "answer.h"
 
-#include <string.h>
-
 void front_failed(bool cuda, const char *text, struct judge_at at) {
     struct judge *j = front_in();
     judge_failed(j, cuda, text, at);

@@ -9,9 +9,6 @@
 
 #include "timeline.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct blas {
     int device;
     cudaStream_t stream;

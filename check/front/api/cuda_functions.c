@@ -7,8 +7,6 @@
 #include "start.h"
 #include "talk.h"
 
-#include <stdlib.h>
-
 struct host_function {
     cudaHostFn_t function;
     cudaStreamCallback_t callback;

@@ -9,8 +9,6 @@
 
 #include "cuda_front.h"
 
-#include <stdlib.h>
-
 /* The values are the judge's numbers, from 1. */
 static struct map graphs, executables;
 

@@ -9,8 +9,6 @@
 #include "pages.h"
 #include "nccl_registered.h"
 
-#include <stdlib.h>
-
 /* Where the program's allocations start; for cudaDeviceReset. */
 struct allocation {
     int device;

@@ -7,8 +7,6 @@
 
 #include "nccl_comms.h"
 
-#include <stdlib.h>
-
 cudaError_t cuda_stream_there(cudaError_t error, const cudaStream_t *stream,
                               unsigned int flags, struct judge_at at) {
     if (error != cudaSuccess)

@@ -3,8 +3,6 @@
  */
 #include "handles.h"
 
-#include "base/base.h"
-
 static struct map of_nccl;
 
 void nccl_memory_made(const void *pointer) {

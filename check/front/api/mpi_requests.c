@@ -12,9 +12,6 @@
 #include "handles.h"
 #include "mpi_waits.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct request {
     MPI_Comm comm;
     int peer; // of it; or JUDGE_…

@@ -1,14 +1,10 @@
 /*
  * nccl_calls.c: NCCL's calls that move data, alone and in groups.
  */
-#include "nccl_front.h"
 #include "nccl_registered.h"
 #include "notes.h"
 #include "start.h"
 #include "talk.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 ncclResult_t ncclGroupStart(void) {
     ENTER_NCCL(ncclGroupStart);

@@ -17,9 +17,6 @@
 #include "nccl_registered.h"
 #include "talk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static struct map comms;
 unsigned comm_times_ready;
 __thread struct nccl_group nccl_group;

@@ -1,7 +1,6 @@
 /*
  * nccl_ends.c: the calls that give communicators up, or ask how they are.
  */
-#include "nccl_comms.h"
 #include "nccl_front.h"
 
 bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_at at) {

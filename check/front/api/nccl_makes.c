@@ -5,9 +5,6 @@
 #include "start.h"
 #include "talk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
     const unsigned char *at = data;
     uint64_t h = before ^ UINT64_C(0xcbf29ce484222325);

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "start.h"
 
-#include "base/base.h"
 #include "mpi_buffers.h"
 #include "neighbours.h"
 #include "pages.h"
@@ -15,7 +14,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *setting(const char *name, const char *old) {

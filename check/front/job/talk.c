@@ -8,13 +8,11 @@
 #define _GNU_SOURCE
 #include "talk.h"
 
-#include "base/base.h"
 #include "neighbours.h"
 #include "timeline.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 struct front_job front_job = {.nranks = 1};

@@ -6,7 +6,6 @@
 #include "memory/allocations.h"
 #include "order/detour.h"
 #include "order/functions.h"
-#include "ranks/comms.h"
 
 /* Why the last wait of one stream does not put it behind what is queued on another. */
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,

@@ -4,8 +4,6 @@
  */
 #include "ranks/unseen.h"
 
-#include "ranks/comms.h"
-
 static struct stock ops;
 
 /* What is left of a stream, oldest first. */

@@ -17,7 +17,6 @@ static const struct row {
 #define FINDING(name, class, ends, headline, lines, hint) \
     {#class, ends, headline, lines, hint},
 #define HINT(name, hint)
-#include "say/findings.list"
 #undef FINDING
 #undef HINT
 };
@@ -26,7 +25,6 @@ static const char *const hints[] = {
     NULL,
 #define FINDING(name, class, ends, headline, lines, hint)
 #define HINT(name, hint) hint,
-#include "say/findings.list"
 };
 
 static void set_value(struct finding *f, const char *name, char *value) {

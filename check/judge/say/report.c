@@ -3,8 +3,6 @@
  */
 #include "say/report.h"
 
-#include "say/finding.h"
-
 #include <stdio.h>
 
 struct reports *reports_new(void) {

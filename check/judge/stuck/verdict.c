@@ -6,8 +6,6 @@
 #include "say/words.h"
 #include "stuck/stuck.h"
 
-#include <stdio.h>
-
 /* What keeps operation i from ending: the first that has begun and does not end. */
 static int culprit(const struct process *process, int i) {
     for (;;) {

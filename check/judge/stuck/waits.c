@@ -10,7 +10,6 @@
 #include "order/detour.h"
 #include "ranks/comms.h"
 #include "say/failed.h"
-#include "say/words.h"
 #include "stuck/state.h"
 
 #include <stdio.h>
