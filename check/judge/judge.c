@@ -60,7 +60,7 @@ void judge_free(struct judge *j) {
     compare_free(j);
     members_free(j);
     post_free(j);
-    for (int s = 0; s < order_nstreams(j->order); s++)
+    for (int s = 0; s < j->order->nstreams; s++)
         graph_stream_gone(j, s);
     graphs_free(j->graphs);
     functions_free(j->functions);
@@ -200,7 +200,7 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     struct judge_range range = {start, bytes, true, true, 0};
     struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
     if (stream && stream->capture) {
-        uses_of_graph(allocation);
+        allocation->of_graph = true; // which makes and frees it at each launch
         graph_op(j, stream, &range, 1, true, at);
     } else if (stream) {
         struct use *use = use_new(at);
@@ -251,7 +251,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
     groups_check_op(j, ranges, n, at);
     if (kind == JUDGE_KERNEL)
-        uses_kernel(j);
+        j->uses->kernels = true;
     if (stream->capture) {
         graph_op(j, stream, ranges, n, false, at);
     } else {
@@ -455,20 +455,15 @@ void judge_exits(struct judge *j) {
     calls_check_unfinished(j);
 }
 
-static void hand_out(struct text *text, char *out, size_t bytes) {
-    snprintf(out, bytes, "%s", text->at ? text->at : "");
-    free(text->at);
-}
-
 void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     struct left streams = {0}, events = {0}, comms = {0};
     const struct comm_facts *comm;
     uses_left(j, &text);
-    for (int s = 0; s < order_nstreams(j->order); s++)
+    for (int s = 0; s < j->order->nstreams; s++)
         if (order_stream(j->order, s))
             count_left(&streams, order_stream(j->order, s)->made);
-    for (int e = 0; e < order_nevents(j->order); e++)
+    for (int e = 0; e < j->order->nevents; e++)
         if (order_event(j->order, e))
             count_left(&events, order_event(j->order, e)->made);
     for (int c = 0; (comm = calls_comm(j, c)); c++)
@@ -478,17 +473,5 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     add_left(j, &text, "event", events);
     graphs_left(j, &text);
     add_left(j, &text, "communicator", comms);
-    hand_out(&text, out, bytes);
-}
-
-void judge_unwritten(struct judge *j, char *out, size_t bytes) {
-    struct text text = {0};
-    uses_unwritten(j, &text);
-    hand_out(&text, out, bytes);
-}
-
-void judge_failures(struct judge *j, char *out, size_t bytes) {
-    struct text text = {0};
-    add_unlooked(j, &text);
-    hand_out(&text, out, bytes);
+    text_out(&text, out, bytes);
 }

@@ -115,6 +115,13 @@ void map_put(struct map *map, uint64_t key, void *value) {
     map->at[at] = (struct map_entry){key, value};
 }
 
+void map_clear(struct map *map, void (*value)(void *value)) {
+    for (size_t i = 0; i < map->size; i++)
+        if (map->at[i].value)
+            value(map->at[i].value);
+    map_free(map);
+}
+
 void map_free(struct map *map) {
     free(map->at);
     *map = (struct map){0};

@@ -40,6 +40,7 @@ struct map {
 void *map_get(const struct map *map, uint64_t key);       // NULL: not there
 void map_put(struct map *map, uint64_t key, void *value); // value NULL: takes it out
 void map_free(struct map *map);
+void map_clear(struct map *map, void (*value)(void *value)); // frees each value, too
 
 /* A number in which all bits of `x` and `y` are mixed. */
 uint64_t mixed(uint64_t x, uint64_t y);

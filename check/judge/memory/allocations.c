@@ -96,10 +96,6 @@ struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
     return a;
 }
 
-void uses_of_graph(struct allocation *a) {
-    a->of_graph = true;
-}
-
 uint64_t uses_serial(struct judge *j, const void *at) {
     const struct allocation *a = allocation_find(j->uses, address_of(at));
     return a ? a->serial : 0;
@@ -118,10 +114,6 @@ void judge_memory_open(struct judge *j, const void *at) {
     struct allocation *a = allocation_find(j->uses, address_of(at));
     if (a)
         a->open = true;
-}
-
-void uses_kernel(struct judge *j) {
-    j->uses->kernels = true;
 }
 
 bool judge_host_may_fault(struct judge *j, const void *at) {

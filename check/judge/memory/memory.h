@@ -11,11 +11,8 @@ struct uses *uses_new(void);
 void uses_free(struct uses *uses);
 struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
                              enum judge_memory_kind kind, int device, struct judge_at at);
-/* Belongs to a graph, which makes and frees it at each launch. */
-void uses_of_graph(struct allocation *allocation);
 /* A number that no other allocation has had; 0: the address is in none. */
 uint64_t uses_serial(struct judge *j, const void *address);
-void uses_kernel(struct judge *j); // one was launched: it may have written anything
 /* Whether a kernel on `device` uses memory of another one that it may not. */
 bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
                        enum judge_op_kind kind, int device, struct judge_at at);
@@ -48,7 +45,6 @@ void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
 void uses_aborted(struct judge *j, int comm); // its operations are given up
 void uses_left(struct judge *j, struct text *text);
-void uses_unwritten(struct judge *j, struct text *text); // the first copy of it
 struct left { // so many things of a kind; where the newest was made
     size_t n;
     uint64_t site;

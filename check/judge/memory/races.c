@@ -11,7 +11,7 @@
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,
                              const struct use *other) {
     char wait[JUDGE_PLACE], last[JUDGE_PLACE];
-    struct waited waited = order_waited(j->order, use->slot);
+    struct waited waited = j->order->slots[use->slot].waited;
     if (!waited.at.call)
         return;
     place(j, waited.at.site, wait);
@@ -59,8 +59,8 @@ static void report_race(struct judge *j, const struct allocation *a,
  * before a call of NCCL, another rank's operation may come behind, though it was queued
  * earlier. */
 static bool may_meet(struct judge *j, const struct use *use, const struct use *other) {
-    int device = order_device_of(j->order, use->slot),
-        its = order_device_of(j->order, other->slot);
+    int device = j->order->slots[use->slot].device,
+        its = j->order->slots[other->slot].device;
     const struct comm_facts *a, *b;
     if (use->thread == other->thread || device == its)
         return false;

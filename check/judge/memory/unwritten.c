@@ -160,12 +160,14 @@ bool fresh_left_by(const struct allocation *a, uint64_t site) {
     return a->fresh && a->fresh->site == site;
 }
 
-void uses_unwritten(struct judge *j, struct text *text) {
+void judge_unwritten(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
     const struct judge_at *at = &j->uses->copies_nothing, *made = &j->uses->nothing_made;
     char where[JUDGE_PLACE], there[JUDGE_PLACE];
     if (at->call)
-        text_add(text, "%s at %s, of what %s made at %s", at->call,
+        text_add(&text, "%s at %s, of what %s made at %s", at->call,
                  place(j, at->site, where), made->call, place(j, made->site, there));
+    text_out(&text, out, bytes);
 }
 
 /* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no

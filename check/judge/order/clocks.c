@@ -41,30 +41,6 @@ void clock_free(struct clock *c) {
     *c = (struct clock){0};
 }
 
-struct slot {
-    struct clock clock;
-    uint64_t count; // operations so far; goes on when the slot is used again
-    int device;
-    enum judge_stream_kind kind;
-    struct waited waited;
-};
-
-struct order {
-    struct slot *slots;
-    int nslots;
-    size_t slots_size;
-    int *gone; // slots given up
-    size_t ngone, gone_size;
-    struct stream **streams;
-    struct event **events;
-    int nstreams, nevents;
-    size_t streams_size, events_size;
-    int *free_streams, *free_events; // numbers to be given out again
-    size_t nfree_streams, nfree_events, free_streams_size, free_events_size;
-    int *legacy; // per device its default stream, + 1; 0: none yet
-    size_t ndevices;
-};
-
 struct order *order_new(void) {
     return must_alloc(sizeof(struct order));
 }
@@ -115,10 +91,6 @@ void order_slot_gone(struct order *order, int slot) {
     order->gone[order->ngone++] = slot;
 }
 
-void order_slot_device(struct order *order, int slot, int device) {
-    order->slots[slot].device = device;
-}
-
 struct clock *order_clock(struct order *order, int slot) {
     return &order->slots[slot].clock;
 }
@@ -129,14 +101,6 @@ uint64_t order_next(struct order *order, int slot) {
     return s->count;
 }
 
-bool order_legacy(const struct order *order, int slot) {
-    return order->slots[slot].kind == JUDGE_LEGACY;
-}
-
-int order_device_of(const struct order *order, int slot) {
-    return order->slots[slot].device;
-}
-
 void order_device(struct order *order, int device, struct clock *into) {
     for (int s = 0; s < order->nslots; s++)
         if (device < 0 || order->slots[s].device == device)
@@ -145,10 +109,6 @@ void order_device(struct order *order, int device, struct clock *into) {
 
 struct stream *order_stream(struct order *order, int stream) {
     return stream >= 0 && stream < order->nstreams ? order->streams[stream] : NULL;
-}
-
-int order_nstreams(const struct order *order) {
-    return order->nstreams;
 }
 
 static struct stream *legacy_of(struct order *order, int device) {
@@ -213,10 +173,6 @@ struct event *order_event(struct order *order, int event) {
     return event >= 0 && event < order->nevents ? order->events[event] : NULL;
 }
 
-int order_nevents(const struct order *order) {
-    return order->nevents;
-}
-
 int judge_event_made(struct judge *j, struct judge_at at) {
     struct order *order = j->order;
     int number = order->nfree_events ? order->free_events[--order->nfree_events]
@@ -251,8 +207,4 @@ void order_wait(struct order *order, const struct event *event, int slot,
     clock_join(order_clock(order, slot), &event->clock);
     order_next(order, slot);
     order->slots[slot].waited = (struct waited){at, event->last};
-}
-
-struct waited order_waited(const struct order *order, int slot) {
-    return order->slots[slot].waited;
 }

@@ -46,22 +46,50 @@ struct event {
     int snapshot;
 };
 
+/* The last wait of a slot for an event, and how that was recorded then; at.call NULL:
+ * none. */
+struct waited {
+    struct judge_at at;
+    struct record last;
+};
+
+struct slot {
+    struct clock clock;
+    uint64_t count; // operations so far; goes on when the slot is used again
+    int device;
+    enum judge_stream_kind kind;
+    struct waited waited;
+};
+
+struct order {
+    struct slot *slots;
+    int nslots;
+    size_t slots_size;
+    int *gone; // slots given up
+    size_t ngone, gone_size;
+    struct stream **streams;
+    struct event **events;
+    int nstreams, nevents;
+    size_t streams_size, events_size;
+    int *free_streams, *free_events; // numbers to be given out again
+    size_t nfree_streams, nfree_events, free_streams_size, free_events_size;
+    int *legacy; // per device its default stream, + 1; 0: none yet
+    size_t ndevices;
+};
+
 struct order *order_new(void);
 void order_free(struct order *order);
 
 /* NULL: there is none, or not any more. */
 struct stream *order_stream(struct order *order, int stream);
 struct event *order_event(struct order *order, int event);
-int order_nstreams(const struct order *order); // all numbers are below
-int order_nevents(const struct order *order);
 void order_stream_gone(struct judge *j, int stream);
 
 /* A slot for a branch of a graph. What is given up may be used again once the host knows
  * that all of it has happened. */
 int order_slot(struct judge *j, int device);
 void order_slot_gone(struct order *order, int slot);
-void order_slot_device(struct order *order, int slot, int device); // that it runs on now
-struct clock *order_clock(struct order *order, int slot);          // C
+struct clock *order_clock(struct order *order, int slot); // C
 /* What comes before anything that is queued now: what the host knows, and the default
  * stream's rules. */
 void order_ready(struct judge *j, const struct stream *stream);
@@ -75,16 +103,6 @@ uint64_t order_next(struct order *order,
 void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
 void order_wait(struct order *order, const struct event *event, int slot,
                 struct judge_at at);
-/* The last wait of a slot for an event, and how that was recorded then; at.call NULL:
- * none. */
-struct waited {
-    struct judge_at at;
-    struct record last;
-};
-struct waited order_waited(const struct order *order, int slot);
-bool order_legacy(const struct order *order,
-                  int slot); // whether it is a default stream's
-int order_device_of(const struct order *order, int slot);
 /* All that is queued on a device; -1: on all of them. */
 void order_device(struct order *order, int device, struct clock *into);
 

@@ -111,7 +111,7 @@ void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
 }
 
 static void leave(struct judge *j, const struct capture *capture) {
-    for (int s = 0; s < order_nstreams(j->order); s++) {
+    for (int s = 0; s < j->order->nstreams; s++) {
         struct stream *stream = order_stream(j->order, s);
         if (stream && stream->capture == capture)
             stream->capture = NULL;
@@ -140,7 +140,7 @@ int judge_capture_ends(struct judge *j, int on, bool success) {
 void graph_stream_gone(struct judge *j, int number) {
     struct stream *stream = order_stream(j->order, number);
     const struct capture *capture = stream ? stream->capture : NULL;
-    for (int s = 0; capture && s < order_nstreams(j->order); s++) {
+    for (int s = 0; capture && s < j->order->nstreams; s++) {
         const struct stream *other = order_stream(j->order, s);
         if (other && other != stream && other->capture == capture) {
             stream->capture = NULL;
@@ -201,7 +201,7 @@ bool graph_waits(struct judge *j, struct stream *stream, int number) {
         step_new(stream, STEP_WAIT_EXTERNAL, event->made)->number = number;
         return true;
     }
-    for (int s = 0; s < order_nstreams(j->order) && !capture; s++) {
+    for (int s = 0; s < j->order->nstreams && !capture; s++) {
         const struct stream *other = order_stream(j->order, s);
         if (other && other->capture && other->capture->serial == event->graph)
             capture = other->capture;
@@ -310,7 +310,7 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
     order_next(j->order, stream->slot);
     for (int b = 0; b < graph->nbranches; b++) {
         struct clock *clock = order_clock(j->order, slots[b]);
-        order_slot_device(j->order, slots[b], stream->device);
+        j->order->slots[slots[b]].device = stream->device;
         clock_join(clock, order_clock(j->order, stream->slot));
         clock_join(clock, &executable->end);
     }

@@ -60,7 +60,7 @@ void latest_undo(struct judge *j, struct latest *latest) {
 
 static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
                     int n, const struct clock *clock, struct latest *latest) {
-    use->legacy = order_legacy(j->order, use->slot);
+    use->legacy = j->order->slots[use->slot].kind == JUDGE_LEGACY;
     use->thread = j->thread ? j->thread->number : 0;
     if (functions_queued(j))
         clock_copy(&use->behind, clock);

@@ -215,14 +215,18 @@ const struct recent *calls_recent(struct judge *j, int thread) {
     return map_get(&calls_of(j)->recent, (uint64_t)(uint32_t)thread);
 }
 
+static void recent_free(void *recent) {
+    free(((struct recent *)recent)->at);
+    free(recent);
+}
+
 void calls_thread_gone(struct judge *j, int thread) {
     struct calls *calls = calls_of(j);
     struct recent *recent = map_get(&calls->recent, (uint64_t)(uint32_t)thread);
     if (!recent)
         return;
     map_put(&calls->recent, (uint64_t)(uint32_t)thread, NULL);
-    free(recent->at);
-    free(recent);
+    recent_free(recent);
 }
 
 /* A group's joins come while it is open, its calls when it ends. */
@@ -510,9 +514,7 @@ void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at 
 }
 
 static void release(struct comm *comm) {
-    for (size_t i = 0; i < comm->pairs.size; i++)
-        free(comm->pairs.at[i].value);
-    map_free(&comm->pairs);
+    map_clear(&comm->pairs, free);
     free(comm->newest);
     free(comm->earlier);
     comm->newest = comm->earlier = NULL;
@@ -650,13 +652,7 @@ void calls_free(struct judge *j) {
         release(calls->comms[i]);
         free(calls->comms[i]);
     }
-    for (size_t i = 0; i < calls->recent.size; i++) {
-        struct recent *recent = calls->recent.at[i].value;
-        if (recent)
-            free(recent->at);
-        free(recent);
-    }
-    map_free(&calls->recent);
+    map_clear(&calls->recent, recent_free);
     map_free(&calls->by_id);
     unseen_free(&calls->unseen);
     free(calls->comms);

@@ -251,15 +251,20 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     say(j, &f);
 }
 
+static void collective_free(void *gone) {
+    struct collective *c = gone;
+    free(c->facts);
+    free(c->of);
+    free(c);
+}
+
 static void forget_collective(struct judge *j, struct kept *kept, struct collective *c) {
     struct compare *compare = compare_of(j);
     for (size_t i = 0; i < compare->noverdue; i++)
         if (compare->overdue[i].collective == c)
             compare->overdue[i--] = compare->overdue[--compare->noverdue];
     map_put(&kept->collectives, c->seq, NULL);
-    free(c->facts);
-    free(c->of);
-    free(c);
+    collective_free(c);
 }
 
 static void check_agreement(struct judge *j, struct kept *kept, struct collective *c) {
@@ -341,6 +346,11 @@ static void grouped_alike(struct judge *j, struct kept *kept, const struct fact 
     }
 }
 
+static void pair_free(void *pair) {
+    free(((struct pair *)pair)->at);
+    free(pair);
+}
+
 static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     struct compare *compare = compare_of(j);
     if (fact->both)
@@ -381,31 +391,15 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
     }
     if (pair->first == pair->end) {
         map_put(&kept->pairs, key, NULL);
-        free(pair->at);
-        free(pair);
+        pair_free(pair);
     }
 }
 
-static void kept_free(struct kept *kept) {
-    for (size_t i = 0; i < kept->collectives.size; i++) {
-        struct collective *c = kept->collectives.at[i].value;
-        if (c) {
-            free(c->facts);
-            free(c->of);
-        }
-        free(c);
-    }
-    for (size_t i = 0; i < kept->pairs.size; i++) {
-        struct pair *pair = kept->pairs.at[i].value;
-        if (pair)
-            free(pair->at);
-        free(pair);
-    }
-    for (size_t i = 0; i < kept->both.size; i++)
-        free(kept->both.at[i].value);
-    map_free(&kept->both);
-    map_free(&kept->collectives);
-    map_free(&kept->pairs);
+static void kept_free(void *gone) {
+    struct kept *kept = gone;
+    map_clear(&kept->collectives, collective_free);
+    map_clear(&kept->pairs, pair_free);
+    map_clear(&kept->both, free);
     free(kept->world);
     free(kept->device);
     free(kept);
@@ -480,10 +474,7 @@ void compare_free(struct judge *j) {
     struct compare *compare = j->compare;
     if (!compare)
         return;
-    for (size_t i = 0; i < compare->comms.size; i++)
-        if (compare->comms.at[i].value)
-            kept_free(compare->comms.at[i].value);
-    map_free(&compare->comms);
+    map_clear(&compare->comms, kept_free);
     free(compare->misfits);
     free(compare->overdue);
     free(compare);

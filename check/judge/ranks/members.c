@@ -43,11 +43,11 @@ static struct member_comm *comm_with(struct judge *j, uint64_t id, int nranks) {
     return comm;
 }
 
-static void release(struct member_comm *comm) {
-    for (int r = 0; comm && r < comm->nranks; r++)
+static void release(void *gone) {
+    struct member_comm *comm = gone;
+    for (int r = 0; r < comm->nranks; r++)
         free(comm->of[r].pairs);
-    if (comm)
-        free(comm->of);
+    free(comm->of);
     free(comm);
 }
 
@@ -334,14 +334,10 @@ void members_free(struct judge *j) {
     struct members *members = j->members;
     if (!members)
         return;
-    for (size_t i = 0; i < members->comms.size; i++)
-        release(members->comms.at[i].value);
-    for (size_t i = 0; i < members->ids.size; i++)
-        free(members->ids.at[i].value);
-    map_free(&members->comms);
+    map_clear(&members->comms, release);
     map_free(&members->used);
     free(members->conflicts);
-    map_free(&members->ids);
+    map_clear(&members->ids, free);
     free(members);
     j->members = NULL;
 }

@@ -76,7 +76,7 @@ void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at 
     text_add(text, "%s at %s: %s", first.call, place(j, first.site, where), words);
 }
 
-void add_unlooked(struct judge *j, struct text *text) {
+static void add_unlooked(struct judge *j, struct text *text) {
     struct judge_at first;
     const char *words;
     size_t n = failed_unlooked(j, &first, &words);
@@ -90,4 +90,10 @@ void set_failures(struct judge *j, struct finding *f) {
     if (text.at)
         set(f, "failures", "%s", text.at);
     free(text.at);
+}
+
+void judge_failures(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    add_unlooked(j, &text);
+    text_out(&text, out, bytes);
 }

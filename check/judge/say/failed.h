@@ -16,7 +16,6 @@ size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char
 /* "3 calls returned errors, the first: …". */
 void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
                   const char *words);
-void add_unlooked(struct judge *j, struct text *text); // this process's; or nothing
 void set_failures(struct judge *j, struct finding *f); // {failures}, likewise
 
 #endif

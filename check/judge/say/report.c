@@ -10,12 +10,8 @@ struct reports *reports_new(void) {
 }
 
 void reports_free(struct reports *reports) {
-    for (size_t i = 0; i < reports->places.size; i++)
-        free(reports->places.at[i].value);
-    for (size_t i = 0; i < reports->hosts.size; i++)
-        free(reports->hosts.at[i].value);
-    map_free(&reports->hosts);
-    map_free(&reports->places);
+    map_clear(&reports->hosts, free);
+    map_clear(&reports->places, free);
     map_free(&reports->said);
     free(reports);
 }

@@ -28,6 +28,11 @@ void text_add(struct text *text, const char *format, ...) {
     va_end(arguments);
 }
 
+void text_out(struct text *text, char *out, size_t bytes) {
+    snprintf(out, bytes, "%s", text->at ? text->at : "");
+    free(text->at);
+}
+
 void add_ranks(struct text *text, const int *ranks, int n) {
     for (int i = 0; i < n; i++)
         text_add(text, "%s%d", i > 0 ? ", " : n == 1 ? "rank " : "ranks ", ranks[i]);

@@ -14,6 +14,7 @@ struct text {
 void text_add(struct text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void text_add_list(struct text *text, const char *format, va_list arguments);
+void text_out(struct text *text, char *out, size_t bytes);  // and is given up
 void add_ranks(struct text *text, const int *ranks, int n); // "rank 1", "ranks 0, 1, 4"
 
 #endif

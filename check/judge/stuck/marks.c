@@ -10,7 +10,7 @@
 #include "say/words.h"
 #include "stuck/stuck.h"
 
-static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
+struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact) {
     bool pair = pairs(fact->kind), send = fact->kind == JUDGE_SEND;
     int from = !pair ? -1 : send ? fact->rank : fact->root;
     int to = !pair ? -1 : send ? fact->root : fact->rank;
@@ -36,10 +36,6 @@ static struct meeting *meeting_at(struct stuck *s, const struct fact *fact) {
     ROOM(s->meetings, s->nmeetings, &s->meetings_size);
     s->meetings[s->nmeetings++] = m;
     return m;
-}
-
-struct meeting *stuck_meeting(struct judge *j, const struct fact *fact) {
-    return meeting_at(j->stuck, fact);
 }
 
 static int member_of(const struct fact *fact) {
@@ -128,7 +124,7 @@ void marks_find(struct judge *j) {
             process->signals |= op->signals != 0;
             if (op->signals)
                 continue;
-            struct meeting *m = meeting_at(s, &op->fact);
+            struct meeting *m = stuck_meeting(s, &op->fact);
             int member = member_of(&op->fact);
             if (member < 0 || member >= m->n)
                 continue;
@@ -140,7 +136,7 @@ void marks_find(struct judge *j) {
         // Calls that only have to be launched: no operations of their own here.
         for (int i = 0; process->data && i < process->head->n[ITEMS]; i++)
             if (!process->items[i].join[0])
-                meeting_at(s, &process->items[i].fact);
+                stuck_meeting(s, &process->items[i].fact);
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
         struct meeting *m = s->meetings[k];
@@ -316,7 +312,7 @@ static bool launch_can(struct judge *j, const struct process *process,
                 return false;
             continue;
         }
-        const struct meeting *m = meeting_at(j->stuck, &item->fact);
+        const struct meeting *m = stuck_meeting(j->stuck, &item->fact);
         for (int r = 0; r < m->n; r++)
             if (!stuck_launched_here(j->stuck, m, r))
                 return false;

@@ -44,7 +44,7 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
                 return (struct cause){.join = item};
             continue;
         }
-        struct meeting *m = stuck_meeting(j, &item->fact);
+        struct meeting *m = stuck_meeting(s, &item->fact);
         for (int r = 0; r < m->n; r++)
             if (!stuck_launched_here(s, m, r))
                 return (struct cause){.call = &item->fact, .meeting = m};

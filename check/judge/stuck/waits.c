@@ -292,10 +292,6 @@ static struct thread_wait *lasting(struct judge *j, struct thread_wait *wait) {
     return wait;
 }
 
-static struct thread_wait *waiting(struct judge *j, const struct thread *thread) {
-    return lasting(j, thread->wait);
-}
-
 struct described {
     struct state_head head;
     void *at[PARTS];
@@ -499,7 +495,7 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
-        struct thread_wait *wait = waiting(j, thread);
+        struct thread_wait *wait = lasting(j, thread->wait);
         if (!wait && (only_asks(j, thread) || waits_for_another(j, thread)))
             continue;
         d->head.computing += !wait;
@@ -566,7 +562,7 @@ bool waits_tell(struct judge *j) {
     struct waits *waits = waits_of(j);
     bool lasts = waits->finished, any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
-        const struct thread_wait *wait = waiting(j, thread);
+        const struct thread_wait *wait = lasting(j, thread->wait);
         any |= wait != NULL;
         lasts |= wait && now(j) - wait->since >
                              (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
