@@ -128,10 +128,11 @@ cpu_link := $(cpu_library) $(sanitizers) -lm -ldl -lrt -pthread
 library_dir = $(firstword $(wildcard $(addprefix $(1)/,lib64 lib lib/x86_64-linux-gnu)))
 cuda_lib := $(call library_dir,$(CUDA_HOME))
 nccl_lib := $(call library_dir,$(NCCL_HOME))
-# The compiler's own folder, given again, would hide C++'s headers.
+# NCCL's folders come first, since a CUDA Toolkit can have an NCCL of its own. The compiler's own folder,
+# given again, would hide C++'s headers.
 cuda_compile := $(addprefix -isystem ,$(filter-out /usr/include, \
-    $(sort $(addsuffix /include,$(CUDA_HOME) $(NCCL_HOME)))))
-cuda_link := -L$(cuda_lib) -Wl,-rpath,$(cuda_lib) -L$(nccl_lib) -Wl,-rpath,$(nccl_lib) \
+    $(addsuffix /include,$(NCCL_HOME) $(filter-out $(NCCL_HOME),$(CUDA_HOME)))))
+cuda_link := $(foreach lib,$(nccl_lib) $(filter-out $(nccl_lib),$(cuda_lib)),-L$(lib) -Wl$(,)-rpath$(,)$(lib)) \
     -lnccl -lcudart -lm
 
 .DEFAULT_GOAL := all
