@@ -86,7 +86,7 @@ static void in_turn(const float *mine, float *theirs, size_t count, int partner)
 }
 
 void check(void) {
-    const size_t count = (check_modelled() ? 1 << 20 : 1 << 24) + 1,
+    const size_t count = (check_modelled() ? 1 << 18 : 1 << 24) + 1,
                  bytes = count * sizeof(float);
     const int partner = check_rank ^ 1;
     const bool has = partner < check_nranks; // the last of an odd number has none

@@ -60,7 +60,7 @@ static void whole(float *buf, size_t count, ncclComm_t node, ncclComm_t across) 
 void check(void) {
     const int local_n = check_nranks / 2, local_rank = check_rank % local_n;
     const int host = check_rank / local_n;
-    const size_t parts[] = {5, 1, 500000};
+    const size_t parts[] = {5, 1, 350000};
     ncclComm_t node, across;
     CHECK_NCCL(ncclCommSplit(check_comm, host, check_rank, &node, NULL));
     CHECK_NCCL(ncclCommSplit(check_comm, local_rank, check_rank, &across, NULL));

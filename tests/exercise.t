@@ -118,7 +118,7 @@ point($said =~ /no nompicc here.*make demo/, 'MPI is missing', $said);
 # Answers in other units and with other words.
 my @same = (['1200 us', '1200', '1200 µs', '1.2 ms', 'about 1200us a step'], ['2', 'rank 2', 'step 2', '2 %', 'rank2.'],
     ['128 MiB', '128', '131072 KiB', '134217728', '134,217,728 bytes', '128 MiB are sent'], ['125', '125 ranks'], ['B', 'b', 'program B', 'B)'],
-    ['2 6 1', 'ranks 2, 6, and 1', '2,6,1'], ['114688 131072', '112 KiB, 128 KiB'], ['8000 us', '8 ms', '0.008 s', '8,000']);
+    ['2 6 1', 'ranks 2, 6, and 1', '2,6,1', 'rank 3: 2, rank 4 = 6, rank 9: 1'], ['114688 131072', '112 KiB, 128 KiB'], ['8000 us', '8 ms', '0.008 s', '8,000']);
 my @other = (['1200 us', '1200 ms', '1.2', '1200 MB', '1200 1'], ['2', '3', 'two', '-2'], ['128 MiB', '128 MB', '128 s', '0.128'], ['B', 'A', 'A or B', 'both'],
     ['2 6 1', '2 6', '6 2 1'], ['500 600', '500600']);
 my @refused = map { my ($wanted, @given) = @$_; map { "$_ is not $wanted" } grep { !same_answer($_, $wanted, 0) } @given } @same;

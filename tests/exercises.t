@@ -31,6 +31,7 @@ my @exercises = grep {
     !@asked || grep { $ex->{number} eq $_ || $ex->{lesson} eq $_ } @asked
 } @every;
 compile_flags();
+my %place = map { $every[$_]{number} => $_ } 0 .. $#every;
 my $dir = tempdir('exercises-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 # Whether a text has all pieces of an expectation, in order; … stands between them.
@@ -46,7 +47,11 @@ sub tried {
     my $here = "$dir/$ex->{number}";
     my $file = "$here/" . ($ex->{number} =~ /\.(.*)/)[0] . "-$ex->{name}.$ex->{ending}";
     write_file($file, variant($ex, $name));
-    my $result = judge($ex, $file, dir => "$here/build", all => $all);
+    # The solution runs as if it were graded, on the first number of ranks and on one of the others that its task
+    # allows: each exercise's on another one. --all runs all.
+    my ($first, @others) = (@{ $ex->{counts} }, @{ $ex->{also} });
+    my @counts = $name eq 'solution' && @others ? ($first, $others[$place{ $ex->{number} } % @others]) : @{ $ex->{counts} };
+    my $result = judge($ex, $file, dir => "$here/build", all => $all, graded => $name eq 'solution', $all ? () : (counts => \@counts));
     print $out map { "#     $_\n" } "-- $name", split /\n/, $result->{text} if $verbose;
     if ($name eq 'solution' || grep { $name eq $_ } @{ $ex->{right} }) {
         return "not solved:\n$result->{text}" if !$result->{solved} && $result->{kind} ne 'not on GPUs';
