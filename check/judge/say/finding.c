@@ -17,14 +17,18 @@ static const struct row {
 #define FINDING(name, class, ends, headline, lines, hint) \
     {#class, ends, headline, lines, hint},
 #define HINT(name, hint)
+#include "say/findings.list"
 #undef FINDING
 #undef HINT
 };
+
+_Static_assert(sizeof rows / sizeof *rows == FINDINGS, "a row for each finding");
 
 static const char *const hints[] = {
     NULL,
 #define FINDING(name, class, ends, headline, lines, hint)
 #define HINT(name, hint) hint,
+#include "say/findings.list"
 };
 
 static void set_value(struct finding *f, const char *name, char *value) {
