@@ -50,14 +50,14 @@ static bool has_ended(const struct trace_note *note) {
 }
 
 /* Each of those that met waited for the last that came before it was done itself: the
- * sender of a broadcast may be gone when others come. */
+ * sender of a broadcast may be gone when others come. What has not ended waits for a rank
+ * that did not come. */
 static void find_last(const struct met *all, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const struct trace_note *mine = all[i].note;
         const struct met *last = &all[i];
         for (size_t k = 0; k < n; k++)
-            if (all[k].note->start > last->note->start &&
-                (!has_ended(mine) || all[k].note->start <= mine->end))
+            if (all[k].note->start > last->note->start && all[k].note->start <= mine->end)
                 last = &all[k];
         if (last == &all[i])
             continue;
