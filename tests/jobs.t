@@ -305,7 +305,7 @@ for lesson in "${lessons[@]}"; do
         runs+=("$program mpirun 1" "$program mpirun 2" "$program srun 1" "$program srun 2") ;;
     without_mpi)
         turns_taken=$((turns_taken + 1))
-        runs+=("$program mpirun 1")
+        runs+=("$program mpirun 2" "$program srun 2")
         ;;
     *)
         runs+=("$program ${turns[turns_taken++ % 4]}") ;;
@@ -367,6 +367,8 @@ for run in "${runs[@]}"; do
 done
 says hello-mpirun-2 '^.*rank 7.*lrdn0002'
 says hello-srun-2 '^.*rank 7.*lrdn0002'
+says without_mpi-mpirun-2 '^8 ranks, counted by Open MPI, met at lrdn0001:'
+says without_mpi-srun-2 '^8 ranks, counted by Slurm, met at lrdn0001:'
 
 # The same tables as on a laptop.
 for run in "${runs[@]}"; do
