@@ -442,11 +442,12 @@ struct cost clock_copy(enum clock_way way, size_t bytes) {
 
 /* A product's last blocks leave a part of the GPU idle: half as long again, at most
  * product_us. */
-struct cost clock_compute(double flops, double bytes) {
-    double scale = value[SCALE];
-    double a = flops * scale * scale * scale / value[TFLOPS];
-    double b = bytes * scale * scale / value[MEMORY_GBS];
+struct cost clock_compute(double flops, double bytes, bool product) {
+    double area = value[SCALE] * value[SCALE], third = product ? value[SCALE] : 1;
+    double a = flops * area * third / value[TFLOPS];
+    double b = bytes * area / value[MEMORY_GBS];
     double idle = a / 2 < value[PRODUCT_US] ? a / 2 : value[PRODUCT_US];
+    idle = product ? idle : 0;
     return (struct cost){.host = value[LAUNCH_US],
                          .latency = value[LAUNCH_US],
                          .work = a > b ? a + idle : b,

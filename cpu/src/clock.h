@@ -34,7 +34,7 @@ struct cost {
 enum clock_way { WAY_SET, WAY_WITHIN, WAY_HOST, WAY_PEER, WAY_STAGED };
 struct cost clock_copy(enum clock_way way, size_t bytes);
 /* What cuBLAS does: so many additions and multiplications, on so many bytes. */
-struct cost clock_compute(double flops, double bytes);
+struct cost clock_compute(double flops, double bytes, bool product);
 
 struct ranks {          // of a communicator
     int n, nodes, most; // ranks on one node

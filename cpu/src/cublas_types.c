@@ -313,6 +313,18 @@ static double work_of(const struct wide *w) {
     return w->kind == GEMM ? 2 * n * (double)w->k : n + (double)w->a.rows;
 }
 
+/* The bytes that pass to and from the GPU's memory. What is written is read before, but
+ * for copies. */
+static double bytes_passed(const struct wide *w) {
+    const struct operand *all[] = {&w->a, &w->b, &w->c};
+    bool only_written = w->kind == COPY || w->kind == GEAM;
+    double bytes = 0;
+    for (int i = 0; i < 3; i++)
+        bytes += (double)all[i]->rows * (double)all[i]->columns *
+                 (double)bytes_of(all[i]->type) * (i == 2 && !only_written ? 2 : 1);
+    return bytes * w->batch;
+}
+
 static cublasStatus_t queue(cublasHandle_t handle, struct wide w, const void *alpha,
                             const void *beta, void *result) {
     struct stream *stream = stream_of(handle->stream, handle->device);
@@ -336,9 +348,7 @@ static cublasStatus_t queue(cublasHandle_t handle, struct wide w, const void *al
         w.result = result;
     }
     if (clock_on)
-        w.op.cost = clock_compute(
-            work_of(&w),
-            (double)(extent(&w.a) + extent(&w.b) + 2 * extent(&w.c)) * w.batch);
+        w.op.cost = clock_compute(work_of(&w), bytes_passed(&w), w.kind == GEMM);
     op_enqueue(copy_of(&w.op), stream);
     if (result && !on_device)
         wait_for(stream_end(stream));
