@@ -1,6 +1,10 @@
 /*
  * nccl_memory.c: NCCL's memory, and buffers that are registered with communicators.
  */
+#include "nccl_front.h"
+#include "nccl_registered.h"
+
+#include <string.h>
 
 #if NCCL_VERSION_CODE >= 21900
 ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
