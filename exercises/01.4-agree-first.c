@@ -1,7 +1,7 @@
 //: kind build
 //: title Only if it is needed
 //: trains a step whose communication depends on a condition
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclBroadcast
 //: starter have not got what rank 0 has
 //: learned A condition that only one rank knows is broadcast first; then all ranks take the same way.

@@ -1,7 +1,7 @@
 //: kind complete
 //: title The mean
 //: trains ncclAllReduce, and which reduction
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=1
 //: only ncclAllReduce
 //: starter element 0 of mean is

@@ -1,7 +1,7 @@
 //: kind repair
 //: title Sometimes the loss explodes
 //: trains the same order of calls on all ranks
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: starter Different layers were added here
 //: learned Calls are matched by their order, not by their buffers: all ranks must make them in the same one.
 //: why The order in which the layers are ready no longer matters: the calls follow the layers' numbers.

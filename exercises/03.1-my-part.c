@@ -1,7 +1,7 @@
 //: kind complete
 //: title My part of the sum
 //: trains ncclReduceScatter: what its count means
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclReduceScatter=1
 //: only ncclReduceScatter
 //: starter element 0 of part is 0, expected

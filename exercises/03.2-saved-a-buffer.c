@@ -1,7 +1,7 @@
 //: kind repair
 //: title A buffer saved
 //: trains where the two halves may work in place
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclReduceScatter=1 ncclAllGather=1
 //: starter NCCL CHECK: mismatch: the buffers of nccl…overlap
 //: learned In place, a rank's part lies where it belongs in the whole buffer: at rank times count.

@@ -1,7 +1,7 @@
 //: kind build
 //: title Gather, work, reduce
 //: trains an all-gather, work of its own, and an all-reduce in one stream
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1 ncclAllReduce=1
 //: starter loss is … expected
 //: learned A step of sharded training is a chain in one stream: gather the weights, use them, reduce the result.

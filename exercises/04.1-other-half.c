@@ -1,7 +1,7 @@
 //: kind complete
 //: title The other half
 //: trains an all-to-all: which block comes from whom
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: only ncclSend ncclRecv
 //: starter a send to oneself, …, without the other half
 //: learned Every send has its receive on the other side, and both go into the same group.

@@ -1,7 +1,7 @@
 //: kind build
 //: title A gather of uneven parts
 //: trains sends and receives with counts of their own
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: only ncclSend ncclRecv
 //: starter element 0 of all is 0, expected
 //: learned A loop of receives on one rank and a send on each is a gather, with any counts.

@@ -1,7 +1,7 @@
 //: kind repair
 //: title It hangs when it grows
 //: trains sends and receives that depend on one another
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclSend=2 ncclRecv=2
 //: only ncclSend ncclRecv
 //: starter NCCL CHECK: deadlock

@@ -1,7 +1,7 @@
 //: kind repair
 //: title One rank's numbers are missing
 //: trains the stream in which cuBLAS works
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: starter NCCL CHECK: race:
 //: learned A library's handle has a stream of its own: give it yours, and its work takes its place in the order.
 //: why In the same stream the addition begins when the chunk has come, and the send when the addition is done.

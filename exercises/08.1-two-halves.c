@@ -1,7 +1,7 @@
 //: kind complete
 //: title One sum in two halves
 //: trains what the counts of reduce-scatter and all-gather mean
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: only ncclReduceScatter ncclAllGather
 //: calls ncclReduceScatter=1 ncclAllGather=1
 //: starter element 0 of recvbuf is …, expected

@@ -1,7 +1,7 @@
 //: kind repair
 //: title A launch saved, a sum lost
 //: trains which calls may be in one group
-//: ranks 3 2 | 4 7 8
+//: ranks 2 3 | 4 7 8
 //: calls ncclReduce ncclBroadcast ncclAllReduce
 //: starter NCCL CHECK: race: two calls of one group
 //: wrong other-order s/CHECK_NCCL\(ncclGroupEnd\(\)\);\s*(CHECK_NCCL\(ncclBroadcast[^;]*;)/$1\nCHECK_NCCL(ncclGroupEnd());/: NCCL CHECK: race

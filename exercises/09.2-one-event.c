@@ -1,7 +1,7 @@
 //: kind repair
 //: title Two lanes and one event
 //: trains joining several streams again
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter NCCL CHECK: race
 //: wrong last-lane-only s/CHECK_CUDA\(cudaStreamWaitEvent\(stream, done, 0\)\);/if (l == LANES - 1)\nCHECK_CUDA(cudaStreamWaitEvent(stream, done, 0));/: NCCL CHECK: race

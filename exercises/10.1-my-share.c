@@ -1,7 +1,7 @@
 //: kind complete
 //: title My share of the batch
 //: trains which samples a rank takes in a step
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls cudaMemcpyAsync=1
 //: starter of samples is
 //: wrong same-every-step s/step \* batch \+ //: This is this rank's share of step 0.

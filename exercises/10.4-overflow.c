@@ -1,7 +1,7 @@
 //: kind repair
 //: title One rank skips the step
 //: trains a step that depends on what happens at run time
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: starter NCCL CHECK: deadlock
 //: wrong own-flag-only s/CHECK_NCCL\(\s*ncclAllReduce\(flag[^;]*;//: NCCL CHECK: deadlock
 //: wrong all-must-overflow s/ncclMax/ncclMin/: expected

@@ -1,7 +1,7 @@
 //: kind build
 //: title Each sample meets all
 //: trains an all-gather, work, and an all-reduce, one after another
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1 ncclAllReduce=1
 //: no cudaStreamSynchronize cudaDeviceSynchronize
 //: starter element 0 of sums is 0, expected

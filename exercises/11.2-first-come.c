@@ -1,7 +1,7 @@
 //: kind repair
 //: title First come, first sent
 //: trains the order of calls on all ranks
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=4
 //: starter NCCL CHECK: mismatch
 //: wrong in-a-group s/(for \(int i.*)ngradients - 1 - i(.*)\}/CHECK_NCCL(ncclGroupStart());\n$1order[i]$2CHECK_NCCL(ncclGroupEnd());\n}/s: NCCL CHECK: mismatch

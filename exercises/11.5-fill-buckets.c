@@ -1,7 +1,7 @@
 //: kind build
 //: title Fill a bucket, send it
 //: trains all-reducing buckets of gradients while others are computed
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=3
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter of gradients is

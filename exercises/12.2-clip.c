@@ -1,7 +1,7 @@
 //: kind complete
 //: title The length of a gradient
 //: trains a norm, when each rank has only a shard
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=1
 //: starter This is the length of rank
 //: wrong mean s/ncclSum/ncclAvg/: the ranks' sums should be added up

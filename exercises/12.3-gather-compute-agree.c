@@ -1,7 +1,7 @@
 //: kind build
 //: title Gather, compute, agree
 //: trains an all-gather, local work and an all-reduce, one after the other
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1 ncclAllReduce=1
 //: only ncclAllGather ncclAllReduce
 //: starter This is what was there before

@@ -1,7 +1,7 @@
 //: kind repair
 //: title A look at the model
 //: trains that all ranks gather, also for what only one of them needs
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1
 //: starter NCCL CHECK: deadlock
 //: wrong no-gather s/    CHECK_NCCL.ncclAllGather.*?;\n//s: The weights of the other ranks are missing.

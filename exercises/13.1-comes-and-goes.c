@@ -1,7 +1,7 @@
 //: kind repair
 //: title Since the load is uneven
 //: trains an all-to-all of blocks of different sizes
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclSend ncclRecv
 //: starter NCCL CHECK: mismatch
 //: wrong count-only s/to \+= in/to += out/: two calls of one group use the same memory

@@ -1,7 +1,7 @@
 //: kind complete
 //: title How many will come?
 //: trains an all-to-all of counts, and the host's wait
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: starter come[0] is
 //: wrong no-group s/    CHECK_NCCL.ncclGroup(Start|End)...;\n//g: a send to oneself
 //: wrong same-to-all s/ncclSend.there \+ peer/ncclSend(there/: come[0] is

@@ -1,7 +1,7 @@
 //: kind repair
 //: title Both ways at once
 //: trains the order of sends and receives between neighbours
-//: ranks 3 2 | 4 7 8
+//: ranks 2 3 | 4 7 8
 //: calls ncclSend ncclRecv<=2
 //: starter NCCL CHECK: deadlock
 //: learned Two neighbours that send to each other at the same time need an order that suits both, or one group.

@@ -1,7 +1,7 @@
 //: kind build
 //: title Twice round the ring
 //: trains an interleaved schedule: two chunks of layers on each rank
-//: ranks 3 2 | 4 7 8
+//: ranks 2 3 | 4 7 8
 //: calls ncclSend ncclRecv
 //: starter output of micro-batch 0
 //: learned In an interleaved schedule each rank has several short chunks of layers; the pipeline fills faster, for more messages.

@@ -1,7 +1,7 @@
 //: kind build
 //: title Values that lie apart
 //: trains packing: copies on the GPU, one call, copies back
-//: ranks 3 2 | 1 4 7 8
+//: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=1
 //: only ncclAllReduce
 //: starter element 0 of value 0 is …, expected

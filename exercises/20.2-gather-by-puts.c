@@ -2,7 +2,7 @@
 //: title Gather without receives
 //: trains puts, places in a window, one signal for each wait
 //: build cpu
-//: ranks 3 2 | 4 7 8
+//: ranks 2 3 | 4 7 8
 //: only ncclPutSignal ncclSignal ncclWaitSignal
 //: starter of parts is …, expected
 //: learned The writer says where its data goes, in bytes from the start of the window; the reader waits once for each signal.

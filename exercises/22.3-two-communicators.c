@@ -2,7 +2,7 @@
 //: title The norm first, or last
 //: trains the order of calls over two communicators
 //: setup comm
-//: ranks 3 2 | 4 7 8
+//: ranks 2 3 | 4 7 8
 //: starter NCCL CHECK: deadlock
 //: learned All ranks make the calls of all their communicators in the same order.
 //: why Every rank makes the call for the norm first, also the one that reports it.
