@@ -104,6 +104,8 @@ bool is_made(const void *comm) {
 }
 
 static void begin(struct meeting_call *meets) {
+    if (meets->made && meets->call)
+        comm_promise(meets->made, meets->parent, meets->out);
     ncclResult_t result = meets->begin(meets);
     if (result == ncclSuccess || !meets->made)
         return;
@@ -154,8 +156,6 @@ ncclResult_t meet_soon(struct meeting_call meets) {
     *mine = meets;
     if (meets.out)
         *meets.out = meets.call ? NULL : meets.made;
-    if (meets.made && meets.call)
-        comm_promise(meets.made, meets.parent, meets.out);
     if (group.depth == 0)
         return meet(mine);
     while (*end)

@@ -114,6 +114,14 @@ static void handle_of_a_split(void) {
     expect(settled(from) == ncclSuccess && part, "it is not there");
     expect_sum(part, nranks, nranks * (nranks - 1) / 2);
     NCCL(ncclCommDestroy(part));
+    /* In a group nothing begins before its end: until then it can be asked. */
+    int size = 0;
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommSplit(from, 0, 0, &part, &config));
+    NCCL(ncclCommCount(from, &size));
+    NCCL_IS(ncclInProgress, ncclGroupEnd());
+    expect(settled(from) == ncclSuccess && part, "it is not there");
+    NCCL(ncclCommDestroy(part));
     let_go(from);
     point("the handle of what is split is NULL until its parent has settled");
 }
