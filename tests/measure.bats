@@ -167,9 +167,11 @@ echo 'with the columns     13.000 ms'
 END
     printf '#!/bin/sh\nexit 0\n' >bin/python3
     chmod +x bin/torchrun bin/python3
-    PARTS='training write' run timeout 200 "$top/measure/measure.sh" out
+    PARTS='training model write' run timeout 300 "$top/measure/measure.sh" out
     echo "$output"
     [ "$status" -eq 0 ]
+    grep -qE '^time all_reduce +2 +[0-9]+ +[0-9.]+$' out/machine.conf
+    grep -qE '^09,2,4096 4,[0-9.]+,$' out/compositions.csv
     # These may have run on another machine than the rest, and each at another time.
     for file in training sharded experts pipeline grid; do
         # shellcheck disable=SC2016 # Markdown's
