@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
