@@ -82,6 +82,7 @@ fi
 out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
+visible=${CUDA_VISIBLE_DEVICES:-$(seq -s, 0 $((gpus - 1)))}
 # The lessons' programs.
 forms=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do printf '%s\n' "$lesson"/*.c; done | sed 's/\.c$//')
 tests_home=${NCCL_TESTS_HOME:-}
@@ -123,7 +124,7 @@ commit() {
 below=()
 start() {
     case $2 in
-    16-*) start=(env "CUDA_VISIBLE_DEVICES=$(seq -s, 0 $(($1 - 1)))" "${below[@]}" "$2") ;;
+    16-*) start=(env "CUDA_VISIBLE_DEVICES=$(cut -d, -f "1-$1" <<<"$visible")" "${below[@]}" "$2") ;;
     06-*) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2" --max "${3:-64K}" --factor 8) ;;
     *) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2") ;;
     esac
