@@ -362,7 +362,7 @@ sub message_problems {
 }
 
 # errors.md against the list of findings and what was measured: each finding is named as the list
-# names it, its programs are in no other row, and they ended on GPUs as the heading above says.
+# names it, its programs are in no other row, and those that were run on GPUs ended as the heading says.
 sub errors_problems {
     my ($readme, $findings, $results) = @_;
     my (%programs, %ends, @problems);
@@ -395,7 +395,7 @@ sub errors_problems {
                 push @problems, "$program shows another finding than \"$finding\""
                     if $programs{$finding} !~ /\[\Q$program\E\]/ && $findings =~ /\[\Q$program\E\]/;
                 push @problems, "$program did not end like this: $heading"
-                    if ($ends{$program} // '') !~ /$wanted{$heading}/;
+                    if exists $ends{$program} && $ends{$program} !~ /$wanted{$heading}/;
             }
         }
     }
