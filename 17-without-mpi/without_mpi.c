@@ -66,7 +66,7 @@ static void share_id(struct store *store, const char *key, int maker, int rank,
 }
 
 int main(int argc, char **argv) {
-    size_t count, nroots;
+    size_t count = 0, nroots = 0;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements on each rank", .number = &count, .usual = 4,
          .least = 1},
