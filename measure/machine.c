@@ -1,7 +1,8 @@
 /*
  * What single operations take on this machine, as a machine of the modelled clock:
  *
- *     mpirun -np 4 machine >mine.conf        about 20 s; make measure PARTS=model calls it
+ *     mpirun -np 4 machine >mine.conf        about 20 s; make measure PARTS=model calls
+ * it
  *
  * Rank 0 prints the lines. What they mean stands in cpu/machines/h200.conf, and what is
  * not measured here is taken over from there. NCCL's operations are timed on 2 ranks and
@@ -461,10 +462,10 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaGetDeviceProperties(&properties, 0));
     CHECK_NCCL(ncclGetVersion(&version));
     if (rank == 0)
-        printf("# %s, %d of them, NCCL %d.%d.%d: what make measure PARTS=model measured.\n"
-               "# What is not here was not, and is as there:\nas h200.conf\n\n",
-               properties.name, nranks, version / 10000, version / 100 % 100,
-               version % 100);
+        printf(
+            "# %s, %d of them, NCCL %d.%d.%d: what make measure PARTS=model measured.\n"
+            "# What is not here was not, and is as there:\nas h200.conf\n\n",
+            properties.name, nranks, version / 10000, version / 100 % 100, version % 100);
     struct work warm = work_of(&operations[ALL_REDUCE], &c, LARGEST, plain);
     in_a_row(&warm, BATCH);
     time_operations(&two);

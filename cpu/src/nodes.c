@@ -219,9 +219,10 @@ cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *out, cudaGraph_t graph,
         const struct node *node = &child->nodes.all[i];
         struct node *mine = append(graph, node->op->copy(node->op), node->device);
         mine->inner = true;
-        for (int k = 0; k < node->after.n; k++)
-            point_add(&mine->after,
-                      &(struct point){&(int){first + node->after.nodes[k]}, 1});
+        for (int k = 0; k < node->after.n; k++) {
+            int earlier = first + node->after.nodes[k];
+            point_add(&mine->after, &(struct point){&earlier, 1});
+        }
         comes_after(mine, after, n);
         point_add(&all, &(struct point){&(int){first + i}, 1});
     }
