@@ -61,11 +61,11 @@ struct ncclComm {
     struct chain {
         int kind, root;
         double tail;
-    } chain; // modelled: the newest, a reduce or a broadcast: see struct cost
-    struct mark leaving;        // where it tells the others that it has left
-    double born, left_at;       // modelled: its last rank came, went
-    struct ranks ranks;         // for the modelled clock
-    int meetings;               // calls that ranks make together, under way
+    } chain;             // modelled: the newest, a reduce or a broadcast: see struct cost
+    struct mark leaving; // where it tells the others that it has left
+    double born, left_at; // modelled: its last rank came, went
+    struct ranks ranks;   // for the modelled clock
+    int meetings;         // calls that ranks make together, under way
     uint64_t collectives, splits, windows, suspends; // made so far
     struct shrink *shrinks;                          // made so far
     int entered; // windows that this rank has registered, the newest included
