@@ -162,7 +162,7 @@ finish() {
             return 1
         fi
         while read -r job state time; do
-            if [ "$state" = R ] && [[ $time =~ ^([0-9]+): ]] && ((BASH_REMATCH[1] > 1)); then
+            if [ "$state" = R ] && [[ $time =~ ^([0-9]+): ]] && ((BASH_REMATCH[1] > 4)); then
                 echo "# job $job hangs, it is cancelled"
                 scancel "$job"
             fi
