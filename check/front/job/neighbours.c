@@ -23,8 +23,11 @@ enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
 enum { WORDS = 4096, KEYS = 256 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
-    atomic_ullong keys[KEYS];          // of what was said, and goes on
-    atomic_int here, ended;            // processes
+    struct {
+        atomic_ullong key; // of what is said, and goes on
+        atomic_bool said;
+    } keys[KEYS];
+    atomic_int here, ended; // processes
     struct {
         int rank;
         char words[ENDS][WORDS];
@@ -74,11 +77,19 @@ bool neighbours_first(enum neighbours_word word, bool alone) {
 bool neighbours_new(uint64_t key) {
     for (int i = 0; shared && key && i < KEYS; i++) {
         unsigned long long known = 0;
-        if (atomic_compare_exchange_strong(&shared->keys[i], &known, key))
+        if (atomic_compare_exchange_strong(&shared->keys[i].key, &known, key))
             return true;
         if (known == key)
             return false;
     }
+    return true;
+}
+
+bool neighbours_said(uint64_t key, bool now) {
+    for (int i = 0; shared && key && i < KEYS; i++)
+        if (atomic_load(&shared->keys[i].key) == key)
+            return now ? (atomic_store(&shared->keys[i].said, true), true)
+                       : atomic_load(&shared->keys[i].said);
     return true;
 }
 

@@ -17,6 +17,7 @@ bool neighbours_first(enum neighbours_word word, bool alone);
 
 /* The same for what is said and goes on; key 0: each time. */
 bool neighbours_new(uint64_t key);
+bool neighbours_said(uint64_t key, bool now); // whether it is; or it is from now on
 
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);

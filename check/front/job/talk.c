@@ -75,12 +75,15 @@ void talk_says(void *self, const char *text, bool end, uint64_t key) {
         talk_pause(neighbours_turn(front_job.rank, front_job.nranks));
         front_job.ending = true;
     } else if (!neighbours_new(key)) {
-        talk_pause(0.1); // until the other one has said it: this one may end the job
+        // This one may end the job before the other one has said it.
+        for (int i = 0; i < 100 && !neighbours_said(key, false); i++)
+            talk_pause(0.001);
         return;
     }
     fflush(stdout);
     fprintf(stderr, "NCCL CHECK: %s", text);
     fflush(stderr);
+    neighbours_said(key, true);
     if (!end)
         return;
     if (timeline_on)
