@@ -93,11 +93,11 @@ test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
 	$(PROVE_CPU) tests/jobs.t
 
-# What make test takes a selection of: every line left out, every program on every number of ranks, and
-# as a library before a program; every solution on all numbers of ranks.
+# What make test takes a selection of: every line left out, every program as a library before a program and on
+# every number of ranks, every answer to an exercise, and every solution on all numbers of ranks.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
-	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t
+	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/exercises.t
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
 
