@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
     lesson_table("Before all-to-all:", host, total, ncclUint64);
 
     // The group makes all sends and receives one operation. Without it each rank would
-    // wait in its first send, and none would reach a receive.
+    // send first and wait, and none would reach a receive.
     CHECK_NCCL(ncclGroupStart());
     for (int peer = 0; peer < nranks; peer++) {
         const size_t block = (size_t)peer * count;

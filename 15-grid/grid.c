@@ -1,6 +1,6 @@
 /*
- * A grid of ranks. The ranks of a row share the weights of every layer (tensor parallel),
- * the rows share the samples (data parallel); each row and each column is a communicator.
+ * A grid of ranks. The ranks of a row divide the weights of every layer (tensor parallel),
+ * those of a column the samples (data parallel); each row and each column is a communicator.
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
  *
