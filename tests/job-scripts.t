@@ -39,6 +39,12 @@ test "$head" = '#SBATCH --partition=boost_usr_prod
 #SBATCH --output=%x-%j.out'
 ok $? "the job asks for what Leonardo has"
 
+# What lesson 20 says where NCCL is too old, by the expression of all.slurm.
+said=$(sed -nE 's/.*"(one_sided needs NCCL [^"]*)".*/\1/p' 20-one-sided/one_sided.c)
+expression=$(sed -nE "s/^ *needs=.*sed -nE '(.*)' .*/\1/p" jobs/all.slurm)
+test "$(sed -nE "$expression" <<<"$said")" = 'needs NCCL 2.29'
+ok $? "all.slurm knows a lesson that needs a newer NCCL"
+
 if command -v shellcheck >/dev/null; then
     complaints=$(shellcheck jobs/*.slurm jobs/*.sh tests/slurm/cluster tests/jobs.t \
         tests/job-scripts.t 2>&1 | sed 's/^/# /')
