@@ -27,8 +27,8 @@ PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 HWLOC_COMPONENTS=-linuxio HWLOC_PLUGIN
 PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/-L&/g') \
     $$(! command -v ld.gold >/dev/null || echo -fuse-ld=gold)" $(PROVE_CPU)
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
-# This one needs the network.
-APART := tests/versions.t
+# The first needs the network; the second is of test-long.
+APART := tests/versions.t tests/cpu-sanitized.t
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
@@ -47,7 +47,7 @@ help:
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'
-	@echo 'make test-long      of the tests that take a selection, everything: an hour'
+	@echo 'make test-long      what make test leaves out, or takes a selection of: half an hour'
 	@echo 'make test-versions  only: CUDA 12.2 to 13, NCCL 2.18 to the newest, Open MPI 5 (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
@@ -81,7 +81,7 @@ ifeq ($(BACKEND),cuda)
 else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
-	@$(MAKE) -s -j$(jobs) SANITIZE=1 cpu-flags >/dev/null
+	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
 	$(PROVE_CPU) -j4 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
@@ -93,13 +93,16 @@ test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
 	$(PROVE_CPU) tests/jobs.t
 
-# What make test takes a selection of: every line left out, every program as a library before a program and on
-# every number of ranks, every answer to an exercise, and every solution on all numbers of ranks.
+# What make test takes a selection of: every line left out, every program with the checks as a library and on every
+# number of ranks, all options of the lessons on eight ranks, every answer to an exercise, and every solution on all
+# numbers of ranks. And what it leaves out: the stand-in's unit tests under sanitizers, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
-	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/exercises.t
+	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
+	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
+	$(PROVE_CPU) tests/cpu-sanitized.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

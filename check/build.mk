@@ -109,6 +109,7 @@ $(cpu_check): $(call judge_in,$(cpu_build)) $(call front_in,$(cpu_build)/shared)
 $(cuda_check): $(call judge_in,$(cuda_build)) $(call front_in,$(cuda_build)) $(cuda_build)/check/objects
 	$(loaded_first)
 
-.PHONY: check-library cpu-forms
+.PHONY: check-library cpu-forms cpu-judge
+cpu-judge: $(cpu_build)/judge.o
 check-library: $(if $(filter cpu,$(BACKEND)),$(cpu_check),$(cuda_check))
 cpu-forms: $(cpu_library) $(cpu_shared) $(cpu_check)

@@ -66,7 +66,7 @@ programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
 goals := $(or $(MAKECMDGOALS),all)
 builds_lessons := $(filter all $(programs),$(goals))
 for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals))
-for_cpu := $(filter cpu-flags cpu-forms cpu-standin benchmark install-cpu,$(goals))
+for_cpu := $(filter cpu-flags cpu-forms cpu-standin cpu-judge benchmark install-cpu,$(goals))
 builds_cpu := $(for_cpu) $(if $(filter cpu,$(backend)),$(for_lessons)) \
     $(if $(filter cpu,$(BACKEND)),$(filter check-library,$(goals)))
 builds_cuda_check := $(if $(filter-out cpu,$(BACKEND)),$(filter check-library install-checks,$(goals)))
@@ -85,7 +85,7 @@ endif
 # All processors, if no -j says otherwise. What the compiler says of one file stays in one piece; only
 # what shows something while it runs is not kept back for that.
 jobs := $(shell nproc 2>/dev/null || echo 2)
-parallel := all $(programs) cpu-flags cpu-forms cpu-standin install-cpu cuda-flags check-library
+parallel := all $(programs) cpu-flags cpu-forms cpu-standin cpu-judge install-cpu cuda-flags check-library
 ifeq ($(MAKELEVEL)$(filter-out $(parallel) exercise exercise-flags grade,$(goals)),0)
   MAKEFLAGS += -j$(jobs)
   ifeq ($(filter-out $(parallel),$(goals))$(if $(filter output-sync,$(.FEATURES)),,no),)

@@ -38,13 +38,13 @@ rank_counts() {
     done
 }
 
-# Whether N ranks are tried with everything, not only with what is usual: one rank, an odd number and
-# the most. On GPUs, where every run takes seconds, only as many as there are.
+# Whether N ranks are tried with everything, not only with what is usual: one rank and an odd number, and with
+# ALL=yes (make test-long) also the most. On GPUs, where every run takes seconds, only as many as there are.
 thorough() {
     if on_gpus; then
         [ "$1" -eq "$(rank_counts | tail -n 1)" ]
     else
-        [[ $1 == [138] ]]
+        [[ $1 == [13] || $1 == 8 && -n ${ALL:-} ]]
     fi
 }
 

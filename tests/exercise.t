@@ -68,7 +68,7 @@ point($code == 0 && has($said, "Solved. $first->{learned}") && $said =~ /Solved.
 point($code == 0 && $said =~ /: solved\.$/m && $said !~ /Solved\./, 'a solved one is not run again', $said);
 
 solve($second);
-$said = `make -s -C '$top'/01-*/ exercise N=1.1 HINT=1 2>&1`;
+$said = `env -u MPICC make -s -C '$top'/01-*/ exercise N=1.1 HINT=1 2>&1`;
 point(has($said, '01.1 The missing broadcast, hint 1 of 3'), "in a lesson's folder, too, and without the zero", $said);
 
 write_file(starter_path($third), "// begun\n" . variant($third, 'starter'));
@@ -110,9 +110,9 @@ point($said =~ /\[~\] \Q$first->{number}\E.*\[x\] \Q$second->{number}\E/s, 'on G
 point($said =~ /^Not on the GPUs here, so take BACKEND=cpu for them: 00\.\d.*\n\Q01.3 \E/, 'what needs more GPUs is named in one line', $said);
 
 # The first time, in a fresh clone.
-$said = `make -n -C '$top' BACKEND=cpu cpu_build='$dir/build/none' exercise 2>&1`;
+$said = `env -u MPICC make -n -C '$top' BACKEND=cpu cpu_build='$dir/build/none' exercise 2>&1`;
 point($said =~ /^Building the CPU build, once/m && $said !~ /^echo 'CC/m, 'one line says that the CPU build is built', $said);
-$said = `make -C '$top' BACKEND=cpu MPICC=nompicc exercise 2>&1`;
+$said = `make -C '$top' BACKEND=cpu cpu_build='$dir/build/none' MPICC=nompicc exercise 2>&1`;
 point($said =~ /no nompicc here.*make demo/, 'MPI is missing', $said);
 
 # Answers in other units and with other words.

@@ -38,7 +38,7 @@ fast() {
     done
 }
 fast &
-make -s -C "$top" BACKEND=cpu SANITIZE=1 cpu-flags >/dev/null
+make -s -C "$top" BACKEND=cpu SANITIZE=1 cpu-judge >/dev/null
 "${CC:-gcc}" "${warnings[@]}" -O1 -g '-fsanitize=address,undefined' -fno-sanitize-recover=undefined \
     play.c "$top"/build/cpu-sanitize/judge.o -lpthread -o "$work/careful/play"
 wait $!

@@ -36,6 +36,11 @@ setup() {
     [ "$(wc -w <README.md)" -le 2500 ]
 }
 
+# What takes half a minute or more: make test-long.
+long() {
+    [ -n "${ALL:-}" ] || skip "make test-long"
+}
+
 # The course as it is built, to change something in it.
 copy() {
     mkdir build
@@ -56,6 +61,7 @@ END
 }
 
 @test "a rehearsal of what is measured: command lines and tables; what fails is named, the rest goes on" {
+    long
     nccl_tests
     export NCCL_TESTS_HOME=$PWD/nccl-tests
     RANKS=2 LESSONS='0[0-4]-* 16-*' PARTS='lessons bandwidth nccl-tests links production write' \
@@ -146,6 +152,7 @@ END
 }
 
 @test "training: lessons 11 to 15, PyTorch after each; a row for each" {
+    long
     cat >bin/torchrun <<'END'
 #!/bin/sh
 echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
@@ -227,6 +234,7 @@ END
 }
 
 @test "scaling.sh: the rows of scaling.md, digit by digit" {
+    long
     cd "$top"
     measure/scaling.sh 4 >"$BATS_TEST_TMPDIR/rows"
     [ "$(grep -cE '^\| 4 \|' "$BATS_TEST_TMPDIR/rows")" -eq 1 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the other tests do with Open MPI and gcc, in small with MPICH, and with clang. MPICH's
 # commands are called by Debian's names for them: mpicc and mpirun stay Open MPI's. clang compiles the
-# programs only; judge.t has it look at the judge.
+# programs only; judge.t has it look at the judge. ALL=yes loads the checks before programs of MPICH, too.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,7 +12,7 @@ source "$top/tests/other_mpi.bash"
 
 if command -v mpicc.mpich mpirun.mpich >/dev/null; then
     mpirun=(mpirun.mpich)
-    MPICC=mpicc.mpich with MPICH linked library
+    MPICC=mpicc.mpich with MPICH linked ${ALL:+library}
 else
     result 0 'MPICH # SKIP not installed under the names mpicc.mpich and mpirun.mpich'
 fi
