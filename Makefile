@@ -64,7 +64,7 @@ help:
 
 demo:
 	@common/install.sh gcc make libopenmpi-dev openmpi-bin perl patch
-	@$(MAKE) --no-print-directory -j$(jobs) all
+	@$(MAKE) --no-print-directory -j$(jobs) $(if $(filter output-sync,$(.FEATURES)),-Otarget) all
 	@BACKEND=$(backend) common/demo.sh
 
 # The tests use bats and Perl's prove; what else they need stands here too.
@@ -152,6 +152,7 @@ install:
 	@install -m 644 cpu/nccl-cpu.7 '$(to)/share/man/man7'
 	@echo 'complete -F _command nccl-check' >'$(to)/share/bash-completion/completions/nccl-check'
 	@echo 'Installed in $(to): bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages.'
+	@$(if $(and $(has_cuda),$(has_nccl)),,echo 'No headers of CUDA and NCCL here (CUDA_HOME, NCCL_HOME): on GPUs nccl-check does not work.')
 
 install-cpu: $(cpu_library)
 	@mkdir -p '$(to)/lib/pkgconfig' '$(to)/include/nccl-cpu' '$(to)/share/nccl-cpu/machines'

@@ -53,6 +53,7 @@ static void time_communicator(const struct sums *s) {
  * once. */
 static void time_sizes(const struct sums *s) {
     const size_t n = (size_t)s->nranks;
+    lesson_say_whose_times(); // before the table
     if (s->rank == 0)
         printf("%11s%27s%27s%27s\n%11s%15s %12s%15s %12s%15s %12s\n", "D", "all_reduce",
                "reduce, broadcast", "reduce_scatter, all_gather", "(B)", "sends (B)",

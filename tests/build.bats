@@ -206,7 +206,8 @@ END
     run timeout 600 make install PREFIX="$usr" BACKEND=cpu CUDA_HOME=/nowhere
     echo "$output"
     [ "$status" -eq 0 ]
-    [ "${lines[-1]}" = "Installed in $usr: bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages." ]
+    [ "${lines[-2]}" = "Installed in $usr: bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages." ]
+    [ "${lines[-1]}" = "No headers of CUDA and NCCL here (CUDA_HOME, NCCL_HOME): on GPUs nccl-check does not work." ]
     version=$(make -s version)
     rm -r "$copy"
     mkdir "$BATS_TEST_TMPDIR/mine"
