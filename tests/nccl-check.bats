@@ -146,7 +146,8 @@ END
             [ -z "$err" ]
         else
             [ "$code" -eq 1 ]
-            [[ $err == "NCCL CHECK: mismatch: "*"mismatch-count.c:17"* ]]
+            line=$(sed -n '/@allreduce$/=' "$top/tests/check/wrong/mismatch-count.c" | tail -n 1)
+            [[ $err == "NCCL CHECK: mismatch: "*"mismatch-count.c:$line"* ]]
         fi
     done
 }
