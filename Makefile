@@ -102,7 +102,7 @@ test-long:
 	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
-	$(PROVE_CPU) tests/cpu-sanitized.t
+	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

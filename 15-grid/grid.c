@@ -1,6 +1,7 @@
 /*
- * A grid of ranks. The ranks of a row divide the weights of every layer (tensor parallel),
- * those of a column the samples (data parallel); each row and each column is a communicator.
+ * A grid of ranks. The ranks of a row divide the weights of every layer (tensor
+ * parallel), those of a column the samples (data parallel); each row and each column is a
+ * communicator.
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
  *
