@@ -94,15 +94,15 @@ test-jobs:
 	$(PROVE_CPU) tests/jobs.t
 
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
-# number of ranks, all options of the lessons on eight ranks, every answer to an exercise, and every solution on all
-# numbers of ranks. And what it leaves out: the stand-in's unit tests under sanitizers, and a rehearsal of make measure.
+# number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise, and
+# every solution on all numbers of ranks. And what it leaves out: the stand-in's unit tests under sanitizers, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
 	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
-	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t
+	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/jobs.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -294,8 +294,8 @@ for case in twice again; do
         $site/probe/jobs/allreduce.slurm
 done
 submit all-wrong $site/wrong/jobs/all.slurm
-# Each lesson once: on one node or two, with mpirun or srun, in turn; two in all four ways, since what
-# starts them is the same for all.
+# Lessons on one node or two, with mpirun or srun, in turn: every third, since all.slurm runs them all, and with
+# ALL=yes each. Two in all four ways, since what starts them is the same for all.
 runs=() # PROGRAM LAUNCH NODES
 turns=('mpirun 1' 'srun 2' 'srun 1' 'mpirun 2') turns_taken=0
 for lesson in "${lessons[@]}"; do
@@ -303,12 +303,15 @@ for lesson in "${lessons[@]}"; do
     case $program in
     hello | allreduce)
         runs+=("$program mpirun 1" "$program mpirun 2" "$program srun 1" "$program srun 2") ;;
+    one_process) runs+=("$program mpirun 1") ;; # on one node
     without_mpi)
-        turns_taken=$((turns_taken + 1))
         runs+=("$program mpirun 2" "$program srun 2")
         ;;
     *)
-        runs+=("$program ${turns[turns_taken++ % 4]}") ;;
+        turns_taken=$((turns_taken + 1))
+        ((turns_taken % 3 == 0)) || [ -n "${ALL:-}" ] || continue
+        runs+=("$program ${turns[turns_taken % 4]}")
+        ;;
     esac
 done
 for run in "${runs[@]}"; do
