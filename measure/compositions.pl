@@ -123,20 +123,9 @@ my (%built, $failed);
 sub program {
     my ($lesson) = @_;
     my $name = $lesson->{program};
-    if (!$lesson->{aside}) {
-        $built{$name} //= system("make -s -C " . dirname($name) . " >/dev/null") == 0 or exit 1;
-        return $name;
-    }
-    my $folder = "build/$name";
-    if (!$built{$name}++) {
-        mkdir 'build';
-        mkdir $folder;
-        open my $make, '>', "$folder/Makefile" or die "$folder: $!\n";
-        print $make "PROGRAM := $name\ninclude ../../common/build.mk\n";
-        close $make;
-        system("cp measure/$name.c $folder && make -s -C $folder >/dev/null") == 0 or exit 1;
-    }
-    return "$folder/$name";
+    my $make = $lesson->{aside} ? "measure/aside $name" : "make -s -C " . dirname($name) . " >/dev/null";
+    $built{$name} //= system($make) == 0 or exit 1;
+    return $lesson->{aside} ? "build/$name/$name" : $name;
 }
 
 # What a lesson prints: a list of name and µs, or of size, name and µs.

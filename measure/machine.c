@@ -1,8 +1,7 @@
 /*
  * What single operations take on this machine, as a machine of the modelled clock:
  *
- *     mpirun -np 4 machine >mine.conf        about 20 s; make measure PARTS=model calls
- * it
+ *     mpirun -np 4 machine >mine.conf        (make measure PARTS=model)
  *
  * Rank 0 prints the lines. What they mean stands in cpu/machines/h200.conf, and what is
  * not measured here is taken over from there. NCCL's operations are timed on 2 ranks and

@@ -263,11 +263,8 @@ peer() {
 
 # What single operations take, and compositions of them on 2 and on all GPUs.
 model() {
-    mkdir "$work/machine"
-    cp measure/machine.c "$work/machine"
-    printf 'PROGRAM := machine\ninclude %s/common/build.mk\n' "$course" >"$work/machine/Makefile"
-    make -s -C "$work/machine" >/dev/null
-    timeout --kill-after=10 100 "${mpirun[@]}" -np "$gpus" "$work/machine/machine" </dev/null |
+    measure/aside machine
+    timeout --kill-after=10 100 "${mpirun[@]}" -np "$gpus" build/machine/machine </dev/null |
         sed '/^CPU build/d' >"$out/machine.conf" || echo measure/machine.c >>"$work/failed"
     local several=(2 "$gpus")
     [ "$gpus" -gt 2 ] || several=(2)
