@@ -284,9 +284,10 @@ void judge_shrinks_itself(struct judge *j, int comm, struct judge_at at);
  * the old ranks join the same communicator; 0: none. */
 void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at at);
 /* It is there. `id` as above; for a split one that judge_split_id gave, for
- * ncclCommInitAll one that is this process's own. */
+ * ncclCommInitAll one that is this process's own. `blocks`: calls on it return when they
+ * are done (config.blocking). */
 int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
-                    struct judge_at at);
+                    bool blocks, struct judge_at at);
 /* The id of what the `split`-th split of a communicator makes for a color; the same on
  * all ranks. */
 uint64_t judge_split_id(struct judge *j, int comm, int color);

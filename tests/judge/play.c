@@ -673,8 +673,9 @@ static void ev_join(const struct event *e) {
 }
 static void ev_made(const struct event *e) {
     struct named *comm = named(e, word(e, 1), COMM);
-    comm->number = judge_comm_made(e->judge, comm->id, comm->rank, comm->nranks,
-                                   comm->device, here(e, "ncclCommInitRank"));
+    comm->number =
+        judge_comm_made(e->judge, comm->id, comm->rank, comm->nranks, comm->device,
+                        !has(e, "nonblocking"), here(e, "ncclCommInitRank"));
 }
 static void ev_makes_id(const struct event *e) {
     const char *same = behind(e, "same");

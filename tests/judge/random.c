@@ -176,7 +176,8 @@ static void start(void) {
         recorded[e] = none;
     }
     for (int c = 0; c < 2; c++)
-        comms[c] = judge_comm_made(j, (uint64_t)c + 1, 0, 1, 0, here("ncclCommInitRank"));
+        comms[c] =
+            judge_comm_made(j, (uint64_t)c + 1, 0, 1, 0, true, here("ncclCommInitRank"));
     known = gone_blocking = none;
     noperations = 0;
 }

@@ -638,8 +638,8 @@ static void start(void) {
             if (join.rank < 0)
                 continue;
             judge_joins(rank->judge, &join);
-            rank->comms[c] =
-                judge_comm_made(rank->judge, join.id, join.rank, join.nranks, 0, join.at);
+            rank->comms[c] = judge_comm_made(rank->judge, join.id, join.rank, join.nranks,
+                                             0, true, join.at);
         }
         judge_leave(rank->judge);
     }

@@ -44,7 +44,7 @@ const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
     *comm = *like;
     if (comm->state == THERE)
         comm->number = judge_comm_made(j, comm->id, comm->rank, comm->nranks,
-                                       comm->device, comm->at);
+                                       comm->device, !comm->slow, comm->at);
     return comm;
 }
 

@@ -20,6 +20,14 @@ static void making_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) 
     nccl_group.makes = made;
 }
 
+static bool is_slow(ncclComm_t handle) {
+    front_in();
+    const struct comm *comm = comm_known(handle);
+    bool slow = comm && comm->slow;
+    front_out();
+    return slow;
+}
+
 void making_ends(ncclResult_t result) {
     while (nccl_group.makes) {
         struct making made = *nccl_group.makes;
@@ -33,6 +41,7 @@ void making_ends(ncclResult_t result) {
             continue;
         }
         if (result == ncclSuccess) {
+            made.like.slow = is_slow(made.parent);
             comm_is_there(*made.out, made.like);
             continue;
         }
@@ -59,10 +68,8 @@ ncclResult_t making_returned(ncclResult_t result, struct judge_at at) {
     }
     if (nccl_failed(result))
         talk_settles();
-    struct judge *j = front_in();
-    const struct comm *parent =
-        nccl_group.makes ? comm_known(nccl_group.makes->parent) : NULL;
-    judge_wait_end(j, result == ncclSuccess && !(parent && parent->slow));
+    bool slow = nccl_group.makes && is_slow(nccl_group.makes->parent);
+    judge_wait_end(front_in(), result == ncclSuccess && !slow);
     front_out();
     making_ends(result);
     return nccl_answer(result, at);

@@ -413,8 +413,7 @@ static void report_alive(struct judge *j, const struct comm_facts *comm,
 void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
     const struct comm_facts *comm = calls_comm(j, number);
     // One that does not block is destroyed meanwhile, and can wait.
-    if (!comm || (strcmp(comm->made.call, "ncclCommInitRank") != 0 &&
-                  strcmp(comm->made.call, "ncclCommInitAll") != 0))
+    if (!comm || !comm->blocks)
         return;
     for (size_t i = 0; i < j->graphs->nexecutables; i++) {
         const struct executable *one = j->graphs->executables[i];

@@ -95,7 +95,7 @@ static void send_notice(struct judge *j, struct notice *notice,
 }
 
 int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
-                    struct judge_at at) {
+                    bool blocks, struct judge_at at) {
     struct calls *calls = calls_of(j);
     struct comm *comm = must_alloc(sizeof *comm);
     int number = (int)calls->ncomms;
@@ -104,6 +104,7 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                                       .rank = rank,
                                       .nranks = nranks,
                                       .device = device,
+                                      .blocks = blocks,
                                       .made = at};
     comm->keeper = keeper_of(j, id);
     comm->thread = -1;

@@ -36,6 +36,7 @@ struct comm_facts { // what others need to know of a communicator
     int rank, nranks, device;
     bool gone;
     bool finalized; // which completes what is queued on it
+    bool blocks;    // its calls return when they are done
     struct judge_at made, ended;
 };
 const struct comm_facts *calls_comm(struct judge *j, int comm);
