@@ -2,31 +2,26 @@
  * Peer to peer: what a copy from one GPU's memory into another's costs, in three ways.
  *
  *     mpirun -np 4 ./peer_to_peer [-n COUNT] [-h]
+ *
+ * Beside it, peers.h asks the CUDA runtime about each pair, table.h draws the tables.
  */
 #include "clock.h"
-#include "table.h" // draws the tables
+#include "peers.h"
+#include "table.h"
 
 enum { THROUGH_HOST, DIRECTLY, BY_NCCL };
 enum { REPEAT = 10 }; // copies that are timed together
 
-/* What every rank tells the others about itself. */
-struct card {
-    char machine[MPI_MAX_PROCESSOR_NAME];
-    char bus_id[32];           // of its GPU, whose number may differ between processes
-    cudaIpcMemHandle_t handle; // of the buffer that it receives into
-};
-
 /* This rank, and what it works with. */
 struct self {
     int rank, nranks, device;
-    size_t count, bytes;    // of a copy
-    float *host;            // a buffer on the host,
-    float *source, *target; // two on the GPU: sent from, received into
+    size_t count, bytes;         // of a copy
+    float *host;                 // a buffer on the host,
+    float *source, *target;      // two on the GPU: sent from, received into
+    cudaIpcMemHandle_t *handles; // of every rank's target
+    struct peer *peers;          // every rank's GPU, as this process sees it
     cudaStream_t stream;
     ncclComm_t comm;
-    struct card *cards;     // of all ranks
-    int *there, *reachable; // for each rank: the number of its GPU here, -1 if it is not
-                            // seen; whether this GPU can reach its memory
 };
 
 /* Element i of what `rank` sends: the thousands say who sent it. */
@@ -34,62 +29,17 @@ static float value(int rank, size_t i) {
     return (float)(1000 * (rank + 1) + (int)(i % 1000));
 }
 
-/* First part: what the CUDA runtime says about each pair. */
-
-/* An address means nothing to another process. A handle does, on the same machine; it is
- * 64 plain bytes, so MPI can carry it. */
-static void exchange_cards(const struct self *s) {
-    struct card mine = {.machine = ""};
-    int length;
-    CHECK_MPI(MPI_Get_processor_name(mine.machine, &length));
-    CHECK_CUDA(cudaDeviceGetPCIBusId(mine.bus_id, sizeof mine.bus_id, s->device));
-    CHECK_CUDA(cudaIpcGetMemHandle(&mine.handle, s->target));
-    CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, s->cards, sizeof mine, MPI_BYTE,
-                            MPI_COMM_WORLD));
-}
-
-static void ask_runtime(const struct self *s) {
-    const char *machine = s->cards[s->rank].machine;
-    char row[s->nranks][CELL];
-    for (int to = 0; to < s->nranks; to++) {
-        const bool near = strcmp(s->cards[to].machine, machine) == 0;
-        int *there = &s->there[to], rating, atomics;
-        snprintf(row[to], CELL, "%s", near ? "not seen" : "far away");
-        s->reachable[to] = near; // if this process does not see the GPU, nobody can say
-        if (!near || cudaDeviceGetByPCIBusId(there, s->cards[to].bus_id) != cudaSuccess) {
-            *there = -1;
-            cudaGetLastError(); // this was only a question: forget the error
-        }
-        if (to == s->rank && *there != s->device)
-            lesson_fail("its own GPU is not where its card says");
-        if (*there == s->device)
-            snprintf(row[to], CELL, "%s", to == s->rank ? "-" : "same GPU");
-        if (*there < 0 || *there == s->device)
-            continue;
-        CHECK_CUDA(cudaDeviceCanAccessPeer(&s->reachable[to], s->device, *there));
-        CHECK_CUDA(cudaDeviceGetP2PAttribute(&rating, cudaDevP2PAttrPerformanceRank,
-                                             s->device, *there));
-        CHECK_CUDA(cudaDeviceGetP2PAttribute(
-            &atomics, cudaDevP2PAttrNativeAtomicSupported, s->device, *there));
-        snprintf(row[to], CELL, "%s/%d/%s", s->reachable[to] ? "yes" : "no", rating,
-                 atomics ? "yes" : "no");
-    }
-    print_table("Peer access / performance rank / atomics", row, s->rank, s->nranks);
-}
-
-/* Second part: how fast each pair is. */
-
 /* Where the copy goes, on the rank that sends. Through the host: memory that this process
  * has on the other GPU, without peer access. Directly: the other rank's own buffer;
  * opening its handle enables peer access. */
 static float *open_far(const struct self *s, int way, int to) {
     float *far = NULL;
     if (way == THROUGH_HOST) {
-        CHECK_CUDA(cudaSetDevice(s->there[to]));
+        CHECK_CUDA(cudaSetDevice(s->peers[to].device));
         CHECK_CUDA(cudaMalloc((void **)&far, s->bytes));
         CHECK_CUDA(cudaSetDevice(s->device));
     } else if (way == DIRECTLY) {
-        CHECK_CUDA(cudaIpcOpenMemHandle((void **)&far, s->cards[to].handle,
+        CHECK_CUDA(cudaIpcOpenMemHandle((void **)&far, s->handles[to],
                                         cudaIpcMemLazyEnablePeerAccess));
     }
     return far;
@@ -98,8 +48,8 @@ static float *open_far(const struct self *s, int way, int to) {
 /* Queues one copy. Only NCCL asks the receiver to make a call. */
 static void queue_copy(const struct self *s, int way, int from, int to, float *far) {
     if (s->rank == from && way == THROUGH_HOST)
-        CHECK_CUDA(cudaMemcpyPeerAsync(far, s->there[to], s->source, s->device, s->bytes,
-                                       s->stream));
+        CHECK_CUDA(cudaMemcpyPeerAsync(far, s->peers[to].device, s->source, s->device,
+                                       s->bytes, s->stream));
     else if (s->rank == from && way == DIRECTLY)
         CHECK_CUDA(cudaMemcpyAsync(far, s->source, s->bytes, cudaMemcpyDeviceToDevice,
                                    s->stream));
@@ -145,13 +95,14 @@ static double time_pair(const struct self *s, int way, int from, int to) {
     return watch.seconds;
 }
 
+/* All pairs in one way, one after the other, and the table of their speeds. */
 static void measure(const struct self *s, int way) {
     const char *titles[] = {"Through the host, GB/s", "Directly, GB/s", "By NCCL, GB/s"};
     char row[s->nranks][CELL];
     for (int pair = 0; pair < s->nranks * s->nranks; pair++) {
         const int from = pair / s->nranks, to = pair % s->nranks;
-        int possible =
-            way == BY_NCCL || (way == DIRECTLY ? s->reachable[to] : s->there[to] >= 0);
+        int possible = way == BY_NCCL || (way == DIRECTLY ? s->peers[to].reachable
+                                                          : s->peers[to].device >= 0);
         CHECK_MPI(MPI_Bcast(&possible, 1, MPI_INT, from, MPI_COMM_WORLD));
         if (s->rank == from)
             snprintf(row[to], CELL, "-");
@@ -194,11 +145,17 @@ int main(int argc, char **argv) {
         cudaMemcpyAsync(s.source, s.host, s.bytes, cudaMemcpyHostToDevice, s.stream));
     CHECK_CUDA(cudaStreamSynchronize(s.stream));
 
-    struct card cards[s.nranks];
-    int there[s.nranks], reachable[s.nranks];
-    s.cards = cards, s.there = there, s.reachable = reachable;
-    exchange_cards(&s);
-    ask_runtime(&s);
+    // An address means nothing in another process. A handle does, on the same machine,
+    // and it is 64 plain bytes, so MPI can carry it.
+    cudaIpcMemHandle_t handle, handles[s.nranks];
+    CHECK_CUDA(cudaIpcGetMemHandle(&handle, s.target));
+    CHECK_MPI(MPI_Allgather(&handle, sizeof handle, MPI_BYTE, handles, sizeof handle,
+                            MPI_BYTE, MPI_COMM_WORLD));
+    s.handles = handles;
+
+    struct peer peers[s.nranks];
+    s.peers = peers;
+    ask_runtime(s.rank, s.nranks, s.device, peers);
     measure(&s, THROUGH_HOST);
     measure(&s, DIRECTLY);
 
@@ -211,12 +168,10 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&s.comm, s.nranks, id, s.rank));
     measure(&s, BY_NCCL);
 
+    if (s.nranks == 1)
+        printf("One rank alone has no pair of GPUs to copy between.\n");
     // All ranks meet in the verdict: after it, nobody has another's buffer open.
-    int exit_code = 0;
-    if (s.nranks > 1)
-        exit_code = lesson_verdict("element");
-    else
-        printf("OK: 1 rank, so there is no pair of GPUs to copy between\n");
+    const int exit_code = lesson_verdict("element");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_NCCL(ncclCommDestroy(s.comm));
