@@ -219,6 +219,7 @@ bool graph_waits(struct judge *j, struct stream *stream, int number) {
 int graph_calls(struct judge *j, struct judge_call *calls, int n) {
     int left = 0;
     struct graph *graph = NULL;
+    uint64_t group = n > 1 ? ++j->groups : 0;
     for (int i = 0; i < n; i++) {
         struct stream *stream = order_stream(j->order, calls[i].stream);
         if (!stream || !stream->capture) {
@@ -235,7 +236,7 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
             must_grow(step->calls, (size_t)(step->ncalls + 1) * sizeof *step->calls);
         step->calls[step->ncalls++] =
             (struct issued_call){calls[i], stream->branch, true};
-        calls_captured(j, &calls[i]);
+        calls_captured(j, &calls[i], group);
         struct judge_range ranges[2];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);

@@ -302,6 +302,29 @@ static int first_of_both(struct comm *comm, const struct judge_call *call,
                                             : APART;
 }
 
+/* The next one on its communicator; but for its seq. */
+static struct fact fact_of(const struct judge *j, const struct comm *comm,
+                           const struct judge_call *call, bool captured, bool grouped) {
+    return (struct fact){.what = FACT_CALL,
+                         .comm = comm->facts.id,
+                         .index = comm->ops + 1,
+                         .count = call->count,
+                         .site = call->at.site,
+                         .rank = comm->facts.rank,
+                         .nranks = comm->facts.nranks,
+                         .world = j->rank,
+                         .device = comm->facts.device,
+                         .number = comm->facts.number,
+                         .kind = call->kind,
+                         .type = call->type,
+                         .redop = call->redop,
+                         .root = call->root,
+                         .captured = captured,
+                         .grouped = grouped,
+                         .send_offset = call->send_offset,
+                         .recv_offset = call->recv_offset};
+}
+
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at) {
     struct comm *comm = comm_of(j, call->comm);
@@ -309,24 +332,8 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
         return 0;
     j->calls->activity++;
     bool pair = pairs(call->kind);
-    struct fact fact = {.what = FACT_CALL,
-                        .comm = comm->facts.id,
-                        .index = ++comm->ops,
-                        .count = call->count,
-                        .site = call->at.site,
-                        .rank = comm->facts.rank,
-                        .nranks = comm->facts.nranks,
-                        .world = j->rank,
-                        .device = comm->facts.device,
-                        .number = comm->facts.number,
-                        .kind = call->kind,
-                        .type = call->type,
-                        .redop = call->redop,
-                        .root = call->root,
-                        .captured = at.captured,
-                        .grouped = at.group != 0,
-                        .send_offset = call->send_offset,
-                        .recv_offset = call->recv_offset};
+    struct fact fact = fact_of(j, comm, call, at.captured, at.group != 0);
+    comm->ops = fact.index;
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
@@ -463,12 +470,18 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at) {
     calls->failed_site = at.site;
 }
 
-void calls_captured(struct judge *j, const struct judge_call *call) {
+void calls_captured(struct judge *j, const struct judge_call *call, uint64_t group) {
     struct comm *comm = comm_of(j, call->comm);
     if (!comm)
         return;
     comm->captured++;
     comm->captured_site = call->at.site;
+    j->calls->activity++;
+    struct fact fact = fact_of(j, comm, call, true, group != 0);
+    fact.seq =
+        1 + (pairs(call->kind) ? pair_count(comm, call->root, call->kind == JUDGE_SEND)->n
+                               : comm->collectives);
+    recently(j, group, false)->fact = fact;
 }
 
 void calls_launched(struct judge *j, int number) {

@@ -46,8 +46,8 @@ size_t call_send_bytes(struct judge *j,
 size_t call_recv_bytes(struct judge *j,
                        const struct judge_call *call); // of recvbuff; 0: not used
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
-/* Captured, and not issued. */
-void calls_captured(struct judge *j, const struct judge_call *call);
+/* Captured, and not issued; but NCCL may connect ranks, and wait for that, even then. */
+void calls_captured(struct judge *j, const struct judge_call *call, uint64_t group);
 void calls_launched(struct judge *j, int comm); // a graph that has calls of it
 void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports

@@ -188,9 +188,21 @@ bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
     }
 }
 
+/* Whether it has captured calls, too: one of them may be this one. */
+static bool captures(const struct stuck *s, const struct meeting *m, int i) {
+    const struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
+    int rank = m->from < 0 ? i : i == 0 ? m->from : m->to;
+    for (int c = 0; process && process->data && c < process->head->n[COMMS]; c++)
+        if (process->comms[c].id == m->comm && process->comms[c].rank == rank)
+            return process->comms[c].captured_site != 0;
+    return false;
+}
+
 /* The call has been made, or still can be. */
-bool stuck_launched_here(const struct stuck *s, const struct meeting *m, int i) {
-    return m->status[i] == WITH_OP || stuck_member_here(s, m, i);
+bool stuck_launched_here(const struct stuck *s, const struct fact *call,
+                         const struct meeting *m, int i) {
+    return m->status[i] == WITH_OP || (call->captured && captures(s, m, i)) ||
+           stuck_member_here(s, m, i);
 }
 
 /* Nobody knows whom p waits for: anybody who can go on may be it. */
@@ -314,7 +326,7 @@ static bool launch_can(struct judge *j, const struct process *process,
         }
         const struct meeting *m = stuck_meeting(j->stuck, &item->fact);
         for (int r = 0; r < m->n; r++)
-            if (!stuck_launched_here(j->stuck, m, r))
+            if (!stuck_launched_here(j->stuck, &item->fact, m, r))
                 return false;
     }
     return true;

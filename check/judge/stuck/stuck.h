@@ -67,8 +67,8 @@ struct cause {
 bool stuck_finished(const struct process *process);
 bool stuck_can_call(const struct stuck *s, int p);
 bool stuck_member_here(const struct stuck *s, const struct meeting *meeting, int member);
-bool stuck_launched_here(const struct stuck *s, const struct meeting *meeting,
-                         int member);
+bool stuck_launched_here(const struct stuck *s, const struct fact *call,
+                         const struct meeting *meeting, int member);
 struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact);
 bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait);
 bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q);

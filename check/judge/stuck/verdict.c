@@ -46,7 +46,7 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
         }
         struct meeting *m = stuck_meeting(s, &item->fact);
         for (int r = 0; r < m->n; r++)
-            if (!stuck_launched_here(s, m, r))
+            if (!stuck_launched_here(s, &item->fact, m, r))
                 return (struct cause){.call = &item->fact, .meeting = m};
     }
     return (struct cause){0};
@@ -71,8 +71,9 @@ const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *caus
 
 static bool member_missing(struct judge *j, const struct state_wait *wait,
                            const struct cause *cause, int i) {
-    return wait->kind == WAIT_LAUNCH ? !stuck_launched_here(j->stuck, cause->meeting, i)
-                                     : !stuck_member_here(j->stuck, cause->meeting, i);
+    const struct meeting *m = cause->meeting;
+    return wait->kind == WAIT_LAUNCH ? !stuck_launched_here(j->stuck, cause->call, m, i)
+                                     : !stuck_member_here(j->stuck, m, i);
 }
 
 /* A process that keeps a wait of process p from ending; -1: nobody knows. */
