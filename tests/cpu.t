@@ -149,7 +149,7 @@ fi
 
 # A program that uses no MPI, but is started by mpirun.
 if wanted without_mpi && [ -x without_mpi ]; then
-    run 'without_mpi, 3 processes' "${mpirun[@]}" -np 3 ./without_mpi id
+    run 'without_mpi, 3 processes' env NCCL_CHECK_TIMEOUT=0.5 "${mpirun[@]}" -np 3 ./without_mpi id stderr
 fi
 
 if wanted no_launcher && [ -x no_launcher ]; then

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "carry.h"
 #include "clock.h"
+#include "crew.h"
 #include "device.h"
 #include "helper.h"
 #include "hosts.h"
@@ -199,13 +200,15 @@ static int launched_rank(void) {
     return launcher_says(names);
 }
 
-/* Whether it has started several processes that can meet by MPI. Slurm does that only
- * where its srun and MPI go together (srun --mpi). */
-static bool launched(void) {
+/* How many processes it has started that can meet by MPI; 0: no others. Slurm does that
+ * only where its srun and MPI go together (srun --mpi). */
+static int launched(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
     static const char *const of_slurm[] = {"SLURM_STEP_NUM_TASKS", NULL};
-    return launcher_says(names) > 1 ||
-           (getenv("PMIX_NAMESPACE") && launcher_says(of_slurm) > 1);
+    int n = launcher_says(names);
+    if (n <= 1 && getenv("PMIX_NAMESPACE"))
+        n = launcher_says(of_slurm);
+    return n > 1 ? n : 0;
 }
 
 static bool alone(void) {
@@ -223,7 +226,9 @@ static void need_mpi(void) {
     if (ended)
         return;
     if (!started && launched()) {
+        crew_wait_begins(launched_rank(), launched());
         PMPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        crew_wait_ends();
         ours = true;
     }
     if (started || ours)

@@ -1,11 +1,22 @@
 /*
  * A program of several processes that does not use MPI: mpirun starts them, and the
  * unique id goes through a file, whose name is the first argument. MPI is started, and
- * ended, by the library.
+ * ended, by the library. The last rank comes when it has been said, in the file that is
+ * the second argument, that it is missing.
  */
 #define TAP_ALONE
 #include "ints.h"
 #include <unistd.h>
+
+static bool was_said(const char *path, const char *what) {
+    char text[4000] = "";
+    FILE *file = fopen(path, "r");
+    if (file) {
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+    }
+    return strstr(text, what) != NULL;
+}
 
 int main(int argc, char **argv) {
     const char *number = getenv("OMPI_COMM_WORLD_RANK"),
@@ -37,6 +48,15 @@ int main(int argc, char **argv) {
     int devices = 0, *a, sum = nranks * (nranks - 1) / 2;
     CUDA(cudaGetDeviceCount(&devices));
     CUDA(cudaSetDevice(rank % devices));
+    if (rank == nranks - 1) {
+        char what[100];
+        snprintf(what, sizeof what,
+                 "%d of %d processes wait in ncclCommInitRank; missing: %d\n", nranks - 1,
+                 nranks, nranks - 1);
+        for (int i = 0; i < 4000 && !was_said(argv[2], what); i++)
+            usleep(10000);
+        expect(was_said(argv[2], what), "not said: %s", what);
+    }
     NCCL(ncclCommInitRank(&comm, nranks, id, rank));
     a = new_ints(5000);
     set_ints(a, 5000, rank);

@@ -1,0 +1,10 @@
+/* crew.h: the processes that a launcher has started, of a program that uses no MPI. */
+#ifndef CPU_CREW_H
+#define CPU_CREW_H
+
+/* This one waits in the start of MPI, for all of them. If that lasts, one of those that
+ * wait says who is missing. */
+void crew_wait_begins(int rank, int nranks);
+void crew_wait_ends(void);
+
+#endif
