@@ -15,6 +15,9 @@ my @classes = (
     [race     => 'Two uses of the same memory, one of them a write, and nothing puts them in order.'],
     [memory   => 'The memory is not there, not so much, not on this device, or nothing was ever written to it.'],
     [setup    => 'How ranks become communicators, and how communicators, streams and groups are used.'],
+    ['left behind' => 'The program has ended, and some of what it made was never released. The exit code stays as it is.'],
+    [note => 'One line about a program that has ended: which of its calls returned errors that it never asked for, or what it had'
+            . ' read before it gave up. The exit code stays as it is.'],
 );
 
 sub read_file {
@@ -48,14 +51,14 @@ my %expected;
 for my $path (sort glob "'$Bin/../tests/check/wrong/*.c'") {
     my ($comment) = read_file($path) =~ m{\A(.*?)^#include}ms;
     $comment =~ s{\n//\s{3,}}{ }g;
-    push @{$expected{$1}}, [$2, basename($path, '.c')] while $comment =~ /^\/\/ expect[\d+ ]*: NCCL CHECK: (\w+): (.*)$/mg;
+    push @{$expected{$1}}, [$2, basename($path, '.c')] while $comment =~ /^\/\/ expect[\d+ ]*: NCCL CHECK: ([\w ]+?): (.*)$/mg;
 }
 
 # The row whose headline says most of what a program expects to be told.
 sub row_of {
     my ($text, @rows) = @_;
     $text =~ s/\.\.\.|@\w+/x/g;
-    my ($best, $most) = (undef, 0);
+    my ($best, $most) = (undef, -1);
     for my $row (@rows) {
         my $pattern = join '.+', map { quotemeta } split /\{\w+\}/, $row->{headline}, -1;
         my $literal = $row->{headline} =~ s/\{\w+\}//gr;
@@ -67,7 +70,7 @@ sub row_of {
 my $list = read_file("$Bin/judge/say/findings.list");
 $list =~ s{^//.*\n}{}mg;
 my %rows;
-while ($list =~ /FINDING\((\w+), (\w+), (\w+),\s*($string(?:\s*$string)*),\s*($string(?:\s*$string)*),\s*($string(?:\s*$string)*)\)/g) {
+while ($list =~ /FINDING\((\w+), ([\w ]+), (\w+),\s*($string(?:\s*$string)*),\s*($string(?:\s*$string)*),\s*($string(?:\s*$string)*)\)/g) {
     push @{$rows{$2}}, {name => $1, ends => $3, headline => text_of($4), hint => text_of($6)};
 }
 
@@ -97,14 +100,3 @@ for (@classes) {
         print '| ', shown($row->{headline}), ' | ', shown($row->{hint}), " | $programs |\n";
     }
 }
-print <<'END';
-
-## At the end of a program
-
-Two reports come when the program has ended, and leave its exit code as it is.
-
-| report | meaning |
-| --- | --- |
-| left behind: the program ends and has not released | buffers, streams, events, graphs or communicators that were made and never released, with the lines that made them |
-| note: rank *rank*: *n* calls returned errors | calls of CUDA, cuBLAS and NCCL returned errors, and the program never asked for the last error |
-END

@@ -415,5 +415,18 @@ void judge_failures(struct judge *j, char *out, size_t bytes);
  * device memory that nothing has written; "" if there was none. On some ranks that may be
  * right: only where all have the same one, one of them was meant to be written. */
 void judge_unwritten(struct judge *j, char *out, size_t bytes);
+/* These words of all processes of a machine, in lines or in one (JUDGE_CALLS_FAILED), are
+ * said by the last of them to end. They are given up. */
+enum judge_last_words {
+    JUDGE_UNWRITTEN,
+    JUDGE_LEFT_BEHIND,
+    JUDGE_CALLS_FAILED,
+    JUDGE_LAST_WORDS
+};
+struct text;
+void judge_says_last(struct judge *j, enum judge_last_words what, struct text *ranks);
+/* MPI_Abort: the program itself ends the job, and what it leaves behind is no mistake.
+ * Why it does is said as far as it is known. */
+void judge_aborts(struct judge *j);
 
 #endif

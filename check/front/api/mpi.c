@@ -93,16 +93,8 @@ double MPI_Wtime(void) {
 }
 
 int MPI_Abort(MPI_Comm comm, int code) {
-    // The program itself ends the job: what it leaves behind is no mistake. Why it does
-    // is said as far as it is known.
-    char unwritten[512] = "";
     if (front_checks)
-        judge_unwritten(front_in(), unwritten, sizeof unwritten), front_out();
-    if (unwritten[0])
-        fprintf(stderr,
-                "NCCL CHECK: note: before MPI_Abort rank %d has copied device memory that"
-                " nothing had written: %s\n",
-                front_job.rank, unwritten);
+        judge_aborts(front_in()), front_out();
     front_checks = front_on = false;
     if (timeline_on)
         timeline_dies(talk_has_helper());

@@ -9,6 +9,7 @@
 #include "neighbours.h"
 
 #include "enter.h"
+#include "say/text.h"
 
 #include <stdio.h>
 #include <fcntl.h>
@@ -18,8 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What a process says at its end. */
-enum end { LEFT_BEHIND, FAILED, UNWRITTEN, ENDS };
 enum { WORDS = 4096, KEYS = 256 };
 static struct shared {
     atomic_int said[NEIGHBOURS_WORDS]; // by somebody
@@ -30,7 +29,7 @@ static struct shared {
     atomic_int here, ended; // processes
     struct {
         int rank;
-        char words[ENDS][WORDS];
+        char words[JUDGE_LAST_WORDS][WORDS];
     } of[];
 } * shared;
 static int my_place; // among the processes of the machine
@@ -100,59 +99,46 @@ double neighbours_turn(int rank, int nranks) {
     return rank / here < 5 ? rank / here : 5;
 }
 
-static void print_shared(enum end end, const char *title, const char *hint) {
-    bool any = false;
+/* A line for all ranks that have the same words: "ranks 0, 2: …". */
+static void add_lines(struct text *lines, enum judge_last_words what) {
     int n = atomic_load(&shared->here);
     for (int i = 0; i < n; i++) {
-        const char *mine = shared->of[i].words[end];
+        const char *mine = shared->of[i].words[what];
         if (!mine[0])
             continue;
-        if (!any)
-            fprintf(stderr, "NCCL CHECK: %s\n", title);
-        any = true;
         int nsame = 0;
         for (int k = i; k < n; k++)
-            nsame += strcmp(mine, shared->of[k].words[end]) == 0;
-        fprintf(stderr, "  rank%s %d", nsame > 1 ? "s" : "", shared->of[i].rank);
+            nsame += strcmp(mine, shared->of[k].words[what]) == 0;
+        text_add(lines, "  rank%s %d", nsame > 1 ? "s" : "", shared->of[i].rank);
         for (int k = i + 1; k < n; k++) {
-            char *other = shared->of[k].words[end];
+            char *other = shared->of[k].words[what];
             if (strcmp(mine, other) == 0) {
-                fprintf(stderr, ", %d", shared->of[k].rank);
+                text_add(lines, ", %d", shared->of[k].rank);
                 other[0] = '\0';
             }
         }
-        fprintf(stderr, ": %s\n", mine);
+        text_add(lines, ": %s\n", mine);
     }
-    if (any)
-        fprintf(stderr, "  Hint: %s\n", hint);
 }
 
-static bool all_say_the_same(enum end end) {
+static bool all_say_the_same(enum judge_last_words what) {
     int n = atomic_load(&shared->here);
     for (int i = 1; i < n; i++)
-        if (strcmp(shared->of[0].words[end], shared->of[i].words[end]) != 0)
+        if (strcmp(shared->of[0].words[what], shared->of[i].words[what]) != 0)
             return false;
     return true;
 }
 
 /* One line for all of them. */
-static void print_failed(void) {
+static void add_failed(struct text *line) {
     int n = atomic_load(&shared->here);
-    bool any = false;
     for (int i = 0; i < n; i++) {
-        const char *mine = shared->of[i].words[FAILED];
+        const char *mine = shared->of[i].words[JUDGE_CALLS_FAILED];
         if (mine[0])
-            fprintf(stderr, "%s rank %d: %s",
-                    any ? ";" : "NCCL CHECK: note:", shared->of[i].rank, mine);
-        any |= mine[0] != '\0';
+            text_add(line, "%srank %d: %s", line->at ? "; " : "", shared->of[i].rank,
+                     mine);
     }
-    if (any)
-        fprintf(stderr, "\n");
 }
-
-static const char fresh[] =
-    "fresh memory holds anything. Was another buffer meant, or did a copy or"
-    " a call of NCCL\n        get lost that was to write here?";
 
 /* (Before MPI has started a process is alone.) */
 static bool is_shared(void) {
@@ -168,22 +154,18 @@ void neighbours_end(void) {
     if (!is_shared())
         return;
     struct judge *j = front_in();
-    judge_left_behind(j, shared->of[my_place].words[LEFT_BEHIND], WORDS);
-    judge_failures(j, shared->of[my_place].words[FAILED], WORDS);
+    judge_left_behind(j, shared->of[my_place].words[JUDGE_LEFT_BEHIND], WORDS);
+    judge_failures(j, shared->of[my_place].words[JUDGE_CALLS_FAILED], WORDS);
     if (!front_timed)
-        judge_unwritten(j, shared->of[my_place].words[UNWRITTEN], WORDS);
+        judge_unwritten(j, shared->of[my_place].words[JUDGE_UNWRITTEN], WORDS);
+    if (atomic_fetch_add(&shared->ended, 1) + 1 == atomic_load(&shared->here)) {
+        struct text words[JUDGE_LAST_WORDS] = {{0}};
+        if (all_say_the_same(JUDGE_UNWRITTEN))
+            add_lines(&words[JUDGE_UNWRITTEN], JUDGE_UNWRITTEN);
+        add_lines(&words[JUDGE_LEFT_BEHIND], JUDGE_LEFT_BEHIND);
+        add_failed(&words[JUDGE_CALLS_FAILED]);
+        for (int what = 0; what < JUDGE_LAST_WORDS; what++)
+            judge_says_last(j, (enum judge_last_words)what, &words[what]);
+    }
     front_leave();
-    if (atomic_fetch_add(&shared->ended, 1) + 1 < atomic_load(&shared->here))
-        return;
-    if (all_say_the_same(UNWRITTEN))
-        print_shared(
-            UNWRITTEN,
-            "memory: device memory that nothing has written was copied to the host",
-            fresh);
-    print_shared(
-        LEFT_BEHIND, "left behind: the program ends and has not released",
-        "what was made is released in reverse order: cudaFree, cudaStreamDestroy,"
-        " ncclCommDestroy.");
-    print_failed();
-    fflush(stderr);
 }

@@ -170,6 +170,16 @@ void judge_unwritten(struct judge *j, char *out, size_t bytes) {
     text_out(&text, out, bytes);
 }
 
+void judge_aborts(struct judge *j) {
+    char unwritten[2 * JUDGE_PLACE];
+    struct finding f = {.name = FINDING_note_abort};
+    judge_unwritten(j, unwritten, sizeof unwritten);
+    if (!unwritten[0])
+        return;
+    set(&f, "copied", "%s", unwritten);
+    say(j, &f);
+}
+
 /* What is sent or added up is memory of which nobody ever wrote a byte. That alone is no
  * mistake (an all-reduce may be there to time it, or for a barrier; the NCCL User Guide's
  * Example 2 makes one): it is if the host looks at what comes of it, on this rank. */

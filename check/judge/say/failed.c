@@ -92,6 +92,20 @@ void set_failures(struct judge *j, struct finding *f) {
     free(text.at);
 }
 
+void judge_says_last(struct judge *j, enum judge_last_words what, struct text *ranks) {
+    static const struct {
+        enum finding_name name;
+        const char *field;
+    } rows[] = {{FINDING_memory_unwritten_everywhere, "ranks"},
+                {FINDING_left_behind, "ranks"},
+                {FINDING_note_failed, "failed_calls"}};
+    struct finding f = {.name = rows[what].name};
+    if (!ranks->at)
+        return;
+    set_lines(&f, rows[what].field, ranks);
+    say(j, &f);
+}
+
 void judge_failures(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     add_unlooked(j, &text);

@@ -149,14 +149,16 @@ void say(struct judge *j, struct finding *f) {
     struct text text = {0};
     set(f, "rank", "%d", j->rank);
     set(f, "host", "%s", j->host);
-    text_add(&text,
-             "%s: ", strcmp(row->class, "left_behind") == 0 ? "left behind" : row->class);
+    text_add(&text, "%s: ", row->class);
     add_text(&text, f, row->headline, "\n");
     text_add(&text, "\n");
     add_lines(&text, f, row->lines);
-    text_add(&text, "  Hint: ");
-    add_text(&text, f, f->hint ? hints[f->hint] : row->hint, "\n        ");
-    text_add(&text, "\n");
+    const char *hint = f->hint ? hints[f->hint] : row->hint;
+    if (hint[0]) {
+        text_add(&text, "  Hint: ");
+        add_text(&text, f, hint, "\n        ");
+        text_add(&text, "\n");
+    }
     for (int i = 0; i < f->nfields; i++)
         free(f->fields[i].value);
     f->nfields = 0;
