@@ -13,8 +13,8 @@ struct thread { // one of the program's that has entered
     uint64_t joins;            // it waits until the thread of that name has ended; 0
     struct thread_wait *wait;  // waits.c's; NULL: it computes
     struct thread_wait *spare; // for the next wait
-    struct group *group;       // judge.c's; the open one
-    struct latest *latest;     // judge.c's; what it told of last, should that fail
+    struct group *group;       // groups.c's; the open one
+    struct latest *latest;     // issue.c's; what it told of last, should that fail
     uint64_t meeting;          // judge_meets's, in which it is; 0: in none
     double asks_since, asked;  // it has made no other call since then; 0: it has
     struct function

@@ -43,7 +43,7 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
 /* A graph is launched whose operation (`use`) needs memory that was freed since. */
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch);
-void uses_aborted(struct judge *j, int comm); // its operations are given up
+void uses_comm_ends(struct judge *j, int comm, enum judge_end how);
 void uses_left(struct judge *j, struct text *text);
 struct left { // so many things of a kind; where the newest was made
     size_t n;

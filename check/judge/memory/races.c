@@ -89,7 +89,10 @@ static bool is_of_comm(const struct use *use, void *self) {
     return use->is_call && use->call.comm == *(int *)self;
 }
 
-void uses_aborted(struct judge *j, int comm) {
+void uses_comm_ends(struct judge *j, int comm, enum judge_end how) {
+    if (how != JUDGE_ABORTED && how != JUDGE_REVOKED)
+        return;
+    // Its operations are given up.
     for (size_t i = 0; i < j->uses->n; i++)
         history_forget(&j->uses->table[i]->history, is_of_comm, &comm);
 }

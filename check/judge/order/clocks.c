@@ -1,5 +1,5 @@
 /*
- * order.c: clocks, and who has one: streams, branches of graphs, events.
+ * clocks.c: clocks, and who has one: streams, branches of graphs, events.
  */
 #include "order/clocks.h"
 

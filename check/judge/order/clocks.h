@@ -28,7 +28,7 @@ struct stream {
     int slot, device;
     enum judge_stream_kind kind;
     struct judge_at made;    // call NULL: by nobody, a default stream
-    struct capture *capture; // graph.c's: what is queued on it belongs to a graph
+    struct capture *capture; // graphs.c's: what is queued on it belongs to a graph
     int branch;              // of that graph
 };
 
@@ -42,7 +42,7 @@ struct event {
     struct judge_at made;
     struct clock clock;
     struct record last;
-    uint64_t graph; // graph.c's: recorded in a capture; 0: in none
+    uint64_t graph; // graphs.c's: recorded in a capture; 0: in none
     int snapshot;
 };
 

@@ -1,5 +1,5 @@
 /*
- * graph.c: captures and what a launch of them does.
+ * graphs.c: captures and what a launch of them does.
  *
  * A graph is a list of steps, in the order in which they were captured. Each branch,
  * which is what one stream contributed, has a slot of its own: a launch forks the stream
@@ -411,10 +411,11 @@ static void report_alive(struct judge *j, const struct comm_facts *comm,
     say(j, &f);
 }
 
-void graph_comm_ends(struct judge *j, int number, struct judge_at at) {
+void graph_comm_ends(struct judge *j, int number, enum judge_end how,
+                     struct judge_at at) {
     const struct comm_facts *comm = calls_comm(j, number);
     // One that does not block is destroyed meanwhile, and can wait.
-    if (!comm || !comm->blocks)
+    if (!comm || !comm->blocks || how == JUDGE_FINALIZED || how == JUDGE_REVOKED)
         return;
     for (size_t i = 0; i < j->graphs->nexecutables; i++) {
         const struct executable *one = j->graphs->executables[i];

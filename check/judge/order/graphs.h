@@ -22,7 +22,7 @@ bool graph_waits(struct judge *j, struct stream *stream, int event);
 int graph_calls(struct judge *j, struct judge_call *calls, int n);
 /* The communicator is destroyed: NCCL waits until no graph holds a call on it any more
  * (its source, commDestroySync: "keep polling until all graphs referencing us die"). */
-void graph_comm_ends(struct judge *j, int comm, struct judge_at at);
+void graph_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
 void graphs_left(struct judge *j, struct text *text);
 
 #endif

@@ -69,7 +69,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
 
 /* Puts calls behind what their streams hold, or into the graphs that these are captured
  * into. */
-void groups_issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
+static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
                   struct latest *latest) {
     int left = graph_calls(j, calls, (int)n);
     struct issued_call alone, *issued = &alone;
@@ -129,12 +129,12 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
     struct latest *latest = latest_begin(j, at);
     check_merged(j, group);
     if (group->ncalls)
-        groups_issue(j, group->calls, group->ncalls, true, latest);
+        issue(j, group->calls, group->ncalls, true, latest);
     groups_free(group);
     j->thread->group = NULL;
 }
 
-bool groups_add(struct judge *j, const struct judge_call *call) {
+static bool add(struct judge *j, const struct judge_call *call) {
     struct group *group = j->thread ? j->thread->group : NULL;
     if (!group)
         return false;
@@ -143,15 +143,41 @@ bool groups_add(struct judge *j, const struct judge_call *call) {
     return true;
 }
 
-void groups_makes(struct judge *j, struct judge_at at) {
-    if (j->thread && j->thread->group && !j->thread->group->makes.call)
-        j->thread->group->makes = at;
+bool judge_call(struct judge *j, const struct judge_call *call) {
+    bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
+    background_uses_comm(j, call->comm, call->at);
+    calls_check_usable(j, call);
+    if (add(j, call)) {
+        latest_begin(j, call->at)->in_group = true;
+    } else {
+        struct judge_call alone = *call;
+        issue(j, &alone, 1, false, latest_begin(j, call->at));
+    }
+    return wrong;
 }
 
-void groups_take_back(struct judge *j) {
-    struct group *group = j->thread ? j->thread->group : NULL;
-    if (group && group->ncalls)
+void judge_joins(struct judge *j, const struct judge_join *join) {
+    struct latest *latest = latest_begin(j, join->at);
+    if (latest)
+        latest->join = true;
+    if (j->thread && j->thread->group && !j->thread->group->makes.call)
+        j->thread->group->makes = join->at;
+    calls_joins(j, join);
+}
+
+void groups_call_failed(struct judge *j, struct judge_at at) {
+    struct latest *latest = j->thread ? j->thread->latest : NULL;
+    if (!latest || !latest->at.call || !at.call || latest->at.site != at.site ||
+        strcmp(latest->at.call, at.call) != 0)
+        return;
+    struct group *group = j->thread->group;
+    if (latest->in_group && group && group->ncalls)
         group->ncalls--;
+    latest_undo(j, latest);
+}
+
+void judge_not_told(struct judge *j) {
+    latest_clear(j->thread ? j->thread->latest : NULL);
 }
 
 void groups_check_open(struct judge *j, int stream, struct judge_at at) {

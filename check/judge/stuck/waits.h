@@ -15,7 +15,7 @@ void waits_asks(struct judge *j);
 /* It has asked, by a call that is no wait for MPI, and the answer was not "not yet". */
 void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
- * stream), to be joined by judge.c where it has happened. */
+ * stream), to be joined by asks.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at);
 bool waits_for_launch(const struct judge *j);                   // the thread that is in

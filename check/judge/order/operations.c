@@ -1,0 +1,122 @@
+/*
+ * operations.c: what is queued on streams, or captured into a graph: operations, memory
+ * that comes and goes in a stream, events, functions of the program.
+ */
+#include "memory/allocations.h"
+#include "order/background.h"
+#include "order/functions.h"
+#include "order/graphs.h"
+#include "order/groups.h"
+#include "order/issue.h"
+#include "stuck/waits.h"
+
+void judge_memory_made(struct judge *j, const void *start, size_t bytes,
+                       enum judge_memory_kind kind, int device, int number,
+                       struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct judge_range range = {start, bytes, true, true, 0};
+    struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
+    if (stream && stream->capture) {
+        allocation->of_graph = true; // which makes and frees it at each launch
+        graph_op(j, stream, &range, 1, true, at);
+    } else if (stream) {
+        struct use *use = use_new(at);
+        use->makes = true;
+        order_ready(j, stream);
+        issue_op(j, stream->slot, &range, 1, use, NULL);
+    }
+}
+
+void judge_memory_freed(struct judge *j, const void *start, int number,
+                        struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct judge_memory memory;
+    if (!stream) {
+        uses_freed(j, start, -1, at);
+    } else if (stream->capture) {
+        if (judge_memory_find(j, start, &memory)) {
+            struct judge_range range = {start, memory.bytes, true, true, 0};
+            graph_op(j, stream, &range, 1, false, at);
+        }
+    } else {
+        order_ready(j, stream);
+        order_next(j->order, stream->slot);
+        uses_freed(j, start, stream->slot, at);
+    }
+}
+
+bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int n,
+              enum judge_op_kind kind, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    struct latest *latest = latest_begin(j, at);
+    if (!stream)
+        return false;
+    background_uses_stream(j, number, at);
+    uint64_t source = uses_source(ranges, n, kind);
+    bool wrong = uses_check(j, ranges, n, kind, stream->capture != NULL, at) ||
+                 uses_out_of_reach(j, ranges, n, kind, stream->device, at);
+    groups_check_op(j, ranges, n, at);
+    if (kind == JUDGE_KERNEL)
+        j->uses->kernels = true;
+    if (stream->capture) {
+        graph_op(j, stream, ranges, n, false, at);
+    } else {
+        order_ready(j, stream);
+        struct use *use = use_new(at);
+        uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
+        use->source = nothing ? nothing : source;
+        use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
+        issue_op(j, stream->slot, ranges, n, use, latest);
+    }
+    return wrong;
+}
+
+void judge_waits_signals(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    if (!stream || stream->capture)
+        return;
+    uint64_t seq = order_next(j->order, stream->slot);
+    struct position position = {
+        .slot = stream->slot, .seq = seq, .clock = order_clock(j->order, stream->slot)};
+    waits_signals_queued(j, position, at);
+}
+
+int judge_host_function(struct judge *j, int number, struct judge_at at) {
+    struct stream *stream = order_stream(j->order, number);
+    int function = function_new(j, stream && stream->capture);
+    background_uses_stream(j, number, at);
+    if (stream && stream->capture) {
+        graph_function(j, stream, function, at);
+    } else if (stream) {
+        order_ready(j, stream);
+        function_queued(j, function, stream->slot);
+    }
+    return function;
+}
+
+void judge_record(struct judge *j, int number, int on, struct judge_at at) {
+    struct event *event = order_event(j->order, number);
+    struct stream *stream = order_stream(j->order, on);
+    latest_begin(j, at);
+    if (!event || !stream)
+        return;
+    background_uses_stream(j, on, at);
+    event->graph = 0;
+    if (stream->capture) {
+        graph_record(j, stream, event);
+        return;
+    }
+    order_ready(j, stream);
+    order_record(j->order, event, stream->slot, at);
+}
+
+void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at) {
+    struct event *event = order_event(j->order, number);
+    struct stream *stream = order_stream(j->order, on);
+    latest_begin(j, at);
+    if (!event || !stream ||
+        ((event->graph || stream->capture) && graph_waits(j, stream, number)))
+        return;
+    order_ready(j, stream);
+    order_wait(j->order, event, stream->slot, at);
+}

@@ -1,0 +1,27 @@
+/*
+ * left.c: what a program has made and not released.
+ */
+#include "memory/memory.h"
+#include "order/graphs.h"
+#include "ranks/calls.h"
+
+void judge_left_behind(struct judge *j, char *out, size_t bytes) {
+    struct text text = {0};
+    struct left streams = {0}, events = {0}, comms = {0};
+    const struct comm_facts *comm;
+    uses_left(j, &text);
+    for (int s = 0; s < j->order->nstreams; s++)
+        if (order_stream(j->order, s))
+            count_left(&streams, order_stream(j->order, s)->made);
+    for (int e = 0; e < j->order->nevents; e++)
+        if (order_event(j->order, e))
+            count_left(&events, order_event(j->order, e)->made);
+    for (int c = 0; (comm = calls_comm(j, c)); c++)
+        if (!comm->gone)
+            count_left(&comms, comm->made);
+    add_left(j, &text, "stream", streams);
+    add_left(j, &text, "event", events);
+    graphs_left(j, &text);
+    add_left(j, &text, "communicator", comms);
+    text_out(&text, out, bytes);
+}
