@@ -1,5 +1,5 @@
 /*
- * guard.c: host memory that is touched too early, and device memory that the host
+ * pages.c: host memory that is touched too early, and device memory that the host
  * touches.
  *
  * Pinned and managed memory is open to the host while queued operations use it. Over the
