@@ -41,7 +41,7 @@ struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
     *out = (struct timeline_op){.name = copy_name(copy),
                                 .at = at,
                                 .waits = copy->waits != NO,
-                                .perhaps = copy->waits == PERHAPS,
+                                .may_return_at_once = copy->waits == PERHAPS,
                                 .done = copy->waits == ALL,
                                 .bytes = rows->width * rows->height};
     return out;

@@ -72,25 +72,27 @@ static void nap(void) {
 }
 
 /* A call below that is none of the program's: on a modelled clock it costs no time. */
-#define OURS(function, ...)                                                       \
-    ({                                                                            \
-        if (OVER_STANDIN)                                                         \
-            standin_unpaid(1);                                                    \
-        __typeof__((function)(__VA_ARGS__)) ours = CALL(function, ##__VA_ARGS__); \
-        if (OVER_STANDIN)                                                         \
-            standin_unpaid(0);                                                    \
-        ours;                                                                     \
+#define UNPAID(function, ...)                               \
+    ({                                                      \
+        if (OVER_STANDIN)                                   \
+            standin_unpaid(1);                              \
+        __typeof__((function)(__VA_ARGS__)) unpaid_result = \
+            CALL(function, ##__VA_ARGS__);                  \
+        if (OVER_STANDIN)                                   \
+            standin_unpaid(0);                              \
+        unpaid_result;                                      \
     })
 
 /* The same for one that asks: "not yet" would be the error that the program finds when it
  * asks for its own. */
-#define ASK(function, ...)                                                               \
-    ({                                                                                   \
-        bool pending = CALL(BELOW(cudaPeekAtLastError)) != cudaSuccess;                  \
-        cudaError_t answer_ = pending ? cudaErrorNotReady : OURS(function, __VA_ARGS__); \
-        if (!pending && answer_ != cudaSuccess)                                          \
-            CALL(BELOW(cudaGetLastError));                                               \
-        answer_;                                                                         \
+#define ASK(function, ...)                                               \
+    ({                                                                   \
+        bool pending = CALL(BELOW(cudaPeekAtLastError)) != cudaSuccess;  \
+        cudaError_t answer_ =                                            \
+            pending ? cudaErrorNotReady : UNPAID(function, __VA_ARGS__); \
+        if (!pending && answer_ != cudaSuccess)                          \
+            CALL(BELOW(cudaGetLastError));                               \
+        answer_;                                                         \
     })
 
 /* What is forbidden while a stream of the program's is captured, does not belong to it.
@@ -180,15 +182,15 @@ static bool meet_clocks(const struct device *device, cudaEvent_t event, double *
     double shortest = 0;
     for (int i = 0; i < (OVER_STANDIN ? 1 : TRIES); i++) {
         double before = host_time();
-        if (OURS(BELOW(cudaEventRecord), event, device->stream) != cudaSuccess)
+        if (UNPAID(BELOW(cudaEventRecord), event, device->stream) != cudaSuccess)
             return false;
-        double after, late = real_time() + 0.5;
+        double after, give_up = real_time() + 0.5;
         for (;;) {
             cudaError_t error = ASK(BELOW(cudaEventQuery), event);
             after = host_time();
             if (error == cudaSuccess)
                 break;
-            if (error != cudaErrorNotReady || real_time() > late)
+            if (error != cudaErrorNotReady || real_time() > give_up)
                 return false;
         }
         // Each try records the event anew: the last one must be what is measured.
@@ -210,9 +212,9 @@ void timeline_device(void) {
         return;
     capture_aside(true);
     cudaError_t error =
-        OURS(BELOW(cudaStreamCreateWithFlags), &device->stream, cudaStreamNonBlocking);
+        UNPAID(BELOW(cudaStreamCreateWithFlags), &device->stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
-        error = OURS(BELOW(cudaEventCreateWithFlags), &device->base, cudaEventDefault);
+        error = UNPAID(BELOW(cudaEventCreateWithFlags), &device->base, cudaEventDefault);
     bool there =
         error == cudaSuccess && meet_clocks(device, device->base, &device->host_base);
     capture_aside(false);
@@ -231,7 +233,7 @@ static cudaEvent_t take_event(struct device *device) {
     pthread_mutex_unlock(&lock);
     if (!event) {
         capture_aside(true);
-        if (OURS(BELOW(cudaEventCreateWithFlags), &event, cudaEventDefault) !=
+        if (UNPAID(BELOW(cudaEventCreateWithFlags), &event, cudaEventDefault) !=
             cudaSuccess)
             event = NULL;
         capture_aside(false);
@@ -259,8 +261,9 @@ struct span {
     cudaEvent_t start, end;
     int first, last; // of its notes
     bool ended;      // `end` is recorded
-    bool waits, perhaps, done;
-    uint64_t later; // communicator that will say when its end can be recorded
+    bool waits, may_return_at_once;
+    bool done;     // when the call returns
+    uint64_t comm; // that will say when its end can be recorded (blocking = 0)
 };
 
 static struct track {
@@ -400,7 +403,7 @@ static void span_opens(struct span *span, cudaStream_t stream, int device) {
         span->start = take_event(&devices[span->device]);
         span->end = take_event(&devices[span->device]);
     }
-    if (span->end && OURS(BELOW(cudaEventRecord), span->start, stream) == cudaSuccess) {
+    if (span->end && UNPAID(BELOW(cudaEventRecord), span->start, stream) == cudaSuccess) {
         pthread_mutex_lock(&lock);
         span->track = track_of(number, stream, span->device);
         struct track *track = &tracks[span->track];
@@ -484,7 +487,7 @@ static void span_closes(struct span *span, int result) {
     }
     int device = span->device, before = go_to(device);
     bool there = result == 0 &&
-                 OURS(BELOW(cudaEventRecord), span->end, span->stream) == cudaSuccess;
+                 UNPAID(BELOW(cudaEventRecord), span->end, span->stream) == cudaSuccess;
     // The stand-in does what is queued when it is asked.
     if (there && span->done && OVER_STANDIN)
         ASK(BELOW(cudaEventQuery), span->end);
@@ -527,15 +530,15 @@ static void host_begins(struct judge_at at, struct trace_note note) {
     pthread_mutex_unlock(&lock);
 }
 
-/* `perhaps`: it is no wait if it was short. */
-static void host_ends(bool perhaps) {
+/* `may_return_at_once`: it is no wait if it was short. */
+static void host_ends(bool may_return_at_once) {
     const double short_time = 1e-4;
     double now = host_time();
     pthread_mutex_lock(&lock);
     if (my_note != NONE) {
         struct trace_note *note = &entries[my_note].note;
         note->end = now;
-        if (perhaps && now - note->start < short_time)
+        if (may_return_at_once && now - note->start < short_time)
             note->name[0] = '\0';
         if (!note->name[0] && (size_t)my_note == nentries - 1)
             nentries--;
@@ -546,7 +549,7 @@ static void host_ends(bool perhaps) {
 
 static __thread struct { // what the host waits for now
     int track, device;   // or NONE
-    bool perhaps;
+    bool may_return_at_once;
 } waits_for;
 
 void timeline_waits(const struct timeline_wait *wait) {
@@ -562,7 +565,7 @@ void timeline_waits(const struct timeline_wait *wait) {
         note.waited = -1;
     if (wait->on_stream)
         number = stream_number(wait->stream, note.device, &note.device);
-    waits_for.perhaps = wait->perhaps;
+    waits_for.may_return_at_once = wait->may_return_at_once;
     waits_for.track = NONE;
     waits_for.device = wait->on_device ? note.device : NONE;
     if (number >= 0) {
@@ -577,7 +580,7 @@ void timeline_waited(void) {
     RANGE_ENDS();
     if (!(timeline_on & TIMELINE_FILE))
         return;
-    host_ends(waits_for.perhaps);
+    host_ends(waits_for.may_return_at_once);
     read_tracks(waits_for.track, waits_for.device);
 }
 
@@ -591,7 +594,7 @@ struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
     span_opens(span, stream, device);
     span_notes(span, op, 0);
     span->waits = op->waits;
-    span->perhaps = op->perhaps;
+    span->may_return_at_once = op->may_return_at_once;
     span->done = op->done;
     if (op->waits) {
         struct trace_note note = {.waited = span->track == NONE ? -2 : span->track,
@@ -605,7 +608,7 @@ struct span *timeline_begins(const struct timeline_op *op, cudaStream_t stream,
 void timeline_ends(struct span *span, int result) {
     RANGE_ENDS();
     if (span->waits)
-        host_ends(span->perhaps);
+        host_ends(span->may_return_at_once);
     span_closes(span, result);
 }
 
@@ -667,43 +670,43 @@ void timeline_group_begins(struct judge_at at) {
             span_opens(span, call->stream, call->device);
         }
         span_notes(span, &call->op, number);
-        span->later = call->op.comm;
+        span->comm = call->op.comm;
     }
     const struct trace_note note = {.waited = -2, .world = -1};
     host_begins(at, note);
 }
 
 /* Spans that end when their communicator says that it is there. */
-static struct late {
-    struct late *next;
+static struct in_progress {
+    struct in_progress *next;
     struct span *span;
-} * late;
+} * in_progress;
 
-void timeline_group_ends(int result, bool later) {
+void timeline_group_ends(int result, bool returned_early) {
     RANGE_ENDS();
     group.n = 0;
     if (timeline_on & TIMELINE_FILE)
         host_ends(true);
     for (size_t i = 0; i < group.nspans; i++) {
-        if (!later) {
+        if (!returned_early) {
             span_closes(group.spans[i], result);
             continue;
         }
-        struct late *wait = must_alloc(sizeof *wait);
+        struct in_progress *wait = must_alloc(sizeof *wait);
         pthread_mutex_lock(&lock);
-        *wait = (struct late){late, group.spans[i]};
-        late = wait;
+        *wait = (struct in_progress){in_progress, group.spans[i]};
+        in_progress = wait;
         pthread_mutex_unlock(&lock);
     }
     group.nspans = 0;
 }
 
-static struct span *take_late(uint64_t comm) {
+static struct span *take_in_progress(uint64_t comm) {
     struct span *span = NULL;
     pthread_mutex_lock(&lock);
-    for (struct late **at = &late; *at && !span;) {
-        struct late *wait = *at;
-        if (wait->span->later != comm) {
+    for (struct in_progress **at = &in_progress; *at && !span;) {
+        struct in_progress *wait = *at;
+        if (wait->span->comm != comm) {
             at = &wait->next;
             continue;
         }
@@ -716,7 +719,7 @@ static struct span *take_late(uint64_t comm) {
 }
 
 void timeline_comm_ready(uint64_t comm) {
-    for (struct span *span; late && (span = take_late(comm));)
+    for (struct span *span; in_progress && (span = take_in_progress(comm));)
         span_closes(span, 0);
 }
 
@@ -993,10 +996,10 @@ static void write_parts(struct trace_part *mine, double patience) {
 }
 
 /* It is written once, by whichever comes first. */
-static atomic_bool over;
+static atomic_bool end_begun;
 
 static bool begin_end(void) {
-    return (timeline_on & TIMELINE_FILE) && !atomic_exchange(&over, true);
+    return (timeline_on & TIMELINE_FILE) && !atomic_exchange(&end_begun, true);
 }
 
 void timeline_gather(void) {
@@ -1068,7 +1071,7 @@ void timeline_dies(bool ask) {
 void timeline_asked(void) {
     int there = 0;
     MPI_Status status;
-    if (ours == MPI_COMM_NULL || atomic_load(&over))
+    if (ours == MPI_COMM_NULL || atomic_load(&end_begun))
         return;
     PMPI_Iprobe(MPI_ANY_SOURCE, ASKED, ours, &there, &status);
     if (!there)

@@ -22,8 +22,8 @@ extern int timeline_on;
 struct timeline_op {
     const char *name; // that the file shows
     struct judge_at at;
-    bool waits;   // the host, inside the call, for the operation or for what is before it
-    bool perhaps; // it may return at once
+    bool waits; // the host, inside the call, for the operation or for what is before it
+    bool may_return_at_once;
     bool done;    // the operation is over when the call returns
     size_t bytes; // 0: not known
     // Of NCCL's calls; trace.h says what they are
@@ -55,9 +55,9 @@ void timeline_ends(struct span *span, int result);
 void timeline_adds(const struct timeline_op *op, cudaStream_t stream, int device);
 void timeline_adds_not(void); // the newest one has failed
 void timeline_group_begins(struct judge_at at);
-/* `later`: what the group does has begun on the way only (blocking = 0), and `comm` will
- * say when it is there. */
-void timeline_group_ends(int result, bool later);
+/* `returned_early`: with ncclInProgress (blocking = 0); timeline_comm_ready says when the
+ * calls are in their streams. */
+void timeline_group_ends(int result, bool returned_early);
 void timeline_comm_ready(uint64_t comm);
 /* A call that all ranks of a communicator make, this one as `rank`, and that is none in a
  * stream: the others are counted with it, as in the reports. */
@@ -68,7 +68,7 @@ void timeline_counts(uint64_t comm, int rank);
 struct timeline_wait {
     struct judge_at at;
     bool on_stream, on_device;
-    bool perhaps; // it may return at once
+    bool may_return_at_once;
     cudaStream_t stream;
     int device; // -1: the current one
     int world;  // -1: none

@@ -97,7 +97,7 @@ static bool is_used(const struct blas_use *use, const struct blas *blas) {
 struct blas_begun blas_begins(cublasHandle_t handle, const struct blas_use *uses,
                               int nuses, bool result, struct judge_at at) {
     struct judge_range ranges[MOST_USES * MOST_ROWS];
-    enum rows_told told[MOST_USES] = {0};
+    enum which_rows which[MOST_USES] = {0};
     int n = 0, number = -1;
     bool all = true;
     front_in();
@@ -109,14 +109,14 @@ struct blas_begun blas_begins(cublasHandle_t handle, const struct blas_use *uses
     size_t bytes = 0;
     for (int i = 0; i < nuses; i++)
         if (is_used(&uses[i], &found)) {
-            told[i] = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n);
-            all &= told[i] != NO_ROWS;
+            which[i] = add_rows(&uses[i].rows, uses[i].write, true, ranges, &n);
+            all &= which[i] != NO_ROWS;
             bytes += uses[i].rows.width * uses[i].rows.height;
         }
     struct judge *j = front_in_stream(found.stream, found.device, &number);
     struct blas_begun begun = {number >= 0 ? GOES_ON : UNSEEN, NULL};
     for (int i = 0; i < nuses; i++)
-        open_rows(j, &uses[i].rows, told[i]);
+        open_rows(j, &uses[i].rows, which[i]);
     if (number >= 0 &&
         (judge_handle_device(j, number, found.device, found.made, at) ||
          judge_op(j, number, ranges, all ? n : 0, all ? JUDGE_COMPUTES : JUDGE_KERNEL,

@@ -53,10 +53,10 @@ static bool tell_copy(struct judge *j, const struct copy *copy, struct judge_at 
     struct judge_range ranges[2 * MOST_ROWS];
     int n = 0;
     bool set = copy->from.place == UNKNOWN;
-    enum rows_told to = add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n),
-                   from = set ? ALL_ROWS
-                              : add_rows(&copy->from.rows, false, copy->from.says_device,
-                                         ranges, &n);
+    enum which_rows to = add_rows(&copy->to.rows, true, copy->to.says_device, ranges, &n),
+                    from = set ? ALL_ROWS
+                               : add_rows(&copy->from.rows, false, copy->from.says_device,
+                                          ranges, &n);
     if (to == NO_ROWS || from == NO_ROWS)
         return judge_op(j, copy->number, NULL, 0, JUDGE_KERNEL, at) && front_checks;
     open_rows(j, &copy->to.rows, to);

@@ -1,7 +1,7 @@
 /*
- * cuda_memory.c: memory of CUDA, made and freed. What is made is told when it is there;
- * what is freed, before: as soon as it is free below, another thread may be given the
- * same address.
+ * cuda_memory.c: memory of CUDA, made and freed. What is made is awaited when it is
+ * there; what is freed, before: as soon as it is free below, another thread may be given
+ * the same address.
  */
 #include "cuda_front.h"
 
@@ -70,18 +70,18 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kind
     if (behind)
         judge_memory_overrun(j, pointer, behind, at);
     forget(j, pointer, -1, at);
-    bool told = !group_is_open(); // it does not wait for what a group still holds back
-    if (told)
+    bool awaited = !group_is_open(); // it does not wait for what a group still holds back
+    if (awaited)
         judge_wait_device(j, memory.device, at);
     front_out();
     struct timeline_wait wait = {.at = at,
                                  .on_device = true,
-                                 .perhaps = true,
+                                 .may_return_at_once = true,
                                  .device = memory.device,
                                  .world = -1};
     cudaError_t error =
-        told && waits ? HOST_WAITS(&wait, CALL(below, pointer)) : CALL(below, pointer);
-    return told ? wait_over(error, waits, at) : answer(error, at);
+        awaited && waits ? HOST_WAITS(&wait, CALL(below, pointer)) : CALL(below, pointer);
+    return awaited ? wait_over(error, waits, at) : answer(error, at);
 }
 
 cudaError_t cudaFree(void *pointer) {

@@ -140,8 +140,8 @@ void streams_reset(struct judge *j, int device) {
     }
 }
 
-enum rows_told add_rows(const struct rows *rows, bool write, bool device,
-                        struct judge_range *ranges, int *n) {
+enum which_rows add_rows(const struct rows *rows, bool write, bool device,
+                         struct judge_range *ranges, int *n) {
     struct judge_range range = {rows->start, rows->width * rows->height, write, device,
                                 rows->element};
     if (rows->height == 0)
@@ -152,17 +152,17 @@ enum rows_told add_rows(const struct rows *rows, bool write, bool device,
     }
     range.bytes = rows->width;
     const bool some = rows->height > MOST_ROWS;
-    const size_t told = some ? MOST_ROWS : rows->height,
-                 left_out = rows->height - told; // behind the first half
-    for (size_t i = 0; i < told; i++) {
-        size_t row = some && i >= told / 2 ? i + left_out : i;
+    const size_t nrows = some ? MOST_ROWS : rows->height,
+                 left_out = rows->height - nrows; // behind the first half
+    for (size_t i = 0; i < nrows; i++) {
+        size_t row = some && i >= nrows / 2 ? i + left_out : i;
         range.start = (const char *)rows->start + row * rows->pitch;
         ranges[(*n)++] = range;
     }
     return some ? SOME_ROWS : ALL_ROWS;
 }
 
-void open_rows(struct judge *j, const struct rows *rows, enum rows_told told) {
-    if (told == SOME_ROWS)
+void open_rows(struct judge *j, const struct rows *rows, enum which_rows which) {
+    if (which == SOME_ROWS)
         judge_memory_open(j, rows->start);
 }

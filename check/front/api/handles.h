@@ -64,10 +64,10 @@ struct rows {
 enum { MOST_ROWS = 64 };
 /* Adds up to MOST_ROWS ranges; of more rows the first and the last. What lies in the gaps
  * is not theirs. NO_ROWS: there are none, or nobody knows how many. */
-enum rows_told { NO_ROWS, SOME_ROWS, ALL_ROWS };
-enum rows_told add_rows(const struct rows *rows, bool write, bool device,
-                        struct judge_range *ranges, int *n);
+enum which_rows { NO_ROWS, SOME_ROWS, ALL_ROWS };
+enum which_rows add_rows(const struct rows *rows, bool write, bool device,
+                         struct judge_range *ranges, int *n);
 /* Of some rows nobody knows who writes the others. */
-void open_rows(struct judge *j, const struct rows *rows, enum rows_told told);
+void open_rows(struct judge *j, const struct rows *rows, enum which_rows which);
 
 #endif

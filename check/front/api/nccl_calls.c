@@ -17,12 +17,12 @@ ncclResult_t ncclGroupStart(void) {
     return result;
 }
 
-/* Told before. True: it is the outermost, and waits. */
+/* The judge hears of it before the call. True: it is the outermost, and waits. */
 static bool group_ends(struct judge_at at) {
     if (nccl_group.depth == 0)
         return false; // an error, which NCCL will name
-    if (nccl_group.depth == 1 && nccl_group.makes)
-        start_communicates(making_all());
+    if (nccl_group.depth == 1 && nccl_group.newcomms)
+        start_communicates(newcomms_complete());
     struct judge *j = front_in();
     judge_group_ends(j, at);
     bool outermost = --nccl_group.depth == 0;
@@ -42,10 +42,10 @@ ncclResult_t ncclGroupEnd(void) {
         timeline_group_ends(nccl_failed(result), result == ncclInProgress);
     if (!outermost)
         return nccl_answer(result, at);
-    if (nccl_failed(result) && nccl_group.makes)
+    if (nccl_failed(result) && nccl_group.newcomms)
         talk_settles();
     nccl_returned(result);
-    making_ends(result);
+    newcomms_end(result);
     return nccl_answer(result, at);
 }
 
@@ -65,7 +65,7 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
     judge_failed(j, false, "only simulated", at);
     judge_looked(j);
     front_out();
-    making_ends(ncclInvalidUsage);
+    newcomms_end(ncclInvalidUsage);
     return result;
 }
 #endif
@@ -107,17 +107,18 @@ static void is_on(struct comm *comm, cudaStream_t stream) {
     comm->streams[comm->nstreams++] = stream;
 }
 
-/* What NCCL will refuse anyway (a root that is none, an unknown type) is not told. */
-enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
-    const ncclComm_t handle = made->comm;
-    const cudaStream_t stream = made->stream;
-    struct judge_call call = {.kind = made->kind,
-                              .type = (int)made->type,
-                              .root = made->root,
-                              .count = made->count,
-                              .type_bytes = size_of(made->type),
-                              .sendbuff = made->send,
-                              .recvbuff = made->recv,
+/* The judge does not hear of what NCCL will refuse anyway (a root that is none, an
+ * unknown type). */
+enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
+    const ncclComm_t handle = as_called->comm;
+    const cudaStream_t stream = as_called->stream;
+    struct judge_call call = {.kind = as_called->kind,
+                              .type = (int)as_called->type,
+                              .root = as_called->root,
+                              .count = as_called->count,
+                              .type_bytes = size_of(as_called->type),
+                              .sendbuff = as_called->send,
+                              .recvbuff = as_called->recv,
                               .at = at};
     int device = 0;
     comm_take_promised(false);
@@ -135,49 +136,51 @@ enum nccl_told nccl_tell(const struct nccl_call *made, struct judge_at at) {
         j = front_in_stream(stream, device, &call.stream);
         comm = comm_known(handle);
     }
-    bool ask_send = unknown(j, made->send), ask_recv = unknown(j, made->recv);
+    bool ask_send = unknown(j, as_called->send), ask_recv = unknown(j, as_called->recv);
     if (ask_send || ask_recv) {
         front_out();
-        call.send_nowhere = ask_send && is_nowhere(made->send);
-        call.recv_nowhere = ask_recv && is_nowhere(made->recv);
+        call.send_nowhere = ask_send && is_nowhere(as_called->send);
+        call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
         j = front_in_stream(stream, device, &call.stream);
         comm = comm_known(handle);
     }
-    enum nccl_told told = NOT_TOLD;
-    struct comm note = {.state = GONE};
+    enum judged judged = NOT_JUDGED;
+    struct comm timed = {.state = GONE};
     if (comm && comm->state == GONE) {
         judge_comm_used_after(j, comm->number, at);
-        told = front_checks ? USED_AFTER : NOT_TOLD;
+        judged = front_checks ? COMM_IS_GONE : NOT_JUDGED;
     } else if (comm && comm->state == THERE && call.stream >= 0 && call.type_bytes > 0 &&
-               made->root >= NO_ROOT && made->root < comm->nranks &&
-               (!made->op || (int)*made->op >= 0)) {
+               as_called->root >= NO_ROOT && as_called->root < comm->nranks &&
+               (!as_called->op || (int)*as_called->op >= 0)) {
         call.comm = comm->number;
-        if (made->op)
-            call.redop = *made->op < ncclNumOps ? (int)*made->op : JUDGE_PRE_MUL_SUM;
+        if (as_called->op)
+            call.redop =
+                *as_called->op < ncclNumOps ? (int)*as_called->op : JUDGE_PRE_MUL_SUM;
         registered_place(handle, comm->rank, &call);
-        told = judge_call(j, &call) && front_checks ? TOLD_WRONG : TOLD;
+        judged = judge_call(j, &call) && front_checks ? JUDGED_WRONG : JUDGED_RIGHT;
         is_on(comm, stream);
-        note = *comm;
+        timed = *comm;
         if (nccl_group.depth == 0)
             judge_wait_launch(j, at);
     } else {
         judge_not_told(j);
     }
     front_out();
-    if (timeline_on && told == TOLD)
-        note_call(&call, &note, made->op != NULL, stream, device, nccl_group.depth == 0);
-    return told;
+    if (timeline_on && judged == JUDGED_RIGHT)
+        note_call(&call, &timed, as_called->op != NULL, stream, device,
+                  nccl_group.depth == 0);
+    return judged;
 }
 
-ncclResult_t nccl_told(enum nccl_told told, ncclResult_t result, struct judge_at at) {
-    if (timeline_on && told == TOLD) {
+ncclResult_t nccl_judged(enum judged judged, ncclResult_t result, struct judge_at at) {
+    if (timeline_on && judged == JUDGED_RIGHT) {
         if (nccl_group.depth == 0)
             timeline_group_ends(nccl_failed(result), result == ncclInProgress);
         else if (nccl_failed(result))
             timeline_adds_not();
     }
-    return told == TOLD && nccl_group.depth == 0 ? nccl_waited(result, at)
-                                                 : nccl_answer(result, at);
+    return judged == JUDGED_RIGHT && nccl_group.depth == 0 ? nccl_waited(result, at)
+                                                           : nccl_answer(result, at);
 }
 
 ncclResult_t nccl_refused(struct judge_at at) {

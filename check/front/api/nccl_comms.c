@@ -81,12 +81,12 @@ bool comm_look_again(ncclComm_t handle) {
     return coming;
 }
 
-static struct making *promised; // handles that NCCL has not written yet
+static struct newcomm *promised; // handles that NCCL has not written yet
 
-void comm_promised(const struct making *making) {
-    struct making *mine = must_alloc(sizeof *mine);
+void newcomm_promised(const struct newcomm *newcomm) {
+    struct newcomm *mine = must_alloc(sizeof *mine);
     front_in();
-    *mine = *making;
+    *mine = *newcomm;
     mine->like.state = COMING;
     mine->like.slow = true;
     mine->like.times_ready = comm_times_ready;
@@ -98,7 +98,7 @@ void comm_promised(const struct making *making) {
 void comm_take_promised(bool asked) {
     while (promised) {
         struct judge *j = front_in();
-        struct making **at = &promised, *one;
+        struct newcomm **at = &promised, *one;
         while (*at && !*(*at)->out)
             at = &(*at)->next;
         if ((one = *at)) {
@@ -119,8 +119,8 @@ void comm_gone(const void *handle, struct comm *comm) {
     comm->state = GONE;
     comm->ending = false;
     registered_gone(handle, NULL);
-    for (struct making **at = &promised; *at;) {
-        struct making *one = *at;
+    for (struct newcomm **at = &promised; *at;) {
+        struct newcomm *one = *at;
         if (one->parent == handle) {
             *at = one->next;
             free(one);

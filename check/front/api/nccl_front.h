@@ -62,15 +62,15 @@ struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at)
 
 /* A communicator that a call of this thread makes: where it will be written to, and what
  * is known. */
-struct making {
-    struct making *next;
+struct newcomm {
+    struct newcomm *next;
     ncclComm_t *out, parent; // parent: of a split
     struct comm like;
 };
 /* NCCL 2.28.3 writes what is split off a communicator that does not block when it is
  * ready, and the handle is NULL until then. Those that have come are taken; `asked`: the
  * program was told so. */
-void comm_promised(const struct making *making);
+void newcomm_promised(const struct newcomm *newcomm);
 void comm_take_promised(bool asked);
 
 /* Round a call on a communicator, which no other thread may make at the same time. */
@@ -80,7 +80,7 @@ void comm_left(void);
 /* The open group of this thread. */
 extern __thread struct nccl_group {
     int depth;
-    struct making *makes;
+    struct newcomm *newcomms;
 } nccl_group;
 
 /* nccl_comms.c: how a call begins and ends */
@@ -135,18 +135,18 @@ uint64_t comm_hash(const void *data, size_t bytes, uint64_t before);
 uint64_t comm_hash_ids(const ncclUniqueId *ids, int n);
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
                 struct judge_at at);
-/* What the calls made that are told of since the group began, or by this one alone. */
-void making_ends(ncclResult_t result);
+/* After the group, or a call alone: what its calls have made is there, or coming. */
+void newcomms_end(ncclResult_t result);
 /* After a call that makes a communicator, inside a group or not. */
-ncclResult_t making_returned(ncclResult_t result, struct judge_at at);
+ncclResult_t newcomm_returned(ncclResult_t result, struct judge_at at);
 /* Of every communicator that the open group makes, it makes all ranks. */
-bool making_all(void);
+bool newcomms_complete(void);
 /* A call that all ranks of a communicator make, on no stream. False: it is none that is
  * known. `id`: of what it makes, the same on all ranks. */
 bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t *id,
                    size_t bytes, struct judge_at at);
 
-/* nccl_ends.c: told before the call. True: it is known, and `waits`. */
+/* nccl_ends.c: before the call. True: the communicator is known, and `waits`. */
 bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_at at);
 
 /* nccl_calls.c */
@@ -164,9 +164,10 @@ struct nccl_call {
     ncclComm_t comm;
     cudaStream_t stream;
 };
-enum nccl_told { NOT_TOLD, TOLD, TOLD_WRONG, USED_AFTER };
-enum nccl_told nccl_tell(const struct nccl_call *call, struct judge_at at);
-ncclResult_t nccl_told(enum nccl_told told, ncclResult_t result, struct judge_at at);
+/* What the judge says of a call before it is made; then what the call returned. */
+enum judged { NOT_JUDGED, JUDGED_RIGHT, JUDGED_WRONG, COMM_IS_GONE };
+enum judged nccl_judge(const struct nccl_call *call, struct judge_at at);
+ncclResult_t nccl_judged(enum judged judged, ncclResult_t result, struct judge_at at);
 /* A call whose buffers are wrong is not made: it has been named, and would end in a
  * crash. */
 ncclResult_t nccl_refused(struct judge_at at);
@@ -213,25 +214,25 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
     ncclResult_t name parameters {                                                \
         ENTER_NCCL(name, __VA_ARGS__);                                            \
         comm_joins(newcomm, ids, nids, nranks, rank, at);                         \
-        return making_returned(                                                   \
+        return newcomm_returned(                                                  \
             MEETS(comm_hash_ids(ids, nids), CALL(PNCCL(name), __VA_ARGS__)), at); \
     }
-#define NCCL_CALL(name, parameters, kind, send, recv, op, root, ...)      \
-    ncclResult_t name parameters {                                        \
-        ENTER_NCCL(name, __VA_ARGS__);                                    \
-        if (!nccl_sees_cuda(true))                                        \
-            return PNCCL(name)(__VA_ARGS__);                              \
-        const struct nccl_call call = {kind, send, recv, count, type,     \
-                                       op,   root, comm, stream};         \
-        comm_entered(comm, at);                                           \
-        enum nccl_told told = nccl_tell(&call, at);                       \
-        ncclResult_t result = ncclInvalidArgument;                        \
-        if (told == TOLD_WRONG)                                           \
-            result = nccl_refused(at);                                    \
-        else if (told != USED_AFTER)                                      \
-            result = nccl_told(told, CALL(PNCCL(name), __VA_ARGS__), at); \
-        comm_left();                                                      \
-        return result;                                                    \
+#define NCCL_CALL(name, parameters, kind, send, recv, op, root, ...)          \
+    ncclResult_t name parameters {                                            \
+        ENTER_NCCL(name, __VA_ARGS__);                                        \
+        if (!nccl_sees_cuda(true))                                            \
+            return PNCCL(name)(__VA_ARGS__);                                  \
+        const struct nccl_call call = {kind, send, recv, count, type,         \
+                                       op,   root, comm, stream};             \
+        comm_entered(comm, at);                                               \
+        enum judged judged = nccl_judge(&call, at);                           \
+        ncclResult_t result = ncclInvalidArgument;                            \
+        if (judged == JUDGED_WRONG)                                           \
+            result = nccl_refused(at);                                        \
+        else if (judged != COMM_IS_GONE)                                      \
+            result = nccl_judged(judged, CALL(PNCCL(name), __VA_ARGS__), at); \
+        comm_left();                                                          \
+        return result;                                                        \
     }
 #define NCCL_ONE_SIDED(name, parameters, reads, bytes, ...)   \
     ncclResult_t name parameters {                            \

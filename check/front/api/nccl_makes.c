@@ -14,10 +14,10 @@ uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
 }
 
 /* The call that makes `out` begins. In a group it happens at the end. */
-static void making_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) {
-    struct making *made = must_alloc(sizeof *made);
-    *made = (struct making){nccl_group.makes, out, parent, like};
-    nccl_group.makes = made;
+static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) {
+    struct newcomm *newcomm = must_alloc(sizeof *newcomm);
+    *newcomm = (struct newcomm){nccl_group.newcomms, out, parent, like};
+    nccl_group.newcomms = newcomm;
 }
 
 static bool is_slow(ncclComm_t handle) {
@@ -28,39 +28,39 @@ static bool is_slow(ncclComm_t handle) {
     return slow;
 }
 
-void making_ends(ncclResult_t result) {
-    while (nccl_group.makes) {
-        struct making made = *nccl_group.makes;
-        free(nccl_group.makes);
-        nccl_group.makes = made.next;
-        if (nccl_failed(result) || !made.out)
+void newcomms_end(ncclResult_t result) {
+    while (nccl_group.newcomms) {
+        struct newcomm newcomm = *nccl_group.newcomms;
+        free(nccl_group.newcomms);
+        nccl_group.newcomms = newcomm.next;
+        if (nccl_failed(result) || !newcomm.out)
             continue;
-        if (!*made.out) {
-            if (made.parent)
-                comm_promised(&made);
+        if (!*newcomm.out) {
+            if (newcomm.parent)
+                newcomm_promised(&newcomm);
             continue;
         }
         if (result == ncclSuccess) {
-            made.like.slow = is_slow(made.parent);
-            comm_is_there(*made.out, made.like);
+            newcomm.like.slow = is_slow(newcomm.parent);
+            comm_is_there(*newcomm.out, newcomm.like);
             continue;
         }
-        made.like.state = COMING;
-        made.like.slow = true;
+        newcomm.like.state = COMING;
+        newcomm.like.slow = true;
         struct judge *j = front_in();
-        made.like.times_ready = comm_times_ready;
-        comm_announce(j, *made.out, &made.like);
+        newcomm.like.times_ready = comm_times_ready;
+        comm_announce(j, *newcomm.out, &newcomm.like);
         front_out();
     }
 }
 
 static void drop_newest(void) {
-    struct making *newest = nccl_group.makes;
-    nccl_group.makes = newest->next;
+    struct newcomm *newest = nccl_group.newcomms;
+    nccl_group.newcomms = newest->next;
     free(newest);
 }
 
-ncclResult_t making_returned(ncclResult_t result, struct judge_at at) {
+ncclResult_t newcomm_returned(ncclResult_t result, struct judge_at at) {
     if (nccl_group.depth > 0) {
         if (nccl_failed(result))
             drop_newest();
@@ -68,10 +68,10 @@ ncclResult_t making_returned(ncclResult_t result, struct judge_at at) {
     }
     if (nccl_failed(result))
         talk_settles();
-    bool slow = nccl_group.makes && is_slow(nccl_group.makes->parent);
+    bool slow = nccl_group.newcomms && is_slow(nccl_group.newcomms->parent);
     judge_wait_end(front_in(), result == ncclSuccess && !slow);
     front_out();
-    making_ends(result);
+    newcomms_end(result);
     return nccl_answer(result, at);
 }
 
@@ -102,7 +102,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     if (!gpus_are_shared())
         CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
              join.device);
-    making_begins(
+    newcomm_begins(
         out, NULL,
         (struct comm){
             .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
@@ -165,8 +165,8 @@ bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t 
                                   .at = at};
         if (id) {
             *id = judge_split_id(j, comm->number, color);
-            for (const struct making *made = nccl_group.makes; made; made = made->next)
-                if (made->parent == handle) // another one in the same group
+            for (const struct newcomm *one = nccl_group.newcomms; one; one = one->next)
+                if (one->parent == handle) // another one in the same group
                     *id = comm_hash(id, sizeof *id, 2);
         }
         judge_call(j, &call);
@@ -186,16 +186,16 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
     ENTER_COMM(ncclCommSplit, comm, color, key, out, config);
     uint64_t id;
     comm_entered(comm, at);
-    bool told = comm_together(comm, JUDGE_SPLIT, color, &id, 0, at);
-    if (told)
-        making_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
-                      (struct comm){.id = id, .rank = -1, .at = at});
+    bool known = comm_together(comm, JUDGE_SPLIT, color, &id, 0, at);
+    if (known)
+        newcomm_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
+                       (struct comm){.id = id, .rank = -1, .at = at});
     ncclResult_t result =
-        told ? MEETS(comm_id(comm),
-                     CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
-             : CALL(PNCCL(ncclCommSplit), comm, color, key, out, config);
+        known ? MEETS(comm_id(comm),
+                      CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
+              : CALL(PNCCL(ncclCommSplit), comm, color, key, out, config);
     comm_left();
-    return told ? making_returned(result, at) : nccl_answer(result, at);
+    return known ? newcomm_returned(result, at) : nccl_answer(result, at);
 }
 
 #ifdef NCCL_SHRINK_DEFAULT
@@ -252,7 +252,7 @@ static void shrinks(struct judge *j, struct comm *parent, const int *excluded, i
     bool itself = all > 0 && contains(excluded, n, parent->rank);
     struct comm like = {.rank = -1, .at = at};
     like.id = id_of_shrunk(parent, excluded, excluded ? n : 0);
-    making_begins(out, handle, like);
+    newcomm_begins(out, handle, like);
     if (itself)
         judge_shrinks_itself(j, parent->number, at);
     if (before < 0 || all < 1 || itself) { // NCCL will refuse it
@@ -280,7 +280,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
     front_out();
     ncclResult_t result =
         CALL(PNCCL(ncclCommShrink), comm, excluded, nexcluded, out, config, flags);
-    return there ? making_returned(result, at) : nccl_answer(result, at);
+    return there ? newcomm_returned(result, at) : nccl_answer(result, at);
 }
 #endif
 
@@ -304,8 +304,8 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
 
 /* Over the real NCCL its ranks have no number in common by which the judges could know
  * it: nothing is said of it once it is made. */
-static uint64_t id_of_made(ncclComm_t made) {
-    return OVER_STANDIN && made ? standin_comm_id(made) : 0;
+static uint64_t id_of_grown_comm(ncclComm_t comm) {
+    return OVER_STANDIN && comm ? standin_comm_id(comm) : 0;
 }
 
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
@@ -337,19 +337,20 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
         judge_wait_end(front_in(), result == ncclSuccess);
         front_out();
     }
-    uint64_t made = result == ncclSuccess && out ? id_of_made(*out) : 0;
-    if (made)
-        comm_is_there(*out, (struct comm){.id = made, .rank = -1, .at = at});
+    uint64_t id_made = result == ncclSuccess && out ? id_of_grown_comm(*out) : 0;
+    if (id_made)
+        comm_is_there(*out, (struct comm){.id = id_made, .rank = -1, .at = at});
     else if (!nccl_failed(result) && out && *out)
         comm_forget(*out);
     return nccl_answer(result, at);
 }
 #endif
 
-bool making_all(void) {
-    for (const struct making *one = nccl_group.makes; one; one = one->next) {
+bool newcomms_complete(void) {
+    for (const struct newcomm *one = nccl_group.newcomms; one; one = one->next) {
         int n = 0;
-        for (const struct making *other = nccl_group.makes; other; other = other->next)
+        for (const struct newcomm *other = nccl_group.newcomms; other;
+             other = other->next)
             n += !other->parent && other->like.id == one->like.id;
         if (!one->parent && n < one->like.nranks)
             return false;

@@ -180,10 +180,10 @@ static void post_parcels(void) {
 
 /* A rank whose checks have ended says so once: without it nobody can be judged. */
 static void pass_on_giving_up(void) {
-    static bool told;
-    if (!front_job.gave_up || told || control == MPI_COMM_NULL)
+    static bool others_know;
+    if (!front_job.gave_up || others_know || control == MPI_COMM_NULL)
         return;
-    told = true;
+    others_know = true;
     for (int to = 0; to < front_job.nranks; to++) {
         MPI_Request request;
         if (to != front_job.rank) {
