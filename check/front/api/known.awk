@@ -5,14 +5,32 @@ file == 1 && !/^#/ && /\|/ {
     gsub(/[ \t]/, "", column[1])
     known[column[1]] = 1
 }
-file == 2 && /^[A-Za-z_].*[ *](cuda|cublas|nccl)[A-Z][A-Za-z0-9_]*[ \t]*\(/ && !/^(typedef|static|return)/ {
-    name = $0
-    sub(/[ \t]*\(.*/, "", name)
-    sub(/.*[ *]/, "", name)
-    sub(/(_v2)?(_64)?$/, "", name) # cuBLAS has both with each name
-    if (name ~ /^(cuda|cublas|nccl)[A-Z]/ && !(name in known)) {
-        print ARGV[2] ": " name " does not stand in " ARGV[1] > "/dev/stderr"
-        unknown = 1
-    }
+file == 1 { next }
+
+# A prototype may stand on several lines: it goes on to the next semicolon or brace.
+{ sub(/\/\/.*/, ""); gsub(/\/\*([^*]|\*[^\/])*\*\//, "") }
+comment { if (sub(/.*\*\//, "")) comment = 0; else next }
+sub(/\/\*.*/, "") { comment = 1 }
+/^[ \t]*#/ || directive { directive = /\\$/; next }
+{
+    n = split(text " " $0, part, /[;{}]/)
+    for (i = 1; i < n; i++)
+        look(part[i])
+    text = part[n]
 }
 END { exit unknown }
+
+function look(declaration,    name) {
+    sub(/^[ \t]+/, "", declaration)
+    if (declaration !~ /^[A-Za-z_][A-Za-z0-9_ \t*]*[ \t*](cuda|cublas|nccl)[A-Z][A-Za-z0-9_]*[ \t]*\(/ ||
+        declaration ~ /^(typedef|static|return|else)[ \t]/)
+        return
+    name = declaration
+    sub(/[ \t]*\(.*/, "", name)
+    sub(/.*[ \t*]/, "", name)
+    sub(/(_v2)?(_64)?$/, "", name) # cuBLAS has both with each name
+    if (name in known)
+        return
+    print ARGV[2] ": " name " does not stand in " ARGV[1] > "/dev/stderr"
+    unknown = 1
+}
