@@ -26,6 +26,28 @@ LESSON_FUNCTION size_t report_bytes(size_t stage, size_t whole, size_t part) {
                             (stage < 1 ? whole : part));
 }
 
+/* Bytes for whole layers that are computed with: two for each thing that is divided, the
+ * momentum excepted, which nothing is computed with. */
+LESSON_FUNCTION size_t report_in_use(size_t stage, size_t layer) {
+    return (stage - 1) * 2 * layer * sizeof(float);
+}
+
+/* Ends the job unless the GPU has room for all that a rank needs.
+ *   layer, shard  numbers in a layer with its padding, and in a shard
+ *   share         samples that this rank takes in a step */
+LESSON_FUNCTION void report_need(const struct network *n, size_t stage, size_t layer,
+                                 size_t shard, size_t share) {
+    network_need(report_bytes(stage, n->layers * layer, n->layers * shard) +
+                 report_in_use(stage, layer) + network_samples_bytes(n, share));
+}
+
+/* The bytes of GPU memory that are free now. */
+LESSON_FUNCTION size_t report_free(void) {
+    size_t free_bytes, total_bytes;
+    CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    return free_bytes;
+}
+
 /* Prints the bytes that a rank keeps: by formula in all stages, measured in this one.
  *   in_use  those of the measured bytes that are room for whole layers */
 LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage, size_t measured,

@@ -3,28 +3,30 @@
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
  *
- * Beside it, report.h has the options and the output, timing.h what --time does.
+ * Beside it, report.h has the options and the output, model.h the initial weights and the
+ * check of the final ones, and timing.h what --time does.
  */
 #include "network.h"
 #include "report.h"
 
-// The events. GATHERED and SCATTERED are two each, one for each of the two places that
-// whole layers have.
+// The events. Of GATHERED and SCATTERED there are two each, one for each of the two
+// places that whole layers have.
 enum { HANDED, GATHERED, SCATTERED = GATHERED + 2, EVENTS = SCATTERED + 2 };
 
 struct training {
     struct network n; // weight, gradient, momentum: this rank's shard of each layer
     size_t stage;     // 1 divides the momentum, 2 also the gradients, 3 also the weights
     size_t rank, nranks, share; // share: samples of a step that are this rank's
-    size_t shard, layer;        // numbers in a shard; in N shards, a layer and padding
+    size_t shard, layer; // numbers in a shard, and in N shards: a layer and its padding
     float *weights, *gradients; // whole layers to compute with: all of them, or two
-    float *memory[5];           // everything allocated for weights, gradients, momentum
     cudaStream_t computing, sending;
+    cudaEvent_t event[EVENTS];
     cublasHandle_t blas;
     ncclComm_t comm;
-    cudaEvent_t event[EVENTS];
-    bool communicate;
-    size_t nmemory, sent; // sent: bytes, in all steps so far
+    bool communicate; // false for the times without communication
+    size_t sent;      // bytes, in all steps so far
+    float *memory[5]; // what `zeros` has allocated
+    size_t nmemory;
 };
 
 /* A step uses each layer twice. Uses 0 … L-1 are the forward pass, first layer first;
@@ -47,7 +49,6 @@ static float *gradients(const struct training *t, size_t l) {
 static void hand_over(struct training *t) {
     CHECK_CUDA(cudaEventRecord(t->event[HANDED], t->computing));
     CHECK_CUDA(cudaStreamWaitEvent(t->sending, t->event[HANDED], 0));
-    t->sent += (t->nranks - 1) * t->shard * sizeof(float);
 }
 
 /* Queues the all-gather of the weights for a use. Below stage 3 whole layers stay in
@@ -58,6 +59,7 @@ static void gather(struct training *t, size_t use) {
     hand_over(t); // so the place is free: the use before the last is over
     CHECK_NCCL(ncclAllGather(t->n.weight[layer_of(t, use)], weights(t, use), t->shard,
                              ncclFloat, t->comm, t->sending));
+    t->sent += (t->nranks - 1) * t->shard * sizeof(float);
     CHECK_CUDA(cudaEventRecord(t->event[GATHERED + use % 2], t->sending));
 }
 
@@ -69,6 +71,7 @@ static void scatter(struct training *t, size_t l) {
     hand_over(t); // so the gradient is computed
     CHECK_NCCL(ncclReduceScatter(gradients(t, l), t->n.gradient[l], t->shard, ncclFloat,
                                  ncclAvg, t->comm, t->sending));
+    t->sent += (t->nranks - 1) * t->shard * sizeof(float);
     CHECK_CUDA(cudaEventRecord(t->event[SCATTERED + l % 2], t->sending));
 }
 
@@ -101,17 +104,11 @@ static void train(struct training *t, size_t step) {
             network_backward(t->blas, w, w, share, weights(t, use), n->activation[l + 1],
                              n->activation[l]);
     }
-    // Layer 0's gradient is the last to leave. Each rank updates only the shards it
-    // keeps.
+    // Layer 0's gradient is the last to leave. A rank updates only the shards it keeps.
     wait_for(t, SCATTERED);
     for (size_t l = 0; l < n->layers; l++)
-        network_update(t->blas, n, t->shard, n->gradient[l], n->momentum[l],
-                       n->weight[l]);
-}
-
-/* Bytes for whole layers that are computed with: two for each thing that is divided. */
-static size_t room_in_use(const struct training *t) {
-    return (t->stage - 1) * 2 * t->layer * sizeof(float);
+        network_update(t->blas, n, t->shard, n->gradient[l],
+                       n->momentum[0] + l * t->shard, n->weight[l]);
 }
 
 static float *zeros(struct training *t, size_t count) {
@@ -123,58 +120,14 @@ static float *zeros(struct training *t, size_t count) {
 
 /* Memory for weights or gradients. Divided: two whole layers, and this rank's shards of
  * all layers. Not divided: all whole layers, and the shards are inside them. */
-static void make_room(struct training *t, bool divided, float **whole, float **shard) {
+static void allocate(struct training *t, bool divided, float **whole, float **shard) {
     *whole = zeros(t, (divided ? 2 : t->n.layers) * t->layer);
     shard[0] = divided ? zeros(t, t->n.layers * t->shard) : *whole + t->rank * t->shard;
     for (size_t l = 1; l < t->n.layers; l++)
-        shard[l] = shard[0] + l * (divided ? t->shard : t->layer);
+        shard[l] = shard[l - 1] + (divided ? t->shard : t->layer);
 }
 
-/* Allocates all memory of the GPU that this rank needs. Returns the bytes for weights,
- * gradients and momentum, as measured. */
-static size_t allocate(struct training *t) {
-    struct network *n = &t->n;
-    size_t before, after, total;
-    network_need(report_bytes(t->stage, n->layers * t->layer, n->layers * t->shard) +
-                 room_in_use(t) + network_samples_bytes(n, t->share));
-    CHECK_CUDA(cudaMemGetInfo(&before, &total));
-    make_room(t, t->stage > 2, &t->weights, n->weight);
-    make_room(t, t->stage > 1, &t->gradients, n->gradient);
-    n->momentum[0] = zeros(t, n->layers * t->shard);
-    for (size_t l = 1; l < n->layers; l++)
-        n->momentum[l] = n->momentum[0] + l * t->shard;
-    CHECK_CUDA(cudaMemGetInfo(&after, &total));
-    network_malloc_samples(n, t->share); // also waits for the cudaMemset above
-    return before - after;
-}
-
-/* All ranks make the same initial weights (the seed is the same), and each keeps its
- * shards. The padding at the end of a layer is never used in a product. `host` has room
- * for all weights and one layer. */
-static void keep_shards(struct training *t, float *host) {
-    const struct network *n = &t->n;
-    const size_t one = n->width * n->width, count = network_weights(n);
-    memset(host + count, 0, t->layer * sizeof(float));
-    network_first(n, 0, host);
-    for (size_t l = 0; l < n->layers; l++)
-        CHECK_CUDA(cudaMemcpyAsync(n->weight[l], host + l * one + t->rank * t->shard,
-                                   t->shard * sizeof(float), cudaMemcpyHostToDevice,
-                                   t->computing));
-}
-
-/* Gathers the whole model into host memory, layer by layer, as one does to save it. */
-static void gather_model(struct training *t, float *host) {
-    const size_t one = t->n.width * t->n.width;
-    for (size_t l = 0; l < t->n.layers; l++) {
-        gather(t, l);
-        wait_for(t, GATHERED + l % 2);
-        CHECK_CUDA(cudaMemcpyAsync(host + l * one, weights(t, l), one * sizeof(float),
-                                   cudaMemcpyDeviceToHost, t->computing));
-    }
-    CHECK_CUDA(cudaStreamSynchronize(t->computing));
-}
-
-#include "timing.h" // measure, for --time
+#include "model.h" // keep_shards, verdict: the whole model, before and after
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -201,8 +154,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&t.comm, nranks, id, rank));
 
-    // When both streams have work, the one with the higher priority gets free
-    // multiprocessors first.
+    // Sending has the higher priority: it gets multiprocessors that become free first.
     CHECK_CUDA(cudaDeviceGetStreamPriorityRange(NULL, &high));
     CHECK_CUDA(cudaStreamCreateWithFlags(&t.computing, cudaStreamNonBlocking));
     CHECK_CUDA(cudaStreamCreateWithPriority(&t.sending, cudaStreamNonBlocking, high));
@@ -211,33 +163,28 @@ int main(int argc, char **argv) {
     for (int i = 0; i < EVENTS; i++)
         CHECK_CUDA(cudaEventCreateWithFlags(&t.event[i], cudaEventDisableTiming));
 
-    const size_t one = n->width * n->width, count = network_weights(n);
+    // All shards must have the same length, so it is rounded up.
     t.share = n->batch / nranks;
-    t.shard = (one + nranks - 1) / nranks; // rounded up: equal on all ranks
+    t.shard = (n->width * n->width + nranks - 1) / nranks;
     t.layer = nranks * t.shard;
-    const size_t measured = allocate(&t);
-    float *result = lesson_malloc((count + t.layer) * sizeof(float));
-    keep_shards(&t, result);
+    report_need(n, t.stage, t.layer, t.shard, t.share);
+    const size_t before = report_free();
+    allocate(&t, t.stage > 2, &t.weights, n->weight);
+    allocate(&t, t.stage > 1, &t.gradients, n->gradient);
+    n->momentum[0] = zeros(&t, n->layers * t.shard); // always only this rank's shards
+    const size_t kept = before - report_free();
+    network_malloc_samples(n, t.share); // also waits for the cudaMemset in `zeros`
+
+    float *host = lesson_malloc((network_weights(n) + t.layer) * sizeof(float));
+    keep_shards(&t, host);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);
     }
-    const size_t sent = t.sent / n->steps;
-
-    gather_model(&t, result);
-    network_print_losses(n);
-    network_check_copies(result, count, "after the last step", MPI_COMM_WORLD);
-    report_kept(n->layers * t.layer, n->layers * t.shard, t.stage, measured,
-                room_in_use(&t));
-    report_sent(sent, t.stage, n->layers * (nranks - 1) * t.shard * sizeof(float));
-    if (timed)
-        measure(&t);
-    float *expected = network_expected(n);
-    const int exit_code = network_verdict(n, result, expected, count, nranks == 1);
+    const int exit_code = verdict(&t, host, kept, timed);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    free(expected);
-    free(result);
+    free(host);
     network_free_samples(n);
     for (size_t i = 0; i < t.nmemory; i++)
         CHECK_CUDA(cudaFree(t.memory[i]));

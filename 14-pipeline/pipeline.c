@@ -4,26 +4,18 @@
  *
  *     mpirun -np 4 ./pipeline [--micro M] [--all-forward] [--time] [--layers L] … [-h]
  *
- * Beside it, report.h has the options and the output, timing.h what --time does.
+ * Beside it, report.h has the options and the output, model.h the initial weights and the
+ * check of the final ones, and timing.h what --time does.
  */
 #include "network.h"
 #include "report.h"
 
-/* A piece of work: one micro-batch through this rank's layers, forward or backward. */
-struct piece {
-    size_t micro; // which micro-batch
-    bool backward;
-    struct network n;      // this rank's layers, with the activations of this micro-batch
-    float *comes, *leaves; // what it receives before, and what it sends after
-    int from, to;          // the neighbours; -1: none
-};
-
 struct pipeline {
     struct network whole, n; // the network, and this rank's layers of it
     int rank, last;          // last: the highest rank
+    size_t first;            // this rank's first layer
     size_t micro, share;     // micro-batches in a step; samples in each
     size_t ahead;            // at most this many have gone forward here and are not back
-    struct piece *pieces;    // of a step: 2 * micro, in this rank's order
     struct network data;     // all samples of a step, on the first and the last rank
     float *arriving;         // a gradient from the next rank
     float *leaving;          // a gradient for the previous rank
@@ -34,85 +26,91 @@ struct pipeline {
     size_t sent; // bytes, in all steps so far
 };
 
-/* Puts the pieces of a step in order: forward while fewer than `ahead` micro-batches are
- * on their way, otherwise the oldest of them backward. Each micro-batch on its way has
- * its own place in the activations, because its backward pass needs them. */
-static void make_order(struct pipeline *p) {
+/* A piece of work: one micro-batch through this rank's layers, one way. */
+struct piece {
+    enum { NONE, FORWARD, BACKWARD } way;
+    size_t micro; // which micro-batch
+};
+
+/* The input of layer l in a micro-batch. Micro-batches that are on their way have
+ * different places, because the backward pass needs these numbers again. */
+static float *activation(const struct pipeline *p, size_t l, size_t micro) {
     const size_t numbers = p->share * p->n.width;
-    const int previous = p->rank - 1, next = p->rank < p->last ? p->rank + 1 : -1;
-    size_t forward = 0, backward = 0;
-    for (size_t i = 0; i < 2 * p->micro; i++) {
-        struct piece *piece = &p->pieces[i];
-        piece->backward = forward - backward == p->ahead || forward == p->micro;
-        const size_t micro = piece->micro = piece->backward ? backward++ : forward++;
-        struct network *n = &piece->n;
-        *n = p->n;
-        for (size_t l = 0; l <= n->layers; l++)
-            n->activation[l] += micro % p->ahead * numbers;
-        if (p->rank == 0)
-            n->activation[0] = p->data.activation[0] + micro * numbers;
-        if (piece->backward && p->rank < p->last)
-            n->activation[n->layers] = p->arriving;
-        n->wanted = p->data.wanted + micro * numbers;
-        piece->from = piece->backward ? next : previous;
-        piece->to = piece->backward ? previous : next;
-        piece->comes = piece->backward ? p->arriving : n->activation[0];
-        piece->leaves = piece->backward ? p->leaving : n->activation[n->layers];
+    if (p->rank == 0 && l == 0)
+        return p->data.activation[0] + micro * numbers;
+    return p->n.activation[l] + micro % p->ahead * numbers;
+}
+
+/* A micro-batch through this rank's layers; on the last rank also the loss. */
+static void forward(struct pipeline *p, size_t step, size_t micro) {
+    const size_t w = p->n.width, share = p->share, layers = p->n.layers;
+    for (size_t l = 0; l < layers; l++)
+        network_forward(p->blas, w, w, share, p->n.weight[l], activation(p, l, micro),
+                        activation(p, l + 1, micro));
+    if (p->rank == p->last)
+        network_loss(p->blas, w, share, p->n.batch, activation(p, layers, micro),
+                     p->data.wanted + micro * share * w,
+                     &p->distance[step * p->micro + micro]);
+}
+
+/* The same backward. The gradients of the weights add up over the micro-batches. */
+static void backward(struct pipeline *p, size_t micro) {
+    const size_t w = p->n.width, share = p->share, layers = p->n.layers;
+    const float *dy = p->rank < p->last ? p->arriving : activation(p, layers, micro);
+    for (size_t l = layers; l-- > 0;) {
+        float *x = activation(p, l, micro);
+        // What leaves has a separate buffer, where the next input can't overwrite it.
+        float *dx = l > 0 ? x : p->leaving;
+        network_gradient(p->blas, w, w, share, x, dy, micro > 0, p->n.gradient[l]);
+        if (l > 0 || p->rank > 0)
+            network_backward(p->blas, w, w, share, p->n.weight[l], dy, dx);
+        dy = dx;
     }
 }
 
 /* Between two pieces: sends the result of the one, receives what the other needs. On all
  * ranks, first what goes forward, then what goes backward. Otherwise two neighbours could
- * send to each other at the same time, and wait for ever. NULL: no such piece. */
-static void exchange(struct pipeline *p, const struct piece *done,
-                     const struct piece *next) {
+ * send to each other at the same time, and wait for ever. */
+static void exchange(struct pipeline *p, struct piece done, struct piece next) {
     const size_t n = p->share * p->n.width;
-    for (int back = 0; back <= 1; back++) {
-        if (done && done->backward == back && done->to >= 0) {
-            CHECK_NCCL(
-                ncclSend(done->leaves, n, ncclFloat, done->to, p->comm, p->stream));
-            p->sent += n * sizeof(float);
-        }
-        if (next && next->backward == back && next->from >= 0)
-            CHECK_NCCL(
-                ncclRecv(next->comes, n, ncclFloat, next->from, p->comm, p->stream));
+    if (done.way == FORWARD && p->rank < p->last) {
+        CHECK_NCCL(ncclSend(activation(p, p->n.layers, done.micro), n, ncclFloat,
+                            p->rank + 1, p->comm, p->stream));
+        p->sent += n * sizeof(float);
     }
-}
-
-/* Forward, and on the last rank the loss. Or backward: the gradients of the weights add
- * up over the micro-batches, and the gradient for the previous rank gets a separate
- * buffer, where the next input cannot overwrite it. */
-static void compute(struct pipeline *p, size_t step, const struct piece *piece) {
-    const struct network *n = &piece->n;
-    const size_t w = n->width, share = p->share;
-    for (size_t l = 0; !piece->backward && l < n->layers; l++)
-        network_forward(p->blas, w, w, share, n->weight[l], n->activation[l],
-                        n->activation[l + 1]);
-    if (!piece->backward && p->rank == p->last)
-        network_loss(p->blas, w, share, n->batch, n->activation[n->layers], n->wanted,
-                     &p->distance[step * p->micro + piece->micro]);
-    for (size_t l = n->layers; piece->backward && l-- > 0;) {
-        network_gradient(p->blas, w, w, share, n->activation[l], n->activation[l + 1],
-                         piece->micro > 0, n->gradient[l]);
-        if (l > 0 || p->rank > 0)
-            network_backward(p->blas, w, w, share, n->weight[l], n->activation[l + 1],
-                             l > 0 ? n->activation[l] : p->leaving);
+    if (next.way == FORWARD && p->rank > 0)
+        CHECK_NCCL(ncclRecv(activation(p, 0, next.micro), n, ncclFloat, p->rank - 1,
+                            p->comm, p->stream));
+    if (done.way == BACKWARD && p->rank > 0) {
+        CHECK_NCCL(ncclSend(p->leaving, n, ncclFloat, p->rank - 1, p->comm, p->stream));
+        p->sent += n * sizeof(float);
     }
+    if (next.way == BACKWARD && p->rank < p->last)
+        CHECK_NCCL(ncclRecv(p->arriving, n, ncclFloat, p->rank + 1, p->comm, p->stream));
 }
 
 /* Queues a step. The host waits for nothing. */
 static void train(struct pipeline *p, size_t step) {
-    const struct piece *done = NULL, *end = p->pieces + 2 * p->micro;
-    for (const struct piece *next = p->pieces; next < end; done = next++) {
+    size_t forwards = 0, backwards = 0; // pieces so far
+    struct piece done = {NONE, 0}, next;
+    for (; backwards < p->micro; done = next) {
+        // Enough are on their way, or no more are left: the oldest goes backward.
+        if (forwards - backwards == p->ahead || forwards == p->micro)
+            next = (struct piece){BACKWARD, backwards++};
+        else
+            next = (struct piece){FORWARD, forwards++};
         exchange(p, done, next);
-        compute(p, step, next);
+        if (next.way == FORWARD)
+            forward(p, step, next.micro);
+        else
+            backward(p, next.micro);
     }
-    exchange(p, done, NULL);
+    exchange(p, done, (struct piece){NONE, 0});
     network_update(p->blas, &p->whole, network_weights(&p->n), p->n.gradient[0],
                    p->n.momentum[0], p->n.weight[0]);
 }
 
-static void make_room(struct pipeline *p) {
+static void allocate(struct pipeline *p) {
     struct network *n = &p->n;
     const size_t bytes = n->batch * n->width * sizeof(float);
     const size_t distances = n->steps * p->micro * sizeof(float);
@@ -124,20 +122,9 @@ static void make_room(struct pipeline *p) {
     CHECK_CUDA(cudaMalloc((void **)&p->data.wanted, bytes));
     CHECK_CUDA(cudaMalloc((void **)&p->arriving, bytes / p->micro));
     CHECK_CUDA(cudaMalloc((void **)&p->leaving, bytes / p->micro));
-    p->pieces = lesson_malloc(2 * p->micro * sizeof *p->pieces);
 }
 
-static void free_room(struct pipeline *p) {
-    free(p->pieces);
-    CHECK_CUDA(cudaFree(p->leaving));
-    CHECK_CUDA(cudaFree(p->arriving));
-    CHECK_CUDA(cudaFree(p->data.wanted));
-    CHECK_CUDA(cudaFree(p->data.activation[0]));
-    network_free(&p->n);
-    CHECK_CUDA(cudaFree(p->distance));
-}
-
-#include "timing.h" // measure, for --time
+#include "model.h" // first_weights, verdict: the model before and after
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -168,45 +155,33 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&p.blas));
     CHECK_CUBLAS(cublasSetStream(p.blas, p.stream));
 
-    // This rank's layers. In turns, the first micro-batch is back when one for this rank
-    // and one for each later rank have gone forward here; that many are kept.
-    const size_t first = whole->layers * rank / nranks, w = whole->width;
+    // This rank's layers: first, first + 1, …
+    p.first = whole->layers * rank / nranks;
     *n = *whole;
-    n->layers = whole->layers * (rank + 1) / nranks - first;
+    n->layers = whole->layers * (rank + 1) / nranks - p.first;
+    // In turns, the first micro-batch is back when one for this rank and one for each
+    // later rank have gone forward here.
     p.ahead = nranks - rank;
     if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
-    make_room(&p);
-    make_order(&p);
+    allocate(&p);
 
-    // Each weight is on one rank only, so there are no copies to keep equal.
-    const size_t mine = first * w * w, weights = network_weights(n);
-    float *host = lesson_malloc(network_weights(whole) * sizeof(float));
-    network_first(whole, 0, host);
-    CHECK_CUDA(cudaMemcpyAsync(n->weight[0], host + mine, weights * sizeof(float),
-                               cudaMemcpyHostToDevice, p.stream));
+    first_weights(&p);
     for (size_t step = 0; step < whole->steps; step++) {
         if (rank == 0 || rank == p.last)
             network_load(&p.data, step * whole->batch, whole->batch, p.stream);
         train(&p, step);
     }
-    CHECK_CUDA(cudaStreamSynchronize(p.stream));
-    CHECK_CUDA(
-        cudaMemcpy(host, n->weight[0], weights * sizeof(float), cudaMemcpyDeviceToHost));
-    network_print_distances(n, p.distance, p.micro);
-    report_work(n, first, p.ahead, p.micro, p.sent / n->steps);
-    if (asked.timed)
-        measure(&p);
-    float *expected = network_expected(whole);
-    // With one micro-batch the products are those of one process, bit for bit. (If 4 does
-    // not divide the width, cuBLAS may use other kernels for unaligned layers.)
-    const bool exact = p.micro == 1 && w % 4 == 0;
-    const int exit_code = network_verdict(whole, host, expected + mine, weights, exact);
+    CHECK_CUDA(cudaStreamSynchronize(p.stream)); // the host waits only here
+    const int exit_code = verdict(&p, asked.timed);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    free(expected);
-    free(host);
-    free_room(&p);
+    CHECK_CUDA(cudaFree(p.leaving));
+    CHECK_CUDA(cudaFree(p.arriving));
+    CHECK_CUDA(cudaFree(p.data.wanted));
+    CHECK_CUDA(cudaFree(p.data.activation[0]));
+    network_free(n);
+    CHECK_CUDA(cudaFree(p.distance));
     CHECK_CUBLAS(cublasDestroy(p.blas));
     CHECK_CUDA(cudaStreamDestroy(p.stream));
     CHECK_NCCL(ncclCommDestroy(p.comm));

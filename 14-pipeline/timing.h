@@ -12,8 +12,10 @@ static void measure(struct pipeline *p) {
     struct stopwatch alone = {0}, step = {0};
     while (!stopwatch_settled(&step)) {
         stopwatch_start(&alone);
-        for (size_t i = 0; i < 2 * p->micro; i++)
-            compute(p, 0, &p->pieces[i]);
+        for (size_t micro = 0; micro < p->micro; micro++) {
+            forward(p, 0, micro);
+            backward(p, micro);
+        }
         CHECK_CUDA(cudaStreamSynchronize(p->stream));
         stopwatch_stop(&alone, 1);
         stopwatch_start(&step);

@@ -5,7 +5,8 @@
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
  *
- * Beside it, report.h has the options and the output, timing.h what --time does.
+ * Beside it, report.h has the options and the output, model.h the initial weights and the
+ * check of the final ones, and timing.h what --time does.
  */
 #include "network.h"
 #include "report.h"
@@ -95,15 +96,7 @@ static void take_part(struct grid *g) {
     network_malloc_layers(&g->n, w * g->slice, g->share);
 }
 
-/* Ends the job unless the ranks of each column have the same weights, bit for bit. */
-static void check_columns(const struct grid *g, const float *host, size_t count) {
-    MPI_Comm column;
-    CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, g->column, g->row, &column));
-    network_check_copies(host, count, "after the last step", column);
-    CHECK_MPI(MPI_Comm_free(&column));
-}
-
-#include "timing.h" // measure, for --time
+#include "model.h" // first_weights, verdict: the model before and after
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -143,39 +136,15 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasSetStream(g.blas, g.stream));
 
     take_part(&g);
-    const size_t weights = n->layers * n->width * g.slice,
-                 bytes = weights * sizeof(float);
-    float *all = lesson_malloc(network_weights(whole) * sizeof(float));
-    float *part = lesson_malloc(bytes), *result = lesson_malloc(bytes);
-    network_first(whole, 0, all);
-    cut(&g, all, part);
-    CHECK_CUDA(
-        cudaMemcpyAsync(n->weight[0], part, bytes, cudaMemcpyHostToDevice, g.stream));
+    first_weights(&g);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + g.row * g.share, g.share, g.stream);
         train(&g, step, true, true);
     }
-    CHECK_CUDA(cudaStreamSynchronize(g.stream));
-    CHECK_CUDA(cudaMemcpy(result, n->weight[0], bytes, cudaMemcpyDeviceToHost));
-
-    // All ranks of a row have the same loss, so only one counts.
-    if (g.column > 0)
-        CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
-    network_print_losses(n);
-    check_columns(&g, result, weights);
-    report_place(&asked, g.row, g.column, g.share, g.first, g.slice);
-    report_bytes(n, g.share, g.slice, g.row_bytes / n->steps, g.column_bytes / n->steps);
-    if (asked.timed)
-        measure(&g);
-    float *expected = network_expected(whole);
-    cut(&g, expected, part);
-    const int exit_code = network_verdict(whole, result, part, weights, nranks == 1);
+    CHECK_CUDA(cudaStreamSynchronize(g.stream)); // the host waits only here
+    const int exit_code = verdict(&g, &asked);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    free(expected);
-    free(result);
-    free(part);
-    free(all);
     network_free(n);
     CHECK_CUBLAS(cublasDestroy(g.blas));
     CHECK_CUDA(cudaStreamDestroy(g.stream));

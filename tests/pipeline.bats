@@ -87,7 +87,7 @@ END
 
 @test "the order of a step, and who has how many micro-batches at a time" {
     on_gpus && skip "one build is enough"
-    sed 's/^    for (size_t l = 0; !piece->backward/    if (step == 0)\n        printf("rank %d: %s%zu\\n", p->rank, piece->backward ? "B" : "F", piece->micro);\n&/' \
+    sed 's/^        exchange(p, done, next)/        if (step == 0)\n            printf("rank %d: %c%zu\\n", p->rank, " FB"[next.way], next.micro);\n&/' \
         "$top/$program.c" >"$BATS_TEST_TMPDIR/told.c"
     build told 14-pipeline
     for form in '0 F0F1F2F3F4B0F5B1B2B3B4B5' '1 F0F1F2F3B0F4B1F5B2B3B4B5' '4 F0B0F1B1F2B2F3B3F4B4F5B5'; do
@@ -102,7 +102,7 @@ END
 
 @test "a step keeps the host waiting for nothing" {
     on_gpus && skip "one build is enough"
-    # Only reading the result and the losses waits: no more with ten steps than with one.
+    # No more with ten steps than with one.
     {
         cat <<'END'
 #include <cuda_runtime.h>
@@ -111,13 +111,13 @@ static int waits;
 #define cudaStreamSynchronize(...) (waits++, (cudaStreamSynchronize)(__VA_ARGS__))
 #define cudaMemcpy(...) (waits++, (cudaMemcpy)(__VA_ARGS__))
 END
-        sed 's/^    network_print_distances/    printf("rank %d waited %d times\\n", rank, waits);\n&/' "$top/$program.c"
+        sed 's/^    const int exit_code = verdict/    printf("rank %d waited %d times\\n", rank, waits);\n&/' "$top/$program.c"
     } >"$BATS_TEST_TMPDIR/waits.c"
     build waits 14-pipeline
     for steps in 1 10; do
         top=$BATS_TEST_TMPDIR ranks 2 waits --steps $steps
         show
-        [ "$(grep -c '^rank . waited 2 times$' <<<"$out")" -eq 2 ]
+        [ "$(grep -c '^rank . waited 1 times$' <<<"$out")" -eq 2 ]
     done
 }
 
@@ -138,7 +138,7 @@ broken() {
 }
 
 # Sends before receives, whichever way they go.
-sends_first='s/done->backward == back/back == 0/; s/next->backward == back/back == 1/'
+sends_first='/next.way == FORWARD &&/,/;/ { H; d; }; /done.way == BACKWARD/,/^    }/ { /^    }/G; }'
 
 @test "send before receive, in turns: each sends to the other, deadlock" {
     broken 3 "$sends_first" --steps 1
@@ -153,14 +153,13 @@ sends_first='s/done->backward == back/back == 0/; s/next->backward == back/back 
 }
 
 @test "receive before send, all forward first: deadlock where it turns" {
-    broken 3 's/done->backward == back/back == 1/; s/next->backward == back/back == 0/' --all-forward --steps 1
+    broken 3 '/done.way == /,/^    }/ { H; d; }; /next.way == BACKWARD/,/;/ { /;/G; }' --all-forward --steps 1
     [ "$code" -eq 1 ]
     grep -q '^NCCL CHECK: deadlock: ranks wait for one another' <<<"$err"
 }
 
 @test "the derivative in the place of the input: the next input is sent back in its stead" {
-    broken 3 's/l > 0 ? n->activation\[l\] : p->leaving/n->activation[l]/
-        s/piece->backward ? p->leaving/piece->backward ? n->activation[0]/'
+    broken 3 's/= l > 0 ? x : p->leaving/= x/; s/ncclSend(p->leaving/ncclSend(activation(p, 0, done.micro)/'
     [ "$code" -eq 1 ]
     [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, weight "* ]]
 }
@@ -172,7 +171,7 @@ sends_first='s/done->backward == back/back == 0/; s/next->backward == back/back 
 }
 
 @test "gradients that are not added up: wrong, and only the verdict says so" {
-    broken 3 's/piece->micro > 0, n->gradient/false, n->gradient/'
+    broken 3 's/micro > 0, p->n.gradient/false, p->n.gradient/'
     [ "$code" -eq 1 ]
     [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, weight "* ]]
 }

@@ -184,11 +184,11 @@ race='^NCCL CHECK: race: two streams use one buffer with no event between'
 }
 
 @test "updated with the gradient of its own samples only: FAILED" {
-    broken 's/n->gradient\[l\], n->momentum\[l\]/gradients(t, l) + t->rank * t->shard, n->momentum[l]/'
+    broken 's/n->gradient\[l\],$/gradients(t, l) + t->rank * t->shard,/'
     [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, weight "* ]]
 }
 
 @test "one bit of one gathered copy: the copies differ" {
-    broken 's|^    network_print_losses|    if (rank == 1) ((char *)result)[99] ^= 1;\n&|'
+    broken 's|^#include "model.h"|#define network_print_losses(n) (((char *)host)[99] ^= t->rank == 1, (network_print_losses)(n))\n&|'
     grep -q 'of the weights differ after the last step' <<<"$err"
 }
