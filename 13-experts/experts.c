@@ -5,8 +5,8 @@
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
  *
  * Beside it, reference.h has the options, the rule by which a token chooses its expert,
- * and the same training in one process; places.h sorts the tokens; timing.h has what
- * --time does.
+ * and the same training in one process; places.h sorts this rank's tokens; model.h has
+ * the initial weights and the check of the final ones, timing.h what --time does.
  */
 #include "network.h"
 #include "reference.h"
@@ -17,7 +17,6 @@ struct road {
     uint64_t *leave, *come; // how many tokens go to each rank, and come from each
     uint64_t coming;        // from all ranks together
 };
-static const size_t dropped = SIZE_MAX; // the place of a token that got none
 
 struct training {
     struct network n; // the weights of this rank's expert, a matrix in each layer
@@ -32,9 +31,10 @@ struct training {
     cublasHandle_t blas;
     ncclComm_t comm;
     size_t sent, ndropped; // bytes and tokens, in all steps so far
+    float *output;         // of the last step, in host memory, for the check
 };
 
-#include "places.h" // give_places: sorts the tokens by expert
+#include "places.h" // give_places, to_places, from_places: sorts the tokens by expert
 
 /* Tells each rank how many tokens it will get: an all-to-all of one number. The host has
  * to wait for the result, because it passes the counts to ncclRecv. */
@@ -80,42 +80,19 @@ static void exchange(struct training *t, const float *from, const uint64_t *out,
     CHECK_NCCL(ncclGroupEnd());
 }
 
-/* Copies the tokens to their places, and sends them to the ranks of their experts. */
-static void dispatch(struct training *t, size_t l, const float *tokens, float *there) {
-    const struct road *road = &t->roads[l];
-    const size_t w = t->n.width, one = w * sizeof(float);
-    // Places that stay empty hold a token of zeros.
-    CHECK_CUDA(cudaMemsetAsync(t->leaving, 0, t->nranks * t->capacity * one, t->stream));
-    for (size_t i = 0; i < t->share; i++)
-        if (road->place[i] != dropped)
-            CHECK_CUDA(cudaMemcpyAsync(t->leaving + road->place[i] * w, tokens + i * w,
-                                       one, cudaMemcpyDeviceToDevice, t->stream));
-    exchange(t, t->leaving, road->leave, there, road->come);
-}
-
-/* The way back: each token to where it was before. A dropped token is copied from
- * `without`. */
-static void combine(struct training *t, size_t l, const float *there, float *tokens,
-                    const float *without) {
-    const struct road *road = &t->roads[l];
-    const size_t w = t->n.width, *place = road->place;
-    exchange(t, there, road->come, t->leaving, road->leave);
-    for (size_t i = 0; i < t->share; i++) {
-        const float *back =
-            place[i] == dropped ? without + i * w : t->leaving + place[i] * w;
-        CHECK_CUDA(cudaMemcpyAsync(tokens + i * w, back, w * sizeof(float),
-                                   cudaMemcpyDeviceToDevice, t->stream));
-    }
-}
-
+/* The tokens go to their experts and come back, each to where it was before. Every token
+ * that came goes back, so the way back has the two lists of counts exchanged. */
 static void forward(struct training *t, size_t step, size_t l) {
     const struct network *n = &t->n;
+    const struct road *road = &t->roads[l];
     give_places(t, step, l);
     exchange_counts(t, l);
-    dispatch(t, l, n->activation[l], t->visiting[l]);
-    network_forward(t->blas, n->width, n->width, t->roads[l].coming, n->weight[l],
+    to_places(t, l, n->activation[l]);
+    exchange(t, t->leaving, road->leave, t->visiting[l], road->come);
+    network_forward(t->blas, n->width, n->width, road->coming, n->weight[l],
                     t->visiting[l], t->made);
-    combine(t, l, t->made, n->activation[l + 1], n->activation[l]);
+    exchange(t, t->made, road->come, t->leaving, road->leave);
+    from_places(t, l, n->activation[l + 1], n->activation[l]);
 }
 
 /* The gradients travel as the tokens did, so the counts are known. All tokens of the
@@ -123,8 +100,10 @@ static void forward(struct training *t, size_t step, size_t l) {
  * all-reduce. */
 static void backward(struct training *t, size_t l) {
     const struct network *n = &t->n;
-    const size_t w = n->width, coming = t->roads[l].coming;
-    dispatch(t, l, n->activation[l + 1], t->made);
+    const struct road *road = &t->roads[l];
+    const size_t w = n->width, coming = road->coming;
+    to_places(t, l, n->activation[l + 1]);
+    exchange(t, t->leaving, road->leave, t->made, road->come);
     if (coming == 0)
         CHECK_CUDA(cudaMemsetAsync(n->gradient[l], 0, w * w * sizeof(float), t->stream));
     else
@@ -133,46 +112,46 @@ static void backward(struct training *t, size_t l) {
     if (l == 0)
         return;
     network_backward(t->blas, w, w, coming, n->weight[l], t->made, t->visiting[l]);
-    combine(t, l, t->visiting[l], n->activation[l], n->activation[l + 1]);
+    exchange(t, t->visiting[l], road->come, t->leaving, road->leave);
+    from_places(t, l, n->activation[l], n->activation[l + 1]);
 }
 
-static void make_room(struct training *t) {
+static void allocate(struct training *t) {
     struct network *n = &t->n;
-    const size_t token = n->width * sizeof(float), nranks = t->nranks;
+    const size_t token = n->width * sizeof(float), nranks = t->nranks, layers = n->layers;
     // In the worst case all tokens come to one rank; a capacity limits that.
     const size_t most = nranks * t->capacity, room = n->batch > most ? n->batch : most;
-    const size_t bytes = nranks * sizeof(uint64_t);
-    t->share = n->batch / nranks;
-    network_need((n->layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * bytes));
+    network_need((layers + 2) * room * token);
+    CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * nranks * sizeof(uint64_t)));
     CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t->made, room * token));
-    for (size_t l = 0; l < n->layers; l++) {
+    // The counts are in pinned memory, so the host does not wait for copies of them.
+    uint64_t *pinned;
+    CHECK_CUDA(cudaMallocHost((void **)&pinned, layers * 2 * nranks * sizeof *pinned));
+    for (size_t l = 0; l < layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
         t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
-        uint64_t *leave, *come; // pinned: the host does not wait for copies of it
-        CHECK_CUDA(cudaMallocHost((void **)&leave, bytes));
-        CHECK_CUDA(cudaMallocHost((void **)&come, bytes));
-        t->roads[l].leave = leave;
-        t->roads[l].come = come;
+        t->roads[l].leave = pinned + l * 2 * nranks;
+        t->roads[l].come = t->roads[l].leave + nranks;
     }
     network_malloc(n, t->share);
+    t->output = lesson_malloc(t->share * token);
 }
 
-static void free_room(struct training *t) {
+static void free_all(struct training *t) {
+    free(t->output);
     network_free(&t->n);
     for (size_t l = 0; l < t->n.layers; l++) {
-        CHECK_CUDA(cudaFreeHost(t->roads[l].come));
-        CHECK_CUDA(cudaFreeHost(t->roads[l].leave));
         free(t->roads[l].place);
         CHECK_CUDA(cudaFree(t->visiting[l]));
     }
+    CHECK_CUDA(cudaFreeHost(t->roads[0].leave));
     CHECK_CUDA(cudaFree(t->made));
     CHECK_CUDA(cudaFree(t->leaving));
     CHECK_CUDA(cudaFree(t->counts));
 }
 
-#include "timing.h" // measure, for --time
+#include "model.h" // first_weights, keep_output, verdict
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -203,44 +182,26 @@ int main(int argc, char **argv) {
     CHECK_CUBLAS(cublasCreate(&t.blas));
     CHECK_CUBLAS(cublasSetStream(t.blas, t.stream));
 
-    make_room(&t);
-    const size_t w = n->width, count = network_weights(n), token = w * sizeof(float);
-    const size_t capacity = t.capacity;
-
-    // Each rank has its own expert: a different seed, different weights.
-    float *result = lesson_malloc(count * sizeof(float));
-    float *became = lesson_malloc(t.share * token);
-    network_first(n, rank, result);
-    CHECK_CUDA(cudaMemcpyAsync(n->weight[0], result, count * sizeof(float),
-                               cudaMemcpyHostToDevice, t.stream));
+    t.share = n->batch / nranks;
+    allocate(&t);
+    first_weights(&t);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.stream);
         for (size_t l = 0; l < n->layers; l++)
             forward(&t, step, l);
-        if (step + 1 == n->steps)
-            CHECK_CUDA(cudaMemcpyAsync(became, n->activation[n->layers], t.share * token,
-                                       cudaMemcpyDeviceToHost, t.stream));
-        network_loss(t.blas, w, t.share, n->batch, n->activation[n->layers], n->wanted,
-                     &n->distance[step]);
+        keep_output(&t, step);
+        network_loss(t.blas, n->width, t.share, n->batch, n->activation[n->layers],
+                     n->wanted, &n->distance[step]);
         for (size_t l = n->layers; l-- > 0;)
             backward(&t, l);
-        network_update(t.blas, n, count, n->gradient[0], n->momentum[0], n->weight[0]);
+        network_update(t.blas, n, network_weights(n), n->gradient[0], n->momentum[0],
+                       n->weight[0]);
     }
-    CHECK_CUDA(cudaMemcpyAsync(result, n->weight[0], count * sizeof(float),
-                               cudaMemcpyDeviceToHost, t.stream));
     CHECK_CUDA(cudaStreamSynchronize(t.stream));
-    network_print_losses(n);
-    reference_report(n, &t.load, capacity, t.sent, t.ndropped);
-    if (timed)
-        measure(&t);
-    float *expected = reference_expected(n, &t.load, capacity, became);
-    const int exit_code = network_verdict(n, result, expected, count, capacity == 0);
+    const int exit_code = verdict(&t, timed);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    free(expected);
-    free(became);
-    free(result);
-    free_room(&t);
+    free_all(&t);
     CHECK_CUBLAS(cublasDestroy(t.blas));
     CHECK_CUDA(cudaStreamDestroy(t.stream));
     CHECK_NCCL(ncclCommDestroy(t.comm));
