@@ -121,18 +121,18 @@ static void allocate(struct training *t) {
     const size_t token = n->width * sizeof(float), nranks = t->nranks, layers = n->layers;
     // In the worst case all tokens come to one rank; a capacity limits that.
     const size_t most = nranks * t->capacity, room = n->batch > most ? n->batch : most;
+    const size_t bytes = nranks * sizeof(uint64_t);
     network_need((layers + 2) * room * token);
-    CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * nranks * sizeof(uint64_t)));
+    CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * bytes));
     CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t->made, room * token));
-    // The counts are in pinned memory, so the host does not wait for copies of them.
-    uint64_t *pinned;
-    CHECK_CUDA(cudaMallocHost((void **)&pinned, layers * 2 * nranks * sizeof *pinned));
     for (size_t l = 0; l < layers; l++) {
+        struct road *road = &t->roads[l];
         CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
-        t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
-        t->roads[l].leave = pinned + l * 2 * nranks;
-        t->roads[l].come = t->roads[l].leave + nranks;
+        road->place = lesson_malloc(t->share * sizeof *road->place);
+        // Pinned: the host does not wait for copies of the counts.
+        CHECK_CUDA(cudaMallocHost((void **)&road->leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&road->come, bytes));
     }
     network_malloc(n, t->share);
     t->output = lesson_malloc(t->share * token);
@@ -142,10 +142,11 @@ static void free_all(struct training *t) {
     free(t->output);
     network_free(&t->n);
     for (size_t l = 0; l < t->n.layers; l++) {
+        CHECK_CUDA(cudaFreeHost(t->roads[l].come));
+        CHECK_CUDA(cudaFreeHost(t->roads[l].leave));
         free(t->roads[l].place);
         CHECK_CUDA(cudaFree(t->visiting[l]));
     }
-    CHECK_CUDA(cudaFreeHost(t->roads[0].leave));
     CHECK_CUDA(cudaFree(t->made));
     CHECK_CUDA(cudaFree(t->leaving));
     CHECK_CUDA(cudaFree(t->counts));
