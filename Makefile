@@ -142,6 +142,7 @@ version:
 
 # Under PREFIX, or under DESTDIR/PREFIX to be packed. The checks for GPUs come along where the headers of
 # CUDA and NCCL are.
+PREFIX ?= /usr/local
 to := $(DESTDIR)$(PREFIX)
 install:
 	@$(MAKE) --no-print-directory -j$(jobs) install-cpu
@@ -156,7 +157,10 @@ install:
 
 install-cpu: $(cpu_library)
 	@mkdir -p '$(to)/lib/pkgconfig' '$(to)/include/nccl-cpu' '$(to)/share/nccl-cpu/machines'
-	@install -m 644 $< '$(to)/lib'
+	@echo 'const char cpu_installed_machines[] = "$(PREFIX)/share/nccl-cpu/machines";' | \
+	    $(MPICC) -c -x c - -o $(cpu_build)/prefix.o
+	@$(LD) -r $(cpu_build)/whole.o $(cpu_build)/prefix.o -o $(cpu_build)/installed.o
+	@rm -f '$(to)/lib/libnccl-cpu.a' && $(AR) rcs '$(to)/lib/libnccl-cpu.a' $(cpu_build)/installed.o
 	@cp -R cpu/include/. '$(to)/include/nccl-cpu'
 	@install -m 644 cpu/machines/*.conf cpu/machines/*.csv '$(to)/share/nccl-cpu/machines'
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: nccl-cpu' 'Version: $(VERSION)' \

@@ -11,13 +11,10 @@ LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
 library_compile := $(cpu_any) $(LIBRARY_DEBUG)
 cpu_own := $(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
 
-PREFIX ?= /usr/local
-
 ifneq ($(strip $(builds_cpu)),)
   $(call remember,$(cpu_config),$(cpu_own) $(WARNINGS) $(library_compile))
   $(call folders,$(cpu_objects))
   $(call remember,$(cpu_build)/cpu/objects,$(cpu_objects))
-  $(call remember,$(cpu_build)/cpu/prefix,$(PREFIX))
   -include $(cpu_objects:=.d)
 endif
 
@@ -26,9 +23,8 @@ endif
 $(cpu_build)/cpu/src/number.o $(cpu_build)/cpu/src/blas.o: private own := -O3 -ffp-contract=off
 # Where the modelled clock finds its machines; and no multiply-add in one step: the same digits
 # everywhere.
-machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"' -DINSTALLED_MACHINES='"$(PREFIX)/share/nccl-cpu/machines"'
+machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
 $(cpu_build)/cpu/src/machines.o: private own := $(machines)
-$(cpu_build)/cpu/src/machines.o: $(cpu_build)/cpu/prefix
 $(cpu_build)/cpu/src/clock.o: private own := -ffp-contract=off
 # The mpirun that belongs to this mpicc (mpicc.mpich: mpirun.mpich).
 mpirun := $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(if $(findstring mpicc,$(notdir $(MPICC))),$(subst mpicc,mpirun,$(notdir $(MPICC))),mpirun)

@@ -208,6 +208,8 @@ END
     [ "$status" -eq 0 ]
     [ "${lines[-2]}" = "Installed in $usr: bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages." ]
     [ "${lines[-1]}" = "No headers of CUDA and NCCL here (CUDA_HOME, NCCL_HOME): on GPUs nccl-check does not work." ]
+    run make BACKEND=cpu
+    [ "$output" = 'BACKEND=cpu (as asked)' ] # nothing is compiled again
     version=$(make -s version)
     rm -r "$copy"
     mkdir "$BATS_TEST_TMPDIR/mine"
@@ -228,6 +230,13 @@ END
     man -l "$usr/share/man/man7/nccl-cpu.7" | grep -q CPU_DEVICES
 }
 
+@test "common/one-machine.sh: more ranks than cores, and as root, with nothing else set" {
+    run env -i PATH="$PATH" HOME="$HOME" bash -c \
+        "source common/one-machine.sh && timeout 100 mpirun -np $(($(nproc) + 2)) true"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
 @test "one version stands everywhere" {
     version=$(make -s version)
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
@@ -244,7 +253,7 @@ END
     lessons=$(printf '%s\n' [0-9]*/*.c | wc -l)
     [ "$(grep -cE '^\$ .*[0-9]{2}-[a-z0-9-]+/[a-z_]+' <<<"$output")" -eq "$lessons" ]
     grep -E ' OK|FAILED' <<<"$output" | tail -n 30
-    [[ $output == *"$((lessons - 1)) of $lessons OK; failed: 00-nccl-hello-world"* ]]
+    [[ $output == *"$((lessons - 1)) of $lessons OK; failed: 00-nccl-hello-world ("*" s)"$'\n'*errors.md*$'\n'"Now read common/cuda.md"* ]]
     for readme in [0-9]*/README.md; do
         [[ $output == *"$(sed -n '1s/^# //p' "$readme")"$'\n'[A-Z]*$'?\n\n$ '*"${readme%/*}"* ]]
     done

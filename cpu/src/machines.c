@@ -9,9 +9,12 @@
 
 #ifndef CPU_MACHINES
 #define CPU_MACHINES "cpu/machines"
-#define INSTALLED_MACHINES CPU_MACHINES
 #endif
+// The folder below PREFIX: make install adds it to the library that it copies.
+extern const char cpu_installed_machines[] __attribute__((weak));
 
 const char *machines_folder(void) {
-    return access(CPU_MACHINES, X_OK) == 0 ? CPU_MACHINES : INSTALLED_MACHINES;
+    return access(CPU_MACHINES, X_OK) == 0 || !cpu_installed_machines
+               ? CPU_MACHINES
+               : cpu_installed_machines;
 }
