@@ -109,7 +109,7 @@ test-versions:
 	$(PROVE) tests/versions.t
 
 benchmark: $(cpu_library)
-	@$(MPICC) $(CFLAGS) $(WARNINGS) cpu/benchmark.c $(cpu_compile) $(cpu_link) -o build/benchmark
+	@$(MPICC) $(CFLAGS) $(WARNINGS) measure/cpu-cost.c $(cpu_compile) $(cpu_link) -o build/benchmark
 	@mpirun --oversubscribe -np 4 build/benchmark
 
 # A lesson under nsys, which shows the calls by the names of a timeline.

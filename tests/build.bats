@@ -240,8 +240,9 @@ END
 @test "one version stands everywhere" {
     version=$(make -s version)
     [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]
-    [ "$(sed -n 's/^## //p' CHANGELOG.md | head -n 1)" = "$version" ]
+    [[ $(grep -m 1 '^## ' CHANGELOG.md) =~ ^"## $version, "(20[0-9]{2}-[0-9]{2}-[0-9]{2})$ ]]
     grep -qxF "version: $version" CITATION.cff
+    grep -qxF "date-released: ${BASH_REMATCH[1]}" CITATION.cff
 }
 
 @test "make demo: each lesson with its title and its question, and how many ended well" {

@@ -34,7 +34,7 @@ private_copy
 point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
 point 'cppcheck' cppcheck -D__linux__ -D__x86_64__ --quiet --error-exitcode=1 --inline-suppr --std=c11 \
     --enable=warning,portability --suppress=missingIncludeSystem \
-    -Icommon -Icpu/include [0-9][0-9]-*/*.c common/*.c cpu/src/*.c cpu/benchmark.c
+    -Icommon -Icpu/include [0-9][0-9]-*/*.c common/*.c cpu/src/*.c measure/cpu-cost.c
 mapfile -t folders < <(find check timeline -type d)
 mapfile -t checks < <(git ls-files 'check/*.c' 'timeline/*.c')
 point 'cppcheck of the checks and the timelines' cppcheck -D__linux__ -D__x86_64__ -DOVER_STANDIN=1 \

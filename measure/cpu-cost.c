@@ -1,5 +1,5 @@
 /*
- * benchmark.c: what the CPU build costs, beside the same operation written in MPI.
+ * cpu-cost.c: what the CPU build costs, beside the same operation written in MPI.
  *
  *     make benchmark
  *
