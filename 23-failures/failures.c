@@ -3,26 +3,16 @@
  *
  *     mpirun -np 4 ./failures [--fault NAME] [--how NAME] [--join] [-h]
  *
- * model.h is what is trained, agree.h finds who is left, faults.h is what goes wrong, and
- * versions.h is for older NCCLs.
+ * model.h is what is trained, agree.h finds who is left, faults.h has the options and
+ * what goes wrong, and versions.h is for older NCCLs.
  */
 #define _GNU_SOURCE // getpid, usleep
 #include "faults.h"
 #include "model.h"
-#include "versions.h"
-
-#include <cublas_v2.h>
-
-enum { JOIN_STEP = 8 };
-enum how { SHRINK, REVOKE, ANEW, HOWS };
-static const char *const hows[] = {"shrink", "revoke", "anew", NULL};
 
 struct training {
-    int rank, faulty;   // in MPI_COMM_WORLD
-    bool fault[FAULTS]; // what the faulty rank does
-    enum how how;       // how the others go on
-    bool join;
-    double deadline;    // seconds that a step may take
+    int rank;           // in MPI_COMM_WORLD
+    struct asked asked; // how the others go on; a deadline for each step, and so on
     struct members now; // who takes part
     ncclComm_t comm;    // theirs
     struct model model;
@@ -79,7 +69,7 @@ static bool train(struct training *t, int step, double end) {
     model_gradient(m, step);
     CHECK_BEGUN(ncclAllReduce(m->gradient, m->gradient, COUNT, ncclFloat32, ncclSum,
                               t->comm, m->stream));
-    if (settled(t->comm, t->deadline) != ncclSuccess) // the call may be in the background
+    if (settled(t->comm, t->asked.deadline) != ncclSuccess) // it may be in the background
         return false;
     for (; cudaStreamQuery(m->stream) == cudaErrorNotReady; usleep(100)) {
         ncclResult_t state;
@@ -93,153 +83,122 @@ static bool train(struct training *t, int step, double end) {
     return true;
 }
 
-/* After a step that has failed: agrees on who is left and on the step to go on with, and
- * makes their communicator. False on a rank that the others have given up. */
-static bool recover(struct training *t, int step) {
-    const struct members old = t->now;
-    const ncclComm_t broken = t->comm;
-    t->now = agree(&old, t->rank, step, 2 * t->deadline);
-    t->comm = NULL;
-    const bool lost = member(&t->now, t->rank) < 0;
-    if (lost || t->how == ANEW || t->now.n == old.n) {
-        // All abort, for whoever does not would wait for ever for those who did.
-        CHECK_NCCL(ncclCommAbort(broken));
-        if (!lost)
-            make_anew(t);
-        return !lost;
-    }
+/* Those who are left make a smaller communicator out of the broken one. */
+static void shrink(struct training *t, const struct members *old, ncclComm_t broken) {
     int excluded[AGREE_MOST], n = 0; // by their ranks in the broken communicator
-    for (int i = 0; i < old.n; i++)
-        if (member(&t->now, old.ranks[i]) < 0)
+    for (int i = 0; i < old->n; i++)
+        if (member(&t->now, old->ranks[i]) < 0)
             excluded[n++] = i;
-    if (t->how == REVOKE) {
+    const bool revoke = t->asked.how == REVOKE;
+    if (revoke) {
         CHECK_BEGUN(ncclCommRevoke(broken, NCCL_REVOKE_DEFAULT));
         must_settle(broken, "ncclCommRevoke");
     }
     // Where nothing was revoked, the shrink itself has to end what is still running.
     ncclConfig_t config = never_blocking();
-    CHECK_BEGUN(
-        ncclCommShrink(broken, excluded, n, &t->comm, &config,
-                       t->how == REVOKE ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT));
+    CHECK_BEGUN(ncclCommShrink(broken, excluded, n, &t->comm, &config,
+                               revoke ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT));
     must_settle(broken, "ncclCommShrink"); // before that the new one is not there
     must_settle(t->comm, "ncclCommShrink");
+}
+
+/* After a step that has failed: agrees on who is left and on the step to go on with, and
+ * makes their communicator. False on a rank that the others have given up. */
+static bool recover(struct training *t, int step) {
+    const struct members old = t->now;
+    const ncclComm_t broken = t->comm;
+    t->now = agree(&old, t->rank, step, 2 * t->asked.deadline);
+    t->comm = NULL;
+    const bool lost = member(&t->now, t->rank) < 0;
+    if (!lost && t->asked.how != ANEW && t->now.n < old.n)
+        shrink(t, &old, broken);
+    // All abort, for whoever does not would wait for ever for those who did.
     CHECK_NCCL(ncclCommAbort(broken));
-    return true;
+    if (!lost && !t->comm)
+        make_anew(t);
+    return !lost;
 }
 
 /* All who take part, and a new rank, make a larger communicator. The new rank gets the
  * weights: with others, it would pull all away from what they have learned. */
-static void grow(struct training *t, int newcomer, int step) {
-    struct {
-        ncclUniqueId id;
-        struct members now;
-        float expected;
-    } welcome = {.now = t->now, .expected = t->model.expected[step]};
+static void join(struct training *t, int newcomer) {
     const bool is_new = t->rank == newcomer;
     const ncclComm_t old = t->comm;
-    if (t->rank == 0) {
-        welcome.now.step = step;
-        CHECK_NCCL(ncclCommGetUniqueId(old, &welcome.id));
-        agree_send(newcomer, &welcome, sizeof welcome);
-    } else if (is_new) {
-        agree_receive(&welcome, sizeof welcome);
-        step = welcome.now.step;
-        t->now = welcome.now;
-        t->model.expected[step] = welcome.expected;
-    }
-    t->now.step = step;
-    t->now.ranks[t->now.n++] = newcomer;
+    ncclUniqueId id;
+    if (t->rank == 0)
+        CHECK_NCCL(ncclCommGetUniqueId(old, &id));
+    model_welcome(&t->model, &t->now, t->rank, newcomer, &id);
     ncclConfig_t config = never_blocking();
     CHECK_BEGUN(ncclCommGrow(is_new ? NULL : old, t->now.n,
-                             is_new || t->rank == 0 ? &welcome.id : NULL,
+                             is_new || t->rank == 0 ? &id : NULL,
                              is_new ? t->now.n - 1 : -1, &t->comm, &config));
     if (old) {
         must_settle(old, "ncclCommGrow");
         CHECK_NCCL(ncclCommDestroy(old));
     }
     must_settle(t->comm, "ncclCommGrow");
-    float *weights = t->model.weights[step % 2];
+    float *weights = t->model.weights[t->now.step % 2];
     CHECK_BEGUN(
         ncclBroadcast(weights, weights, COUNT, ncclFloat32, 0, t->comm, t->model.stream));
     must_settle(t->comm, "ncclBroadcast");
 }
 
-/* The training loop, which begins with `step` and returns the step that it came to. */
-static int run(struct training *t, int step) {
-    double last = MPI_Wtime(), began = last; // the last step was done; this one began
-    while (step < STEPS) {
-        if (t->join && step == JOIN_STEP && member(&t->now, t->faulty) < 0)
-            grow(t, t->faulty, step), began = MPI_Wtime();
-        const bool faulty = t->rank == t->faulty && step == FAULTY_STEP;
-        if (faulty && t->fault[EXIT])
-            _exit(1);
-        if (faulty && t->fault[STOP])
-            fault_stop(5 * t->deadline);
-        if (faulty && t->fault[LEAVE])
-            return step;
-        // Once: it has done the step, and takes it for failed.
-        const bool unsure = faulty && t->fault[UNSURE] && t->now.step < step;
-        if (!train(t, step, began + t->deadline) || unsure) {
+/* The training loop. Goes on with t->now.step, until the last step is done or this rank
+ * is out. */
+static void run(struct training *t) {
+    const struct asked *asked = &t->asked;
+    double last = MPI_Wtime(); // the last step was done
+    while (t->now.step < STEPS) {
+        const int step = t->now.step;
+        if (asked->join && step == JOIN_STEP && member(&t->now, asked->faulty) < 0)
+            join(t, asked->faulty);
+        const double end = MPI_Wtime() + asked->deadline;
+        const enum fault fault = fault_now(asked, t->rank, step);
+        if (fault == LEAVE)
+            return;
+        if (train(t, step, end) && fault != UNSURE) {
+            t->now.step++;
+            model_report(&t->model, &t->now, t->rank, MPI_Wtime() - last);
+            last = MPI_Wtime();
+        } else {
             if (t->rank == 0)
                 printf("step %2d: not done after %.1f s\n", step, MPI_Wtime() - last);
             if (!recover(t, step))
-                return step;
-            step = t->now.step;
-            began = MPI_Wtime();
-            continue;
+                return;
         }
-        const double loss = model_check(&t->model, ++step, &t->now);
-        if (t->rank == 0)
-            printf("step %2d: loss %.4f, %d rank%s, %.1f s\n", step - 1, loss, t->now.n,
-                   t->now.n == 1 ? "" : "s", MPI_Wtime() - last);
-        fflush(stdout);
-        last = began = MPI_Wtime();
     }
-    return step;
 }
 
 int main(int argc, char **argv) {
     CHECK_MPI(MPI_Init(&argc, &argv));
     CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    struct training t = {.comm = NULL};
-    bool how[HOWS] = {0};
-    size_t ms;
-    const struct lesson_option options[] = {
-        {"--fault", "NAME", "what the last rank does in step 3 (default: its work):",
-         .names = faults, .chosen = t.fault},
-        {"--how", "NAME", "recovery (default: shrink):", .names = hows, .chosen = how},
-        {"--join", NULL, "after --fault leave: joins again in step 8", .flag = &t.join},
-        {"--deadline", "MS", "milliseconds that a step may take", .number = &ms,
-         .usual = 2000, .least = 1},
-        {0}};
-    lesson_options(argc, argv, options);
     int nranks, ndevices;
+    struct training t = {.comm = NULL};
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &t.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
+    t.asked = fault_options(argc, argv, nranks);
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(t.rank % ndevices));
     lesson_one_gpu_per_rank();
-    t.faulty = nranks > 1 ? nranks - 1 : nranks; // alone it has nobody who goes on
-    t.how = how[ANEW] || !HAS_SHRINK ? ANEW : how[REVOKE] && HAS_REVOKE ? REVOKE : SHRINK;
-    t.join = t.join && HAS_GROW && t.fault[LEAVE] && nranks > 1;
-    t.deadline = (double)ms / 1e3;
+
     t.now = agree_all(nranks);
     model_create(&t.model, t.rank);
     make_anew(&t);
     lesson_say_whose_times();
-    run(&t, 0);
-    if (t.fault[LEAVE] && t.rank == t.faulty) { // it has left the others
+    run(&t);
+    if (t.asked.fault == LEAVE && t.rank == t.asked.faulty) { // it has left the others
         CHECK_NCCL(ncclCommAbort(t.comm));
         t.comm = NULL;
-        if (t.join) {
-            grow(&t, t.rank, 0);
-            run(&t, t.now.step);
+        if (t.asked.join) {
+            join(&t, t.rank);
+            run(&t);
         }
     }
-    if (t.fault[STOP] && nranks > 1 && member(&t.now, t.faulty) < 0)
-        agree_late(&t.now, t.rank, t.faulty); // it wakes up, and learns that it is out
+    if (t.asked.fault == STOP && member(&t.now, t.asked.faulty) < 0)
+        agree_late(&t.now, t.rank,
+                   t.asked.faulty); // it wakes up, and learns that it is out
     // MPI's collectives would wait for a rank that is gone, and so would MPI_Finalize.
-    const bool gone = t.fault[EXIT] && nranks > 1;
+    const bool gone = t.asked.fault == EXIT;
     const int exit_code = gone ? agree_verdict(&t.now, t.rank) : lesson_verdict("weight");
 
     if (t.comm)

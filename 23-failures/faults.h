@@ -1,17 +1,53 @@
 /*
- * faults.h: what can go wrong with the last rank in failures.
+ * faults.h: the options of failures, and what can go wrong with the last rank.
  */
 #ifndef FAULTS_H
 #define FAULTS_H
 
 #include "lesson.h"
+#include "versions.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-enum { FAULTY_STEP = 3 };
-enum fault { LEAVE, STOP, EXIT, UNSURE, FAULTS };
+enum { FAULTY_STEP = 3, JOIN_STEP = 8 };
+enum fault { LEAVE, STOP, EXIT, UNSURE, FAULTS, NO_FAULT = FAULTS };
 static const char *const faults[] = {"leave", "stop", "exit", "unsure", NULL};
+enum how { SHRINK, REVOKE, ANEW, HOWS };
+static const char *const hows[] = {"shrink", "revoke", "anew", NULL};
+
+struct asked {
+    int faulty;       // the rank that has the fault: the last one
+    enum fault fault; // what it does
+    enum how how;     // how the others go on
+    bool join;        // it joins again
+    double deadline;  // seconds that a step may take
+};
+
+LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
+    bool fault[FAULTS] = {0}, how[HOWS] = {0};
+    size_t ms;
+    struct asked asked = {.faulty = nranks - 1, .fault = NO_FAULT};
+    const struct lesson_option options[] = {
+        {"--fault", "NAME", "what the last rank does in step 3 (default: its work):",
+         .names = faults, .chosen = fault},
+        {"--how", "NAME", "recovery (default: shrink):", .names = hows, .chosen = how},
+        {"--join", NULL, "after --fault leave: joins again in step 8",
+         .flag = &asked.join},
+        {"--deadline", "MS", "milliseconds that a step may take", .number = &ms,
+         .usual = 2000, .least = 1},
+        {0}};
+    lesson_options(argc, argv, options);
+    for (int i = FAULTS; i-- > 0 && nranks > 1;) // alone it has nobody who goes on
+        if (fault[i])
+            asked.fault = (enum fault)i;
+    asked.how = how[ANEW] || !HAS_SHRINK    ? ANEW
+                : how[REVOKE] && HAS_REVOKE ? REVOKE
+                                            : SHRINK;
+    asked.join = asked.join && HAS_GROW && asked.fault == LEAVE;
+    asked.deadline = (double)ms / 1e3;
+    return asked;
+}
 
 /* Stopped, as by a debugger, until somebody wakes it: here a shell. */
 LESSON_FUNCTION void fault_stop(double seconds) {
@@ -20,6 +56,20 @@ LESSON_FUNCTION void fault_stop(double seconds) {
     if (system(wake) != 0)
         lesson_fail("no shell that wakes this rank");
     raise(SIGSTOP);
+}
+
+/* Exits or stops where that is asked for. Returns what else is to go wrong in this step:
+ * LEAVE, UNSURE (once: the rank does the step, and takes it for failed) or NO_FAULT. */
+LESSON_FUNCTION enum fault fault_now(const struct asked *asked, int rank, int step) {
+    static bool done;
+    if (rank != asked->faulty || step != FAULTY_STEP || done)
+        return NO_FAULT;
+    done = true;
+    if (asked->fault == EXIT)
+        _exit(1);
+    if (asked->fault == STOP)
+        fault_stop(5 * asked->deadline);
+    return asked->fault;
 }
 
 #endif

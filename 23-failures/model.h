@@ -60,9 +60,11 @@ LESSON_FUNCTION void model_update(struct model *m, int step, const struct member
     m->expected[step + 1] = m->expected[step] + move * sum;
 }
 
-/* Checks the weights before `step`, and returns the loss, as these ranks see it. */
-LESSON_FUNCTION double model_check(const struct model *m, int step,
-                                   const struct members *now) {
+/* Checks the weights before the next step, and prints the loss of the step before, as
+ * these ranks see it. */
+LESSON_FUNCTION void model_report(const struct model *m, const struct members *now,
+                                  int rank, double seconds) {
+    const int step = now->step;
     float host[COUNT];
     double loss = 0;
     CHECK_CUDA(
@@ -72,7 +74,32 @@ LESSON_FUNCTION double model_check(const struct model *m, int step,
                       round(1e3 * (double)m->expected[step]));
     for (int i = 0; i < now->n; i++)
         loss += pow((double)host[0] - (now->ranks[i] + 1), 2) / 2 / now->n;
-    return loss;
+    if (rank == 0)
+        printf("step %2d: loss %.4f, %d rank%s, %.1f s\n", step - 1, loss, now->n,
+               now->n == 1 ? "" : "s", seconds);
+    fflush(stdout);
+}
+
+/* A new rank: from rank 0 it hears the unique id, who takes part, and what the weights
+ * must be. From now on it is one of those who take part. */
+LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int rank,
+                                   int newcomer, ncclUniqueId *id) {
+    struct {
+        ncclUniqueId id;
+        struct members now;
+        float expected;
+    } news = {.now = *now};
+    if (rank == 0) {
+        news.id = *id;
+        news.expected = m->expected[now->step];
+        agree_send(newcomer, &news, sizeof news);
+    } else if (rank == newcomer) {
+        agree_receive(&news, sizeof news);
+        *id = news.id;
+        *now = news.now;
+        m->expected[now->step] = news.expected;
+    }
+    now->ranks[now->n++] = newcomer;
 }
 
 LESSON_FUNCTION void model_destroy(struct model *m) {
