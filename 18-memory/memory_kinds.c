@@ -2,18 +2,14 @@
  * Memory kinds: which memory NCCL may use, and what each kind costs.
  *
  *     mpirun -np 4 ./memory_kinds [-n COUNT] [--managed] [-h]
+ *
+ * Beside it, report.h has the options, the names of the kinds and the output.
  */
 #include "clock.h"
 #include "older.h"
+#include "report.h"
 
 enum { STEPS = 10 };
-
-enum kind { DEVICE, POOL, PINNED, MANAGED, NCCL, REGISTERED, WINDOW, KINDS };
-static const char *const names[KINDS] = {
-    [DEVICE] = "cudaMalloc",          [POOL] = "cudaMallocAsync",
-    [PINNED] = "cudaHostAlloc",       [MANAGED] = "cudaMallocManaged",
-    [NCCL] = "ncclMemAlloc",          [REGISTERED] = "ncclMemAlloc, registered",
-    [WINDOW] = "ncclMemAlloc, window"};
 
 /* What every step needs. */
 struct job {
@@ -35,8 +31,7 @@ static struct buffer allocate(const struct job *job, enum kind kind) {
     void **data = (void **)&b.data;
     switch (kind) {
     case DEVICE: CHECK_CUDA(cudaMalloc(data, job->bytes)); break;
-    // From a pool, in the order of the stream: what is queued there afterwards may use
-    // it.
+    // From a pool, in the order of the stream: whatever is queued there later may use it.
     case POOL: CHECK_CUDA(cudaMallocAsync(data, job->bytes, job->stream)); break;
     case PINNED: CHECK_CUDA(cudaHostAlloc(data, job->bytes, 0)); break;
     case MANAGED: CHECK_CUDA(cudaMallocManaged(data, job->bytes, 1)); break;
@@ -52,8 +47,8 @@ static struct buffer allocate(const struct job *job, enum kind kind) {
     return b;
 }
 
-/* Nothing may use the buffer any more. Only the pool's memory can go before that: it is
- * given back in the order of the stream. */
+/* Nothing may use the buffer any more. Only the pool's memory can be released earlier: it
+ * is given back in the order of the stream. */
 static void release(const struct job *job, enum kind kind, struct buffer b) {
     if (b.window)
         CHECK_NCCL(ncclCommWindowDeregister(job->comm, b.window));
@@ -144,12 +139,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     struct job job = {.count = 0};
     bool managed = false;
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", "floats in a buffer", .number = &job.count, .least = 1,
-         .usual = LESSON_CPU_BUILD ? 1 << 16 : 1 << 24},
-        {"--managed", NULL, "managed memory, too", .flag = &managed},
-        {0}};
-    lesson_options(argc, argv, options);
+    report_options(argc, argv, &job.count, &managed);
     job.bytes = job.count * sizeof(float);
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(rank % ndevices));
@@ -168,28 +158,17 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < job.count; i++)
         job.pinned[i] = (float)(rank + 1 + (int)(i % 100));
 
-    const double factor = 2.0 * (nranks - 1) / nranks; // of the bus bandwidth, lesson 06
     float *result = lesson_malloc(job.bytes);
-    lesson_say_whose_times();
-    if (rank == 0)
-        printf("%-26s %14s %16s\n", "buffers", "allocate, us", "all-reduce, GB/s");
+    report_head();
     for (enum kind kind = 0; kind < KINDS; kind++) {
         if (kind == MANAGED && !managed)
             continue;
-        const double seconds = time_all_reduce(&job, kind, result);
-        const double allocating = time_allocation(&job, kind);
-        if (rank == 0)
-            printf("%-26s %14.1f %16.1f\n", names[kind], allocating * 1e6,
-                   factor * (double)job.bytes / seconds / 1e9);
-        for (size_t i = 0; i < job.count; i++)
-            lesson_expect(i, (double)result[i],
-                          nranks * ((nranks + 1) / 2.0 + (double)(i % 100)));
+        const double summing = time_all_reduce(&job, kind, result);
+        report_row(kind, time_allocation(&job, kind), summing, job.bytes);
+        report_check(result, job.count);
     }
     const double in_turn = time_batches(&job, job.stream);
-    const double beside = time_batches(&job, job.copying);
-    if (rank == 0)
-        printf("\ncopy, then sum: %.3f ms a batch; copy beside the sum: %.3f ms\n\n",
-               in_turn * 1e3, beside * 1e3);
+    report_batches(in_turn, time_batches(&job, job.copying));
     const int exit_code = lesson_verdict("element");
 
     free(result);

@@ -26,7 +26,7 @@ struct asked {
 
 LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
     bool fault[FAULTS] = {0}, how[HOWS] = {0};
-    size_t ms;
+    size_t ms = 0;
     struct asked asked = {.faulty = nranks - 1, .fault = NO_FAULT};
     const struct lesson_option options[] = {
         {"--fault", "NAME", "what the last rank does in step 3 (default: its work):",
