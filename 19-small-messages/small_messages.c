@@ -2,20 +2,16 @@
  * Small messages: sixteen sums of eight bytes, in six ways, and how long each way takes.
  *
  *     mpirun -np 4 ./small_messages [-n COUNT] [--values V] [-h]
+ *
+ * Beside it, report.h has the options, the names of the ways, the output and the check.
  */
 #include "clock.h"
 #include "older.h"
+#include "report.h"
 
 /* A graph holds a way so many times, and so many graphs are launched before the host
  * waits: as nccl-tests does with -G 20. */
 enum { REPEAT = 20, LAUNCHES = LESSON_CPU_BUILD ? 1 : 20 };
-
-enum way { FLOOR, ONE_BY_ONE, GROUPED, TOGETHER, GRAPH, WINDOW, WINDOW_GRAPH, WAYS };
-static const char *const names[WAYS] = {
-    [FLOOR] = "the floor: one launch",     [ONE_BY_ONE] = "a call for each value",
-    [GROUPED] = "all calls in one group",  [TOGETHER] = "one call for all values",
-    [GRAPH] = "that call in a graph",      [WINDOW] = "that call on windows",
-    [WINDOW_GRAPH] = "windows and a graph"};
 
 /* What a way needs. A value is `count` numbers; sendbuf and recvbuf hold all of them. */
 struct values {
@@ -85,16 +81,6 @@ static double seconds_of(enum way way, const struct values *v) {
     return watch.seconds;
 }
 
-/* Compares every sum. */
-static void check(const struct values *v, float *sum, int nranks) {
-    const size_t numbers = (size_t)v->n * v->count;
-    CHECK_CUDA(
-        cudaMemcpy(sum, v->recvbuf, numbers * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < numbers; i++)
-        lesson_expect(i, (double)sum[i],
-                      nranks * ((nranks + 1) / 2.0 + (double)(i % 1000)));
-}
-
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
     CHECK_MPI(MPI_Init(&argc, &argv));
@@ -104,12 +90,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     size_t count, nvalues;
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", "numbers in a value", .number = &count, .usual = 2, .least = 1},
-        {"--values", "V", "values to sum", .number = &nvalues, .usual = 16, .least = 1,
-         .most = 1000},
-        {0}};
-    lesson_options(argc, argv, options);
+    report_options(argc, argv, &count, &nvalues);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -128,7 +109,7 @@ int main(int argc, char **argv) {
     // Two pairs of buffers: plain ones, and windows, which every GPU can read and write
     // in the memory of every other: NCCL then copies nothing into buffers of its own.
     const size_t numbers = nvalues * count, bytes = numbers * sizeof(float);
-    float *host = lesson_malloc(bytes), *sum = lesson_malloc(bytes), *buffers[4];
+    float *host = lesson_malloc(bytes), *buffers[4];
     ncclWindow_t windows[2] = {NULL, NULL};
     for (int b = 0; b < 2; b++) {
         CHECK_CUDA(cudaMalloc((void **)&buffers[b], bytes));
@@ -139,9 +120,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < numbers; i++)
         host[i] = (float)(rank + 1 + (int)(i % 1000));
 
-    lesson_say_whose_times();
-    if (rank == 0)
-        printf("%-24s %10s %12s\n", "way", "us", "us a value");
+    report_head();
     for (enum way way = 0; way < WAYS; way++) {
         float **pair = way >= WINDOW ? &buffers[2] : &buffers[0];
         v.sendbuf = pair[0];
@@ -149,15 +128,9 @@ int main(int argc, char **argv) {
         CHECK_CUDA(
             cudaMemcpyAsync(v.sendbuf, host, bytes, cudaMemcpyHostToDevice, v.stream));
         CHECK_CUDA(cudaMemsetAsync(v.recvbuf, 255, bytes, v.stream));
-        const double seconds = seconds_of(way, &v);
-        if (rank == 0)
-            printf("%-24s %10.2f %12.2f\n", names[way], seconds * 1e6,
-                   seconds * 1e6 / (way == FLOOR ? 1 : v.n));
-        if (way != FLOOR) // it sums nothing
-            check(&v, sum, nranks);
+        report_row(way, seconds_of(way, &v), v.n);
+        report_check(way, v.recvbuf, numbers);
     }
-    if (rank == 0)
-        printf("\n");
     const int exit_code = lesson_verdict("element");
 
     // In reverse order: nothing may go while something made later still uses it.
@@ -167,7 +140,6 @@ int main(int argc, char **argv) {
         CHECK_NCCL(ncclMemFree(buffers[2 + b]));
         CHECK_CUDA(cudaFree(buffers[b]));
     }
-    free(sum);
     free(host);
     CHECK_CUDA(cudaStreamDestroy(v.stream));
     CHECK_NCCL(ncclCommDestroy(v.comm));
