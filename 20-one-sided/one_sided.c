@@ -2,8 +2,11 @@
  * One-sided: a rank writes into the memory of another and signals it.
  *
  *     mpirun -np 4 ./one_sided [-n COUNT] [--items N] [-h]
+ *
+ * Beside it, report.h has the options and the output.
  */
 #include "clock.h"
+#include "report.h"
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
 int main(void) {
@@ -45,9 +48,9 @@ static void wait_for(const struct ranks *r, int peer) {
     CHECK_NCCL(ncclWaitSignal(1, &one, r->comm, r->stream));
 }
 
-/* Each rank gives its values to both neighbours. The part that they are put into changes
- * from step to step: what a neighbour puts in the next step does not hit what this rank
- * may still be reading, and the step after that begins only when it has been read. */
+/* Each rank gives its values to both neighbours. It puts them into two places in turn. So
+ * what a neighbour puts in the next step does not hit what this rank may still be
+ * reading, and the step after that begins only when it has been read. */
 static void exchange_by_put(const struct ranks *r, int step) {
     put(r, r->left, FROM_RIGHT + step % 2);
     put(r, r->right, FROM_LEFT + step % 2);
@@ -87,8 +90,7 @@ static void halo(const struct ranks *r, const char *name,
                           cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < 4 * r->count; i++)
         lesson_expect(i, (double)host[i], i < 2 * r->count ? r->left : r->right);
-    if (r->rank == 0)
-        printf("%-18s %10.2f us an exchange\n", name, watch.seconds * 1e6);
+    report_exchange(name, watch.seconds);
 }
 
 /* Rank 0 puts items into the slots of rank 1, which signals when a slot is free again.
@@ -118,8 +120,7 @@ static void queue(const struct ranks *r, size_t items, float *host) {
     for (size_t i = 0; r->rank == 0 && i < items && i < SLOTS; i++)
         wait_for(r, 1);
     CHECK_CUDA(cudaStreamSynchronize(r->stream));
-    if (r->rank == 0)
-        printf("%-18s %10zu items\n", "queue", items);
+    report_queue(items);
 }
 
 int main(int argc, char **argv) {
@@ -130,12 +131,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     size_t items;
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", "floats that a rank gives", .number = &r.count, .usual = 1024,
-         .least = 1},
-        {"--items", "N", "items that pass the queue", .number = &items, .usual = 10},
-        {0}};
-    lesson_options(argc, argv, options);
+    report_options(argc, argv, &r.count, &items);
     r.left = (r.rank + nranks - 1) % nranks;
     r.right = (r.rank + 1) % nranks;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
