@@ -3,9 +3,9 @@
  *
  *     mpirun -np 4 ./pipelined_ring [-n COUNT] [--pieces P] [--time] [-h]
  *
- * Beside it, report.h has the options and prints the times, timing.h takes the times.
+ * Beside it, report.h has the options, the numbers that are added, and what is printed;
+ * setup.h makes the events and the buffers; timing.h takes the times.
  */
-#include "older.h"
 #include "report.h"
 #include <cublas_v2.h>
 
@@ -27,8 +27,8 @@ struct ring {
     ncclComm_t comm;
     cudaStream_t stream; // to the caller, the ring is one operation of this stream
     struct lane lanes[LANES];
-    cudaStream_t adding;
-    cublasHandle_t blas;
+    cudaStream_t adding; // the additions of all lanes
+    cublasHandle_t blas; // works in `adding`
     cudaEvent_t begin, added[PIECES];
 };
 
@@ -49,40 +49,44 @@ static struct part part_of(const struct ring *r, int index, size_t piece) {
     return (struct part){first, next - first};
 }
 
+/* Queues one step of the ring for one piece. */
+static void queue_step(struct ring *r, int step, size_t piece) {
+    const int n = r->nranks, next = (r->rank + 1) % n, previous = (r->rank + n - 1) % n;
+    const struct lane *lane = &r->lanes[piece % LANES];
+    const struct part out = part_of(r, r->rank - step, piece);
+    const struct part in = part_of(r, r->rank - step - 1, piece);
+    const float *from = (step == 0 ? r->mine : r->sum) + out.first;
+    float *to = r->sum + in.first;
+
+    // What goes out was added in the last step, in the other stream: wait for it.
+    CHECK_CUDA(cudaStreamWaitEvent(lane->stream, r->added[piece], 0));
+    CHECK_NCCL(ncclGroupStart());
+    CHECK_NCCL(ncclSend(from, out.count, ncclFloat32, next, lane->comm, lane->stream));
+    CHECK_NCCL(ncclRecv(to, in.count, ncclFloat32, previous, lane->comm, lane->stream));
+    CHECK_NCCL(ncclGroupEnd());
+    if (step >= n - 1) // the second round only passes sums on
+        return;
+
+    // What came in is added in a separate stream, so the lane is free meanwhile.
+    const float one = 1;
+    CHECK_CUDA(cudaEventRecord(lane->received, lane->stream));
+    CHECK_CUDA(cudaStreamWaitEvent(r->adding, lane->received, 0));
+    CHECK_CUBLAS(
+        cublasSaxpy_64(r->blas, (int64_t)in.count, &one, r->mine + in.first, 1, to, 1));
+    CHECK_CUDA(cudaEventRecord(r->added[piece], r->adding));
+}
+
 /* Queues all steps of all pieces. The host waits for nothing. */
 static void queue_ring(struct ring *r) {
-    const int n = r->nranks, next = (r->rank + 1) % n, previous = (r->rank + n - 1) % n;
-    const float one = 1;
     // The lanes start when r->stream gets here: then the numbers are in the buffers.
     CHECK_CUDA(cudaEventRecord(r->begin, r->stream));
     for (int l = 0; l < LANES; l++)
         CHECK_CUDA(cudaStreamWaitEvent(r->lanes[l].stream, r->begin, 0));
-    for (int step = 0; step < 2 * (n - 1); step++)
-        for (size_t piece = 0; piece < r->pieces; piece++) {
-            const struct lane *lane = &r->lanes[piece % LANES];
-            const struct part out = part_of(r, r->rank - step, piece);
-            const struct part in = part_of(r, r->rank - step - 1, piece);
-            const float *from = (step == 0 ? r->mine : r->sum) + out.first;
-            float *to = r->sum + in.first;
 
-            // What goes out was added in the last step, in the other stream: wait for it.
-            CHECK_CUDA(cudaStreamWaitEvent(lane->stream, r->added[piece], 0));
-            CHECK_NCCL(ncclGroupStart());
-            CHECK_NCCL(
-                ncclSend(from, out.count, ncclFloat32, next, lane->comm, lane->stream));
-            CHECK_NCCL(
-                ncclRecv(to, in.count, ncclFloat32, previous, lane->comm, lane->stream));
-            CHECK_NCCL(ncclGroupEnd());
-            if (step >= n - 1) // the second round only passes sums on
-                continue;
+    for (int step = 0; step < 2 * (r->nranks - 1); step++)
+        for (size_t piece = 0; piece < r->pieces; piece++)
+            queue_step(r, step, piece);
 
-            // What came in is added in a separate stream, so the lane is free meanwhile.
-            CHECK_CUDA(cudaEventRecord(lane->received, lane->stream));
-            CHECK_CUDA(cudaStreamWaitEvent(r->adding, lane->received, 0));
-            CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one,
-                                        r->mine + in.first, 1, to, 1));
-            CHECK_CUDA(cudaEventRecord(r->added[piece], r->adding));
-        }
     // r->stream continues when all lanes have got here.
     for (int l = 0; l < LANES; l++) {
         CHECK_CUDA(cudaEventRecord(r->lanes[l].done, r->lanes[l].stream));
@@ -96,24 +100,10 @@ static void queue_nccl(struct ring *r) {
                              r->stream));
 }
 
-/* Element i of a rank's buffer: ones on rank 0, tens on rank 1, … and ones again on rank
- * 5, small enough for floats to hold the sums exactly. */
-static float value(int rank, size_t i) {
-    const float place[] = {1, 10, 100, 1000, 10000};
-    return place[rank % 5] * (float)(1 + i % 9);
-}
+#include "setup.h"  // make_events, make_buffers, and what frees them and the lanes
+#include "timing.h" // measure, for --time
 
-/* Element i of the sum. */
-static double sum(const struct ring *r, size_t i) {
-    double all = 0;
-    for (int rank = 0; rank < r->nranks; rank++)
-        all += (double)value(rank, i);
-    return all;
-}
-
-#include "timing.h" // seconds_of, for --time
-
-/* Makes a communicator, a stream and events for each lane, and the stream that adds. */
+/* Makes a communicator and a stream for each lane, and the stream that adds. */
 static void make_lanes(struct ring *r) {
     // An operation holds up to maxCTAs multiprocessors of the GPU until it is done. All
     // lanes must fit on the GPU at the same time, or two ranks could run different lanes
@@ -132,50 +122,10 @@ static void make_lanes(struct ring *r) {
         // it.
         CHECK_CUDA(
             cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
-        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
-        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
     }
     CHECK_CUDA(cudaStreamCreateWithFlags(&r->adding, cudaStreamNonBlocking));
-    CHECK_CUDA(cudaEventCreateWithFlags(&r->begin, cudaEventDisableTiming));
-    for (size_t p = 0; p < r->pieces; p++)
-        CHECK_CUDA(cudaEventCreateWithFlags(&r->added[p], cudaEventDisableTiming));
     CHECK_CUBLAS(cublasCreate(&r->blas));
     CHECK_CUBLAS(cublasSetStream(r->blas, r->adding));
-}
-
-static void free_lanes(struct ring *r) {
-    CHECK_CUBLAS(cublasDestroy(r->blas));
-    for (size_t p = 0; p < r->pieces; p++)
-        CHECK_CUDA(cudaEventDestroy(r->added[p]));
-    CHECK_CUDA(cudaEventDestroy(r->begin));
-    CHECK_CUDA(cudaStreamDestroy(r->adding));
-    for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++) {
-        CHECK_CUDA(cudaEventDestroy(lane->done));
-        CHECK_CUDA(cudaEventDestroy(lane->received));
-        CHECK_CUDA(cudaStreamDestroy(lane->stream));
-        CHECK_NCCL(ncclCommDestroy(lane->comm));
-    }
-}
-
-/* Memory from NCCL for this rank's numbers and the sum, registered with every lane: a
- * message then goes straight from one GPU's buffer into the next GPU's. */
-static void make_buffers(struct ring *r) {
-    float **buffers[2] = {&r->mine, &r->sum};
-    const size_t bytes = r->count * sizeof(float);
-    for (int b = 0; b < 2; b++) {
-        CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
-        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
-            CHECK_NCCL(
-                ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
-    }
-}
-
-static void free_buffers(struct ring *r) {
-    for (int b = 1; b >= 0; b--) {
-        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
-            CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));
-        CHECK_NCCL(ncclMemFree(b == 0 ? r->mine : r->sum));
-    }
 }
 
 int main(int argc, char **argv) {
@@ -203,39 +153,33 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRank(&r.comm, r.nranks, id, r.rank));
     CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
-
     make_lanes(&r);
+    make_events(&r);
 
+    // This rank's numbers are on the host, and twice on the GPU.
     lesson_need_memory(2 * bytes);
     float *host = lesson_malloc(bytes);
     for (size_t i = 0; i < r.count; i++)
         host[i] = value(r.rank, i);
     if (!timed)
         lesson_table("Before ring all-reduce:", host, r.count, ncclFloat32);
-
     make_buffers(&r);
     CHECK_CUDA(cudaMemcpyAsync(r.mine, host, bytes, cudaMemcpyHostToDevice, r.stream));
     CHECK_CUDA(cudaMemcpyAsync(r.sum, host, bytes, cudaMemcpyHostToDevice, r.stream));
 
-    // First the ring, then NCCL's all-reduce of the same numbers.
-    void (*const ways[2])(struct ring *) = {queue_ring, queue_nccl};
-    const char *titles[2] = {"After ring all-reduce:", "After ncclAllReduce:"};
-    double seconds[2] = {0};
-    for (int w = 0; w < 2; w++) {
-        if (w > 0) // or NCCL could pass with the sums of the ring
-            CHECK_CUDA(cudaMemsetAsync(r.sum, 255, bytes, r.stream));
-        ways[w](&r); // the first time, NCCL makes its connections
-        if (timed)
-            seconds[w] = seconds_of(ways[w], &r);
-        CHECK_CUDA(cudaStreamSynchronize(r.stream));
-        CHECK_CUDA(cudaMemcpy(host, r.sum, bytes, cudaMemcpyDeviceToHost));
-        for (size_t i = 0; i < r.count; i++)
-            lesson_expect(i, (double)host[i], sum(&r, i));
-        if (!timed)
-            lesson_table(titles[w], host, r.count, ncclFloat32);
-    }
+    // The ring queues all of its work. Then the host waits once.
+    queue_ring(&r);
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    check(timed ? NULL : "After ring all-reduce:", r.sum, host, r.count);
+
+    // NCCL's all-reduce of the same numbers. The ring's sums are overwritten first, so
+    // that they can't be taken for NCCL's.
+    CHECK_CUDA(cudaMemsetAsync(r.sum, 255, bytes, r.stream));
+    queue_nccl(&r);
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    check(timed ? NULL : "After ncclAllReduce:", r.sum, host, r.count);
     if (timed)
-        report_times(bytes, r.pieces, seconds[0], seconds[1]);
+        measure(&r);
     const int exit_code = lesson_verdict("element");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.

@@ -1,5 +1,6 @@
 /*
- * report.h: the options of pipelined_ring, and the times that it prints.
+ * report.h: the options of pipelined_ring, the numbers that it adds, and the times that
+ * it prints.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -20,6 +21,32 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t
          .flag = timed},
         {0}};
     lesson_options(argc, argv, options);
+}
+
+/* Element i of a rank's buffer: ones on rank 0, tens on rank 1, … and ones again on rank
+ * 5, small enough for floats to hold the sums exactly. */
+LESSON_FUNCTION float value(int rank, size_t i) {
+    const float place[] = {1, 10, 100, 1000, 10000};
+    return place[rank % 5] * (float)(1 + i % 9);
+}
+
+/* Element i of the sum. */
+LESSON_FUNCTION double sum_of_all(int nranks, size_t i) {
+    double all = 0;
+    for (int rank = 0; rank < nranks; rank++)
+        all += (double)value(rank, i);
+    return all;
+}
+
+/* Copies the sums of `count` elements from the GPU to `host`, and compares each. Shows
+ * them below `title`, unless that is NULL. */
+LESSON_FUNCTION void check(const char *title, const float *sum, float *host,
+                           size_t count) {
+    CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < count; i++)
+        lesson_expect(i, (double)host[i], sum_of_all(lesson_self().nranks, i));
+    if (title)
+        lesson_table(title, host, count, ncclFloat32);
 }
 
 /* Prints the seconds of the ring and of ncclAllReduce, for buffers of this many bytes. */

@@ -26,4 +26,10 @@ static double seconds_of(void (*queue)(struct ring *r), struct ring *r) {
     return watch.seconds;
 }
 
+/* Times the ring and NCCL's all-reduce, and prints both. */
+static void measure(struct ring *r) {
+    const double ring = seconds_of(queue_ring, r), nccl = seconds_of(queue_nccl, r);
+    report_times(r->count * sizeof(float), r->pieces, ring, nccl);
+}
+
 #endif
