@@ -4,44 +4,14 @@
  *     mpirun -np 4 ./bandwidth [--op NAMES] [--max BYTES] [--csv FILE] [-h]
  *
  * How to measure is in this file. Beside it, operations.h queues the operations and knows
- * their results, report.h has the options and prints the rows, law.h fits the line, and
- * modes.h has what --register and --graph need.
+ * their results, table.h has their bus factors, report.h has the options and prints the
+ * rows, law.h fits the line, and modes.h has what --register and --graph need.
  */
 #include "clock.h"
 #include "law.h"
 #include "modes.h"
-#include "operations.h"
 #include "report.h"
-
-/* How often the bytes of a buffer cross one rank's link, with n ranks. */
-static double once(int n) {
-    return n > 0;
-}
-static double others(int n) {
-    return (n - 1.0) / n;
-}
-static double twice_others(int n) {
-    return 2 * others(n);
-}
-
-/* One row for each operation: its name, how it is queued, what element i of its result
- * must be, its bus factor, and whether every rank has a part of the buffer. */
-static const struct operation {
-    const char *name;
-    ncclResult_t (*queue)(const struct call *c, const float *send, float *recv);
-    float (*result)(const struct call *c, size_t i);
-    double (*factor)(int nranks);
-    bool parts;
-} operations[] = {
-    {"broadcast", broadcast, of_root, once, false},
-    {"reduce", reduce, sum_at_root, once, false},
-    {"all_reduce", all_reduce, sum, twice_others, false},
-    {"reduce_scatter", reduce_scatter, my_sums, others, true},
-    {"all_gather", all_gather, all_parts, others, true},
-    {"all_to_all", all_to_all, my_parts, others, true},
-    {"send_recv", send_recv, of_previous, once, false},
-};
-enum { OPERATIONS = sizeof operations / sizeof operations[0] };
+#include "table.h"
 
 enum { BATCH = 20 };                      // operations in a batch, at most
 static const double batch_seconds = 0.02; // and no more than fit into this time
@@ -51,21 +21,6 @@ struct buffers {
     size_t room;               // bytes of each
     float *host, *send, *recv; // the last two on the GPU
 };
-
-/* Runs an operation once, and compares every element. NCCL makes its connections here. */
-static void check(const struct operation *op, const struct call *c,
-                  const struct buffers *b) {
-    const size_t bytes = c->count * sizeof(float);
-    CHECK_CUDA(cudaMemsetAsync(b->recv, 255, bytes, c->stream));
-    CHECK_NCCL(op->queue(c, b->send, b->recv));
-    CHECK_CUDA(cudaStreamSynchronize(c->stream));
-    CHECK_CUDA(cudaMemcpy(b->host, b->recv, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < c->count; i++) {
-        const float expected = op->result(c, i);
-        if (expected != any)
-            lesson_expect(i, (double)b->host[i], (double)expected);
-    }
-}
 
 /* Queues a batch. Each operation uses a different part of the buffers: otherwise you
  * would measure a cache. */
@@ -96,11 +51,15 @@ static int warm_up(const struct operation *op, const struct call *c,
     return batch;
 }
 
-/* Batch after batch, until more of them would hardly move the median. `graph` is a batch
- * that was recorded, or NULL. */
+/* Batch after batch, until more of them would hardly move the median. */
 static struct stopwatch measure(const struct operation *op, const struct call *c,
-                                const struct buffers *b, int batch,
-                                cudaGraphExec_t graph) {
+                                const struct buffers *b, int batch, bool as_graph) {
+    cudaGraphExec_t graph = NULL;
+    if (as_graph) {
+        record_begin(c->stream);
+        queue_batch(op, c, b, batch);
+        graph = record_end(c->stream);
+    }
     struct stopwatch watch = {0};
     while (!stopwatch_settled(&watch)) {
         stopwatch_start(&watch); // a barrier: all ranks begin together
@@ -111,6 +70,8 @@ static struct stopwatch measure(const struct operation *op, const struct call *c
         CHECK_CUDA(cudaStreamSynchronize(c->stream)); // timed: a call only queues
         stopwatch_stop(&watch, batch);                // the slowest rank's time counts
     }
+    if (graph)
+        CHECK_CUDA(cudaGraphExecDestroy(graph));
     return watch;
 }
 
@@ -124,18 +85,11 @@ static void all_sizes(const struct operation *op, struct call *c, const struct b
         const size_t bytes = c->count * sizeof(float);
         if (!report_possible(report, op->name, size, bytes))
             continue;
-        check(op, c, b);
+        // The first call at a size is checked: NCCL makes its connections here.
+        check(op, c, b->send, b->recv, b->host);
         const bool first = law.nrows == 0;
         const int batch = warm_up(op, c, b, LESSON_CPU_BUILD || !first ? 0 : 0.3);
-        cudaGraphExec_t graph = NULL;
-        if (report->graph) {
-            record_begin(c->stream);
-            queue_batch(op, c, b, batch);
-            graph = record_end(c->stream);
-        }
-        const struct stopwatch watch = measure(op, c, b, batch, graph);
-        if (graph)
-            CHECK_CUDA(cudaGraphExecDestroy(graph));
+        const struct stopwatch watch = measure(op, c, b, batch, report->graph);
 
         const double algbw = (double)bytes / watch.seconds;
         const double busbw = algbw * op->factor(c->nranks);
