@@ -3,8 +3,10 @@
  * shared.
  *
  *     mpirun -np 4 ./ring_allreduce [-n COUNT] [--no-tables] [-h]
+ *
+ * Beside it, report.h has the options, the numbers that are added, and the tables.
  */
-#include "lesson.h"
+#include "report.h"
 #include <cublas_v2.h>
 
 /* A part of a buffer: where it begins, and how many elements it has. */
@@ -21,36 +23,14 @@ static struct chunk chunk_of(size_t count, int nranks, int index) {
     return (struct chunk){first, next - first};
 }
 
-/* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
- * from rank 5. These are whole numbers, and up to 800 ranks their sum stays below 2^24,
- * so a float is exact, in whatever order the ring adds. */
-static float value(int rank, size_t i) {
-    const float place[] = {1, 10, 100, 1000, 10000};
-    return place[rank % 5] * (float)(1 + i % 9);
-}
-
 /* What a rank works with. */
 struct ring {
     int rank, nranks;
     ncclComm_t comm;
     cudaStream_t stream;
     cublasHandle_t blas; // adds on the GPU, in the same stream
-    bool tables;         // shows `sum` after every step
+    bool tables;         // whether to show `sum` after every step
 };
-
-/* Shows what is in `sum` now. For this the host must wait: cudaMemcpy does not wait for
- * our stream by itself. */
-static void show(const struct ring *r, int step, const float *sum, size_t count) {
-    const int steps = 2 * (r->nranks - 1);
-    char title[64];
-    float *host = lesson_malloc(count * sizeof(float));
-    CHECK_CUDA(cudaStreamSynchronize(r->stream));
-    CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
-    snprintf(title, sizeof title, "After step %d of %d, %s:", step + 1, steps,
-             step < r->nranks - 1 ? "added up" : "passed on");
-    lesson_table(title, host, count, ncclFloat32);
-    free(host);
-}
 
 /* Two rounds of the ring. `mine` is what this rank brings, and stays as it is; `sum`
  * begins as a copy of it. Returns the bytes that this rank has sent. */
@@ -78,21 +58,14 @@ static size_t ring_all_reduce(const struct ring *r, const float *mine, float *su
         if (step < n - 1)
             CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one, mine + in.first,
                                         1, sum + in.first, 1));
-        if (r->tables)
-            show(r, step, sum, count);
+
+        // To show the sum, the host must wait. Otherwise it queues all steps at once.
+        if (r->tables) {
+            CHECK_CUDA(cudaStreamSynchronize(r->stream));
+            show_step(step, sum, count);
+        }
     }
     return sent;
-}
-
-/* Copies `sum` to the host, and compares every element. */
-static void check(const struct ring *r, const float *sum, float *host, size_t count) {
-    float factor = 0;
-    for (int rank = 0; rank < r->nranks; rank++)
-        factor += value(rank, 0);
-    CHECK_CUDA(cudaStreamSynchronize(r->stream));
-    CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < count; i++)
-        lesson_expect(i, (double)host[i], (double)(factor * value(0, i)));
 }
 
 int main(int argc, char **argv) {
@@ -103,16 +76,8 @@ int main(int argc, char **argv) {
     struct ring r;
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &r.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &r.nranks));
-    size_t count = 0;
-    bool no_tables = false;
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", "elements per rank, at least 1", .number = &count,
-         .usual = (size_t)r.nranks, .least = 1},
-        {"--no-tables", NULL, "prints only the bytes that each rank sends",
-         .flag = &no_tables},
-        {0}};
-    lesson_options(argc, argv, options);
-    r.tables = !no_tables;
+    size_t count;
+    report_options(argc, argv, &count, &r.tables);
     const size_t bytes = count * sizeof(float);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
@@ -148,21 +113,19 @@ int main(int argc, char **argv) {
     if (r.tables)
         lesson_table("Before ring all-reduce:", host, count, ncclFloat32);
     const size_t sent = ring_all_reduce(&r, mine, sum, count);
-    check(&r, sum, host, count);
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    check(sum, host, count);
 
     // NCCL's own all-reduce of the same numbers must give the same sums. The ring's are
     // overwritten first, so that they can't be taken for NCCL's.
     CHECK_CUDA(cudaMemsetAsync(sum, 255, bytes, r.stream));
     CHECK_NCCL(ncclAllReduce(mine, sum, count, ncclFloat32, ncclSum, r.comm, r.stream));
-    check(&r, sum, host, count);
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    check(sum, host, count);
     if (r.tables)
         lesson_table("After ncclAllReduce:", host, count, ncclFloat32);
 
-    // The bytes that each rank has sent around the ring, beside the formula.
-    char line[128];
-    snprintf(line, sizeof line, "GPU %d sent %zu bytes; 2(N-1)/N x D = %.1f", r.rank,
-             sent, 2.0 * (r.nranks - 1) / r.nranks * (double)bytes);
-    lesson_print_in_order(line);
+    report_sent(sent, bytes);
     const int exit_code = lesson_verdict("element");
 
     // Clean up in reverse order, so that nothing goes while something still uses it.

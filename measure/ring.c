@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
         CHECK_CUDA(cudaMemcpyAsync(b == 0 ? mine : sum, host, count * sizeof(float),
                                    cudaMemcpyHostToDevice, r.stream));
     ring_all_reduce(&r, mine, sum, count); // NCCL connects
-    check(&r, sum, host, count);
+    CHECK_CUDA(cudaStreamSynchronize(r.stream));
+    check(sum, host, count);
 
     // Zeros: sums of sums would grow without end.
     CHECK_CUDA(cudaMemsetAsync(sum, 0, count * sizeof(float), r.stream));

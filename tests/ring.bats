@@ -130,7 +130,7 @@ END
     on_gpus && skip "one build is enough"
     cd "$BATS_TEST_TMPDIR"
     sed '/ncclAllReduce(/ s|^|//|' "$top/$ring.c" >without.c
-    build without
+    build without 05-ring-allreduce
     top=$BATS_TEST_TMPDIR ranks 3 without --no-tables
     show
     [ "$code" -eq 1 ]
