@@ -127,12 +127,13 @@ static void allocate(struct training *t) {
     CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t->made, room * token));
     for (size_t l = 0; l < layers; l++) {
-        struct road *road = &t->roads[l];
         CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
-        road->place = lesson_malloc(t->share * sizeof *road->place);
-        // Pinned: the host does not wait for copies of the counts.
-        CHECK_CUDA(cudaMallocHost((void **)&road->leave, bytes));
-        CHECK_CUDA(cudaMallocHost((void **)&road->come, bytes));
+        t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
+        uint64_t *leave, *come; // pinned: the host does not wait for copies of it
+        CHECK_CUDA(cudaMallocHost((void **)&leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&come, bytes));
+        t->roads[l].leave = leave;
+        t->roads[l].come = come;
     }
     network_malloc(n, t->share);
     t->output = lesson_malloc(t->share * token);
