@@ -45,7 +45,7 @@ static float *gradients(const struct training *t, size_t l) {
     return t->gradients + (t->stage < 2 ? l : l % 2) * t->layer;
 }
 
-/* Whatever is queued for sending after this starts when computing gets to this point. */
+/* What is queued for sending after this waits until computing gets to this point. */
 static void hand_over(struct training *t) {
     CHECK_CUDA(cudaEventRecord(t->event[HANDED], t->computing));
     CHECK_CUDA(cudaStreamWaitEvent(t->sending, t->event[HANDED], 0));

@@ -12,7 +12,7 @@
 #include "reference.h"
 
 /* How this rank's tokens travel in a layer. */
-struct road {
+struct route {
     size_t *place;          // of each token, among the tokens that leave
     uint64_t *leave, *come; // how many tokens go to each rank, and come from each
     uint64_t coming;        // from all ranks together
@@ -22,10 +22,10 @@ struct training {
     struct network n; // the weights of this rank's expert, a matrix in each layer
     struct load load;
     size_t rank, nranks, share, capacity;
-    struct road roads[NETWORK_LAYERS];
+    struct route routes[NETWORK_LAYERS];
     float *leaving;                  // this rank's tokens, sorted by expert
     float *visiting[NETWORK_LAYERS]; // the tokens that have come to this rank's expert
-    float *made;                     // what the expert makes of them
+    float *computed;                 // what the expert computes from them
     uint64_t *counts;                // on the GPU: first leave, then come
     cudaStream_t stream;
     cublasHandle_t blas;
@@ -39,12 +39,12 @@ struct training {
 /* Tells each rank how many tokens it will get: an all-to-all of one number. The host has
  * to wait for the result, because it passes the counts to ncclRecv. */
 static void exchange_counts(struct training *t, size_t l) {
-    struct road *road = &t->roads[l];
+    struct route *route = &t->routes[l];
     const size_t bytes = t->nranks * sizeof(uint64_t);
     uint64_t *leave = t->counts, *come = leave + t->nranks;
-    memcpy(road->come, road->leave, bytes); // enough if all blocks have one size
+    memcpy(route->come, route->leave, bytes); // enough if all blocks have one size
     if (!t->capacity) {
-        CHECK_CUDA(cudaMemcpyAsync(leave, road->leave, bytes, cudaMemcpyHostToDevice,
+        CHECK_CUDA(cudaMemcpyAsync(leave, route->leave, bytes, cudaMemcpyHostToDevice,
                                    t->stream));
         CHECK_NCCL(ncclGroupStart());
         for (int peer = 0; peer < (int)t->nranks; peer++) {
@@ -53,12 +53,12 @@ static void exchange_counts(struct training *t, size_t l) {
         }
         CHECK_NCCL(ncclGroupEnd());
         CHECK_CUDA(
-            cudaMemcpyAsync(road->come, come, bytes, cudaMemcpyDeviceToHost, t->stream));
+            cudaMemcpyAsync(route->come, come, bytes, cudaMemcpyDeviceToHost, t->stream));
         CHECK_CUDA(cudaStreamSynchronize(t->stream));
     }
-    road->coming = 0;
+    route->coming = 0;
     for (size_t peer = 0; peer < t->nranks; peer++)
-        road->coming += road->come[peer];
+        route->coming += route->come[peer];
 }
 
 /* An all-to-all of blocks of different sizes: out[peer] tokens go to a rank, in[peer]
@@ -81,17 +81,17 @@ static void exchange(struct training *t, const float *from, const uint64_t *out,
 }
 
 /* The tokens go to their experts and come back, each to where it was before. Every token
- * that came goes back, so the way back has the two lists of counts exchanged. */
+ * that came goes back, so on the way back the two lists of counts change places. */
 static void forward(struct training *t, size_t step, size_t l) {
     const struct network *n = &t->n;
-    const struct road *road = &t->roads[l];
+    const struct route *route = &t->routes[l];
     give_places(t, step, l);
     exchange_counts(t, l);
     to_places(t, l, n->activation[l]);
-    exchange(t, t->leaving, road->leave, t->visiting[l], road->come);
-    network_forward(t->blas, n->width, n->width, road->coming, n->weight[l],
-                    t->visiting[l], t->made);
-    exchange(t, t->made, road->come, t->leaving, road->leave);
+    exchange(t, t->leaving, route->leave, t->visiting[l], route->come);
+    network_forward(t->blas, n->width, n->width, route->coming, n->weight[l],
+                    t->visiting[l], t->computed);
+    exchange(t, t->computed, route->come, t->leaving, route->leave);
     from_places(t, l, n->activation[l + 1], n->activation[l]);
 }
 
@@ -100,19 +100,19 @@ static void forward(struct training *t, size_t step, size_t l) {
  * all-reduce. */
 static void backward(struct training *t, size_t l) {
     const struct network *n = &t->n;
-    const struct road *road = &t->roads[l];
-    const size_t w = n->width, coming = road->coming;
+    const struct route *route = &t->routes[l];
+    const size_t w = n->width, coming = route->coming;
     to_places(t, l, n->activation[l + 1]);
-    exchange(t, t->leaving, road->leave, t->made, road->come);
+    exchange(t, t->leaving, route->leave, t->computed, route->come);
     if (coming == 0)
         CHECK_CUDA(cudaMemsetAsync(n->gradient[l], 0, w * w * sizeof(float), t->stream));
     else
-        network_gradient(t->blas, w, w, coming, t->visiting[l], t->made, false,
+        network_gradient(t->blas, w, w, coming, t->visiting[l], t->computed, false,
                          n->gradient[l]);
     if (l == 0)
         return;
-    network_backward(t->blas, w, w, coming, n->weight[l], t->made, t->visiting[l]);
-    exchange(t, t->visiting[l], road->come, t->leaving, road->leave);
+    network_backward(t->blas, w, w, coming, n->weight[l], t->computed, t->visiting[l]);
+    exchange(t, t->visiting[l], route->come, t->leaving, route->leave);
     from_places(t, l, n->activation[l], n->activation[l + 1]);
 }
 
@@ -125,15 +125,15 @@ static void allocate(struct training *t) {
     network_need((layers + 2) * room * token);
     CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * bytes));
     CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
-    CHECK_CUDA(cudaMalloc((void **)&t->made, room * token));
+    CHECK_CUDA(cudaMalloc((void **)&t->computed, room * token));
     for (size_t l = 0; l < layers; l++) {
         CHECK_CUDA(cudaMalloc((void **)&t->visiting[l], room * token));
-        t->roads[l].place = lesson_malloc(t->share * sizeof(size_t));
+        t->routes[l].place = lesson_malloc(t->share * sizeof(size_t));
         uint64_t *leave, *come; // pinned: the host does not wait for copies of it
         CHECK_CUDA(cudaMallocHost((void **)&leave, bytes));
         CHECK_CUDA(cudaMallocHost((void **)&come, bytes));
-        t->roads[l].leave = leave;
-        t->roads[l].come = come;
+        t->routes[l].leave = leave;
+        t->routes[l].come = come;
     }
     network_malloc(n, t->share);
     t->output = lesson_malloc(t->share * token);
@@ -143,12 +143,12 @@ static void free_all(struct training *t) {
     free(t->output);
     network_free(&t->n);
     for (size_t l = 0; l < t->n.layers; l++) {
-        CHECK_CUDA(cudaFreeHost(t->roads[l].come));
-        CHECK_CUDA(cudaFreeHost(t->roads[l].leave));
-        free(t->roads[l].place);
+        CHECK_CUDA(cudaFreeHost(t->routes[l].come));
+        CHECK_CUDA(cudaFreeHost(t->routes[l].leave));
+        free(t->routes[l].place);
         CHECK_CUDA(cudaFree(t->visiting[l]));
     }
-    CHECK_CUDA(cudaFree(t->made));
+    CHECK_CUDA(cudaFree(t->computed));
     CHECK_CUDA(cudaFree(t->leaving));
     CHECK_CUDA(cudaFree(t->counts));
 }

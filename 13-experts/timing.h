@@ -13,20 +13,20 @@
 static void measure(struct training *t) {
     enum { TRIPS = 10 };
     struct stopwatch watches[2] = {{0}};
-    const struct road *road = &t->roads[0];
+    const struct route *route = &t->routes[0];
     size_t capacity = t->capacity;
     t->capacity = 0;
     give_places(t, 0, 0);
     if (capacity == 0) // large enough that no token is dropped
-        capacity = reference_largest(road->leave, t->nranks);
+        capacity = reference_largest(route->leave, t->nranks);
     for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
         t->capacity = w == 0 ? 0 : capacity;
         give_places(t, 0, 0);
         stopwatch_start(&watches[w]);
         for (int i = 0; i < TRIPS; i++) {
             exchange_counts(t, 0);
-            exchange(t, t->leaving, road->leave, t->visiting[0], road->come);
-            exchange(t, t->visiting[0], road->come, t->leaving, road->leave);
+            exchange(t, t->leaving, route->leave, t->visiting[0], route->come);
+            exchange(t, t->visiting[0], route->come, t->leaving, route->leave);
         }
         CHECK_CUDA(cudaStreamSynchronize(t->stream));
         stopwatch_stop(&watches[w], TRIPS);

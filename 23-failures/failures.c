@@ -28,7 +28,7 @@ static ncclConfig_t never_blocking(void) {
     return config;
 }
 
-/* Asks until what was begun on the communicator is done, or failed, or too late. */
+/* Asks until what was begun on the communicator is done, has failed, or is too late. */
 static ncclResult_t settled(ncclComm_t comm, double seconds) {
     ncclResult_t state = ncclInProgress;
     for (double end = MPI_Wtime() + seconds; state == ncclInProgress; usleep(100))
@@ -62,8 +62,9 @@ static void make_anew(struct training *t) {
     must_settle(t->comm, "ncclCommInitRankConfig");
 }
 
-/* One step. False if it does not end before `end`, or NCCL has seen an error; the weights
- * from before it are kept. A rank that was stopped must not go on either. */
+/* One step. False if it does not end before `end`, or if NCCL has seen an error. Then the
+ * weights from before it are still there. The first line is for a rank that was stopped.
+ */
 static bool train(struct training *t, int step, double end) {
     struct model *m = &t->model;
     if (MPI_Wtime() > end)
@@ -114,15 +115,15 @@ static bool recover(struct training *t, int step) {
     const bool lost = member(&t->now, t->rank) < 0;
     if (!lost && t->asked.how != ANEW && t->now.n < old.n)
         shrink(t, &old, broken);
-    // All abort, for whoever does not would wait for ever for those who did.
+    // All must abort. A rank that does not would wait for ever for those that did.
     CHECK_NCCL(ncclCommAbort(broken));
     if (!lost && !t->comm)
         make_anew(t);
     return !lost;
 }
 
-/* All who take part, and a new rank, make a larger communicator. The new rank gets the
- * weights: with others, it would pull all away from what they have learned. */
+/* All who take part, and a new rank, make a larger communicator. The new rank gets their
+ * weights. With others it would pull all ranks away from what they have learned. */
 static void join(struct training *t, int newcomer) {
     const bool is_new = t->rank == newcomer;
     const ncclComm_t old = t->comm;
