@@ -226,6 +226,9 @@ bool judge_handle_device(struct judge *j, int stream, int device, struct judge_a
 
 int judge_event_made(struct judge *j, struct judge_at at);
 void judge_event_gone(struct judge *j, int event);
+/* Other processes record one of the events, and wait for it: from then on, what comes
+ * before what is not known. */
+void judge_shares_event(struct judge *j);
 void judge_record(struct judge *j, int event, int stream, struct judge_at at);
 void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at at);
 

@@ -696,6 +696,15 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 /* Gives the event up; may be called before it was reached. */
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
+/* What another process of the same host opens, so that both record the event and wait for
+ * it; made with cudaEventInterprocess, otherwise cudaErrorInvalidResourceHandle. */
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
+
+/* The event that another process made `handle` of; without a time, and given up by
+ * cudaEventDestroy. A handle of this process's own: cudaErrorDeviceUninitialized; of an
+ * event that is gone, or no handle: cudaErrorInvalidValue. */
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
+
 #include "cuda_pools.h"
 /* Needs the copies of the former. */
 #include "cuda_graphs.h"

@@ -599,6 +599,9 @@ static void ev_event(const struct event *e) {
 static void ev_event_gone(const struct event *e) {
     judge_event_gone(e->judge, named(e, word(e, 1), EVENT)->number);
 }
+static void ev_shares_event(const struct event *e) {
+    judge_shares_event(e->judge);
+}
 static void ev_record(const struct event *e) {
     judge_record(e->judge, named(e, word(e, 1), EVENT)->number, stream_of(e, word(e, 2)),
                  here(e, "cudaEventRecord"));
@@ -1003,6 +1006,7 @@ static const struct {
     {"op", ev_op},
     {"event", ev_event},
     {"event-gone", ev_event_gone},
+    {"shares-event", ev_shares_event},
     {"record", ev_record},
     {"stream-waits", ev_stream_waits},
     {"function", ev_function},
