@@ -52,6 +52,27 @@ static void ring_recv_first(void) {
     point("ring, receive before send in the group");
 }
 
+/* What goes to one rank in a group goes in order: the last one stays. */
+static void into_one_buffer(void) {
+    enum { N = 262147, TIMES = 5 };
+    int right = (rank + 1) % nranks, left = (rank + nranks - 1) % nranks;
+    int *send = new_ints(N * TIMES), *recv = new_ints(N);
+    for (int i = 0; i < TIMES; i++)
+        set_message(send + i * N, N, rank, i);
+    set_ints(recv, N, -1);
+    NCCL(ncclGroupStart());
+    for (int i = 0; i < TIMES; i++) {
+        NCCL(ncclSend(send + i * N, N, ncclInt32, right, comm, stream));
+        NCCL(ncclRecv(recv, N, ncclInt32, left, comm, stream));
+    }
+    NCCL(ncclGroupEnd());
+    settle();
+    expect_message(recv, N, left, TIMES - 1, "the last of those into one buffer");
+    CUDA(cudaFree(send));
+    CUDA(cudaFree(recv));
+    point("several messages of a group into one buffer");
+}
+
 static void every_type(void) {
     int right = (rank + 1) % nranks, left = (rank + nranks - 1) % nranks;
     enum { N = 333 };
@@ -333,6 +354,7 @@ int main(int argc, char **argv) {
     CUDA(cudaStreamCreate(&stream));
     ring();
     ring_recv_first();
+    into_one_buffer();
     every_type();
     pairs();
     ping_pong();

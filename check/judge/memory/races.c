@@ -183,6 +183,13 @@ static bool in_place(const struct judge *j, const struct judge_range *a,
             (one->kind == JUDGE_RECV && other->kind == JUDGE_SEND));
 }
 
+/* "Calls within a group targeting the same peer … are executed in order" (NCCL User
+ * Guide, "Point-to-point communication"). */
+static bool in_turn(const struct judge_call *a, const struct judge_call *b) {
+    return pairs(a->kind) && a->kind == b->kind && a->root == b->root &&
+           a->comm == b->comm;
+}
+
 struct ordered {
     const struct judge_range *range;
     int of, at;
@@ -214,7 +221,8 @@ void uses_group(struct judge *j, const struct judge_range *ranges, const int *of
                 if (one == other || !(a->write || b->write) ||
                     address_of(a->start) + a->bytes <= from ||
                     to <= address_of(a->start) || to_itself(j, one, other) ||
-                    in_place(j, a, one, b, other) || !allocation_find(j->uses, from))
+                    in_turn(one, other) || in_place(j, a, one, b, other) ||
+                    !allocation_find(j->uses, from))
                     continue;
                 bool as_made = sorted[k].of < sorted[i].of;
                 report_group(j, as_made ? a : b, as_made ? one : other, as_made ? b : a,
