@@ -49,6 +49,7 @@ static int event_number(struct judge *j, cudaEvent_t handle, int device) {
     const struct judge_at at = {"another library", 0};
     if (event)
         return event->number;
+    judge_shares_event(j);
     return announce_event(j, handle, device, at);
 }
 
@@ -87,22 +88,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
     return answer(CALL(BELOW(cudaEventDestroy), handle), at);
 }
 
-#if !OVER_STANDIN || defined(CUDA_IPC_HANDLE_SIZE)
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event) {
     ENTER(cudaIpcGetEventHandle, handle, event);
     judge_shares_event(front_in());
     front_out();
     return answer(CALL(BELOW(cudaIpcGetEventHandle), handle, event), at);
 }
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle) {
-    ENTER(cudaIpcOpenEventHandle, event, handle);
-    judge_shares_event(front_in());
-    front_out();
-    return cuda_event_there(CALL(BELOW(cudaIpcOpenEventHandle), event, handle), event,
-                            at);
-}
-#endif
 
 static cudaError_t recorded(cudaError_t error, cudaEvent_t event, cudaStream_t stream,
                             struct judge_at at) {

@@ -119,6 +119,7 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
                               .type_bytes = size_of(as_called->type),
                               .sendbuff = as_called->send,
                               .recvbuff = as_called->recv,
+                              .config = as_called->config,
                               .at = at};
     int device = 0;
     comm_take_promised(false);
@@ -191,6 +192,31 @@ ncclResult_t nccl_refused(struct judge_at at) {
     front_out();
     return ncclInvalidArgument;
 }
+
+#if NCCL_VERSION_CODE >= 23200
+/* "The same configuration must be set on every rank; NCCL validates it only locally"
+ * (nccl.h). */
+uint64_t nccl_config(const ncclCollConfig_t *given) {
+    enum { UNSET = NCCL_CONFIG_UNDEF_INT };
+    ncclCollConfig_t c = NCCL_COLLCONFIG_INITIALIZER;
+    if (given && given->magic == c.magic)
+        memcpy(&c, given, given->size < sizeof c ? given->size : sizeof c);
+    const char *algorithms = c.algSelection ? c.algSelection : "";
+    const int numbers[] = {c.minCTAs,
+                           c.maxCTAs,
+                           c.nvlsCTAs,
+                           c.cgaClusterSize,
+                           c.CTAPolicy,
+                           c.launchCompletionEvent ? 1 : UNSET,
+                           algorithms[0] ? c.forceAlgSelection : UNSET};
+    bool set = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        set |= numbers[i] != UNSET;
+    return set ? comm_hash(numbers, sizeof numbers,
+                           comm_hash(algorithms, strlen(algorithms), 0))
+               : 0;
+}
+#endif
 
 size_t nccl_bytes(size_t count, ncclDataType_t type) {
     return count * size_of(type);

@@ -163,6 +163,7 @@ struct nccl_call {
     int root;              // or peer
     ncclComm_t comm;
     cudaStream_t stream;
+    uint64_t config; // judge_call's
 };
 /* What the judge says of a call before it is made; then what the call returned. */
 enum judged { NOT_JUDGED, JUDGED_RIGHT, JUDGED_WRONG, COMM_IS_GONE };
@@ -178,6 +179,12 @@ ncclResult_t nccl_refused(struct judge_at at);
 void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
                     struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
+
+#if NCCL_VERSION_CODE >= 23200
+uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing is set
+#else
+#define nccl_config(config) 0
+#endif
 
 /* The kinds of nccl.list */
 
@@ -217,22 +224,24 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
         return newcomm_returned(                                                  \
             MEETS(comm_hash_ids(ids, nids), CALL(PNCCL(name), __VA_ARGS__)), at); \
     }
-#define NCCL_CALL(name, parameters, kind, send, recv, op, root, ...)          \
-    ncclResult_t name parameters {                                            \
-        ENTER_NCCL(name, __VA_ARGS__);                                        \
-        if (!nccl_sees_cuda(true))                                            \
-            return PNCCL(name)(__VA_ARGS__);                                  \
-        const struct nccl_call call = {kind, send, recv, count, type,         \
-                                       op,   root, comm, stream};             \
-        comm_entered(comm, at);                                               \
-        enum judged judged = nccl_judge(&call, at);                           \
-        ncclResult_t result = ncclInvalidArgument;                            \
-        if (judged == JUDGED_WRONG)                                           \
-            result = nccl_refused(at);                                        \
-        else if (judged != COMM_IS_GONE)                                      \
-            result = nccl_judged(judged, CALL(PNCCL(name), __VA_ARGS__), at); \
-        comm_left();                                                          \
-        return result;                                                        \
+#define NCCL_CALL(name, ...) NCCL_CALL_AS(0, name, __VA_ARGS__)
+#define NCCL_CONFIGURED(name, ...) NCCL_CALL_AS(nccl_config(config), name, __VA_ARGS__)
+#define NCCL_CALL_AS(config, name, parameters, kind, send, recv, op, root, ...) \
+    ncclResult_t name parameters {                                              \
+        ENTER_NCCL(name, __VA_ARGS__);                                          \
+        if (!nccl_sees_cuda(true))                                              \
+            return PNCCL(name)(__VA_ARGS__);                                    \
+        const struct nccl_call call = {kind, send, recv, count,  type,          \
+                                       op,   root, comm, stream, config};       \
+        comm_entered(comm, at);                                                 \
+        enum judged judged = nccl_judge(&call, at);                             \
+        ncclResult_t result = ncclInvalidArgument;                              \
+        if (judged == JUDGED_WRONG)                                             \
+            result = nccl_refused(at);                                          \
+        else if (judged != COMM_IS_GONE)                                        \
+            result = nccl_judged(judged, CALL(PNCCL(name), __VA_ARGS__), at);   \
+        comm_left();                                                            \
+        return result;                                                          \
     }
 #define NCCL_ONE_SIDED(name, parameters, reads, bytes, ...)   \
     ncclResult_t name parameters {                            \

@@ -322,7 +322,8 @@ static struct fact fact_of(const struct judge *j, const struct comm *comm,
                          .captured = captured,
                          .grouped = grouped,
                          .send_offset = call->send_offset,
-                         .recv_offset = call->recv_offset};
+                         .recv_offset = call->recv_offset,
+                         .config = call->config};
 }
 
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,

@@ -100,10 +100,11 @@ static bool agree(const struct fact *a, const struct fact *b) {
         return false;
     return moves_nothing(a->kind) ||
            (a->count == b->count && a->type == b->type && a->redop == b->redop &&
-            a->root == b->root && offsets_agree(a, b));
+            a->root == b->root && a->config == b->config && offsets_agree(a, b));
 }
 
-static const char different_offsets[] = "give different offsets of symmetric windows";
+static const char different_offsets[] = "give different offsets of symmetric windows",
+                  different_configs[] = "give different configurations";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
@@ -114,6 +115,7 @@ static const char *difference(const struct fact *a, const struct fact *b) {
            : pair                        ? "are not both captured into a graph"
            : a->redop != b->redop        ? "give different reductions"
            : a->root != b->root          ? "give different roots"
+           : a->config != b->config      ? different_configs
            : !offsets_agree(a, b)        ? different_offsets
                                          : "do not all capture the call into a graph";
 }
@@ -176,6 +178,7 @@ static enum hint_name hint_at(const struct fact *a, const struct fact *b,
     return a->kind == b->kind && a->captured != b->captured && agree(a, &as_captured)
                ? HINT_captured_by_some
            : what == different_offsets ? HINT_other_offset
+           : what == different_configs ? HINT_other_config
                                        : HINT_OF_FINDING;
 }
 

@@ -17,7 +17,7 @@ struct fact {
     bool captured, grouped; // by a graph, in a group
     // The first send to a peer, and the first receive from it: the later of the two.
     enum { NOT_BOTH, APART, TOGETHER } both;
-    uint64_t send_offset, recv_offset; // as in judge_call
+    uint64_t send_offset, recv_offset, config; // as in judge_call
 };
 
 /* To a keeper: this, and then the facts. */
