@@ -373,6 +373,12 @@ cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
                            cublasOperation_t transb, int m, int n, int k,
                            const __half *alpha, const __half *A, int lda, const __half *B,
                            int ldb, const __half *beta, __half *C, int ldc);
+cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                  cublasOperation_t transb, int m, int n, int k,
+                                  const __half *alpha, const __half *const Aarray[],
+                                  int lda, const __half *const Barray[], int ldb,
+                                  const __half *beta, __half *const Carray[], int ldc,
+                                  int batchCount);
 cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
                                          cublasOperation_t transb, int m, int n, int k,
                                          const __half *alpha, const __half *A, int lda,

@@ -210,6 +210,11 @@ cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t ta,
                            cublasOperation_t tb, int m, int n, int k, const void *alpha,
                            const void *A, int lda, const void *B, int ldb,
                            const void *beta, void *C, int ldc);
+cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                  cublasOperation_t tb, int m, int n, int k,
+                                  const void *alpha, const void *const A[], int lda,
+                                  const void *const B[], int ldb, const void *beta,
+                                  void *const C[], int ldc, int batch);
 cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t ta,
                                          cublasOperation_t tb, int m, int n, int k,
                                          const void *alpha, const void *A, int lda,
@@ -225,6 +230,17 @@ cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t ta,
     CUBLAS_CALL;
     return wide_strided(handle, CUDA_R_16F, ta, tb, m, n, k, alpha, A, CUDA_R_16F, lda, 0,
                         B, CUDA_R_16F, ldb, 0, beta, C, CUDA_R_16F, ldc, 0, 1);
+}
+
+cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                  cublasOperation_t tb, int m, int n, int k,
+                                  const void *alpha, const void *const A[], int lda,
+                                  const void *const B[], int ldb, const void *beta,
+                                  void *const C[], int ldc, int batch) {
+    CUBLAS_CALL;
+    return wide_many(handle, CUDA_R_16F, ta, tb, m, n, k, alpha, A, CUDA_R_16F, lda, B,
+                     CUDA_R_16F, ldb, beta, (const void *const *)C, CUDA_R_16F, ldc,
+                     batch);
 }
 
 cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t ta,

@@ -102,6 +102,32 @@ static unsigned short half_of(double x) {
     return small[(int)x + 4];
 }
 
+static double value_of(unsigned short half) {
+    double value = half >> 10 & 31 ? 1024 + (half & 1023) : 0;
+    for (int e = half >> 10 & 31; e < 25; e++)
+        value /= 2;
+    for (int e = half >> 10 & 31; e > 25; e--)
+        value *= 2;
+    return half >> 15 ? -value : value;
+}
+
+// C has no halves, so the header declares these for C++ only.
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t ta,
+                           cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                           const void *A, int lda, const void *B, int ldb,
+                           const void *beta, void *C, int ldc);
+cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                  cublasOperation_t tb, int m, int n, int k,
+                                  const void *alpha, const void *const A[], int lda,
+                                  const void *const B[], int ldb, const void *beta,
+                                  void *const C[], int ldc, int batch);
+cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t ta,
+                                         cublasOperation_t tb, int m, int n, int k,
+                                         const void *alpha, const void *A, int lda,
+                                         long long int stridea, const void *B, int ldb,
+                                         long long int strideb, const void *beta, void *C,
+                                         int ldc, long long int stridec, int batch);
+
 static void halves(void) {
     enum { S = 8 };
     const float one = 1, zero = 0;
@@ -128,6 +154,34 @@ static void halves(void) {
         }
     expect(wrong == 0, "%d elements are wrong", wrong);
     point("a product of halves into floats");
+
+    // The same into halves, by each of three calls.
+    const unsigned short one_half = 0x3c00, none = 0;
+    void *at[3] = {device[0], device[1], device[2]}, **there;
+    CUDA(cudaMalloc((void **)&there, sizeof at));
+    CUDA(cudaMemcpy(there, at, sizeof at, cudaMemcpyHostToDevice));
+    for (int call = 0; call < 3; call++) {
+        CUDA(cudaMemset(device[2], 0, sizeof x));
+        if (call == 0)
+            BLAS(cublasHgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, S, S, S, &one_half,
+                             device[0], S, device[1], S, &none, device[2], S));
+        else if (call == 1)
+            BLAS(cublasHgemmStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_T, S, S, S,
+                                           &one_half, device[0], S, 0, device[1], S, 0,
+                                           &none, device[2], S, 0, 1));
+        else
+            BLAS(cublasHgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_T, S, S, S, &one_half,
+                                    (const void *const *)there, S,
+                                    (const void *const *)(there + 1), S, &none,
+                                    (void *const *)(there + 2), S, 1));
+        BLAS(cublasGetMatrix(S, S, 2, device[2], S, x, S));
+        wrong = 0;
+        for (int i = 0; i < S * S; i++)
+            wrong += value_of(x[i]) != z[i];
+        expect(wrong == 0, "call %d: %d halves are wrong", call, wrong);
+    }
+    CUDA(cudaFree(there));
+    point("products of halves into halves");
 }
 
 static void vectors(void) {
