@@ -159,8 +159,9 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
     if (!other)
         return;
     struct text ranks = {0};
+    bool one_each = join->nranks <= j->nranks; // a rank, not one for each thread
     struct finding f = {.name = FINDING_setup_same_gpu,
-                        .hint = join->thread > 1 && join->device == 0
+                        .hint = join->thread > 1 && join->device == 0 && one_each
                                     ? HINT_same_gpu_thread
                                 : several_hosts(j)    ? HINT_same_gpu_hosts
                                 : !j->options.kernels ? HINT_same_gpu_cpu
@@ -168,7 +169,7 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
                         .site = join->site,
                         .other = mixed((uint64_t)from, (uint64_t)other->world)};
     set(&f, "gpu", "%s", join->bus_id);
-    set(&f, "nranks", "%d", join->nranks);
+    set(&f, "nranks", "%d", one_each ? join->nranks : j->nranks);
     set(&f, "gpu_host", "%s", join->host);
     describe(j, &ranks, other->world, &other->join);
     describe(j, &ranks, from, join);
