@@ -135,11 +135,11 @@ static void join(struct training *t, int newcomer) {
     CHECK_BEGUN(ncclCommGrow(is_new ? NULL : old, t->now.n,
                              is_new || t->rank == 0 ? &id : NULL,
                              is_new ? t->now.n - 1 : -1, &t->comm, &config));
-    if (old) {
+    if (old)
         must_settle(old, "ncclCommGrow");
-        CHECK_NCCL(ncclCommDestroy(old));
-    }
     must_settle(t->comm, "ncclCommGrow");
+    if (old) // only now: until then the new one is made through its connections
+        CHECK_NCCL(ncclCommDestroy(old));
     float *weights = t->model.weights[t->now.step % 2];
     CHECK_BEGUN(
         ncclBroadcast(weights, weights, COUNT, ncclFloat32, 0, t->comm, t->model.stream));

@@ -151,8 +151,12 @@ if ($measure) {
     say 'lesson,ranks,size,measured_us,predicted_us';
     for my $ranks (@ARGV) {
         my @runs = (['08', $cpu ? 4096 : 67108864]);
-        push @runs, $cpu ? (['09', '4096 4'], ['13', '8x16 uneven'], ['11', '2x16x16 1 4'])
-            : (['09', '67108864 4'], ['13', '4096x8192 uneven'], ['11', '16x2048x2048 1 4'])
+        push @runs, map { ['13', $_] } $cpu ? '8x16 uneven' : ('64x128 even', '1024x1024 uneven', '4096x8192 uneven');
+        # The dear ones on the largest number of ranks only.
+        push @runs, $cpu ? (['09', '4096 4'], ['11', '2x16x16 1 4'])
+            : (['09', '268435456 4'], ['11', '16x2048x2048 1 4'], ['11', '8x4096x2048 1 4'], ['12', '16x2048x2048 3'],
+                ['12', '16x2048x2048 2'], ['14', '16x2048x16384 8'], ['14', '16x2048x16384 32'],
+                ['15', '16x2048x4096 2'], ['15', "16x2048x4096 $ranks"])
             if $ranks == $ARGV[-1];
         for (@runs) {
             my ($name, $size) = @$_;
