@@ -40,6 +40,14 @@ struct judge *judge_new(const struct judge_outside *outside,
     j->graphs = graphs_new();
     j->reports = reports_new();
     j->failures = failures_new();
+    j->background = background_new();
+    j->detours = detours_new();
+    j->calls = calls_new();
+    j->compare = compare_new();
+    j->members = members_new();
+    j->waits = waits_new();
+    j->stuck = stuck_new();
+    j->post = post_new();
     return j;
 }
 
@@ -56,12 +64,12 @@ void judge_free(struct judge *j) {
         j->threads = thread->next;
         thread_free(j, thread);
     }
-    waits_free(j);
-    stuck_free(j);
-    calls_free(j);
-    compare_free(j);
-    members_free(j);
-    post_free(j);
+    free(j->waits);
+    stuck_free(j->stuck);
+    calls_free(j->calls);
+    compare_free(j->compare);
+    members_free(j->members);
+    post_free(j->post);
     for (int s = 0; s < j->order->nstreams; s++)
         graph_stream_gone(j, s);
     graphs_free(j->graphs);
@@ -71,7 +79,7 @@ void judge_free(struct judge *j) {
     order_free(j->order);
     reports_free(j->reports);
     failures_free(j->failures);
-    detour_free(j);
+    detours_free(j->detours);
     map_free(&j->threads_by_number);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock->mutex);

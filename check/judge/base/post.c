@@ -15,13 +15,15 @@ struct post {
     char *taken;
 };
 
+struct post *post_new(void) {
+    return must_alloc(sizeof(struct post));
+}
+
 void post(struct judge *j, int to, const void *data, size_t bytes) {
     if (to != j->rank) {
         j->outside.send(j->outside.self, to, data, bytes);
         return;
     }
-    if (!j->post)
-        j->post = must_alloc(sizeof *j->post);
     struct post *own = j->post;
     if (own->first == own->end)
         own->first = own->end = 0;
@@ -34,8 +36,6 @@ void post(struct judge *j, int to, const void *data, size_t bytes) {
 
 const void *post_take(struct judge *j, size_t *bytes) {
     struct post *own = j->post;
-    if (!own)
-        return NULL;
     free(own->taken);
     own->taken = NULL;
     if (own->first == own->end)
@@ -44,14 +44,10 @@ const void *post_take(struct judge *j, size_t *bytes) {
     return own->taken = own->at[own->first++].data;
 }
 
-void post_free(struct judge *j) {
-    struct post *own = j->post;
-    if (!own)
-        return;
+void post_free(struct post *own) {
     free(own->taken);
     for (size_t i = own->first; i < own->end; i++)
         free(own->at[i].data);
     free(own->at);
     free(own);
-    j->post = NULL;
 }

@@ -12,6 +12,7 @@ enum { MESSAGE_CALLS = 'C', MESSAGE_JOIN = 'J', MESSAGE_STATE = 'S' };
 void post(struct judge *j, int to, const void *data, size_t bytes);
 /* NULL: there is none; until the next. */
 const void *post_take(struct judge *j, size_t *bytes);
-void post_free(struct judge *j);
+struct post *post_new(void);
+void post_free(struct post *post);
 
 #endif

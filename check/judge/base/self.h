@@ -42,7 +42,7 @@ struct judge {
     uint64_t groups;   // so far
     uint64_t meetings; // judge_meets's, so far
     struct functions *functions;
-    struct background *background; // NULL: there was no call yet
+    struct background *background;
     struct graphs *graphs;
     struct calls *calls;
     struct waits *waits;

@@ -22,15 +22,16 @@ struct background {
     size_t n, size;
 };
 
+struct background *background_new(void) {
+    return must_alloc(sizeof(struct background));
+}
+
 void background_free(struct background *background) {
-    if (background)
-        free(background->at);
+    free(background->at);
     free(background);
 }
 
 void background_called(struct judge *j, const struct judge_call *call) {
-    if (!j->background)
-        j->background = must_alloc(sizeof *j->background);
     struct background *all = j->background;
     ROOM(all->at, all->n, &all->size);
     all->at[all->n++] = (struct pending){j->thread, call->comm, call->stream, call->at};
@@ -41,7 +42,7 @@ static void drop(struct background *all, size_t i) {
 }
 
 void judge_call_answered(struct judge *j, bool in_progress) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;)
+    for (size_t i = j->background->n; i-- > 0;)
         if (j->background->at[i].thread == j->thread && in_progress)
             j->background->at[i].thread = NULL;
         else if (j->background->at[i].thread == j->thread)
@@ -49,13 +50,13 @@ void judge_call_answered(struct judge *j, bool in_progress) {
 }
 
 void background_asked(struct judge *j, int stream) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;)
+    for (size_t i = j->background->n; i-- > 0;)
         if (j->background->at[i].stream == stream && !j->background->at[i].thread)
             drop(j->background, i);
 }
 
 void background_comm_ready(struct judge *j, int comm) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;)
+    for (size_t i = j->background->n; i-- > 0;)
         if (j->background->at[i].comm == comm && !j->background->at[i].thread)
             drop(j->background, i);
 }
@@ -75,7 +76,7 @@ static void tell(struct judge *j, enum finding_name name, size_t i, struct judge
  */
 static void check(struct judge *j, enum finding_name name, int stream, int device,
                   int comm, struct judge_at at) {
-    for (size_t i = j->background ? j->background->n : 0; i-- > 0;) {
+    for (size_t i = j->background->n; i-- > 0;) {
         const struct pending *one = &j->background->at[i];
         const struct stream *its = order_stream(j->order, one->stream);
         if (!one->thread &&

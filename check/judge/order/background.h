@@ -9,6 +9,7 @@
 struct background;
 /* Calls that return before NCCL has put them into their streams (blocking = 0). One that
  * was called, and what it returned; its communicator is ready. */
+struct background *background_new(void);
 void background_free(struct background *background);
 void background_called(struct judge *j, const struct judge_call *call);
 void background_comm_ready(struct judge *j, int comm);

@@ -29,10 +29,8 @@ struct detours {
     bool events;          // other processes share some: they are waited for there, too
 };
 
-static struct detours *detours_of(struct judge *j) {
-    if (!j->detours)
-        j->detours = must_alloc(sizeof *j->detours);
-    return j->detours;
+struct detours *detours_new(void) {
+    return must_alloc(sizeof(struct detours));
 }
 
 static size_t oldest(const struct detours *d) {
@@ -40,7 +38,7 @@ static size_t oldest(const struct detours *d) {
 }
 
 void detour_call(struct judge *j, const struct fact *fact, struct position at) {
-    struct detours *d = detours_of(j);
+    struct detours *d = j->detours;
     bool pair = pairs(fact->kind), root = fact->root == fact->rank;
     int other = root ? fact->rank + 1 : fact->root;
     if (fact->nranks < 2 || fact->count == 0 || (pair && root) || at.clock->n > WIDE)
@@ -67,7 +65,7 @@ void detour_call(struct judge *j, const struct fact *fact, struct position at) {
 }
 
 void detour_taken_back(struct judge *j, const struct fact *fact) {
-    struct detours *d = detours_of(j);
+    struct detours *d = j->detours;
     for (size_t i = oldest(d); i < d->n; i++) {
         struct passed *call = &d->calls[i % KEPT];
         if (call->comm == fact->comm && call->rank == fact->rank &&
@@ -77,12 +75,12 @@ void detour_taken_back(struct judge *j, const struct fact *fact) {
 }
 
 void detour_heard(struct judge *j) {
-    struct detours *d = detours_of(j);
+    struct detours *d = j->detours;
     d->heard = ++d->moment;
 }
 
 void judge_shares_event(struct judge *j) {
-    detours_of(j)->events = true;
+    j->detours->events = true;
 }
 
 /* Whether a call begins only when the use has ended. */
@@ -111,7 +109,7 @@ static bool answered(const struct detours *d, const struct passed *call,
 
 bool detour_possible(struct judge *j, const struct use *first,
                      const struct clock *clock) {
-    const struct detours *d = detours_of(j);
+    const struct detours *d = j->detours;
     uint64_t group = 0;
     for (size_t i = oldest(d); i < d->n; i++) {
         const struct passed *call = &d->calls[i % KEPT];
@@ -126,12 +124,9 @@ bool detour_possible(struct judge *j, const struct use *first,
     return d->events;
 }
 
-void detour_free(struct judge *j) {
-    struct detours *d = j->detours;
-    for (size_t i = 0; d && i < d->n && i < KEPT; i++)
+void detours_free(struct detours *d) {
+    for (size_t i = 0; i < d->n && i < KEPT; i++)
         clock_free(&d->calls[i].clock);
-    if (d)
-        free(d->calls);
+    free(d->calls);
     free(d);
-    j->detours = NULL;
 }

@@ -13,6 +13,7 @@ void detour_taken_back(struct judge *j, const struct fact *fact);
 void detour_heard(struct judge *j); // the host, of other ranks
 /* Whether other ranks may put what comes behind `clock` after `first`. */
 bool detour_possible(struct judge *j, const struct use *first, const struct clock *clock);
-void detour_free(struct judge *j);
+struct detours *detours_new(void);
+void detours_free(struct detours *detours);
 
 #endif

@@ -54,14 +54,12 @@ size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
     }
 }
 
-struct calls *calls_of(struct judge *j) {
-    if (!j->calls)
-        j->calls = must_alloc(sizeof *j->calls);
-    return j->calls;
+struct calls *calls_new(void) {
+    return must_alloc(sizeof(struct calls));
 }
 
 struct comm *comm_of(struct judge *j, int comm) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     return comm >= 0 && (size_t)comm < calls->ncomms ? calls->comms[comm] : NULL;
 }
 
@@ -84,7 +82,7 @@ static void name_call(char out[CALL_NAME], const char *call) {
 static void send_notice(struct judge *j, struct notice *notice,
                         const struct left_pair *left, size_t n) {
     notice->message = MESSAGE_JOIN;
-    calls_of(j)->activity++;
+    j->calls->activity++;
     memcpy(notice->host, j->host, sizeof notice->host);
     char *data = must_alloc(sizeof *notice + n * sizeof *left);
     memcpy(data, notice, sizeof *notice);
@@ -96,7 +94,7 @@ static void send_notice(struct judge *j, struct notice *notice,
 
 int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int device,
                     bool blocks, struct judge_at at) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     struct comm *comm = must_alloc(sizeof *comm);
     int number = (int)calls->ncomms;
     comm->facts = (struct comm_facts){.id = id,
@@ -150,7 +148,7 @@ static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
 static const double SETTLED = 0.02; // seconds
 
 static void flush(struct judge *j, double until) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     struct fact *log = calls->log;
     size_t n = 0;
     while (n < calls->nlog && calls->log_to[n].since <= until)
@@ -190,7 +188,7 @@ void calls_flush_all(struct judge *j) {
 
 static void pass_on(struct judge *j, int to, const struct fact *fact) {
     enum { AT_ONCE = 64 };
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     if (calls->nlog >= AT_ONCE)
         calls_flush_all(j);
     ROOM(calls->log, calls->nlog, &calls->log_size);
@@ -204,7 +202,7 @@ static int this_thread(const struct judge *j) {
 }
 
 static struct recent *recent_of(struct judge *j) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     uint64_t key = (uint64_t)(uint32_t)this_thread(j);
     struct recent *recent = map_get(&calls->recent, key);
     if (!recent)
@@ -213,7 +211,7 @@ static struct recent *recent_of(struct judge *j) {
 }
 
 const struct recent *calls_recent(struct judge *j, int thread) {
-    return map_get(&calls_of(j)->recent, (uint64_t)(uint32_t)thread);
+    return map_get(&j->calls->recent, (uint64_t)(uint32_t)thread);
 }
 
 static void recent_free(void *recent) {
@@ -222,7 +220,7 @@ static void recent_free(void *recent) {
 }
 
 void calls_thread_gone(struct judge *j, int thread) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     struct recent *recent = map_get(&calls->recent, (uint64_t)(uint32_t)thread);
     if (!recent)
         return;
@@ -372,7 +370,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
 
 /* What nobody has heard of yet is as if it had never been. */
 static void unsay(struct judge *j, int keeper, const struct fact *fact) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     bool found = false;
     size_t n = 0;
     for (size_t i = 0; i < calls->nlog; i++) {
@@ -424,8 +422,6 @@ void calls_taken_back(struct judge *j, int number) {
 }
 
 bool calls_seen(struct judge *j) {
-    if (!j->calls)
-        return false;
     const struct unseen *u = &j->calls->unseen;
     size_t before = u->n - u->nseen;
     unseen_cover(&j->calls->unseen, &j->known);
@@ -433,7 +429,7 @@ bool calls_seen(struct judge *j) {
 }
 
 void calls_complete(struct judge *j, int comm, struct clock *done) {
-    const struct unseen *u = &calls_of(j)->unseen;
+    const struct unseen *u = &j->calls->unseen;
     for (size_t i = 0; i < u->n; i++)
         if (!u->at[i]->seen && u->at[i]->comm == comm)
             clock_reach(done, u->at[i]->slot, u->at[i]->seq);
@@ -441,7 +437,7 @@ void calls_complete(struct judge *j, int comm, struct clock *done) {
 
 int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
                      uint64_t index[4]) {
-    const struct unseen *u = &calls_of(j)->unseen;
+    const struct unseen *u = &j->calls->unseen;
     int n = 0;
     for (size_t i = 0; i < u->n; i++) {
         const struct unseen_op *op = u->at[i];
@@ -461,7 +457,7 @@ int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
 }
 
 void calls_failure(struct judge *j, const char *text, struct judge_at at) {
-    struct calls *calls = calls_of(j);
+    struct calls *calls = j->calls;
     size_t bytes = strlen(text) + 1;
     // The end of a group returns once more what a call in it has returned.
     if (calls->failure && strcmp(calls->failure, text) == 0)
@@ -659,10 +655,7 @@ void set_comm(struct judge *j, struct finding *f, int number) {
     set(f, "device", "%d", comm->device);
 }
 
-void calls_free(struct judge *j) {
-    struct calls *calls = j->calls;
-    if (!calls)
-        return;
+void calls_free(struct calls *calls) {
     for (size_t i = 0; i < calls->ncomms; i++) {
         release(calls->comms[i]);
         free(calls->comms[i]);
@@ -675,12 +668,11 @@ void calls_free(struct judge *j) {
     free(calls->log_to);
     free(calls->failure);
     free(calls);
-    j->calls = NULL;
 }
 
 bool calls_before(struct judge *j, const struct use *use, const struct clock *clock) {
     const struct unseen_op **list = NULL;
-    size_t size = 0, n = unseen_covered(&calls_of(j)->unseen, clock, &list, &size);
+    size_t size = 0, n = unseen_covered(&j->calls->unseen, clock, &list, &size);
     bool any = false;
     for (size_t i = 0; i < n; i++)
         any |= list[i]->slot != use->slot || list[i]->seq != use->seq;

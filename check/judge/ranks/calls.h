@@ -20,7 +20,8 @@ struct position {
     uint64_t group;            // 0: of none; never the same again
     bool captured;             // a graph makes the call
 };
-void calls_free(struct judge *j);
+struct calls *calls_new(void);
+void calls_free(struct calls *calls);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index
 /* One that was revoked. */

@@ -65,7 +65,6 @@ struct calls {
     uint64_t failed_site;
 };
 
-struct calls *calls_of(struct judge *j);
 void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 const struct recent *calls_recent(struct judge *j, int thread);

@@ -56,14 +56,12 @@ struct compare {
     size_t noverdue, overdue_size;
 };
 
-static struct compare *compare_of(struct judge *j) {
-    if (!j->compare)
-        j->compare = must_alloc(sizeof *j->compare);
-    return j->compare;
+struct compare *compare_new(void) {
+    return must_alloc(sizeof(struct compare));
 }
 
 static struct kept *kept_of(struct judge *j, const struct fact *fact) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     struct kept *kept = map_get(&compare->comms, fact->comm);
     if (kept)
         return kept;
@@ -236,7 +234,7 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
 static void say_misfit(struct judge *j, const struct misfit *misfit) {
     struct text ranks = {0}, size = {0};
     const struct fact *send = &misfit->send, *recv = &misfit->recv;
-    const struct kept *kept = map_get(&compare_of(j)->comms, send->comm);
+    const struct kept *kept = map_get(&j->compare->comms, send->comm);
     bool by_rank = send->world == recv->world && send->rank != recv->rank;
     bool alike = send->type == recv->type && send->count == recv->count;
     struct finding f = {.name = FINDING_mismatch_pair,
@@ -262,7 +260,7 @@ static void collective_free(void *gone) {
 }
 
 static void forget_collective(struct judge *j, struct kept *kept, struct collective *c) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     for (size_t i = 0; i < compare->noverdue; i++)
         if (compare->overdue[i].collective == c)
             compare->overdue[i--] = compare->overdue[--compare->noverdue];
@@ -271,7 +269,7 @@ static void forget_collective(struct judge *j, struct kept *kept, struct collect
 }
 
 static void check_agreement(struct judge *j, struct kept *kept, struct collective *c) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     const struct fact *first, *other;
     if (!differ(kept, c, &first, &other)) {
         c->due = 0;
@@ -326,7 +324,7 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
 }
 
 static void misfits(struct judge *j, const struct fact *send, const struct fact *recv) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     ROOM(compare->misfits, compare->nmisfits, &compare->misfits_size);
     compare->misfits[compare->nmisfits++] =
         (struct misfit){*send, *recv, now(j) + MOMENT / 2};
@@ -355,7 +353,7 @@ static void pair_free(void *pair) {
 }
 
 static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     if (fact->both)
         grouped_alike(j, kept, fact);
     bool send = fact->kind == JUDGE_SEND;
@@ -409,7 +407,7 @@ static void kept_free(void *gone) {
 }
 
 static void forget(struct judge *j, struct kept *kept) {
-    struct compare *compare = compare_of(j);
+    struct compare *compare = j->compare;
     map_put(&compare->comms, kept->id, NULL);
     for (size_t i = compare->noverdue; i-- > 0;)
         if (compare->overdue[i].kept == kept) {
@@ -454,8 +452,6 @@ void compare_receive(struct judge *j, const void *data, size_t bytes) {
 
 void compare_look(struct judge *j) {
     struct compare *compare = j->compare;
-    if (!compare)
-        return;
     for (size_t i = 0; i < compare->noverdue; i++) {
         struct overdue one = compare->overdue[i];
         if (one.collective->due == 0) {
@@ -473,13 +469,9 @@ void compare_look(struct judge *j) {
         }
 }
 
-void compare_free(struct judge *j) {
-    struct compare *compare = j->compare;
-    if (!compare)
-        return;
+void compare_free(struct compare *compare) {
     map_clear(&compare->comms, kept_free);
     free(compare->misfits);
     free(compare->overdue);
     free(compare);
-    j->compare = NULL;
 }

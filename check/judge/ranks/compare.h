@@ -8,6 +8,7 @@
 
 void compare_receive(struct judge *j, const void *data, size_t bytes); // MESSAGE_CALLS
 void compare_look(struct judge *j); // says what has waited long enough for the others
-void compare_free(struct judge *j);
+struct compare *compare_new(void);
+void compare_free(struct compare *compare);
 
 #endif

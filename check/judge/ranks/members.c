@@ -7,29 +7,27 @@
 
 #include "say/report.h"
 
-struct members *members_of(struct judge *j) {
-    if (!j->members)
-        j->members = must_alloc(sizeof *j->members);
-    return j->members;
+struct members *members_new(void) {
+    return must_alloc(sizeof(struct members));
 }
 
 /* The id by which it is known to all: a rank that joins one that grows has another. */
 static uint64_t one_id(struct judge *j, uint64_t id) {
-    const struct notice *made = map_get(&members_of(j)->ids, id);
+    const struct notice *made = map_get(&j->members->ids, id);
     return made && made->same ? made->same : id;
 }
 
 struct member_comm *members_comm(struct judge *j, uint64_t id) {
-    return map_get(&members_of(j)->comms, one_id(j, id));
+    return map_get(&j->members->comms, one_id(j, id));
 }
 
 int members_id_maker(struct judge *j, uint64_t id) {
-    const struct notice *made = map_get(&members_of(j)->ids, id);
+    const struct notice *made = map_get(&j->members->ids, id);
     return made ? made->rank : -1;
 }
 
 static struct member_comm *comm_with(struct judge *j, uint64_t id, int nranks) {
-    struct members *members = members_of(j);
+    struct members *members = j->members;
     struct member_comm *comm = map_get(&members->comms, id);
     if (comm)
         return comm;
@@ -100,7 +98,7 @@ static void say_two(struct judge *j, const struct conflict *c) {
 
 static void conflict(struct judge *j, bool used, int from, const struct notice *join,
                      const struct member *other) {
-    struct members *members = members_of(j);
+    struct members *members = j->members;
     struct conflict c = {
         .used = used, .from = from, .join = *join, .before = other != NULL};
     if (other) {
@@ -113,7 +111,7 @@ static void conflict(struct judge *j, bool used, int from, const struct notice *
 }
 
 void members_look(struct judge *j) {
-    struct members *members = members_of(j);
+    struct members *members = j->members;
     for (size_t i = 0; i < members->nconflicts; i++) {
         struct conflict c = members->conflicts[i];
         if (now(j) < c.due)
@@ -178,7 +176,7 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
 }
 
 static void joins(struct judge *j, int from, const struct notice *join) {
-    struct members *members = members_of(j);
+    struct members *members = j->members;
     if (join->nranks < 1 || join->rank < 0 || join->rank >= join->nranks)
         return;
     if (map_get(&members->used, join->id)) {
@@ -247,7 +245,7 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
 
 static void hear(struct judge *j, int from, const struct notice *told,
                  const struct left_pair *left, size_t n) {
-    struct members *members = members_of(j);
+    struct members *members = j->members;
     struct notice notice = *told;
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
@@ -331,14 +329,10 @@ void members_receive(struct judge *j, int from, const void *data, size_t bytes) 
     free(pairs);
 }
 
-void members_free(struct judge *j) {
-    struct members *members = j->members;
-    if (!members)
-        return;
+void members_free(struct members *members) {
     map_clear(&members->comms, release);
     map_free(&members->used);
     free(members->conflicts);
     map_clear(&members->ids, free);
     free(members);
-    j->members = NULL;
 }

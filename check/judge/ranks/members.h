@@ -30,13 +30,13 @@ struct members {
     size_t nconflicts, conflicts_size;
 };
 
-struct members *members_of(struct judge *j);
+struct members *members_new(void);
+void members_free(struct members *members);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
 
 void members_receive(struct judge *j, int from, const void *data,
                      size_t bytes); // MESSAGE_JOIN
 void members_look(struct judge *j);
-void members_free(struct judge *j);
 
 #endif

@@ -9,9 +9,11 @@
  */
 #include "stuck/stuck.h"
 
+struct stuck *stuck_new(void) {
+    return must_alloc(sizeof(struct stuck));
+}
+
 static struct stuck *stuck_of(struct judge *j) {
-    if (!j->stuck)
-        j->stuck = must_alloc(sizeof *j->stuck);
     struct stuck *s = j->stuck;
     if (s->n < j->nranks) {
         s->of = must_grow(s->of, (size_t)j->nranks * sizeof *s->of);
@@ -174,7 +176,7 @@ static void judge_all(struct judge *j) {
         first = -1; // nobody knows whose fault it is
     if (first < 0 && !still)
         s->suspicious = false;
-    else if (confirmed(j, first < 0) && now(j) >= members_of(j)->hold)
+    else if (confirmed(j, first < 0) && now(j) >= j->members->hold)
         verdict(j, first);
 }
 
@@ -189,8 +191,7 @@ void stuck_look(struct judge *j) {
     }
     if (!fresh)
         return;
-    double changed =
-        members_of(j)->changed > s->changed ? members_of(j)->changed : s->changed;
+    double changed = j->members->changed > s->changed ? j->members->changed : s->changed;
     s->quiet = now(j) - changed;
     s->silent = s->quiet >= j->options.timeout;
     for (int p = 0; p < s->n; p++)
@@ -202,15 +203,11 @@ void stuck_look(struct judge *j) {
     marks_forget(s);
 }
 
-void stuck_free(struct judge *j) {
-    struct stuck *s = j->stuck;
-    if (!s)
-        return;
+void stuck_free(struct stuck *s) {
     for (int p = 0; p < s->n; p++)
         release(&s->of[p]);
     marks_forget(s);
     free(s->meetings);
     free(s->of);
     free(s);
-    j->stuck = NULL;
 }

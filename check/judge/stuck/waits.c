@@ -48,10 +48,8 @@ struct waits {
     struct judge_at finish_at;
 };
 
-static struct waits *waits_of(struct judge *j) {
-    if (!j->waits)
-        j->waits = must_alloc(sizeof *j->waits);
-    return j->waits;
+struct waits *waits_new(void) {
+    return must_alloc(sizeof(struct waits));
 }
 
 static void release(struct thread_wait *wait) {
@@ -112,7 +110,7 @@ static struct thread_wait *ask_more(struct thread *thread) {
 
 static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll,
                                  struct judge_at at) {
-    struct waits *waits = waits_of(j);
+    struct waits *waits = j->waits;
     if (!j->thread)
         return NULL;
     j->thread->asks_since = 0;
@@ -149,7 +147,7 @@ void waits_answered(struct judge *j, struct judge_at at) {
         return;
     }
     newest->yes[newest->nyes++] = at.site;
-    waits_of(j)->activity++;
+    j->waits->activity++;
 }
 
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
@@ -231,7 +229,7 @@ void waits_asks(struct judge *j) {
 static void tell(struct judge *j);
 
 void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
-    struct waits *waits = waits_of(j);
+    struct waits *waits = j->waits;
     waits->finished = true;
     waits->finish = finalize ? WAIT_FINALIZE : WAIT_EXIT;
     waits->finish_at = at;
@@ -244,7 +242,7 @@ void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
 }
 
 void waits_end(struct judge *j, struct clock *what) {
-    struct waits *waits = waits_of(j);
+    struct waits *waits = j->waits;
     if (what)
         *what = (struct clock){0};
     struct thread_wait *wait = j->thread ? j->thread->wait : NULL;
@@ -271,16 +269,15 @@ void judge_waits_thread(struct judge *j, uint64_t name) {
 }
 
 void waits_thread_gone(struct judge *j, struct thread *thread) {
-    struct waits *waits = waits_of(j);
+    struct waits *waits = j->waits;
     release(thread->wait);
     release(thread->spare);
-    thread->wait = thread->spare = NULL;
     calls_thread_gone(j, thread->number);
     waits->activity++;
 }
 
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at) {
-    struct unseen_op *op = unseen_add(&calls_of(j)->unseen, position, -1);
+    struct unseen_op *op = unseen_add(&j->calls->unseen, position, -1);
     op->fact.site = at.site;
     op->at = at;
 }
@@ -521,8 +518,8 @@ static void append(char **at, const void *data, size_t bytes) {
 }
 
 static void tell(struct judge *j) {
-    struct waits *waits = waits_of(j);
-    struct calls *calls = calls_of(j);
+    struct waits *waits = j->waits;
+    struct calls *calls = j->calls;
     struct described d = {.head = {.message = MESSAGE_STATE,
                                    .activity = waits->activity + calls->activity,
                                    .meetings = j->meetings,
@@ -559,7 +556,7 @@ static void tell(struct judge *j) {
 }
 
 bool waits_tell(struct judge *j) {
-    struct waits *waits = waits_of(j);
+    struct waits *waits = j->waits;
     bool lasts = waits->finished, any = lasts;
     for (const struct thread *thread = j->threads; thread; thread = thread->next) {
         const struct thread_wait *wait = lasting(j, thread->wait);
@@ -569,22 +566,9 @@ bool waits_tell(struct judge *j) {
     }
     // Who told that it waits tells that it goes on, too.
     bool goes_on = waits->told_waiting &&
-                   waits->told_activity != waits->activity + calls_of(j)->activity;
+                   waits->told_activity != waits->activity + j->calls->activity;
     if (j->options.mode != JUDGE_OFF && now(j) - waits->told >= BETWEEN &&
         (lasts || goes_on))
         tell(j);
     return any;
-}
-
-void waits_free(struct judge *j) {
-    struct waits *waits = j->waits;
-    if (!waits)
-        return;
-    for (struct thread *thread = j->threads; thread; thread = thread->next) {
-        release(thread->wait);
-        release(thread->spare);
-        thread->wait = thread->spare = NULL;
-    }
-    free(waits);
-    j->waits = NULL;
 }

@@ -20,7 +20,7 @@ void waits_end(struct judge *j, struct clock *what);
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at);
 bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
-void waits_free(struct judge *j);
+struct waits *waits_new(void);
 bool waits_tell(
     struct judge *j); // rank 0 hears of waits that last; true if there are any
 
