@@ -14,17 +14,15 @@
 #include <link.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
 struct found {
-    void *address;
     uint64_t site;
     bool theirs; // in NCCL, MPI, what MPI is made of, or the CUDA runtime itself
 };
@@ -67,51 +65,39 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-/* Looking through the files takes longer than a call may cost: what was found is kept, by
- * each thread for itself. It is not the thread's stack that has it, which may be small,
- * nor malloc, which a signal may have interrupted. */
-enum { KEPT = 1024 };
-static __thread struct found *kept, alone;
-static pthread_key_t kept_key;
-static bool has_key;
+/* Looking through the files takes longer than a call may cost: what was found is kept.
+ * The first that takes a place in the table has it for good, without a lock: a signal may
+ * have interrupted this very function. */
+enum { KEPT = 4096, TRIES = 8 };
+static struct kept {
+    _Atomic(void *) taken; // by this address
+    atomic_bool there;
+    struct found found;
+} table[KEPT];
 
-static void give_back_kept(void *memory) {
-    syscall(SYS_munmap, memory, KEPT * sizeof *kept);
-    kept = NULL;
-}
-
-__attribute__((constructor(101))) static void begin_kept(void) {
-    has_key = pthread_key_create(&kept_key, give_back_kept) == 0;
-}
-
-static struct found *place_for(void *return_address) {
-    if (!kept && !has_key) // other libraries begin
-        return &alone;
-    if (!kept) {
-        // (mmap itself comes through the front, as a call of the program's.)
-        void *memory =
-            (void *)syscall(SYS_mmap, NULL, KEPT * sizeof *kept, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED)
-            return &alone;
-        kept = memory;
-        pthread_setspecific(kept_key, kept);
+static struct found find(void *return_address) {
+    struct kept *mine = NULL;
+    for (size_t i = 0; i < TRIES && !mine; i++) {
+        struct kept *kept = &table[((uintptr_t)return_address / 4 + i) % KEPT];
+        void *taken = atomic_load(&kept->taken);
+        if (!taken &&
+            atomic_compare_exchange_strong(&kept->taken, &taken, return_address))
+            mine = kept;
+        else if (taken == return_address && atomic_load(&kept->there))
+            return kept->found;
     }
-    return &kept[((uintptr_t)return_address >> 2) % KEPT];
-}
-
-static const struct found *find(void *return_address) {
-    struct found *found = place_for(return_address);
-    if (found->address != return_address) {
-        struct search search = {.address = (uintptr_t)return_address, .found = found};
-        *found = (struct found){.address = return_address};
-        dl_iterate_phdr(find_file, &search);
+    struct found found = {0};
+    struct search search = {.address = (uintptr_t)return_address, .found = &found};
+    dl_iterate_phdr(find_file, &search);
+    if (mine) {
+        mine->found = found;
+        atomic_store(&mine->there, true);
     }
     return found;
 }
 
 uint64_t front_site(void *return_address) {
-    return find(return_address)->site;
+    return find(return_address).site;
 }
 
 bool front_site_in_program(uint64_t site) {
@@ -120,7 +106,7 @@ bool front_site_in_program(uint64_t site) {
 
 /* Their threads call public functions, too: none of the program's doing. */
 bool front_theirs(void *return_address) {
-    return find(return_address)->theirs;
+    return find(return_address).theirs;
 }
 
 static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
