@@ -46,7 +46,7 @@ for n in 1 2 7; do
     while IFS= read -r line; do
         result "$([ "${line%% *}" = ok ] && echo 0 || echo 1)" "$n ranks: ${line#*- }"
     done < <(grep -E '^(not )?ok ' "$work/out")
-    is "$(grep -cE '^(not )?ok ' "$work/out")" $((20 + 2 * (n > 1))) "$n ranks: all rules"
+    is "$(grep -cE '^(not )?ok ' "$work/out")" $((21 + 2 * (n > 1))) "$n ranks: all rules"
 done
 
 # --- Machines ----------------------------------------------------------------------------

@@ -57,8 +57,7 @@ void standin_mpi_sends(int dest, int tag, MPI_Comm comm);
 void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request);
 void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request);
 void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request);
-void *standin_mpi_notes(int n, const MPI_Request *requests);
-void standin_mpi_ended(void *notes, int n, const MPI_Request *requests);
+void standin_mpi_ended(const MPI_Request *before, int n, const MPI_Request *now);
 void standin_mpi_made(MPI_Comm comm);
 /* CPU_MPI=cuda-aware: MPI takes device memory, and finds its bytes there. */
 bool standin_cuda_aware(void);
@@ -90,7 +89,6 @@ size_t standin_written_behind(const void *pointer);
 #define standin_mpi_receives BELOW(standin_mpi_receives)
 #define standin_mpi_begins BELOW(standin_mpi_begins)
 #define standin_mpi_posts BELOW(standin_mpi_posts)
-#define standin_mpi_notes BELOW(standin_mpi_notes)
 #define standin_mpi_ended BELOW(standin_mpi_ended)
 #define standin_mpi_made BELOW(standin_mpi_made)
 #define standin_cuda_aware BELOW(standin_cuda_aware)

@@ -208,19 +208,9 @@ void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request) {
 
 /* --- Requests --------------------------------------------------------------------- */
 
-void *standin_mpi_notes(int n, const MPI_Request *requests) {
-    if (!clock_on || n <= 0)
-        return NULL;
-    MPI_Request *before = must_alloc((size_t)n * sizeof *before);
-    memcpy(before, requests, (size_t)n * sizeof *before);
-    return before;
-}
-
 /* Those that have ended are MPI_REQUEST_NULL now. */
-void standin_mpi_ended(void *notes, int n, const MPI_Request *requests) {
-    MPI_Request *before = notes;
-    for (int i = 0; before && i < n; i++)
-        if (before[i] != MPI_REQUEST_NULL && requests[i] == MPI_REQUEST_NULL)
+void standin_mpi_ended(const MPI_Request *before, int n, const MPI_Request *now) {
+    for (int i = 0; clock_on && i < n; i++)
+        if (before[i] != MPI_REQUEST_NULL && now[i] == MPI_REQUEST_NULL)
             take(before[i]);
-    free(before);
 }

@@ -15,9 +15,9 @@ void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *reque
 /* Behind calls that return a request: of a collective, of a receive. */
 void standin_mpi_begins(MPI_Comm comm, int way, int root, MPI_Request request);
 void standin_mpi_posts(int source, int tag, MPI_Comm comm, MPI_Request request);
-/* Round a call that ends requests, or asks whether they have ended. */
-void *standin_mpi_notes(int n, const MPI_Request *requests);
-void standin_mpi_ended(void *notes, int n, const MPI_Request *requests);
+/* After a call that ends requests, or asks whether they have ended: what they were before
+ * it, and what they are now. */
+void standin_mpi_ended(const MPI_Request *before, int n, const MPI_Request *now);
 void standin_mpi_made(MPI_Comm comm); // behind a call that made a communicator
 #pragma GCC visibility pop
 

@@ -245,6 +245,19 @@ int main(int argc, char **argv) {
     late = MPI_Wtime() - t;
     rule((rank == last && nranks > 1) == (late >= 1e-3),
          "and one late receiver makes nobody else late");
+    MPI_Request request = MPI_REQUEST_NULL;
+    double sent = 0;
+    t = start();
+    while (rank == 0 && MPI_Wtime() < t + 1e-3)
+        ;
+    if (rank > 0)
+        MPI_Irecv(&sent, 1, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD, &request);
+    for (int r = 1; rank == 0 && r < nranks; r++) {
+        sent = MPI_Wtime();
+        MPI_Send(&sent, 1, MPI_DOUBLE, r, 9, MPI_COMM_WORLD);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    rule(MPI_Wtime() >= sent, "MPI_Irecv gets no message before it was sent");
     MPI_Comm node;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     t = start();
