@@ -34,19 +34,19 @@ struct judge *judge_new(const struct judge_outside *outside,
     snprintf(j->host, sizeof j->host, "this host");
     j->lock = must_alloc(sizeof *j->lock);
     pthread_mutex_init(&j->lock->mutex, NULL);
-    j->order = order_new();
-    j->uses = uses_new();
+    j->order = must_alloc(sizeof *j->order);
+    j->uses = must_alloc(sizeof *j->uses);
     j->functions = functions_new();
     j->graphs = graphs_new();
-    j->reports = reports_new();
+    j->reports = must_alloc(sizeof *j->reports);
     j->failures = failures_new();
     j->background = background_new();
     j->detours = detours_new();
-    j->calls = calls_new();
+    j->calls = must_alloc(sizeof *j->calls);
     j->compare = compare_new();
-    j->members = members_new();
+    j->members = must_alloc(sizeof *j->members);
     j->waits = waits_new();
-    j->stuck = stuck_new();
+    j->stuck = must_alloc(sizeof *j->stuck);
     j->post = post_new();
     return j;
 }

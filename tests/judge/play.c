@@ -562,8 +562,8 @@ static void ev_memcpy(const struct event *e) {
     size_t bytes = (size_t)number(e, word(e, 3));
     const char *on = behind(e, "on"), *call = on ? "cudaMemcpyAsync" : "cudaMemcpy";
     struct judge_range ranges[2] = {
-        {address(e, word(e, 1)), bytes, true, has(e, "to-device"), 0},
-        {address(e, word(e, 2)), bytes, false, has(e, "to-host"), 0}};
+        {address(e, word(e, 1)), bytes, true, has(e, "to-device")},
+        {address(e, word(e, 2)), bytes, false, has(e, "to-host")}};
     int stream = stream_of(e, on ? on : "legacy");
     judge_op(e->judge, stream, ranges, 2, JUDGE_COPY, here(e, call));
     if (!on && !has(e, "early"))
@@ -572,7 +572,7 @@ static void ev_memcpy(const struct event *e) {
 static void ev_memset(const struct event *e) {
     const char *on = behind(e, "on");
     struct judge_range range = {address(e, word(e, 1)), (size_t)number(e, word(e, 2)),
-                                true, true, 0};
+                                true, true};
     judge_op(e->judge, stream_of(e, on ? on : "legacy"), &range, 1, JUDGE_SET,
              here(e, on ? "cudaMemsetAsync" : "cudaMemset"));
 }
@@ -580,15 +580,14 @@ static void ev_kernel(const struct event *e) {
     judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, JUDGE_KERNEL,
              here(e, "cudaLaunchKernel"));
 }
-/* op STREAM [read A BYTES | write A BYTES]... [elements BYTES] */
+/* op STREAM [read A BYTES | write A BYTES]... */
 static void ev_op(const struct event *e) {
     struct judge_range ranges[WORDS / 3];
     int count = 0;
     for (int i = 2; i + 2 < e->nwords; i += 3)
         ranges[count++] = (struct judge_range){address(e, e->words[i + 1]),
                                                (size_t)number(e, e->words[i + 2]),
-                                               strcmp(e->words[i], "write") == 0, true,
-                                               (size_t)number_behind(e, "elements", 0)};
+                                               strcmp(e->words[i], "write") == 0, true};
     judge_op(e->judge, stream_of(e, word(e, 1)), ranges, count, JUDGE_COMPUTES,
              here(e, "cublasSgemm"));
 }

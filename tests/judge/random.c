@@ -134,7 +134,7 @@ static const void *address(int buffer, int offset) {
 
 static struct judge_range range_of(struct use use) {
     return (struct judge_range){address(use.buffer, use.from),
-                                (size_t)(use.to - use.from), use.write, true, 0};
+                                (size_t)(use.to - use.from), use.write, true};
 }
 
 static struct judge_at here(const char *call) {

@@ -155,7 +155,7 @@ struct blas_use blas_matrix(const void *start, int64_t rows, int64_t columns,
     struct blas_use use = {.write = write};
     if (rows > 0 && columns > 0)
         use.rows = (struct rows){start, (size_t)distance * size, (size_t)rows * size,
-                                 (size_t)columns, size};
+                                 (size_t)columns};
     else
         use.number = true; // nothing
     return use;
@@ -168,7 +168,7 @@ struct blas_use blas_vector(const void *start, int64_t n, int64_t distance, size
 
 struct blas_use blas_one(const void *start, size_t size, bool write) {
     return (struct blas_use){
-        .rows = {start, size, size, 1, size}, .write = write, .number = true};
+        .rows = {start, size, size, 1}, .write = write, .number = true};
 }
 
 struct blas_use blas_unless_zero(const void *factor, size_t bytes, struct blas_use use) {

@@ -8,7 +8,7 @@
 #include "nccl_comms.h"
 
 struct copy_side copy_linear(const void *start, size_t bytes, bool says_device) {
-    return (struct copy_side){{start, bytes, bytes, 1, 0}, says_device, UNKNOWN, 0};
+    return (struct copy_side){{start, bytes, bytes, 1}, says_device, UNKNOWN, 0};
 }
 
 bool copies_to_device(enum cudaMemcpyKind kind) {
@@ -153,7 +153,7 @@ cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_at at) 
 struct copy_side copy_pitched(const void *start, size_t pitch, size_t width,
                               size_t height, bool says_device) {
     return (struct copy_side){
-        {start, pitch, height ? width : 0, height, 0}, says_device, UNKNOWN, 0};
+        {start, pitch, height ? width : 0, height}, says_device, UNKNOWN, 0};
 }
 
 struct copy_side copy_somewhere(const void *start) {

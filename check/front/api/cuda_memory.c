@@ -17,23 +17,31 @@ struct allocation {
 };
 static struct map allocations;
 
-cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
-                      enum judge_memory_kind kind, struct judge_at at) {
+/* `stream` NULL: in none. */
+static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
+                        enum judge_memory_kind kind, const cudaStream_t *stream,
+                        struct judge_at at) {
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
     struct allocation *allocation = must_alloc(sizeof *allocation);
     *allocation = (struct allocation){
         current_device(), kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED, 0};
-    if (timeline_on)
+    if (timeline_on && !stream)
         timeline_device();
-    struct judge *j = front_in();
+    int number = -1;
+    struct judge *j = stream ? front_in_stream(*stream, -1, &number) : front_in();
     if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
         pages_made(*pointer, bytes);
     free(table_get(&allocations, *pointer));
     table_put(&allocations, *pointer, allocation);
-    judge_memory_made(j, *pointer, bytes, kind, allocation->device, -1, at);
+    judge_memory_made(j, *pointer, bytes, kind, allocation->device, number, at);
     front_out();
     return error;
+}
+
+cudaError_t cuda_made(cudaError_t error, void **pointer, size_t bytes,
+                      enum judge_memory_kind kind, struct judge_at at) {
+    return made(error, pointer, bytes, kind, NULL, at);
 }
 
 /* Whether an allocation of one of these kinds starts there: a call that is for others
@@ -63,7 +71,7 @@ static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kind
     struct judge_memory memory;
     size_t behind = OVER_STANDIN ? standin_written_behind(pointer) : 0;
     struct judge *j = front_in();
-    if (!known(j, pointer, kinds, &memory) || nccl_memory_is(pointer)) {
+    if (!known(j, pointer, kinds, &memory)) {
         front_out();
         return answer(CALL(below, pointer), at);
     }
@@ -94,25 +102,10 @@ cudaError_t cudaFreeHost(void *pointer) {
     return release(BELOW(cudaFreeHost), pointer, OF_HOST, false, at);
 }
 
-static cudaError_t made_in_stream(cudaError_t error, void **pointer, size_t bytes,
-                                  cudaStream_t stream, struct judge_at at) {
-    if (error != cudaSuccess || !*pointer || bytes == 0)
-        return answer(error, at);
-    struct allocation *allocation = must_alloc(sizeof *allocation);
-    allocation->device = current_device();
-    int number;
-    struct judge *j = front_in_stream(stream, -1, &number);
-    free(table_get(&allocations, *pointer));
-    table_put(&allocations, *pointer, allocation);
-    judge_memory_made(j, *pointer, bytes, JUDGE_POOL, allocation->device, number, at);
-    front_out();
-    return error;
-}
-
 static cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream,
                                 struct judge_at at) {
-    return made_in_stream(CALL(BELOW(cudaMallocAsync), pointer, bytes, stream), pointer,
-                          bytes, stream, at);
+    return made(CALL(BELOW(cudaMallocAsync), pointer, bytes, stream), pointer, bytes,
+                JUDGE_POOL, &stream, at);
 }
 ON_STREAM(cudaMallocAsync, malloc_async,
           (void **pointer, size_t bytes, cudaStream_t stream), pointer, bytes, stream)
@@ -214,9 +207,8 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
 
 static cudaError_t malloc_from_pool(void **pointer, size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream, struct judge_at at) {
-    return made_in_stream(
-        CALL(BELOW(cudaMallocFromPoolAsync), pointer, bytes, pool, stream), pointer,
-        bytes, stream, at);
+    return made(CALL(BELOW(cudaMallocFromPoolAsync), pointer, bytes, pool, stream),
+                pointer, bytes, JUDGE_POOL, &stream, at);
 }
 ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
           (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),

@@ -3,20 +3,6 @@
  */
 #include "handles.h"
 
-static struct map of_nccl;
-
-void nccl_memory_made(const void *pointer) {
-    table_put(&of_nccl, pointer, &of_nccl);
-}
-
-bool nccl_memory_is(const void *pointer) {
-    return table_get(&of_nccl, pointer) != NULL;
-}
-
-void nccl_memory_gone(const void *pointer) {
-    table_put(&of_nccl, pointer, NULL);
-}
-
 struct stream {
     int number, device; // number -1: destroyed; its handle may come again
 };
@@ -142,8 +128,7 @@ void streams_reset(struct judge *j, int device) {
 
 enum which_rows add_rows(const struct rows *rows, bool write, bool device,
                          struct judge_range *ranges, int *n) {
-    struct judge_range range = {rows->start, rows->width * rows->height, write, device,
-                                rows->element};
+    struct judge_range range = {rows->start, rows->width * rows->height, write, device};
     if (rows->height == 0)
         return NO_ROWS;
     if (rows->height == 1 || rows->pitch == rows->width) {

@@ -49,17 +49,11 @@ void stream_gone(struct judge *j, cudaStream_t handle);
 void streams_reset(struct judge *j,
                    int device); // cudaDeviceReset; -1: the end of the process
 
-/* Of ncclMemAlloc, which only ncclMemFree takes back. */
-void nccl_memory_made(const void *pointer);
-bool nccl_memory_is(const void *pointer);
-void nccl_memory_gone(const void *pointer);
-
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
  * gaps, or all in one. Height 0: where exactly is not known. */
 struct rows {
     const void *start;
     size_t pitch, width, height;
-    size_t element; // bytes of each number that is computed with; 0: bytes are moved
 };
 enum { MOST_ROWS = 64 };
 /* Adds up to MOST_ROWS ranges; of more rows the first and the last. What lies in the gaps

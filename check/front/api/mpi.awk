@@ -98,8 +98,6 @@ BEGIN {
         print "    mpi_waits_one(&at, &" word[3] ", " word[2] ", " (name ~ /Sendrecv/ ? "JUDGE_MORE" : name ~ /send$/ ? "JUDGE_SENDS" : "JUDGE_RECEIVES") ");"
     else if (word[1] == "any")
         print "    mpi_waits_any(&at);"
-    else if (word[1] == "fence")
-        print "    mpi_waits_fence(&at, " word[2] ", " word[3] ");"
     if (name ~ /[Bb]send/)
         print "    mpi_under_way(1);" # the message lies in a buffer, nobody knows how long
     given = " "

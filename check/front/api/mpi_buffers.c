@@ -159,19 +159,15 @@ int mpi_peer(int rank) {
 
 static int ranks_of(const struct mpi_of *of, int *out, int most) {
     MPI_Group group, all;
-    int n, inter = 0, *ranks;
-    if (!of->grouped) {
-        if (of->comm == MPI_COMM_NULL)
-            return -1;
-        PMPI_Comm_test_inter(of->comm, &inter);
-        if (inter)
-            PMPI_Comm_remote_group(of->comm, &group);
-        else
-            PMPI_Comm_group(of->comm, &group);
-    }
-    MPI_Group theirs = of->grouped ? of->group : group;
+    int n, *ranks;
+    if (of->comm == MPI_COMM_NULL)
+        return -1;
+    if (is_inter(of->comm))
+        PMPI_Comm_remote_group(of->comm, &group);
+    else
+        PMPI_Comm_group(of->comm, &group);
     PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Group_size(theirs, &n);
+    PMPI_Group_size(group, &n);
     if (of->peer >= n || n > most) {
         n = -1;
     } else {
@@ -179,14 +175,13 @@ static int ranks_of(const struct mpi_of *of, int *out, int most) {
         ranks = calloc((size_t)n + 1, sizeof *ranks);
         for (int i = 0; i < n; i++)
             ranks[i] = of->peer >= 0 ? of->peer : i;
-        PMPI_Group_translate_ranks(theirs, n, ranks, all, out);
+        PMPI_Group_translate_ranks(group, n, ranks, all, out);
         for (int i = 0, known = n; i < known; i++)
             if (out[i] == MPI_UNDEFINED) // of another job
                 n = -1;
         free(ranks);
     }
-    if (!of->grouped)
-        PMPI_Group_free(&group);
+    PMPI_Group_free(&group);
     PMPI_Group_free(&all);
     return n;
 }

@@ -43,14 +43,12 @@ int mpi_sum(const int *counts, MPI_Comm comm);
 #define SUM(counts) mpi_sum(counts, comm)
 #define MINE(counts) ((counts)[mpi_rank(comm)])
 
-/* Whom a call waits for: ranks of communicators, or of windows. */
+/* Whom a call waits for: ranks of communicators. */
 enum { MPI_WHOM = 64 };
 struct mpi_whom {
     int n;
     struct mpi_of {
         MPI_Comm comm;
-        MPI_Group group; // where `grouped`
-        bool grouped;
         int peer; // a rank of it; JUDGE_ALL: all, JUDGE_ONE_OF: any of them
     } of[MPI_WHOM];
 };

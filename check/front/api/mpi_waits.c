@@ -75,20 +75,6 @@ void mpi_waits_any(const struct judge_at *at) {
     mpi_waits(at, NULL, JUDGE_ANY);
 }
 
-/* "A process completes a call to MPI_WIN_FENCE only after all other processes in the
- * group entered their matching call", where no epoch is known to be empty (MPI 4.1,
- * 12.5.1). */
-void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion) {
-    if (!front_on || assertion != 0 || win == MPI_WIN_NULL) {
-        mpi_waits_any(at);
-        return;
-    }
-    only(MPI_COMM_NULL, JUDGE_ALL);
-    whom.of[0].grouped = true;
-    PMPI_Win_get_group(win, &whom.of[0].group);
-    mpi_waits(at, &whom, JUDGE_ALL);
-}
-
 void mpi_waited(void) {
     mpi_gives_back();
     if (front_on) {
@@ -98,9 +84,6 @@ void mpi_waited(void) {
     }
     if (timeline_on)
         timeline_waited();
-    if (whom.of[0].grouped)
-        PMPI_Group_free(&whom.of[0].group);
-    whom.of[0].grouped = false;
     if (OVER_STANDIN)
         standin_host_blocks(0);
 }

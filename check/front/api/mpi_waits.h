@@ -10,12 +10,11 @@
 #define MPI_HERE AT_HERE
 
 /* Round a call that waits: for all ranks of the communicator, for one, for nobody knows
- * whom; for all of a window; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
+ * whom; `peer` as for judge_wait_mpi, `whom` NULL: not known. */
 void mpi_waits_all(const struct judge_at *at, const MPI_Comm *comm, enum judge_way way);
 void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer,
                    enum judge_way way);
 void mpi_waits_any(const struct judge_at *at);
-void mpi_waits_fence(const struct judge_at *at, MPI_Win win, int assertion);
 void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer);
 void mpi_waited(void);
 /* So many more things go on in MPI beside the calls that wait; fewer: are completed. */

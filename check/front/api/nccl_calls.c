@@ -224,7 +224,7 @@ size_t nccl_bytes(size_t count, ncclDataType_t type) {
 
 void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
                     struct judge_at at) {
-    const struct judge_range range = {reads, bytes, false, true, 0};
+    const struct judge_range range = {reads, bytes, false, true};
     int number, device;
     front_in();
     const struct comm *known = comm_known(comm);

@@ -14,7 +14,6 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
         return nccl_answer(result, at);
     int device = current_device();
     judge_memory_made(front_in(), *pointer, bytes, JUDGE_NCCL_MEMORY, device, -1, at);
-    nccl_memory_made(*pointer);
     front_out();
     return result;
 }
@@ -23,11 +22,10 @@ ncclResult_t ncclMemFree(void *pointer) {
     ENTER_NCCL(ncclMemFree, pointer);
     struct judge_memory memory;
     struct judge *j = front_in();
-    if (nccl_memory_is(pointer) && judge_memory_find(j, pointer, &memory) &&
-        memory.start == pointer) {
+    if (judge_memory_find(j, pointer, &memory) && memory.start == pointer &&
+        memory.kind == JUDGE_NCCL_MEMORY) {
         registered_freed(j, pointer, at);
         judge_memory_freed(j, pointer, -1, at);
-        nccl_memory_gone(pointer);
     }
     front_out();
     return nccl_answer(CALL(PNCCL(ncclMemFree), pointer), at);

@@ -146,10 +146,7 @@ void pages_made(void *start, size_t bytes) {
     if (!OVER_STANDIN)
         return;
     pages_gone(start);
-    if (nwatched == room) {
-        room = room ? 2 * room : 16;
-        watched = must_grow(watched, room * sizeof *watched);
-    }
+    ROOM(watched, nwatched, &room);
     size_t npages = (bytes + page_bytes() - 1) / page_bytes();
     watched[nwatched++] = (struct watched){.start = start,
                                            .end = (char *)start + bytes,

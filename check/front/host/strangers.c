@@ -33,10 +33,7 @@ static bool is_known(int thread) {
 static void add(int thread) {
     if (is_known(thread))
         return;
-    if (nknown == room) {
-        room = room ? 2 * room : 16;
-        known = must_grow(known, room * sizeof *known);
-    }
+    ROOM(known, nknown, &room);
     known[nknown++] = thread;
 }
 

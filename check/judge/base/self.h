@@ -9,14 +9,13 @@
 
 struct thread { // one of the program's that has entered
     int number;
-    uint64_t name;             // judge_thread_name's; 0: none
-    uint64_t joins;            // it waits until the thread of that name has ended; 0
-    struct thread_wait *wait;  // waits.c's; NULL: it computes
-    struct thread_wait *spare; // for the next wait
-    struct group *group;       // groups.c's; the open one
-    struct latest *latest;     // issue.c's; what it told of last, should that fail
-    uint64_t meeting;          // judge_meets's, in which it is; 0: in none
-    double asks_since, asked;  // it has made no other call since then; 0: it has
+    uint64_t name;            // judge_thread_name's; 0: none
+    uint64_t joins;           // it waits until the thread of that name has ended; 0
+    struct thread_wait *wait; // waits.c's; NULL: it computes
+    struct group *group;      // groups.c's; the open one
+    struct latest *latest;    // issue.c's; what it told of last, should that fail
+    uint64_t meeting;         // judge_meets's, in which it is; 0: in none
+    double asks_since, asked; // it has made no other call since then; 0: it has
     struct function
         *function; // functions.c's; of the program, that runs in it on a stream
     struct thread *next;

@@ -6,10 +6,6 @@
 
 #include "ranks/comms.h"
 
-struct uses *uses_new(void) {
-    return must_alloc(sizeof(struct uses));
-}
-
 static void allocation_free(struct allocation *a) {
     history_free(&a->history);
     free(a->fresh);

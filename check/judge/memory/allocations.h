@@ -62,6 +62,7 @@ static inline const char *does(bool write) {
     return write ? "writes" : "reads";
 }
 
+void uses_free(struct uses *uses);
 size_t allocation_position(const struct uses *uses,
                            uint64_t at); // of the first behind `at`
 struct allocation *allocation_find(const struct uses *uses, uint64_t at); // that has it
@@ -76,14 +77,13 @@ void set_use(struct judge *j, struct finding *f, const char *field,
              const struct use *use);
 void set_queued(struct judge *j, struct finding *f, const struct use *use);
 void set_allocation(struct judge *j, struct finding *f, const struct allocation *a);
+void set_freed(struct judge *j, struct finding *f, const struct freed *freed);
 void set_buffer(struct judge *j, struct finding *f, const struct allocation *a);
 
 /* ranges.c, for buffers.c; true if it was wrong and is reported. */
 bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start,
                      size_t bytes, const char *which, const char *words,
                      const struct judge_call *call, struct judge_at at);
-bool memory_misaligned(struct judge *j, const char *what, const struct judge_call *call,
-                       const void *start, size_t element, struct judge_at at);
 void memory_report_freed(struct judge *j, const char *what, const char *words,
                          struct judge_at at, const struct freed *freed);
 

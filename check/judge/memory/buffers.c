@@ -66,21 +66,6 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
     return true;
 }
 
-/* NCCL computes only where it reduces, and only with numbers of other ranks. */
-static bool call_misaligned(struct judge *j, const struct judge_call *call) {
-    const struct comm_facts *comm = calls_comm(j, call->comm);
-    bool reduces = call->kind == JUDGE_ALL_REDUCE || call->kind == JUDGE_REDUCE ||
-                   call->kind == JUDGE_REDUCE_SCATTER;
-    if (!reduces || !comm || comm->nranks < 2)
-        return false;
-    return (call_send_bytes(j, call) &&
-            memory_misaligned(j, "sendbuff", call, call->sendbuff, call->type_bytes,
-                              call->at)) ||
-           (call_recv_bytes(j, call) &&
-            memory_misaligned(j, "recvbuff", call, call->recvbuff, call->type_bytes,
-                              call->at));
-}
-
 /* In place is what NCCL calls it; any other overlap makes garbage. */
 static bool not_in_place(struct judge *j, const struct judge_call *call) {
     uint64_t send = address_of(call->sendbuff), recv = address_of(call->recvbuff);
@@ -143,8 +128,7 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
     bool wrong =
         one_buffer(j, call, "sendbuff", call->sendbuff, call_send_bytes(j, call)) ||
         one_buffer(j, call, "recvbuff", call->recvbuff, call_recv_bytes(j, call)) ||
-        call_misaligned(j, call) || not_in_place(j, call) ||
-        other_device(j, call, stream);
+        not_in_place(j, call) || other_device(j, call, stream);
     if (!wrong)
         fresh_sent(j, call, stream);
     return wrong;
@@ -155,9 +139,9 @@ int uses_of_call(struct judge *j, const struct judge_call *call,
     size_t send = call_send_bytes(j, call), recv = call_recv_bytes(j, call);
     int n = 0;
     if (send)
-        out[n++] = (struct judge_range){call->sendbuff, send, false, true, 0};
+        out[n++] = (struct judge_range){call->sendbuff, send, false, true};
     if (recv)
-        out[n++] = (struct judge_range){call->recvbuff, recv, true, true, 0};
+        out[n++] = (struct judge_range){call->recvbuff, recv, true, true};
     struct allocation *a =
         recv ? NULL : allocation_find(j->uses, address_of(call->recvbuff));
     if (a)

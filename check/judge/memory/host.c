@@ -46,9 +46,8 @@ static bool report_host(struct judge *j, const char *verb, struct judge_at at,
                         .other = use->at.site};
     if (detour_possible(j, use, clock))
         return false;
-    set(&f, "call", "%s", at.call);
+    set_here(j, &f, at);
     set(&f, "does", "%s", verb);
-    set_at(j, &f, "here", at);
     set_queued(j, &f, use);
     set_failures(j, &f);
     say(j, &f);
@@ -218,12 +217,8 @@ void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
         .name = FINDING_memory_graph, .site = launch.site, .other = use->at.site};
     set_at(j, &f, "here", launch);
     set_use(j, &f, "captured", use);
-    if (freed) {
-        set(&f, "bytes", "%llu", (unsigned long long)(freed->end - freed->start));
-        set(&f, "kind", "%s", kind_name(freed->kind));
-        set_place(j, &f, "made", freed->made.site);
-        set_place(j, &f, "freed", freed->freed.site);
-    }
+    if (freed)
+        set_freed(j, &f, freed);
     say(j, &f);
 }
 

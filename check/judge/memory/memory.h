@@ -7,8 +7,6 @@
 #include "memory/history.h"
 #include "say/text.h"
 
-struct uses *uses_new(void);
-void uses_free(struct uses *uses);
 struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
                              enum judge_memory_kind kind, int device, struct judge_at at);
 /* A number that no other allocation has had; 0: the address is in none. */

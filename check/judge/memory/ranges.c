@@ -1,6 +1,6 @@
 /*
  * ranges.c: what an operation reads and writes, by itself: past the end of its buffer,
- * freed, misaligned, on another device.
+ * freed, on another device.
  *
  * CUDA Runtime API, "Memory Management", "Peer Device Memory Access".
  */
@@ -11,16 +11,20 @@ static bool is_copy(enum judge_op_kind kind) {
     return kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;
 }
 
+void set_freed(struct judge *j, struct finding *f, const struct freed *freed) {
+    set(f, "bytes", "%llu", (unsigned long long)(freed->end - freed->start));
+    set(f, "kind", "%s", kind_name(freed->kind));
+    set_place(j, f, "made", freed->made.site);
+    set_place(j, f, "freed", freed->freed.site);
+}
+
 void memory_report_freed(struct judge *j, const char *what, const char *words,
                          struct judge_at at, const struct freed *freed) {
     struct finding f = {.name = FINDING_memory_freed, .site = at.site};
     set(&f, "what", "%s", what);
     set(&f, "call", "%s", at.call);
     set_words_at(j, &f, "here", words, at.site);
-    set(&f, "bytes", "%llu", (unsigned long long)(freed->end - freed->start));
-    set(&f, "kind", "%s", kind_name(freed->kind));
-    set_place(j, &f, "made", freed->made.site);
-    set_place(j, &f, "freed", freed->freed.site);
+    set_freed(j, &f, freed);
     say(j, &f);
 }
 
@@ -100,36 +104,12 @@ bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start
     return true;
 }
 
-/* "The device encountered a load or store instruction on a memory address which is not
- * aligned" (CUDA Runtime API, cudaErrorMisalignedAddress): numbers of 2, 4 or 8 bytes are
- * computed with only at multiples of that. What merely moves bytes may begin anywhere.
- * Seen on an H200, where cublasSgemm refuses such an address (status 15). */
-bool memory_misaligned(struct judge *j, const char *what, const struct judge_call *call,
-                       const void *start, size_t element, struct judge_at at) {
-    if (element == 0 || address_of(start) % element == 0)
-        return false;
-    char words[JUDGE_PLACE];
-    const struct allocation *a = allocation_find(j->uses, address_of(start));
-    struct finding f = {.name = FINDING_memory_misaligned, .site = at.site};
-    set(&f, "what", "%s", what);
-    set(&f, "call", "%s", at.call);
-    set_words_at(j, &f, "here", call ? call_words(words, call) : at.call, at.site);
-    if (a) {
-        set(&f, "byte", "%llu", (unsigned long long)(address_of(start) - a->start));
-        set_allocation(j, &f, a);
-    }
-    set(&f, "element", "%zu", element);
-    say(j, &f);
-    return true;
-}
-
 static bool one_range(struct judge *j, const struct judge_range *range,
                       enum judge_op_kind kind, struct judge_at at) {
     uint64_t start = address_of(range->start);
     const struct allocation *a = allocation_find(j->uses, start);
     if (a)
-        return memory_too_long(j, a, start, range->bytes, "", at.call, NULL, at) ||
-               memory_misaligned(j, "a buffer", NULL, range->start, range->element, at);
+        return memory_too_long(j, a, start, range->bytes, "", at.call, NULL, at);
     // Where a copy may mean the host's memory, malloc may have given the address out
     // again.
     const struct freed *freed = allocation_freed(j->uses, start);
@@ -193,9 +173,8 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
             access_of(j->uses, device, a->device) < j->uses->naccess)
             continue;
         struct finding f = {.name = FINDING_memory_no_access, .site = at.site};
-        set(&f, "call", "%s", at.call);
+        set_here(j, &f, at);
         set(&f, "does", "%s", does(ranges[i].write));
-        set_at(j, &f, "here", at);
         set(&f, "device", "%d", device);
         set_allocation(j, &f, a);
         say(j, &f);

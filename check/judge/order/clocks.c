@@ -41,10 +41,6 @@ void clock_free(struct clock *c) {
     *c = (struct clock){0};
 }
 
-struct order *order_new(void) {
-    return must_alloc(sizeof(struct order));
-}
-
 void order_free(struct order *order) {
     for (int s = 0; s < order->nslots; s++)
         clock_free(&order->slots[s].clock);

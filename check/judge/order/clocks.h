@@ -77,7 +77,6 @@ struct order {
     size_t ndevices;
 };
 
-struct order *order_new(void);
 void order_free(struct order *order);
 
 /* NULL: there is none, or not any more. */

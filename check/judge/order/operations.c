@@ -14,7 +14,7 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int number,
                        struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
-    struct judge_range range = {start, bytes, true, true, 0};
+    struct judge_range range = {start, bytes, true, true};
     struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
     if (stream && stream->capture) {
         allocation->of_graph = true; // which makes and frees it at each launch
@@ -35,7 +35,7 @@ void judge_memory_freed(struct judge *j, const void *start, int number,
         uses_freed(j, start, -1, at);
     } else if (stream->capture) {
         if (judge_memory_find(j, start, &memory)) {
-            struct judge_range range = {start, memory.bytes, true, true, 0};
+            struct judge_range range = {start, memory.bytes, true, true};
             graph_op(j, stream, &range, 1, false, at);
         }
     } else {

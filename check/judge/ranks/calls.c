@@ -54,10 +54,6 @@ size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
     }
 }
 
-struct calls *calls_new(void) {
-    return must_alloc(sizeof(struct calls));
-}
-
 struct comm *comm_of(struct judge *j, int comm) {
     struct calls *calls = j->calls;
     return comm >= 0 && (size_t)comm < calls->ncomms ? calls->comms[comm] : NULL;
@@ -75,7 +71,7 @@ static int keeper_of(const struct judge *j, uint64_t id) {
     return j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
 }
 
-static void name_call(char out[CALL_NAME], const char *call) {
+void name_call(char out[CALL_NAME], const char *call) {
     snprintf(out, CALL_NAME, "%s", call ? call : "the program");
 }
 
@@ -340,9 +336,6 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
         fact.both = first_of_both(comm, call, count, at.group);
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
-    if (call->kind == JUDGE_SUSPEND || call->kind == JUDGE_RESUME)
-        comm->suspended =
-            call->kind == JUDGE_SUSPEND ? call->at : (struct judge_at){NULL, 0};
     if (j->options.mode == JUDGE_OFF)
         return fact.index;
     if (comm->facts.nranks > 1 || pair)
@@ -407,7 +400,6 @@ void calls_taken_back(struct judge *j, int number) {
     memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
     recent->n--;
     comm->ops--;
-    comm->suspended = (struct judge_at){NULL, 0};
     if (pairs(call.fact.kind))
         pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
     else
@@ -614,8 +606,7 @@ void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
 void calls_check_usable(struct judge *j, const struct judge_call *call) {
     const struct comm *comm = comm_of(j, call->comm);
     bool revoked = comm && comm->left && comm->how == JUDGE_REVOKED;
-    if ((revoked && call->kind != JUDGE_SPLIT) ||
-        (comm && comm->suspended.call && call->kind != JUDGE_RESUME))
+    if (revoked && call->kind != JUDGE_SPLIT)
         judge_comm_used_after(j, call->comm, call->at);
 }
 
@@ -624,24 +615,19 @@ void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
     if (!comm)
         return;
     bool revoked = comm->how == JUDGE_REVOKED;
-    bool suspended = !comm->left && comm->suspended.call;
-    const char *how = suspended                    ? "suspended"
-                      : comm->how == JUDGE_ABORTED ? "aborted"
-                      : revoked                    ? "revoked"
-                                                   : "destroyed";
-    uint64_t ended = suspended ? comm->suspended.site : comm->facts.ended.site;
+    const char *how = comm->how == JUDGE_ABORTED ? "aborted"
+                      : revoked                  ? "revoked"
+                                                 : "destroyed";
     struct finding f = {.name = FINDING_setup_used_after,
-                        .hint = suspended ? HINT_used_while_suspended
-                                : revoked ? HINT_used_after_revoke
-                                          : HINT_OF_FINDING,
+                        .hint = revoked ? HINT_used_after_revoke : HINT_OF_FINDING,
                         .site = at.site,
-                        .other = ended};
+                        .other = comm->facts.ended.site};
     set_here(j, &f, at);
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "made", comm->facts.made);
     set(&f, "how", "%s", how);
     set(&f, "by", "%s", comm->how == JUDGE_RESET ? " by cudaDeviceReset" : "");
-    set_place(j, &f, "ended", ended);
+    set_place(j, &f, "ended", comm->facts.ended.site);
     say(j, &f);
 }
 

@@ -14,13 +14,12 @@ struct use;
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
 struct position {
-    int slot; // -1: of no stream (JUDGE_SPLIT to JUDGE_RESUME)
+    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again
     bool captured;             // a graph makes the call
 };
-struct calls *calls_new(void);
 void calls_free(struct calls *calls);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index

@@ -12,7 +12,6 @@ struct comm {
     int keeper; // the rank that compares
     enum judge_end how;
     bool left;
-    struct judge_at suspended;        // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
     struct map pairs;                 // peer and direction: struct pair_count
     // The newest operation or group, and the one before: each begins when the one before
@@ -67,6 +66,7 @@ struct calls {
 
 void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
+void name_call(char out[CALL_NAME], const char *call);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS

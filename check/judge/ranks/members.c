@@ -7,10 +7,6 @@
 
 #include "say/report.h"
 
-struct members *members_new(void) {
-    return must_alloc(sizeof(struct members));
-}
-
 /* The id by which it is known to all: a rank that joins one that grows has another. */
 static uint64_t one_id(struct judge *j, uint64_t id) {
     const struct notice *made = map_get(&j->members->ids, id);

@@ -30,7 +30,6 @@ struct members {
     size_t nconflicts, conflicts_size;
 };
 
-struct members *members_new(void);
 void members_free(struct members *members);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known

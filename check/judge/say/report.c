@@ -5,10 +5,6 @@
 
 #include <stdio.h>
 
-struct reports *reports_new(void) {
-    return must_alloc(sizeof(struct reports));
-}
-
 void reports_free(struct reports *reports) {
     map_clear(&reports->hosts, free);
     map_clear(&reports->places, free);

@@ -22,7 +22,6 @@ void report(struct judge *j, struct text *text, bool end, uint64_t key);
 
 bool reported(const struct judge *j, uint64_t key); // with this key, before
 
-struct reports *reports_new(void);
 void reports_free(struct reports *reports);
 
 #endif

@@ -9,10 +9,6 @@
  */
 #include "stuck/stuck.h"
 
-struct stuck *stuck_new(void) {
-    return must_alloc(sizeof(struct stuck));
-}
-
 static struct stuck *stuck_of(struct judge *j) {
     struct stuck *s = j->stuck;
     if (s->n < j->nranks) {

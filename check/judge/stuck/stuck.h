@@ -85,7 +85,6 @@ void marks_forget(struct stuck *s);
 /* For judge_receive and judge_look. */
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
 void stuck_look(struct judge *j);
-struct stuck *stuck_new(void);
 void stuck_free(struct stuck *s);
 
 /* verdict.c: says it. `p`: a process that is stuck, -1: only that nothing moves. */

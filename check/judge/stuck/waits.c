@@ -52,36 +52,15 @@ struct waits *waits_new(void) {
     return must_alloc(sizeof(struct waits));
 }
 
+static struct stock stock;
+
 static void release(struct thread_wait *wait) {
     if (!wait)
         return;
     release(wait->also);
     clock_free(&wait->what);
     free(wait->launches);
-    free(wait);
-}
-
-/* Waits come and go with every call: the memory of one is kept for the next. */
-static void put_aside(struct thread *thread, struct thread_wait *wait) {
-    release(wait ? thread->spare : NULL);
-    release(wait ? wait->also : NULL);
-    if (wait)
-        wait->also = NULL;
-    if (wait)
-        thread->spare = wait;
-}
-
-static struct thread_wait *take_spare(struct thread *thread) {
-    struct thread_wait *wait = thread->spare;
-    thread->spare = NULL;
-    if (!wait)
-        return must_alloc(sizeof *wait);
-    wait->comm = wait->peer = 0;
-    wait->whom = NULL;
-    wait->nlaunches = 0;
-    wait->nyes = 0;
-    clock_free(&wait->what);
-    return wait;
+    stock_give(&stock, wait);
 }
 
 static struct thread_wait *asked_before(struct thread_wait *newest, enum wait_kind kind,
@@ -94,7 +73,7 @@ static struct thread_wait *asked_before(struct thread_wait *newest, enum wait_ki
 
 /* A new question of a loop that asks: the others stay, unless they are too many. */
 static struct thread_wait *ask_more(struct thread *thread) {
-    struct thread_wait *old = thread->wait, *wait = take_spare(thread);
+    struct thread_wait *old = thread->wait, *wait = stock_take(&stock, sizeof *wait);
     int n = 0;
     for (const struct thread_wait *one = old; one; one = one->also)
         n++;
@@ -103,7 +82,7 @@ static struct thread_wait *ask_more(struct thread *thread) {
         wait->nyes = old->nyes;
         memcpy(wait->yes, old->yes, sizeof wait->yes);
     } else {
-        put_aside(thread, old);
+        release(old);
     }
     return wait;
 }
@@ -119,8 +98,9 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     struct thread_wait *wait = loops ? asked_before(old, kind, at.site) : NULL;
     if (!wait) {
         if (!loops)
-            put_aside(j->thread, old);
-        wait = j->thread->wait = loops ? ask_more(j->thread) : take_spare(j->thread);
+            release(old);
+        wait = j->thread->wait =
+            loops ? ask_more(j->thread) : stock_take(&stock, sizeof *wait);
         wait->since = now(j);
         waits->activity++;
     }
@@ -257,7 +237,7 @@ void waits_end(struct judge *j, struct clock *what) {
         *what = wait->what;
         wait->what = (struct clock){0};
     }
-    put_aside(j->thread, wait);
+    release(wait);
     j->thread->wait = NULL;
     waits->activity++;
 }
@@ -271,7 +251,6 @@ void judge_waits_thread(struct judge *j, uint64_t name) {
 void waits_thread_gone(struct judge *j, struct thread *thread) {
     struct waits *waits = j->waits;
     release(thread->wait);
-    release(thread->spare);
     calls_thread_gone(j, thread->number);
     waits->activity++;
 }
@@ -301,10 +280,6 @@ static void *one_more(struct described *d, enum state_part part) {
     size_t n = (size_t)d->head.n[part]++;
     d->at[part] = room_for(d->at[part], n, &d->size[part], state_bytes[part]);
     return (char *)d->at[part] + n * state_bytes[part];
-}
-
-static void name_call(char out[CALL_NAME], const char *call) {
-    snprintf(out, CALL_NAME, "%s", call ? call : "the program");
 }
 
 static void add_int(struct described *d, int value) {
