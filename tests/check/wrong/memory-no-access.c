@@ -1,8 +1,8 @@
 // A vector of the next device is added to one of the own. Kernels of a device may use the
 // memory of another one only behind cudaDeviceEnablePeerAccess. It gives access in one
 // direction, and here that is the other one.
-//
 // expect: NCCL CHECK: memory: cublasSaxpy reads memory of a device that its own has no
+//     access to
 // expect: rank @any on @host: cublasSaxpy at @add, on a stream of device @any
 // expect: the buffer: 32 bytes of memory of device @any made at @made
 // expect: cudaDeviceEnablePeerAccess gives access to its memory, in one direction

@@ -1,13 +1,10 @@
 // One handle of cuBLAS for two devices. "The device associated with a particular cuBLAS
 // context is assumed to remain unchanged between the corresponding cublasCreate() and
 // cublasDestroy() calls" (cuBLAS, "cuBLAS Context").
-//
 // expect: NCCL CHECK: setup: the stream of cublasSscal belongs to another device than its
-//
+//     handle
 // expect: rank @any on @host: cublasSscal at @scale
-//
 // expect: made at @stream
-//
 // expect: made by cublasCreate at @handle
 #include "../check.h"
 
