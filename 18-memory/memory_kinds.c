@@ -65,11 +65,10 @@ static void release(const struct job *job, enum kind kind, struct buffer b) {
 
 /* What a loop pays that allocates and releases in every step: the mean, in seconds. */
 static double time_allocation(const struct job *job, enum kind kind) {
-    double began = 0;
-    for (int i = -1; i < STEPS; i++) { // the first does not count
-        began = i == 0 ? MPI_Wtime() : began;
+    release(job, kind, allocate(job, kind)); // the first does not count
+    const double began = MPI_Wtime();
+    for (int i = 0; i < STEPS; i++)
         release(job, kind, allocate(job, kind));
-    }
     return (MPI_Wtime() - began) / STEPS;
 }
 
