@@ -16,7 +16,7 @@ by_hand() {
     shift
     rm -f "$BATS_TEST_TMPDIR/id"
     for ((rank = 0; rank < n; rank++)); do
-        RANK=$rank WORLD_SIZE=$n timeout 60 "$BATS_FILE_TMPDIR/by_hand" "$BATS_TEST_TMPDIR/id" "$@" \
+        RANK=$rank WORLD_SIZE=$n timeout 300 "$BATS_FILE_TMPDIR/by_hand" "$BATS_TEST_TMPDIR/id" "$@" \
             >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" &
         pids+=($!)
     done

@@ -17,7 +17,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 source "$top/tests/tap.bash"
 
 ranks() { # N PROGRAM ARGUMENT…
-    timeout --kill-after=5 120 mpirun --oversubscribe -np "$@"
+    timeout --kill-after=5 300 mpirun --oversubscribe -np "$@"
 }
 
 read -r -a flags <<<"$(make -s -C "$top" BACKEND=cpu cpu-flags)"
@@ -52,11 +52,11 @@ done
 # --- Machines ----------------------------------------------------------------------------
 
 takes() { # COMMAND…: µs
-    timeout --kill-after=5 60 "$@" | awk '/^all-reduce/ { print $2 }'
+    timeout --kill-after=5 300 "$@" | awk '/^all-reduce/ { print $2 }'
 }
 
 first() { # of what it prints
-    NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 2>&1 | head -n 1
+    NCCL_CPU_CLOCK=$1 timeout 300 "$work/work" 1 1 2>&1 | head -n 1
 }
 plain='CPU build: no GPU is used, MPI carries the NCCL calls.'
 is "$(first '')" "$plain" 'without the variable the first line is as ever'
@@ -107,7 +107,7 @@ result "$(awk -v a="$a" -v b="$b" 'BEGIN { print !(a > 0.95 * b && a < 1.1 * b) 
 
 wrong() { # NCCL_CPU_CLOCK LINE TEXT
     local code=0
-    NCCL_CPU_CLOCK=$1 timeout 20 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
+    NCCL_CPU_CLOCK=$1 timeout 300 "$work/work" 1 1 >"$work/out" 2>"$work/err" || code=$?
     is "$code: $(cat "$work/out" "$work/err")" "2: CPU build: NCCL_CPU_CLOCK: $2" "$3"
 }
 machines=$(cd "$top/cpu/machines" && printf '%s, ' *.conf | sed 's/\.conf//g; s/, $//')

@@ -118,7 +118,7 @@ misuse() {
     local program=$1 message=$2
     shift 2
     code=0
-    timeout 100 "$top/$program" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
+    timeout 300 "$top/$program" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
     err=$(cat "$BATS_TEST_TMPDIR/err")
     misused "$program" "$message"

@@ -42,7 +42,7 @@ wanted() {
 run() {
     local name=$1 line code=0 points=0 plan=-1 banners=0 first=
     shift
-    timeout --kill-after=5 "${LIMIT:-60}" "$@" >stdout 2>stderr || code=$?
+    timeout --kill-after=5 "${LIMIT:-300}" "$@" >stdout 2>stderr || code=$?
     first=$(head -n 1 stdout)
     while IFS= read -r line; do
         if [[ $line =~ ^(not\ )?ok\ [0-9]+\ -\ (.*) ]]; then
@@ -163,19 +163,19 @@ fi
 
 # A limit is said with the setting that changes it.
 if wanted refused && [ -x refused ]; then
-    said=$(CPU_DEVICES=2 CPU_MEMORY=2M timeout 20 ./refused 2>stderr)
+    said=$(CPU_DEVICES=2 CPU_MEMORY=2M timeout 300 ./refused 2>stderr)
     is "${said#*$'\n'}" $'cudaErrorMemoryAllocation\ncudaErrorInvalidDevice\ncudaErrorInvalidDevice\ninvalid argument (see ncclGetLastError)' \
         'no memory, no device'
     is "$(grep -c 'CPU build: 3145728 bytes .* 2097152 of 2097152 left. CPU_MEMORY=' stderr), $(grep -c \
         'CPU build: cudaGetDeviceProperties(2), and the last device is 1. CPU_DEVICES=4 .*CPU_HOSTS' stderr)" '1, 1' \
         'each is said once, with the setting'
-    is "$(CPU_MEMORY=4m timeout 20 ./refused 2>/dev/null | sed -n 2p)" cudaSuccess 'more memory: CPU_MEMORY'
+    is "$(CPU_MEMORY=4m timeout 300 ./refused 2>/dev/null | sed -n 2p)" cudaSuccess 'more memory: CPU_MEMORY'
 fi
 
 # MPI fails: the job ends, and says why.
 if wanted mpi_fails && [ -x mpi_fails ]; then
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np 3 ./mpi_fails >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np 3 ./mpi_fails >stdout 2>stderr || code=$?
     said=$(grep -c 'CPU build: rank 1 .* MPI_Isend failed' stderr || true)
     is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), said $said times" \
         'ended, said 1 times' 'an MPI call of the library fails'
@@ -198,7 +198,7 @@ END
     # shellcheck disable=SC2086  # several options
     "${MPICC:-mpicc}" -O0 forgets.c $flags -o forgets
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./forgets >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np 2 ./forgets >stdout 2>stderr || code=$?
     is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
         'SUMMARY: .* 12345 byte(s) leaked in 1 allocation' stderr) reports" 'ended, 2 reports' \
         'memory that a program forgets is reported, and nothing else'
@@ -259,7 +259,7 @@ int main(void) {
 }
 END
     # shellcheck disable=SC2086  # several options
-    "${MPICC:-mpicc}" own.c $flags -o own && is "$(timeout 20 ./own | tail -n 1)" '3 of my own' \
+    "${MPICC:-mpicc}" own.c $flags -o own && is "$(timeout 300 ./own | tail -n 1)" '3 of my own' \
         "a function of the program's own goes before NCCL's"
 fi
 
@@ -278,7 +278,7 @@ fi
 
 if wanted devices && [ -x devices ]; then
     devices() { # ENVIRONMENT…: what the program prints behind the banner
-        timeout 20 env "$@" ./devices | tail -n +2
+        timeout 300 env "$@" ./devices | tail -n +2
     }
     all=$(devices CPU_DEVICES=5)
     read -r -a bus <<<"$all" # cudaSuccess 5 BUS0 BUS1 …

@@ -50,10 +50,10 @@ sub tried {
     my $here = "$dir/$ex->{number}";
     my $file = "$here/" . ($ex->{number} =~ /\.(.*)/)[0] . "-$ex->{name}.$ex->{ending}";
     write_file($file, variant($ex, $name));
-    # The solution runs as if it were graded, on the first number of ranks and on one of the others that its task
-    # allows: each exercise's on another one. --all runs all.
-    my ($first, @others) = (@{ $ex->{counts} }, @{ $ex->{also} });
-    my @counts = $name eq 'solution' && @others ? ($first, $others[$place{ $ex->{number} } % @others]) : @{ $ex->{counts} };
+    # The solution runs as if it were graded, on one of the numbers of ranks that its task allows: each exercise's on
+    # another one. --all runs all.
+    my @all = (@{ $ex->{counts} }, @{ $ex->{also} });
+    my @counts = $name eq 'solution' && @all ? $all[$place{ $ex->{number} } % @all] : @{ $ex->{counts} };
     my $result = judge($ex, $file, dir => "$here/build", all => $all, graded => $name eq 'solution', $all ? () : (counts => \@counts));
     print $out map { "#     $_\n" } "-- $name", split /\n/, $result->{text} if $verbose;
     if ($name eq 'solution' || grep { $name eq $_ } @{ $ex->{right} }) {

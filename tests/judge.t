@@ -17,7 +17,7 @@ point() {
     local name=$1
     shift
     tests=$((tests + 1))
-    if timeout 120 "$@" >"$work/log" 2>&1; then
+    if timeout 300 "$@" >"$work/log" 2>&1; then
         echo "ok $tests - $name"
     else
         { grep -v '^ok' "$work/log" || true; } | tail -n 60 | sed 's/^/# /'

@@ -242,17 +242,17 @@ END
 }
 
 @test "the program of common/cuda.md" {
-    run timeout 60 "$top/common/cuda"
+    run timeout 300 "$top/common/cuda"
     [ "$status" -eq 0 ]
     [[ ${lines[-1]} =~ ^1000000\ elements\ copied\ within\ the\ GPU\ in\ [0-9]+\.[0-9]+\ ms,\ 0\ wrong$ ]]
-    CUDA_VISIBLE_DEVICES='' run timeout 60 "$top/common/cuda"
+    CUDA_VISIBLE_DEVICES='' run timeout 300 "$top/common/cuda"
     [ "$status" -eq 1 ]
     [[ ${lines[-1]} == "CUDA says: no CUDA-capable device is detected" ]]
 }
 
 @test "without mpirun a lesson is one rank" {
     for lesson in 00-nccl-hello-world/hello $lessons; do
-        run timeout 60 "$top/$lesson"
+        run timeout 300 "$top/$lesson"
         echo "$lesson, exit code $status: $output"
         [ "$status" -eq 0 ]
         [[ ${lines[-1]} == "OK: 1 rank, all "* ]]
@@ -285,7 +285,7 @@ END
     cd "$BATS_TEST_TMPDIR"
     # shellcheck disable=SC2046 # the flags are words
     mpicc -I. allreduce.c $(make -s -C "$top" cpu-flags) -o allreduce
-    run timeout 60 mpirun --oversubscribe -np 2 ./allreduce
+    run timeout 300 mpirun --oversubscribe -np 2 ./allreduce
     [ "$status" -eq 0 ]
     [ "${lines[-1]}" = "OK: 2 ranks, all 8 elements as expected" ]
 }

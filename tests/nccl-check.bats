@@ -24,7 +24,7 @@ over_standin() {
 # started ARGUMENT…: of mpirun; what it prints in $out and $err, exit code in $code.
 started() {
     code=0
-    timeout 60 mpirun --oversubscribe "$@" >"$BATS_TEST_TMPDIR/out" \
+    timeout 300 mpirun --oversubscribe "$@" >"$BATS_TEST_TMPDIR/out" \
         2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out" || true)
     err=$(without_mpirun <"$BATS_TEST_TMPDIR/err")

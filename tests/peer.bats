@@ -73,7 +73,7 @@ complete() {
 @test "a rank that sees its own GPU only: nothing through the host, the rest as before" {
     on_gpus && skip "of both builds"
     code=0
-    timeout 60 mpirun --oversubscribe -np 1 env CUDA_VISIBLE_DEVICES=0 "$top/$peer" -n 100 \
+    timeout 300 mpirun --oversubscribe -np 1 env CUDA_VISIBLE_DEVICES=0 "$top/$peer" -n 100 \
         : -np 1 env CUDA_VISIBLE_DEVICES=1 "$top/$peer" -n 100 >"$BATS_TEST_TMPDIR/out" \
         2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out") err=$(cat "$BATS_TEST_TMPDIR/err")

@@ -19,7 +19,7 @@ few_counts() {
 # alone N [ARGUMENT…]: lesson 16, which no launcher starts, with N GPUs.
 alone() {
     code=0
-    CPU_DEVICES=$1 CUDA_VISIBLE_DEVICES=$(seq -s, 0 $(($1 - 1))) timeout 60 \
+    CPU_DEVICES=$1 CUDA_VISIBLE_DEVICES=$(seq -s, 0 $(($1 - 1))) timeout 300 \
         "$top/16-one-process/one_process" "${@:2}" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || code=$?
     out=$(grep -v '^CPU build: ' "$BATS_TEST_TMPDIR/out")
     err=$(cat "$BATS_TEST_TMPDIR/err")
@@ -58,7 +58,7 @@ shell() {
     shift
     rm -f "$BATS_TEST_TMPDIR"/{out,err}.*
     for ((rank = 0; rank < n; rank++)); do
-        env "$@" RANK="$rank" WORLD_SIZE="$n" LOCAL_RANK="$rank" timeout 60 "$top/17-without-mpi/without_mpi" \
+        env "$@" RANK="$rank" WORLD_SIZE="$n" LOCAL_RANK="$rank" timeout 300 "$top/17-without-mpi/without_mpi" \
             "${options[@]}" >"$BATS_TEST_TMPDIR/out.$rank" 2>"$BATS_TEST_TMPDIR/err.$rank" 3>&- &
         pids+=($!)
     done
@@ -96,7 +96,7 @@ port() { # a port that is free now
     for names in 'Slurm SLURM_PROCID SLURM_NTASKS' 'PMI PMI_RANK PMI_SIZE'; do
         read -r who rank size <<<"$names"
         code=0
-        out=$(env "$rank=0" "$size=1" MASTER_PORT="$(port)" timeout 60 "$top/17-without-mpi/without_mpi") || code=$?
+        out=$(env "$rank=0" "$size=1" MASTER_PORT="$(port)" timeout 300 "$top/17-without-mpi/without_mpi") || code=$?
         err=
         expect 0 "OK: 1 rank, all 4 elements as expected"
         grep -q "^1 rank, counted by $who," <<<"$out"
@@ -127,12 +127,12 @@ port() { # a port that is free now
 
     free=$(port)
     code=0
-    err=$(RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$free timeout 60 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
+    err=$(RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$free timeout 300 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
     [ "$code" -eq 1 ]
     grep -q "^rank 1 on .*: nobody answers at 127.0.0.1:$free" <<<"$err"
 
     code=0
-    err=$(RANK=0 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$(port) timeout 60 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
+    err=$(RANK=0 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$(port) timeout 300 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
     [ "$code" -eq 1 ]
     grep -q 'has no "rank 1" after 1 s' <<<"$err"
 

@@ -211,7 +211,7 @@ sub targets {
     my ($folder) = @_;
     return $targets{$folder} //= do {
         my %has;
-        for (split /\n\n/, `timeout 20 make -npq -C '$folder' : 2>/dev/null`) {
+        for (split /\n\n/, `timeout 300 make -npq -C '$folder' : 2>/dev/null`) {
             my ($target, $needs) = /^([\w.-]+)::?(.*)/m or next;
             $has{$target} = 1 if !/^# Not a target/m && ($needs =~ /\S/ || /recipe to execute/);
         }

@@ -26,7 +26,7 @@ mistakes=(- 'leaves a call out' 'gives another count' 'names another root' 'make
 for mistake in 1 2 3 4 5; do
     for program in "$mistake" $((mistake + 3)); do
         np=$((2 + program % 4)) code=0
-        timeout --kill-after=5 30 "${mpirun[@]}" -np "$np" ./random "$program" "$mistake" \
+        timeout --kill-after=5 300 "${mpirun[@]}" -np "$np" ./random "$program" "$mistake" \
             >stdout 2>stderr || code=$?
         is "exit code $code, $(grep -c 'NCCL CHECK' stderr) reports" 'exit code 1, 1 reports' \
             "random program $program, $np ranks, one ${mistakes[mistake]}"
@@ -38,7 +38,7 @@ done
 operations=0 races=0 wrong=()
 for program in {1..60}; do
     code=0
-    timeout --kill-after=5 30 ./races "$program" >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 ./races "$program" >stdout 2>stderr || code=$?
     expected=$(grep '^expected: ' stderr | tail -n 1)
     early=$(grep '^expected: ' stderr | head -n -1 | grep -c race || true)
     said="exit code $code, $early races before, $(grep -c '^NCCL CHECK' stderr || true) reports, \
@@ -67,7 +67,7 @@ int main() {
 CPP
 # shellcheck disable=SC2086  # several options
 "${MPICXX:-mpicxx}" -O0 fill.cpp $flags -o fill
-timeout --kill-after=5 30 ./fill >stdout 2>stderr || true
+timeout --kill-after=5 300 ./fill >stdout 2>stderr || true
 is "$(grep -o 'at fill.cpp:[0-9]*, byte 0 of 400' stderr)" \
     "at fill.cpp:$(grep -n '// here' fill.cpp | cut -d: -f1), byte 0 of 400" \
     'a report about std::fill names the line that calls it'
@@ -92,7 +92,7 @@ C
 "${MPICC:-mpicc}" -I"$top/tests/check" to_itself.c $flags -o to_itself
 for np in 1 2 3; do
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./to_itself >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np $np ./to_itself >stdout 2>stderr || code=$?
     is "$code: $(grep '^NCCL CHECK' stderr)" \
         '1: NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1' \
         "$np ranks: a count sent to oneself is not that which is received"
@@ -116,7 +116,7 @@ C
 "${MPICC:-mpicc}" -O1 -g -I"$top/tests/check" ends.c $flags -o ends
 for np in 2 3; do
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./ends >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np $np ./ends >stdout 2>stderr || code=$?
     is "$code: $(grep -c '^NCCL CHECK: missing: ncclAllReduce' stderr), $(grep -c \
         "2 calls returned errors, the first: cudaMalloc at ends.c:$(grep -n '// here' ends.c |
             cut -d: -f1): out of memory" stderr), $(grep -c 'Primary job *terminated normally' stderr)" \
@@ -140,7 +140,7 @@ C
 "${MPICC:-mpicc}" -g -I"$top/tests/check" too_many.c $flags -o too_many
 for count in 5 -1 0x4000000000000004; do
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./too_many -- $count >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np 2 ./too_many -- $count >stdout 2>stderr || code=$?
     is "$code: $(grep -c '^NCCL CHECK: memory: ncclAllReduce(.*) runs past the end of its buffer$' stderr)" \
         '1: 1' "a count of $count, of a buffer of 4"
 done
@@ -162,7 +162,7 @@ int main(void) {
 C
 # shellcheck disable=SC2086  # several options
 "${MPICC:-mpicc}" -g -I"$top/tests/check" failed_in_a_group.c $flags -o failed_in_a_group
-timeout --kill-after=5 30 "${mpirun[@]}" -np 2 ./failed_in_a_group >stdout 2>stderr || true
+timeout --kill-after=5 300 "${mpirun[@]}" -np 2 ./failed_in_a_group >stdout 2>stderr || true
 is "$(grep -o 'got an error at [^:]*:[0-9]*: ncclRecv' stderr)" \
     "got an error at failed_in_a_group.c:$(grep -n '// here' failed_in_a_group.c | cut -d: -f1): ncclRecv" \
     'a call that failed in a group is told with its own line'
@@ -189,13 +189,13 @@ C
 # shellcheck disable=SC2086  # several options
 "${MPICC:-mpicc}" -O0 -g -I"$top/tests/check" counts.c $flags -o counts
 code=0
-NCCL_CHECK_TIMEOUT=1 timeout --kill-after=5 30 "${mpirun[@]}" -np 1 ./counts >stdout 2>stderr || code=$?
+NCCL_CHECK_TIMEOUT=1 timeout --kill-after=5 300 "${mpirun[@]}" -np 1 ./counts >stdout 2>stderr || code=$?
 is "$code: $(cat stderr)" '0: ' 'a function that counts for five seconds, with a timeout of one'
 
 # Nor is a library that sleeps in a lock of its own.
 for np in 1 2; do
     code=0
-    timeout --kill-after=5 30 "${mpirun[@]}" -np $np ./library_lock >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "${mpirun[@]}" -np $np ./library_lock >stdout 2>stderr || code=$?
     is "$code: $(tail -n 1 stdout)$(grep '^NCCL CHECK' stderr)" '0: locked: 0' \
         "$np ranks: a lock inside a library is none of the program's sleep"
 done
@@ -204,7 +204,7 @@ done
 settings() { # LINE SETTING…
     local line=$1
     shift
-    timeout --kill-after=5 30 "${mpirun[@]}" -np 2 env "$@" ./to_itself >stdout 2>stderr || true
+    timeout --kill-after=5 300 "${mpirun[@]}" -np 2 env "$@" ./to_itself >stdout 2>stderr || true
     is "$(grep -m 1 '^NCCL CHECK' stderr)" "$line" "$*"
 }
 found='NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1'
@@ -217,7 +217,7 @@ settings "$found" NCCL_CHECK= NCCL_CHECK_TIMEOUT=
 refused() { # TEXT COMMAND…
     local text=$1 code=0
     shift
-    timeout --kill-after=5 30 "$@" >stdout 2>stderr || code=$?
+    timeout --kill-after=5 300 "$@" >stdout 2>stderr || code=$?
     is "$([ "$code" -ne 0 ] && [ "$code" -ne 124 ] && echo ended), $(grep -c \
         'NCCL CHECK: setup: two ranks are bound to the same GPU' stderr) reports" \
         'ended, 1 reports' "$text: reported, and the job ends"

@@ -14,7 +14,7 @@ point() {
     local name=$1
     shift
     tests=$((tests + 1))
-    if timeout 240 "$@" >"$work/log" 2>&1; then
+    if timeout 300 "$@" >"$work/log" 2>&1; then
         echo "ok $tests - $name"
     else
         sed 's/^/# /' "$work/log"
