@@ -116,13 +116,9 @@ compiled() {
 }
 
 @test "a new source in any folder is built, and one that moves" {
-    # A new folder of the checks is one more to look for headers in, so all would be compiled again.
-    mkdir -p check/judge/new cpu/src/new
+    mkdir cpu/src/new
     echo 'int cpu_new_source(void) { return 7; }' >cpu/src/new/source.c
-    sed 's/cpu_new/check_new/' cpu/src/new/source.c >check/judge/new/other.c
-    make -n BACKEND=cpu all | grep -qxF "echo 'CC check/judge/new/other.c'"
-    mv check/judge/new/other.c check/judge/order/other.c
-    rmdir check/judge/new
+    sed 's/cpu_new/check_new/' cpu/src/new/source.c >check/judge/order/other.c
     timeout 300 make -s BACKEND=cpu cpu-flags
     nm build/cpu/libnccl-cpu.a | grep -q cpu_new_source
     nm build/cpu/libnccl-cpu.a | grep -q check_new_source
@@ -132,6 +128,10 @@ compiled() {
     nm build/cpu/libnccl-cpu.a | grep -q check_new_source
     run grep -c cpu_new_source <(nm build/cpu/libnccl-cpu.a)
     [ "$output" -eq 0 ]
+    # A new folder of the checks is one more to look for headers in, so all would be compiled again.
+    mkdir check/judge/new
+    mv check/judge/other.c check/judge/new
+    make -n BACKEND=cpu all | grep -xF "echo 'CC check/judge/new/other.c'"
 }
 
 @test "changing the build rebuilds, in both directions" {
