@@ -29,9 +29,11 @@ gpus() {
     fi
 }
 
-# Numbers of ranks to try: on GPUs, as many as there are.
+# Numbers of ranks to try: on GPUs, as many as there are; else 8 only with ALL=yes (make test-long), since 4 and 7
+# tell all that it tells.
 rank_counts() {
-    local n most=8
+    local n most=7
+    [ -z "${ALL:-}" ] || most=8
     on_gpus && most=$(gpus)
     for n in 1 2 3 4 7 8; do
         [ "$n" -gt "$most" ] || echo "$n"
@@ -81,9 +83,11 @@ without_mpirun() {
 # build NAME [LESSON]: NAME.c of the test's own folder, for the CPU build, with the headers that
 # lie in a lesson's folder. A test then runs it with top=$BATS_TEST_TMPDIR ranks N NAME.
 build() {
+    local flags=$BATS_FILE_TMPDIR/cpu-flags
     cd "$BATS_TEST_TMPDIR" || return
+    [ -s "$flags" ] || make -s -C "$top" cpu-flags >"$flags"
     # shellcheck disable=SC2046 # the flags are words
-    mpicc -I"$top/common" ${2:+-I"$top/$2"} "$1.c" $(make -s -C "$top" cpu-flags) -o "$1"
+    mpicc -I"$top/common" ${2:+-I"$top/$2"} "$1.c" $(cat "$flags") -o "$1"
 }
 
 # breaks N PROGRAM SED [ARGUMENT…]: a lesson in which sed has changed something, on N ranks of the
