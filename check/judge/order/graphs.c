@@ -244,6 +244,16 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
     return left;
 }
 
+void graph_calls_failed(struct judge *j, int number) {
+    const struct stream *stream = order_stream(j->order, number);
+    const struct graph *graph = stream && stream->capture ? stream->capture->graph : NULL;
+    struct step *step = graph && graph->nsteps ? &graph->steps[graph->nsteps - 1] : NULL;
+    for (; step && step->ncalls > 0; step->ncalls--, step->nranges = 0) {
+        calls_not_captured(j, step->calls[step->ncalls - 1].call.comm);
+        step->kind = STEP_OP; // nothing, in its place
+    }
+}
+
 int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at) {
     struct graphs *graphs = j->graphs;
     if (graph < 0 || (size_t)graph >= graphs->ngraphs || !graphs->graphs[graph])

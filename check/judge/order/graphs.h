@@ -20,6 +20,7 @@ void graph_record(struct judge *j, struct stream *stream, struct event *event);
 bool graph_waits(struct judge *j, struct stream *stream, int event);
 /* Those of the calls that belong to a graph; leaves the others, and returns how many. */
 int graph_calls(struct judge *j, struct judge_call *calls, int n);
+void graph_calls_failed(struct judge *j, int stream); // the newest of its graph
 /* The communicator is destroyed: NCCL waits until no graph holds a call on it any more
  * (its source, commDestroySync: "keep polling until all graphs referencing us die"). */
 void graph_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);

@@ -71,7 +71,10 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
  * into. */
 static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
                   struct latest *latest) {
+    int stream_of_first = n ? calls[0].stream : -1;
     int left = graph_calls(j, calls, (int)n);
+    if (latest && left < (int)n)
+        latest->captured = stream_of_first + 1;
     struct issued_call alone, *issued = &alone;
     judge_call_answered(j, false); // one that was not made
     for (int i = 0; i < left; i++)

@@ -9,6 +9,7 @@
 
 #include "memory/memory.h"
 #include "order/functions.h"
+#include "order/graphs.h"
 #include "ranks/comms.h"
 #include "say/words.h"
 
@@ -17,7 +18,7 @@ void latest_clear(struct latest *latest) {
         return;
     for (size_t i = 0; i < latest->nuses; i++)
         use_drop(latest->uses[i].use);
-    latest->nuses = latest->ncomms = 0;
+    latest->nuses = latest->ncomms = latest->captured = 0;
     latest->join = latest->in_group = false;
     latest->at = (struct judge_at){0};
 }
@@ -53,6 +54,8 @@ void latest_undo(struct judge *j, struct latest *latest) {
         uses_undo(j, &latest->uses[i].range, latest->uses[i].use);
     for (size_t i = latest->ncomms; i-- > 0;)
         calls_taken_back(j, latest->comms[i]);
+    if (latest->captured)
+        graph_calls_failed(j, latest->captured - 1);
     if (latest->join)
         calls_join_failed(j);
     latest_clear(latest);

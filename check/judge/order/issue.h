@@ -8,6 +8,7 @@
 
 struct latest {          // what a thread told of last
     bool join, in_group; // in_group: a call of the open group, which is not issued yet
+    int captured;        // its calls: of this stream, + 1
     struct judge_at at;
     struct latest_use {
         struct use *use;

@@ -473,6 +473,12 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
     recently(j, group, false)->fact = fact;
 }
 
+void calls_not_captured(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    if (comm && comm->captured > 0 && --comm->captured == 0)
+        comm->captured_site = 0;
+}
+
 void calls_launched(struct judge *j, int number) {
     struct comm *comm = comm_of(j, number);
     if (comm)
