@@ -79,10 +79,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
         mpi_under_way(-1);
     for (struct request *one = r; one; one = one->next)
         take_back(j, one);
-    if (r->next)
-        table_put(&requests, key_of(handle), r->next);
-    else
-        table_put(&requests, key_of(handle), NULL);
+    table_put(&requests, key_of(handle), r->next);
     free(r->buffers);
     free(r);
 }

@@ -347,13 +347,10 @@ void talk_closes(void) {
 
 void talk_meets(void) {
     MPI_Request request;
-    int all = 0, *expected = calloc((size_t)front_job.nranks, sizeof *expected);
-    int *mine = calloc((size_t)front_job.nranks, sizeof *mine);
-    if (control == MPI_COMM_NULL || !expected || !mine) {
-        free(expected);
-        free(mine);
+    if (control == MPI_COMM_NULL)
         return;
-    }
+    int all = 0, *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);
+    int *mine = must_alloc((size_t)front_job.nranks * sizeof *mine);
     if (OVER_STANDIN)
         standin_host_blocks(1);
     PMPI_Ibarrier(control, &request);

@@ -113,20 +113,20 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
     return wrong;
 }
 
-/* A touch of an address that is, or was, no memory of the host's. */
-static void report_no_memory(struct judge *j, enum finding_name name, uint64_t byte,
-                             uint64_t bytes, enum judge_memory_kind kind,
-                             struct judge_at made, const char *verb, uint64_t site,
-                             uint64_t freed) {
-    struct finding f = {.name = name};
+/* A touch of an address that is, or was (`gone`), no memory of the host's. */
+static void report_no_memory(struct judge *j, const struct allocation *a,
+                             const struct freed *gone, uint64_t address, const char *verb,
+                             uint64_t site) {
+    struct finding f = {.name =
+                            gone ? FINDING_memory_host_freed : FINDING_memory_host_touch};
+    uint64_t start = gone ? gone->start : a->start;
     set(&f, "does", "%s", verb);
-    set(&f, "kind", "%s", kind_name(kind));
     set_place(j, &f, "at", site);
-    set(&f, "byte", "%llu", (unsigned long long)byte);
-    set(&f, "bytes", "%llu", (unsigned long long)bytes);
-    set(&f, "maker", "%s", made.call);
-    set_place(j, &f, "made", made.site);
-    set_place(j, &f, "freed", freed);
+    set(&f, "byte", "%llu", (unsigned long long)(address - start));
+    if (gone)
+        set_freed(j, &f, gone);
+    else
+        set_allocation(j, &f, a);
     say(j, &f);
 }
 
@@ -161,15 +161,8 @@ bool judge_host_faults(struct judge *j, const void *pointer, bool write, bool wr
     const char *verb = !write_known ? "touches" : write ? "writes to" : "reads";
     if (j->options.mode == JUDGE_OFF || (!a && !gone))
         return false;
-    if (gone) {
-        report_no_memory(j, FINDING_memory_host_freed, at - gone->start,
-                         gone->end - gone->start, gone->kind, gone->made, verb, site,
-                         gone->freed.site);
-        return true;
-    }
-    if (allocation_on_gpu(a)) {
-        report_no_memory(j, FINDING_memory_host_touch, at - a->start, a->end - a->start,
-                         a->kind, a->made, verb, site, 0);
+    if (gone || allocation_on_gpu(a)) {
+        report_no_memory(j, a, gone, at, verb, site);
         return true;
     }
     bool its_write;

@@ -427,25 +427,19 @@ void calls_complete(struct judge *j, int comm, struct clock *done) {
             clock_reach(done, u->at[i]->slot, u->at[i]->seq);
 }
 
-int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
-                     uint64_t index[4]) {
+/* A call that the host does not know to be done, nor ncclCommFinalize has completed. */
+static bool is_unfinished(struct judge *j, const struct unseen_op *op) {
+    const struct comm *of = comm_of(j, op->comm);
+    return !op->seen && of && !of->facts.finalized &&
+           !(of->left && of->how == JUDGE_FINALIZED);
+}
+
+bool judge_comm_unfinished(struct judge *j, int comm) {
     const struct unseen *u = &j->calls->unseen;
-    int n = 0;
-    for (size_t i = 0; i < u->n; i++) {
-        const struct unseen_op *op = u->at[i];
-        if (op->seen || op->comm < 0 || (comm >= 0 && op->comm != comm) ||
-            j->calls->comms[op->comm]->facts.finalized)
-            continue;
-        const struct comm *of = comm_of(j, op->comm);
-        if (of && of->left && of->how == JUDGE_FINALIZED) // which has completed them
-            continue;
-        if (n < 4) {
-            first[n] = op->call;
-            index[n] = op->fact.index;
-        }
-        n++;
-    }
-    return n;
+    for (size_t i = 0; i < u->n; i++)
+        if (u->at[i]->comm == comm && is_unfinished(j, u->at[i]))
+            return true;
+    return false;
 }
 
 void calls_failure(struct judge *j, const char *text, struct judge_at at) {
@@ -690,28 +684,23 @@ void judge_two_threads(struct judge *j, int comm, struct judge_at other,
 
 /* What is queued and not known to be done. */
 void calls_check_unfinished(struct judge *j) {
-    struct judge_call first[4];
-    uint64_t index[4];
+    enum { MANY = 4 };
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
-    int n = calls_unfinished(j, -1, first, index);
+    const struct unseen *u = &j->calls->unseen;
     struct text queued = {0};
     struct finding f = {.name = FINDING_missing_end};
+    int n = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct unseen_op *op = u->at[i];
+        if (is_unfinished(j, op) && n++ < MANY)
+            text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
+                     call_words(words, &op->call), place(j, op->call.at.site, where),
+                     (unsigned long long)op->fact.index, op->fact.number);
+    }
+    if (n > MANY)
+        text_add(&queued, "  and %d more\n", n - MANY);
     if (n == 0)
         return;
-    for (int i = 0; i < n && i < 4; i++) {
-        const struct comm_facts *of = calls_comm(j, first[i].comm);
-        text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
-                 call_words(words, &first[i]), place(j, first[i].at.site, where),
-                 (unsigned long long)index[i], of ? of->number : 0);
-    }
-    if (n > 4)
-        text_add(&queued, "  and %d more\n", n - 4);
     set_lines(&f, "queued", &queued);
     say(j, &f);
-}
-
-bool judge_comm_unfinished(struct judge *j, int comm) {
-    struct judge_call first[4];
-    uint64_t index[4];
-    return calls_unfinished(j, comm, first, index) > 0;
 }

@@ -54,10 +54,6 @@ void calls_failure(struct judge *j, const char *text,
                    struct judge_at at); // the newest, for reports
 /* `done` reaches all calls of `comm` that the host does not know to be done. */
 void calls_complete(struct judge *j, int comm, struct clock *done);
-/* Calls of `comm` (-1: of any) that the host does not know to be done: how many, the
- * first four. */
-int calls_unfinished(struct judge *j, int comm, struct judge_call first[4],
-                     uint64_t index[4]);
 /* Whether what is not known to be done comes before that use, by its clock. */
 bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
 bool calls_seen(

@@ -70,23 +70,15 @@ struct conflict {
     double due;
 };
 
-static void say_used(struct judge *j, const struct conflict *c) {
+static void say_conflict(struct judge *j, const struct conflict *c) {
     struct text ranks = {0};
-    struct finding f = {.name = FINDING_setup_id_used_twice};
-    if (c->before)
-        describe(j, &ranks, c->other_from, &c->other);
-    describe(j, &ranks, c->from, &c->join);
-    set_lines(&f, "ranks", &ranks);
-    say(j, &f);
-}
-
-static void say_two(struct judge *j, const struct conflict *c) {
-    struct text ranks = {0};
-    struct finding f = {.name = c->join.nranks != c->other.nranks ? FINDING_setup_nranks
+    struct finding f = {.name = c->used ? FINDING_setup_id_used_twice
+                                : c->join.nranks != c->other.nranks ? FINDING_setup_nranks
                                 : c->from != c->other_from ? FINDING_setup_same_rank
                                                            : FINDING_setup_rank_twice};
     set(&f, "comm_rank", "%d", c->join.rank);
-    describe(j, &ranks, c->other_from, &c->other);
+    if (c->before)
+        describe(j, &ranks, c->other_from, &c->other);
     describe(j, &ranks, c->from, &c->join);
     set_lines(&f, "ranks", &ranks);
     say(j, &f);
@@ -113,10 +105,7 @@ void members_look(struct judge *j) {
         if (now(j) < c.due)
             continue;
         members->conflicts[i--] = members->conflicts[--members->nconflicts];
-        if (c.used)
-            say_used(j, &c);
-        else
-            say_two(j, &c);
+        say_conflict(j, &c);
     }
 }
 

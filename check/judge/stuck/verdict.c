@@ -407,9 +407,6 @@ static bool leaving(struct judge *j, int p) {
     return wait && wait->kind == WAIT_LEAVE;
 }
 
-/* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
- * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
- * one has given its communicators up, and the other has a call left. */
 static bool has_left(struct judge *j, int p, const struct fact *about) {
     const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
     for (int r = 0; comm && r < comm->nranks; r++)
@@ -418,6 +415,9 @@ static bool has_left(struct judge *j, int p, const struct fact *about) {
     return about && leaving(j, p);
 }
 
+/* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
+ * somebody has ended, or waits for it is not known whom, or for a call of its own; nor if
+ * one has given its communicators up, and the other has a call left. */
 static int cycle_from(struct judge *j, int p, const struct fact *about) {
     struct stuck *s = j->stuck;
     bool *passed = must_alloc((size_t)s->n);

@@ -153,9 +153,9 @@ void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
         wait->comm = comm;
 }
 
-static void begin_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
-                      bool poll, struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_MPI, poll, at);
+void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
+                    struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_MPI, false, at);
     if (!wait)
         return;
     wait->whom = whom;
@@ -165,17 +165,12 @@ static void begin_mpi(struct judge *j, const void *whom, int peer, enum judge_wa
     j->thread->meeting = 0;
 }
 
-void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
-                    struct judge_at at) {
-    begin_mpi(j, whom, peer, way, false, at);
-}
-
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     detour_heard(j);
     if (done)
         waits_end(j, NULL);
     else
-        begin_mpi(j, NULL, JUDGE_ANY, JUDGE_MORE, true, at);
+        begin(j, WAIT_MPI, true, at); // for nobody knows whom
 }
 
 bool waits_for_launch(const struct judge *j) {
