@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -228,17 +227,12 @@ static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
     return own;
 }
 
-/* Whether the line is the program's, not that of a header of C++, CUDA or MPI. */
-static bool is_own(uint64_t site) {
-    char place[JUDGE_PLACE];
-    return look_up(site, place);
-}
-
 uint64_t front_program_frame(const char *at, void *const *frames, int n) {
+    char place[JUDGE_PLACE];
     int next = 2;
     uint64_t site = front_site((void *)(uintptr_t)(at + 1)), first = site;
     bool any = front_site_in_program(site);
-    if (any && is_own(site))
+    if (any && look_up(site, place))
         return site;
     for (int i = 0; i < n; i++)
         if (frames[i] == at || frames[i] == at + 1) // interrupted, or called from there
@@ -247,7 +241,7 @@ uint64_t front_program_frame(const char *at, void *const *frames, int n) {
         site = front_site(frames[i]);
         if (!front_site_in_program(site))
             continue;
-        if (is_own(site))
+        if (look_up(site, place))
             return site;
         first = any ? first : site;
         any = true;
@@ -255,23 +249,8 @@ uint64_t front_program_frame(const char *at, void *const *frames, int n) {
     return first;
 }
 
+/* The judge keeps what it has asked for. */
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]) {
-    enum { WORDS = 64 };
-    static struct {
-        uint64_t site;
-        char place[JUDGE_PLACE];
-    } words[WORDS];
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     (void)self;
-    if (site == 0) {
-        snprintf(out, JUDGE_PLACE, "an unknown place");
-        return;
-    }
-    pthread_mutex_lock(&lock);
-    if (words[site % WORDS].site != site) {
-        look_up(site, words[site % WORDS].place);
-        words[site % WORDS].site = site;
-    }
-    memcpy(out, words[site % WORDS].place, JUDGE_PLACE);
-    pthread_mutex_unlock(&lock);
+    look_up(site, out);
 }

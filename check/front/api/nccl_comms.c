@@ -141,11 +141,26 @@ struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at)
     return j;
 }
 
-void comm_each(void (*each)(void *self, const void *handle, struct comm *comm),
-               void *self) {
-    for (size_t i = 0; i < comms.size; i++)
-        if (comms.at[i].value)
-            each(self, table_handle(&comms, i), comms.at[i].value);
+/* What NCCL had on the device is gone: "it is the caller's responsibility to ensure that
+ * the resources are not accessed or passed in subsequent API calls" (CUDA Runtime API,
+ * cudaDeviceReset). */
+void comms_reset(struct judge *j, int device, struct judge_at at) {
+    for (size_t i = 0; i < comms.size; i++) {
+        struct comm *comm = comms.at[i].value;
+        if (!comm || comm->state != THERE || comm->device != device)
+            continue;
+        judge_comm_ends(j, comm->number, JUDGE_RESET, at);
+        comm_gone(table_handle(&comms, i), comm);
+    }
+}
+
+void comms_stream_gone(cudaStream_t stream) {
+    for (size_t i = 0; i < comms.size; i++) {
+        struct comm *comm = comms.at[i].value;
+        for (int s = 0; comm && s < comm->nstreams; s++)
+            if (comm->streams[s] == stream)
+                comm->streams[s--] = comm->streams[--comm->nstreams];
+    }
 }
 
 void comm_forget(ncclComm_t handle) {
@@ -156,19 +171,14 @@ void comm_forget(ncclComm_t handle) {
     front_out();
 }
 
-static const char *in_words(ncclResult_t result, char *out, size_t bytes) {
-    const char *last = CALL(PNCCL(ncclGetLastError), NULL);
-    const char *text = last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result);
-    snprintf(out, bytes, "%s", text);
-    out[strcspn(out, "\n")] = '\0';
-    return out;
-}
-
 ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {
     char text[256];
     if (!nccl_failed(result))
         return result;
-    in_words(result, text, sizeof text);
+    const char *last = CALL(PNCCL(ncclGetLastError), NULL);
+    snprintf(text, sizeof text, "%s",
+             last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result));
+    text[strcspn(text, "\n")] = '\0';
     front_failed(false, text, at);
     return result;
 }

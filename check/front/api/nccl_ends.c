@@ -28,39 +28,6 @@ bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_a
     return comm && waits;
 }
 
-/* What NCCL had on the device is gone: "it is the caller's responsibility to ensure that
- * the resources are not accessed or passed in subsequent API calls" (CUDA Runtime API,
- * cudaDeviceReset). */
-struct reset {
-    struct judge *j;
-    int device;
-    struct judge_at at;
-};
-
-static void reset(void *self, const void *handle, struct comm *comm) {
-    const struct reset *reset = self;
-    if (comm->state != THERE || comm->device != reset->device)
-        return;
-    judge_comm_ends(reset->j, comm->number, JUDGE_RESET, reset->at);
-    comm_gone(handle, comm);
-}
-
-void comms_reset(struct judge *j, int device, struct judge_at at) {
-    comm_each(reset, &(struct reset){j, device, at});
-}
-
-static void stream_is_gone(void *self, const void *handle, struct comm *comm) {
-    const cudaStream_t *stream = self;
-    (void)handle;
-    for (int s = 0; s < comm->nstreams; s++)
-        if (comm->streams[s] == *stream)
-            comm->streams[s--] = comm->streams[--comm->nstreams];
-}
-
-void comms_stream_gone(cudaStream_t stream) {
-    comm_each(stream_is_gone, &stream);
-}
-
 /* "All uncompleted operations … will be flushed"; where the communicator blocks, so does
  * the call (NCCL User Guide, "Finalizing a communicator"). So it waits for them first,
  * and then for the other ranks. Returns its number; -1: it does not block, or is not

@@ -42,8 +42,6 @@ extern unsigned comm_times_ready;
 
 /* In between front_in and front_out; NULL: it is not known. */
 struct comm *comm_known(ncclComm_t handle);
-void comm_each(void (*each)(void *self, const void *handle, struct comm *comm),
-               void *self);
 const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
                                  const struct comm *like);
 void comm_gone(const void *handle, struct comm *comm); // it is given up

@@ -234,14 +234,11 @@ static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcl
 /* How many ranks before this one are left out; -1: the list is wrong. */
 static int left_out(const struct comm *parent, const int *excluded, int n, int before) {
     int found = 0;
-    for (int i = 0; i < n; i++) {
-        bool again = false;
-        for (int k = 0; k < i; k++)
-            again |= excluded[k] == excluded[i];
+    for (int i = 0; i < n; i++)
         if (excluded[i] < 0 || excluded[i] >= parent->nranks)
             return -1;
-        found += !again && excluded[i] < before;
-    }
+    for (int r = 0; r < before; r++)
+        found += contains(excluded, n, r);
     return found;
 }
 

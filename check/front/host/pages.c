@@ -54,13 +54,13 @@ static void protect(const struct watched *w, size_t from, size_t to, enum page s
 }
 
 /* The pages as they are to be; those that differ are changed, neighbours at once. */
-static void become(struct watched *w, const unsigned char *wanted, size_t from,
-                   size_t to) {
-    for (size_t i = from, next; i < to; i = next) {
+static void become(struct watched *w, const unsigned char *wanted) {
+    for (size_t i = 0, next; i < w->npages; i = next) {
         next = i + 1;
         if (wanted[i] == w->pages[i])
             continue;
-        while (next < to && wanted[next] == wanted[i] && wanted[next] != w->pages[next])
+        while (next < w->npages && wanted[next] == wanted[i] &&
+               wanted[next] != w->pages[next])
             next++;
         protect(w, i, next, (enum page)wanted[i]);
         memset(w->pages + i, wanted[i], next - i);
@@ -85,19 +85,6 @@ static void pages_of(const struct watched *w, const char *start, size_t bytes,
     *to = end >= w->end ? w->npages : (size_t)(end - w->start) / page_bytes();
 }
 
-static void close_more(struct watched *w, const struct judge_range *range) {
-    size_t from, to;
-    const unsigned char state = range->write ? CLOSED : READ_ONLY;
-    pages_of(w, range->start, range->bytes, &from, &to);
-    if (from >= to)
-        return;
-    unsigned char *wanted = must_alloc(w->npages);
-    for (size_t i = from; i < to; i++)
-        wanted[i] = w->pages[i] > state ? w->pages[i] : state;
-    become(w, wanted, from, to);
-    free(wanted);
-}
-
 struct closing {
     const struct watched *w;
     unsigned char *wanted;
@@ -113,6 +100,18 @@ static void wants_closed(void *self, const void *start, size_t bytes, bool write
             closing->wanted[i] = state;
 }
 
+static void close_more(struct watched *w, const struct judge_range *range) {
+    size_t from, to;
+    pages_of(w, range->start, range->bytes, &from, &to);
+    if (from >= to)
+        return;
+    struct closing closing = {w, must_alloc(w->npages)};
+    memcpy(closing.wanted, w->pages, w->npages);
+    wants_closed(&closing, range->start, range->bytes, range->write);
+    become(w, closing.wanted);
+    free(closing.wanted);
+}
+
 /* Operations have ended: what others use stays closed. */
 static void open_what_is_done(struct judge *j) {
     front_at_out = NULL;
@@ -123,7 +122,7 @@ static void open_what_is_done(struct judge *j) {
         struct closing closing = {w, must_alloc(w->npages)};
         w->outdated = w->any_closed = false;
         judge_memory_in_use(j, w->start, wants_closed, &closing);
-        become(w, closing.wanted, 0, w->npages);
+        become(w, closing.wanted);
         for (size_t p = 0; p < w->npages && !w->any_closed; p++)
             w->any_closed = w->pages[p] != OPEN;
         free(closing.wanted);

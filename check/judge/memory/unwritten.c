@@ -24,6 +24,14 @@ void fresh_written(const struct uses *uses, struct allocation *a, uint64_t sourc
     a->written |= !from || !never_written(from);
 }
 
+/* The allocation that it reads, or writes; NULL: not, or in none. */
+static struct allocation *part_of(struct judge *j, const struct judge_range *range,
+                                  bool write) {
+    return range->write == write && range->bytes
+               ? allocation_find(j->uses, address_of(range->start))
+               : NULL;
+}
+
 /* A copy that the host can look at. */
 static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
                     enum judge_op_kind kind) {
@@ -31,9 +39,7 @@ static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
         (kind != JUDGE_COPY && kind != JUDGE_COPY_ROWS))
         return false;
     for (int i = 0; i < n; i++) {
-        const struct allocation *a =
-            ranges[i].write ? allocation_find(j->uses, address_of(ranges[i].start))
-                            : NULL;
+        const struct allocation *a = part_of(j, &ranges[i], true);
         if (a && a->kind != JUDGE_PINNED && a->kind != JUDGE_HOST_REGISTERED)
             return false;
     }
@@ -61,9 +67,7 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
 static bool copies_fresh(struct judge *j, const struct judge_range *ranges, int n) {
     for (int i = 0; i < n; i++) {
         uint64_t start = address_of(ranges[i].start), end = start + ranges[i].bytes;
-        const struct allocation *a = ranges[i].write || ranges[i].bytes == 0
-                                         ? NULL
-                                         : allocation_find(j->uses, start);
+        const struct allocation *a = part_of(j, &ranges[i], false);
         const struct fresh *fresh = a && !a->open ? a->fresh : NULL;
         if (!fresh || fresh->to <= start || end <= fresh->from)
             continue;
@@ -102,17 +106,13 @@ uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
     if (j->options.kernels || j->uses->kernels)
         return 0;
     for (int i = 0; i < n && !found; i++) {
-        const struct allocation *a =
-            ranges[i].write || ranges[i].bytes == 0
-                ? NULL
-                : allocation_find(j->uses, address_of(ranges[i].start));
+        const struct allocation *a = part_of(j, &ranges[i], false);
         if (a && never_written(a))
             found = a;
     }
     for (int i = 0; i < n; i++) {
         uint64_t start = address_of(ranges[i].start), end = start + ranges[i].bytes;
-        struct allocation *a =
-            ranges[i].write && ranges[i].bytes ? allocation_find(j->uses, start) : NULL;
+        struct allocation *a = part_of(j, &ranges[i], true);
         if (!a || !judge_on_device(a->kind))
             continue;
         fresh_forget(a, start, end);
@@ -135,8 +135,7 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
     for (int i = 0; i < n; i++) {
         if (ranges[i].write || ranges[i].bytes == 0)
             continue;
-        uint64_t start = address_of(ranges[i].start);
-        const struct allocation *a = allocation_find(j->uses, start);
+        const struct allocation *a = part_of(j, &ranges[i], false);
         // Who copies what this rank's call has left alone may well know that.
         if (!a || from || a->left_alone.call || !never_written(a))
             return;

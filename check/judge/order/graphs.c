@@ -254,17 +254,29 @@ void graph_calls_failed(struct judge *j, int number) {
     }
 }
 
-int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at) {
+/* NULL: there is none, or not any more. */
+static struct graph *graph_at(const struct graphs *graphs, int number) {
+    return number >= 0 && (size_t)number < graphs->ngraphs ? graphs->graphs[number]
+                                                           : NULL;
+}
+
+static struct executable *executable_at(const struct graphs *graphs, int number) {
+    return number >= 0 && (size_t)number < graphs->nexecutables
+               ? graphs->executables[number]
+               : NULL;
+}
+
+int judge_graph_instantiated(struct judge *j, int number, struct judge_at at) {
     struct graphs *graphs = j->graphs;
-    if (graph < 0 || (size_t)graph >= graphs->ngraphs || !graphs->graphs[graph])
+    struct graph *graph = graph_at(graphs, number);
+    if (!graph)
         return -1;
     struct executable *executable = must_alloc(sizeof *executable);
-    executable->graph = graphs->graphs[graph];
-    executable->graph->holders++;
+    executable->graph = graph;
+    graph->holders++;
     executable->made = at;
-    int branches = executable->graph->nbranches;
-    executable->slots = must_alloc((size_t)branches * sizeof *executable->slots);
-    for (int b = 0; b < branches; b++)
+    executable->slots = must_alloc((size_t)graph->nbranches * sizeof *executable->slots);
+    for (int b = 0; b < graph->nbranches; b++)
         executable->slots[b] = order_slot(j, -1);
     ROOM(graphs->executables, graphs->nexecutables, &graphs->executables_size);
     graphs->executables[graphs->nexecutables] = executable;
@@ -306,11 +318,8 @@ static void launch_calls(struct judge *j, const struct step *step, const int *sl
 }
 
 void judge_graph_launched(struct judge *j, int number, int on, struct judge_at at) {
-    struct graphs *graphs = j->graphs;
     const struct stream *stream = order_stream(j->order, on);
-    struct executable *executable = number < 0 || (size_t)number >= graphs->nexecutables
-                                        ? NULL
-                                        : graphs->executables[number];
+    struct executable *executable = executable_at(j->graphs, number);
     if (!stream || stream->capture || !executable)
         return;
     background_uses_stream(j, on, at);
@@ -365,25 +374,23 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
     free(snapshots);
 }
 
-void judge_graph_gone(struct judge *j, int graph) {
-    struct graphs *graphs = j->graphs;
-    if (graph < 0 || (size_t)graph >= graphs->ngraphs)
+void judge_graph_gone(struct judge *j, int number) {
+    struct graph *graph = graph_at(j->graphs, number);
+    if (!graph)
         return;
-    graph_drop(graphs->graphs[graph]);
-    graphs->graphs[graph] = NULL;
+    graph_drop(graph);
+    j->graphs->graphs[number] = NULL;
 }
 
 void judge_executable_gone(struct judge *j, int number) {
-    struct graphs *graphs = j->graphs;
-    if (number < 0 || (size_t)number >= graphs->nexecutables ||
-        !graphs->executables[number])
+    struct executable *executable = executable_at(j->graphs, number);
+    if (!executable)
         return;
-    struct executable *executable = graphs->executables[number];
     // What was launched still happens.
     for (int b = 0; b < executable->graph->nbranches; b++)
         order_slot_gone(j->order, executable->slots[b]);
     executable_free(executable);
-    graphs->executables[number] = NULL;
+    j->graphs->executables[number] = NULL;
 }
 
 void graphs_left(struct judge *j, struct text *text) {
@@ -407,9 +414,13 @@ static const struct judge_call *call_of(const struct graph *graph, int comm) {
     return NULL;
 }
 
-static void report_alive(struct judge *j, const struct comm_facts *comm,
-                         const struct judge_call *call, const char *what,
-                         struct judge_at made, struct judge_at at) {
+/* True: it holds a call on the communicator, which is reported. */
+static bool is_held(struct judge *j, const struct comm_facts *comm, int number,
+                    const struct graph *graph, const char *what, struct judge_at made,
+                    struct judge_at at) {
+    const struct judge_call *call = call_of(graph, number);
+    if (!call)
+        return false;
     char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_deadlock_graph, .site = at.site, .other = made.site};
@@ -419,6 +430,7 @@ static void report_alive(struct judge *j, const struct comm_facts *comm,
     set(&f, "graph", "%s", what);
     set_at(j, &f, "made", made);
     say(j, &f);
+    return true;
 }
 
 void graph_comm_ends(struct judge *j, int number, enum judge_end how,
@@ -429,19 +441,14 @@ void graph_comm_ends(struct judge *j, int number, enum judge_end how,
         return;
     for (size_t i = 0; i < j->graphs->nexecutables; i++) {
         const struct executable *one = j->graphs->executables[i];
-        const struct judge_call *call = one ? call_of(one->graph, number) : NULL;
-        if (call) {
-            report_alive(j, comm, call, "the executable graph", one->made, at);
+        if (one &&
+            is_held(j, comm, number, one->graph, "the executable graph", one->made, at))
             return;
-        }
     }
     for (size_t i = 0; i < j->graphs->ngraphs; i++) {
         const struct graph *one = j->graphs->graphs[i];
-        const struct judge_call *call = call_of(one, number);
-        if (call) {
-            report_alive(j, comm, call, "the graph", one->made, at);
+        if (one && is_held(j, comm, number, one, "the graph", one->made, at))
             return;
-        }
     }
 }
 
