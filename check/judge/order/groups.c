@@ -176,6 +176,8 @@ void groups_call_failed(struct judge *j, struct judge_at at) {
     struct group *group = j->thread->group;
     if (latest->in_group && group && group->ncalls)
         group->ncalls--;
+    if (latest->captured)
+        graph_calls_failed(j, latest->captured - 1);
     latest_undo(j, latest);
 }
 

@@ -9,7 +9,6 @@
 
 #include "memory/memory.h"
 #include "order/functions.h"
-#include "order/graphs.h"
 #include "ranks/comms.h"
 #include "say/words.h"
 
@@ -54,8 +53,6 @@ void latest_undo(struct judge *j, struct latest *latest) {
         uses_undo(j, &latest->uses[i].range, latest->uses[i].use);
     for (size_t i = latest->ncomms; i-- > 0;)
         calls_taken_back(j, latest->comms[i]);
-    if (latest->captured)
-        graph_calls_failed(j, latest->captured - 1);
     if (latest->join)
         calls_join_failed(j);
     latest_clear(latest);
