@@ -93,28 +93,38 @@ static void halo(const struct ranks *r, const char *name,
     report_exchange(name, watch.seconds);
 }
 
-/* Rank 0 puts items into the slots of rank 1, which signals when a slot is free again.
- * Nobody asks whether there is an item, or room: the signals say so. */
+/* Rank 0 puts item i into its slot of rank 1, once the slot's last item has been taken.
+ */
+static void give(const struct ranks *r, size_t i, float *host) {
+    if (i >= SLOTS)
+        wait_for(r, 1);
+    for (size_t k = 0; k < r->count; k++)
+        host[k] = (float)(i + k);
+    CHECK_CUDA(cudaMemcpyAsync(part(r, MINE), host, r->count * sizeof(float),
+                               cudaMemcpyHostToDevice, r->stream));
+    put(r, 1, QUEUE + (int)(i % SLOTS));
+}
+
+/* Rank 1 waits for item i, takes it, and signals that its slot is free again. */
+static void take(const struct ranks *r, size_t i, float *host) {
+    wait_for(r, 0);
+    CHECK_CUDA(cudaMemcpyAsync(host, part(r, QUEUE + (int)(i % SLOTS)),
+                               r->count * sizeof(float), cudaMemcpyDeviceToHost,
+                               r->stream));
+    CHECK_NCCL(ncclSignal(0, 0, 0, 0, r->comm, r->stream));
+    CHECK_CUDA(cudaStreamSynchronize(r->stream)); // the host reads it now
+    for (size_t k = 0; k < r->count; k++)
+        lesson_expect(k, (double)host[k], (double)(i + k));
+}
+
+/* Items pass from rank 0 to rank 1. Nobody asks whether there is an item, or room: the
+ * signals say so. */
 static void queue(const struct ranks *r, size_t items, float *host) {
     for (size_t i = 0; i < items; i++) {
-        const int slot = QUEUE + (int)(i % SLOTS);
-        if (r->rank == 0) {
-            if (i >= SLOTS) // the slot's last item must have been taken
-                wait_for(r, 1);
-            for (size_t k = 0; k < r->count; k++)
-                host[k] = (float)(i + k);
-            CHECK_CUDA(cudaMemcpyAsync(part(r, MINE), host, r->count * sizeof(float),
-                                       cudaMemcpyHostToDevice, r->stream));
-            put(r, 1, slot);
-        } else if (r->rank == 1) {
-            wait_for(r, 0);
-            CHECK_CUDA(cudaMemcpyAsync(host, part(r, slot), r->count * sizeof(float),
-                                       cudaMemcpyDeviceToHost, r->stream));
-            CHECK_NCCL(ncclSignal(0, 0, 0, 0, r->comm, r->stream));
-            CHECK_CUDA(cudaStreamSynchronize(r->stream)); // the host reads it now
-            for (size_t k = 0; k < r->count; k++)
-                lesson_expect(k, (double)host[k], (double)(i + k));
-        }
+        if (r->rank == 0)
+            give(r, i, host);
+        else if (r->rank == 1)
+            take(r, i, host);
     }
     // Signals that nobody waits for would be taken for those of a later queue.
     for (size_t i = 0; r->rank == 0 && i < items && i < SLOTS; i++)
