@@ -20,7 +20,7 @@ function names_of(parameters, list, n, i, name, out) {
 # What a modelled clock is told before the call, and behind it.
 function clock(name, parameters, way) {
     before = behind = ""
-    told = 0
+    declared = 0
     way = name ~ /^(Ib|B)cast$|^(Is|S)catterv?$/ ? "1, root" \
         : name ~ /^(Ig|G)atherv?$|^(Ir|R)educe$/ ? "2, root" : "0, 0"
     if (word[1] == "all") {
@@ -43,7 +43,7 @@ function clock(name, parameters, way) {
 }
 
 function tell(what) {
-    if (what ~ /&time/ && !told++)
+    if (what ~ /&time/ && !declared++)
         print "    MPI_Request time = MPI_REQUEST_NULL;"
     if (what != "") {
         print "    if (OVER_STANDIN)"

@@ -65,7 +65,7 @@ const struct comm_facts *calls_comm(struct judge *j, int comm) {
 }
 
 /* Who compares; before MPI has started, this process. */
-enum { HERE = -2, TOLD = -1 };
+enum { HERE = -2, SENT = -1 };
 
 static int keeper_of(const struct judge *j, uint64_t id) {
     return j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
@@ -151,7 +151,7 @@ static void flush(struct judge *j, double until) {
         n++;
     for (size_t i = 0; i < n; i++) {
         int to = calls->log_to[i].rank;
-        if (to == TOLD)
+        if (to == SENT)
             continue; // with an earlier one
         struct batch head = {.message = MESSAGE_CALLS};
         memcpy(head.host, j->host, sizeof head.host);
@@ -162,7 +162,7 @@ static void flush(struct judge *j, double until) {
             if (calls->log_to[k].rank == to) {
                 memcpy(data + bytes, &log[k], sizeof *log);
                 bytes += sizeof *log;
-                calls->log_to[k].rank = TOLD;
+                calls->log_to[k].rank = SENT;
             }
         post(j, to == HERE ? j->rank : to, data, bytes);
         free(data);
@@ -367,13 +367,13 @@ static void unsay(struct judge *j, int keeper, const struct fact *fact) {
     bool found = false;
     size_t n = 0;
     for (size_t i = 0; i < calls->nlog; i++) {
-        const struct fact *told = &calls->log[i];
-        if (told->comm == fact->comm && told->rank == fact->rank &&
-            told->index == fact->index) {
-            found |= told->what == FACT_CALL;
+        const struct fact *logged = &calls->log[i];
+        if (logged->comm == fact->comm && logged->rank == fact->rank &&
+            logged->index == fact->index) {
+            found |= logged->what == FACT_CALL;
             continue;
         }
-        calls->log[n] = *told;
+        calls->log[n] = *logged;
         calls->log_to[n++] = calls->log_to[i];
     }
     calls->nlog = n;

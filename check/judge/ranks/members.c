@@ -228,10 +228,10 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
     }
 }
 
-static void hear(struct judge *j, int from, const struct notice *told,
+static void hear(struct judge *j, int from, const struct notice *received,
                  const struct left_pair *left, size_t n) {
     struct members *members = j->members;
-    struct notice notice = *told;
+    struct notice notice = *received;
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
     notice.bus_id[sizeof notice.bus_id - 1] = '\0';
     members->changed = now(j);

@@ -273,12 +273,12 @@ static void add_line(struct judge *j, struct text *text, int p,
 static void add_lines(struct judge *j, struct text *text, const struct fact *about,
                       bool all) {
     enum { MANY = 32 };
-    int told = 0, more = 0;
+    int shown = 0, more = 0;
     for (int p = 0; p < j->stuck->n; p++) {
         struct cause cause;
         if (!all && !verdict_wait(j, p, &cause) && !stuck_finished(&j->stuck->of[p]))
             continue;
-        if (told++ < MANY)
+        if (shown++ < MANY)
             add_line(j, text, p, about);
         else
             more++;

@@ -39,9 +39,9 @@ struct thread_wait {
 };
 
 struct waits {
-    uint64_t activity, told_activity;
-    double told;
-    bool told_waiting;
+    uint64_t activity, activity_sent;
+    double sent; // to rank 0, last
+    bool sent_waiting;
     bool finished;
     int finish_thread;
     enum wait_kind finish;
@@ -518,9 +518,9 @@ static void tell(struct judge *j) {
     append(&at, failure, strlen(failure) + 1);
     append(&at, unlooked, strlen(unlooked) + 1);
     free(d.numbers);
-    waits->told = now(j);
-    waits->told_waiting = head->n[WAITS] > 0;
-    waits->told_activity = head->activity;
+    waits->sent = now(j);
+    waits->sent_waiting = head->n[WAITS] > 0;
+    waits->activity_sent = head->activity;
     post(j, 0, data, bytes);
     free(data);
 }
@@ -535,9 +535,9 @@ bool waits_tell(struct judge *j) {
                              (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
     }
     // Who told that it waits tells that it goes on, too.
-    bool goes_on = waits->told_waiting &&
-                   waits->told_activity != waits->activity + j->calls->activity;
-    if (j->options.mode != JUDGE_OFF && now(j) - waits->told >= BETWEEN &&
+    bool goes_on = waits->sent_waiting &&
+                   waits->activity_sent != waits->activity + j->calls->activity;
+    if (j->options.mode != JUDGE_OFF && now(j) - waits->sent >= BETWEEN &&
         (lasts || goes_on))
         tell(j);
     return any;
