@@ -7,7 +7,7 @@
  * that do so). Every rank does all of the multiplying.
  *
  * Make it faster: on a modelled machine with slow arithmetic, N ranks should take at most
- * 0.35 + 1/N times as long, so 4 ranks at most 0.6 times. `sum` and `result` have `rows`
+ * 0.4 + 1/N times as long, so 4 ranks at most 0.65 times. `sum` and `result` have `rows`
  * rows, too, and what you leave in `sum` does not matter. The number of ranks divides
  * `rows`. When the function returns, work may still be queued on `stream`.
  */
