@@ -87,7 +87,7 @@ endif
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
-	$(PROVE_CPU) tests/check.t tests/reports.t tests/one-line-less.t
+	$(PROVE_CPU) -j3 tests/check.t tests/one-line-less.t tests/reports.t
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
