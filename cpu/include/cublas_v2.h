@@ -167,10 +167,10 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, 
  * For doubles what stands above for floats. For both: the sum of products (dot), the sum
  * of absolute values (asum), the place of the largest and of the smallest of them,
  * counted from 1 (amax, amin); an exchange (swap); y = alpha * op(A) * x + beta * y
- * (gemv); A = A + alpha
- * * x * y' (ger); C = alpha * op(A) + beta * op(B) (geam). Batched: so many products of
- * matrices of one size; the arrays of addresses lie on the device. Strided: matrix i
- * begins i * stride elements after the first. */
+ * (gemv); A = A + alpha * x * y' (ger); C = alpha * op(A) + beta * op(B) (geam). Batched:
+ * so many products of one size; the arrays of addresses lie on the device. Strided:
+ * matrix or vector i begins i * stride elements after the first. Givens rotations (rot,
+ * rotg, rotm, rotmg) are not here. */
 #define cublasSdot cublasSdot_v2
 #define cublasSasum cublasSasum_v2
 #define cublasIsamax cublasIsamax_v2
@@ -217,6 +217,17 @@ cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, in
                               int n, const float *alpha, const float *A, int lda,
                               const float *x, int incx, const float *beta, float *y,
                               int incy);
+cublasStatus_t cublasSgemvBatched(cublasHandle_t handle, cublasOperation_t trans, int m,
+                                  int n, const float *alpha, const float *const Aarray[],
+                                  int lda, const float *const xarray[], int incx,
+                                  const float *beta, float *const yarray[], int incy,
+                                  int batchCount);
+cublasStatus_t cublasSgemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans,
+                                         int m, int n, const float *alpha, const float *A,
+                                         int lda, long long int strideA, const float *x,
+                                         int incx, long long int stridex,
+                                         const float *beta, float *y, int incy,
+                                         long long int stridey, int batchCount);
 cublasStatus_t cublasSger_v2(cublasHandle_t handle, int m, int n, const float *alpha,
                              const float *x, int incx, const float *y, int incy, float *A,
                              int lda);
@@ -251,6 +262,18 @@ cublasStatus_t cublasDgemv_v2(cublasHandle_t handle, cublasOperation_t trans, in
                               int n, const double *alpha, const double *A, int lda,
                               const double *x, int incx, const double *beta, double *y,
                               int incy);
+cublasStatus_t cublasDgemvBatched(cublasHandle_t handle, cublasOperation_t trans, int m,
+                                  int n, const double *alpha,
+                                  const double *const Aarray[], int lda,
+                                  const double *const xarray[], int incx,
+                                  const double *beta, double *const yarray[], int incy,
+                                  int batchCount);
+cublasStatus_t cublasDgemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans,
+                                         int m, int n, const double *alpha,
+                                         const double *A, int lda, long long int strideA,
+                                         const double *x, int incx, long long int stridex,
+                                         const double *beta, double *y, int incy,
+                                         long long int stridey, int batchCount);
 cublasStatus_t cublasDger_v2(cublasHandle_t handle, int m, int n, const double *alpha,
                              const double *x, int incx, const double *y, int incy,
                              double *A, int lda);
@@ -368,6 +391,27 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
     long long int strideC, int batchCount, cublasComputeType_t computeType,
     cublasGemmAlgo_t algo);
+
+/* Vectors: y += alpha * x, x *= alpha, the sum of products, the Euclidean norm. Here all
+ * four add up in double, whatever `executionType` is. */
+cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void *alpha,
+                            cudaDataType alphaType, const void *x, cudaDataType xType,
+                            int incx, void *y, cudaDataType yType, int incy,
+                            cudaDataType executionType);
+cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void *alpha,
+                            cudaDataType alphaType, void *x, cudaDataType xType, int incx,
+                            cudaDataType executionType);
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
+                           cudaDataType xType, int incx, const void *y,
+                           cudaDataType yType, int incy, void *result,
+                           cudaDataType resultType, cudaDataType executionType);
+cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void *x,
+                            cudaDataType xType, int incx, const void *y,
+                            cudaDataType yType, int incy, void *result,
+                            cudaDataType resultType, cudaDataType executionType);
+cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void *x,
+                            cudaDataType xType, int incx, void *result,
+                            cudaDataType resultType, cudaDataType executionType);
 #ifdef __cplusplus
 cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
                            cublasOperation_t transb, int m, int n, int k,

@@ -9,25 +9,25 @@
 #define NO_OPERAND ((struct operand){0})
 
 /* With int and with int64_t. */
-#define AXPY_CALL(name, type, code, integer)                                  \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha,  \
-                        const type *x, integer incx, type *y, integer incy) { \
-        CUBLAS_CALL;                                                          \
-        return wide_walk(handle, AXPY, alpha, wide_vector(code, x, n, incx),  \
-                         wide_vector(code, y, n, incy));                      \
+#define AXPY_CALL(name, type, code, integer)                                       \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha,       \
+                        const type *x, integer incx, type *y, integer incy) {      \
+        CUBLAS_CALL;                                                               \
+        return wide_walk(handle, AXPY, alpha, code, wide_vector(code, x, n, incx), \
+                         wide_vector(code, y, n, incy));                           \
     }
 #define SCAL_CALL(name, type, code, integer)                                          \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
                         integer incx) {                                               \
         CUBLAS_CALL;                                                                  \
-        return wide_walk(handle, SCAL, alpha, NO_OPERAND,                             \
+        return wide_walk(handle, SCAL, alpha, code, NO_OPERAND,                       \
                          wide_vector(code, x, n, incx));                              \
     }
 #define COPY_CALL(name, type, code, integer)                                           \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
                         type *y, integer incy) {                                       \
         CUBLAS_CALL;                                                                   \
-        return wide_walk(handle, COPY, NULL, wide_vector(code, x, n, incx),            \
+        return wide_walk(handle, COPY, NULL, code, wide_vector(code, x, n, incx),      \
                          wide_vector(code, y, n, incy));                               \
     }
 #define DOT_CALL(name, type, code, integer)                                            \
@@ -35,14 +35,14 @@
                         const type *y, integer incy, type *result) {                   \
         CUBLAS_CALL;                                                                   \
         return wide_measure(handle, DOT, wide_vector(code, x, n, incx),                \
-                            wide_vector(code, y, n, incy), result, false);             \
+                            wide_vector(code, y, n, incy), result, code, false);       \
     }
 #define MEASURE_CALL(name, type, code, integer, kind, output)                          \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
                         output *result) {                                              \
         CUBLAS_CALL;                                                                   \
         return wide_measure(handle, kind, wide_vector(code, x, n, incx), NO_OPERAND,   \
-                            result, sizeof(integer) == 8);                             \
+                            result, code, sizeof(integer) == 8);                       \
     }
 #define GEMM_CALL(name, type, code, integer)                                          \
     cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,                  \
@@ -90,11 +90,20 @@ MEASURE_CALL(cublasIsamin_v2_64, float, CUDA_R_32F, int64_t, AMIN, int64_t)
 MEASURE_CALL(cublasIdamin_v2, double, CUDA_R_64F, int, AMIN, int)
 MEASURE_CALL(cublasIdamin_v2_64, double, CUDA_R_64F, int64_t, AMIN, int64_t)
 
+/* The matrix and the two vectors of a gemv, without their addresses. */
+static void gemv_operands(struct operand of[3], int code, cublasOperation_t trans, int m,
+                          int n, int lda, int incx, int incy) {
+    int rows = trans == CUBLAS_OP_N ? m : n, columns = trans == CUBLAS_OP_N ? n : m;
+    of[0] = wide_matrix(code, NULL, trans, rows, columns, lda);
+    of[1] = wide_vector(code, NULL, columns, incx);
+    of[2] = wide_vector(code, NULL, rows, incy);
+}
+
 #define TYPE(letter, type, code)                                                         \
     cublasStatus_t cublas##letter##swap_v2(cublasHandle_t handle, int n, type *x,        \
                                            int incx, type *y, int incy) {                \
         CUBLAS_CALL;                                                                     \
-        return wide_walk(handle, SWAP, NULL, wide_vector(code, x, n, incx),              \
+        return wide_walk(handle, SWAP, NULL, code, wide_vector(code, x, n, incx),        \
                          wide_vector(code, y, n, incy));                                 \
     }                                                                                    \
     cublasStatus_t cublas##letter##gemv_v2(                                              \
@@ -102,10 +111,35 @@ MEASURE_CALL(cublasIdamin_v2_64, double, CUDA_R_64F, int64_t, AMIN, int64_t)
         const type *A, int lda, const type *x, int incx, const type *beta, type *y,      \
         int incy) {                                                                      \
         CUBLAS_CALL;                                                                     \
-        int rows = trans == CUBLAS_OP_N ? m : n, columns = trans == CUBLAS_OP_N ? n : m; \
-        return wide_gemv(handle, wide_matrix(code, A, trans, rows, columns, lda),        \
-                         wide_vector(code, x, columns, incx),                            \
-                         wide_vector(code, y, rows, incy), alpha, beta);                 \
+        struct operand of[3];                                                            \
+        gemv_operands(of, code, trans, m, n, lda, incx, incy);                           \
+        of[0].at = A, of[1].at = x, of[2].at = y;                                        \
+        return wide_gemv(handle, of[0], of[1], of[2], alpha, beta, 1);                   \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##gemvBatched(                                          \
+        cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha, \
+        const type *const A[], int lda, const type *const x[], int incx,                 \
+        const type *beta, type *const y[], int incy, int batch) {                        \
+        CUBLAS_CALL;                                                                     \
+        struct operand of[3];                                                            \
+        gemv_operands(of, code, trans, m, n, lda, incx, incy);                           \
+        of[0].many = (const void *const *)A;                                             \
+        of[1].many = (const void *const *)x;                                             \
+        of[2].many = (const void *const *)y;                                             \
+        return wide_gemv(handle, of[0], of[1], of[2], alpha, beta, batch);               \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##gemvStridedBatched(                                   \
+        cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha, \
+        const type *A, int lda, long long int stridea, const type *x, int incx,          \
+        long long int stridex, const type *beta, type *y, int incy,                      \
+        long long int stridey, int batch) {                                              \
+        CUBLAS_CALL;                                                                     \
+        struct operand of[3];                                                            \
+        gemv_operands(of, code, trans, m, n, lda, incx, incy);                           \
+        of[0].at = A, of[0].stride = stridea;                                            \
+        of[1].at = x, of[1].stride = stridex;                                            \
+        of[2].at = y, of[2].stride = stridey;                                            \
+        return wide_gemv(handle, of[0], of[1], of[2], alpha, beta, batch);               \
     }                                                                                    \
     cublasStatus_t cublas##letter##ger_v2(cublasHandle_t handle, int m, int n,           \
                                           const type *alpha, const type *x, int incx,    \
@@ -161,6 +195,56 @@ static int sums_in(cublasComputeType_t type) {
     case CUBLAS_COMPUTE_32F_FAST_TF32: return CUDA_R_32F;
     default: return -1;
     }
+}
+
+/* The sums are made in double, whatever `execution` says. */
+cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void *alpha,
+                            cudaDataType alphatype, const void *x, cudaDataType xtype,
+                            int incx, void *y, cudaDataType ytype, int incy,
+                            cudaDataType execution) {
+    CUBLAS_CALL;
+    (void)execution;
+    return wide_walk(handle, AXPY, alpha, alphatype, wide_vector(xtype, x, n, incx),
+                     wide_vector(ytype, y, n, incy));
+}
+
+cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void *alpha,
+                            cudaDataType alphatype, void *x, cudaDataType xtype, int incx,
+                            cudaDataType execution) {
+    CUBLAS_CALL;
+    (void)execution;
+    return wide_walk(handle, SCAL, alpha, alphatype, NO_OPERAND,
+                     wide_vector(xtype, x, n, incx));
+}
+
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
+                           cudaDataType xtype, int incx, const void *y,
+                           cudaDataType ytype, int incy, void *result, cudaDataType type,
+                           cudaDataType execution) {
+    CUBLAS_CALL;
+    (void)execution;
+    return wide_measure(handle, DOT, wide_vector(xtype, x, n, incx),
+                        wide_vector(ytype, y, n, incy), result, (int)type, false);
+}
+
+/* Of real numbers the same. */
+cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void *x,
+                            cudaDataType xtype, int incx, const void *y,
+                            cudaDataType ytype, int incy, void *result, cudaDataType type,
+                            cudaDataType execution) {
+    CUBLAS_CALL;
+    (void)execution;
+    return wide_measure(handle, DOT, wide_vector(xtype, x, n, incx),
+                        wide_vector(ytype, y, n, incy), result, (int)type, false);
+}
+
+cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void *x,
+                            cudaDataType xtype, int incx, void *result, cudaDataType type,
+                            cudaDataType execution) {
+    CUBLAS_CALL;
+    (void)execution;
+    return wide_measure(handle, NRM2, wide_vector(xtype, x, n, incx), NO_OPERAND, result,
+                        (int)type, false);
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,

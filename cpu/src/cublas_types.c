@@ -213,7 +213,7 @@ static void give_result(const struct wide *w, const void *x, const void *y) {
     else if (w->kind == AMAX || w->kind == AMIN)
         *(int *)to = (int)place_of(w, x);
     else
-        write_one(w->a.type, to, sum_up(w, x, y));
+        write_one(w->compute, to, sum_up(w, x, y));
 }
 
 static void each_element(const struct wide *w, double alpha, double beta, const void *x,
@@ -288,7 +288,8 @@ static bool step(struct op *op) {
         reachable(&w->c, w->batch) &&
         (!w->alpha_there || memory_range(w->alpha_there, bytes_of(w->compute))) &&
         (!w->beta_there || memory_range(w->beta_there, bytes_of(w->compute))) &&
-        (!w->result_there || memory_range(w->result_there, 4)))
+        (!w->result_there ||
+         memory_range(w->result_there, w->wide_place ? 8 : bytes_of(w->compute))))
         calculate(w);
     else
         device_break(w->device, cudaErrorIllegalAddress);
@@ -379,29 +380,33 @@ static bool fits(const struct operand *o) {
 
 /* Those that make one number of one or two vectors. */
 cublasStatus_t wide_measure(cublasHandle_t handle, enum kind kind, struct operand x,
-                            struct operand y, void *result, bool wide) {
+                            struct operand y, void *result, int type, bool wide) {
     if (!is_context(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!is_known(x.type) || (kind == DOT && !is_known(y.type)) || !is_known(type))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!result)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (x.rows < 0 || (kind != DOT && x.ld <= 0))
         x.rows = y.rows = 0;
-    return queue(handle,
-                 (struct wide){
-                     .kind = kind, .compute = x.type, .a = x, .b = y, .wide_place = wide},
-                 NULL, NULL, result);
+    return queue(
+        handle,
+        (struct wide){.kind = kind, .compute = type, .a = x, .b = y, .wide_place = wide},
+        NULL, NULL, result);
 }
 
 /* Those that go through two vectors. */
 cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
-                         struct operand x, struct operand y) {
+                         int type, struct operand x, struct operand y) {
     if (!is_context(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!is_known(type) || !is_known(y.type) || (kind != SCAL && !is_known(x.type)))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (y.rows <= 0 || (kind == SCAL && y.ld <= 0))
         return CUBLAS_STATUS_SUCCESS;
     if ((kind == AXPY || kind == SCAL) && !alpha)
         return CUBLAS_STATUS_INVALID_VALUE;
-    return queue(handle, (struct wide){.kind = kind, .compute = y.type, .a = x, .c = y},
+    return queue(handle, (struct wide){.kind = kind, .compute = type, .a = x, .c = y},
                  alpha, NULL, NULL);
 }
 
@@ -422,13 +427,15 @@ static cublasStatus_t product(cublasHandle_t handle, struct wide w, const void *
 }
 
 cublasStatus_t wide_gemv(cublasHandle_t handle, struct operand a, struct operand x,
-                         struct operand y, const void *alpha, const void *beta) {
+                         struct operand y, const void *alpha, const void *beta,
+                         int batch) {
     if (x.ld == 0 || y.ld == 0)
         return CUBLAS_STATUS_INVALID_VALUE;
-    int64_t k = a.columns;
-    return product(handle,
-                   (struct wide){.compute = a.type, .a = a, .b = x, .c = y, .k = k},
-                   alpha, beta);
+    if (batch == 0 && is_context(handle))
+        return CUBLAS_STATUS_SUCCESS;
+    struct wide w = {.compute = a.type, .a = a, .b = x, .c = y, .batch = batch};
+    w.k = a.columns;
+    return product(handle, w, alpha, beta);
 }
 
 cublasStatus_t wide_ger(cublasHandle_t handle, const void *alpha, struct operand x,

@@ -11,6 +11,7 @@ struct CUmemPoolHandle_st {
     int device;
     bool own; // made by the program
     bool reuse[4];
+    enum cudaMemAccessFlags access[MAX_DEVICES]; // beside that of its own
     unsigned long long threshold, high;
 };
 
@@ -135,8 +136,23 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
     bool right = pool && (list || n == 0);
     for (size_t i = 0; right && i < n; i++)
         right = list[i].location.type == cudaMemLocationTypeDevice &&
-                device_check(list[i].location.id) == cudaSuccess;
+                device_check(list[i].location.id) == cudaSuccess &&
+                (list[i].location.id != pool->device ||
+                 list[i].flags == cudaMemAccessFlagsProtReadWrite);
+    for (size_t i = 0; right && i < n; i++)
+        pool->access[list[i].location.id] = list[i].flags;
     return cuda_error(right ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                 struct cudaMemLocation *place) {
+    CUDA_CALL;
+    if (!flags || !pool || !place || place->type != cudaMemLocationTypeDevice ||
+        device_check(place->id) != cudaSuccess)
+        return cuda_error(cudaErrorInvalidValue);
+    *flags = place->id == pool->device ? cudaMemAccessFlagsProtReadWrite
+                                       : pool->access[place->id];
+    return cudaSuccess;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool,

@@ -19,14 +19,17 @@ struct operand wide_vector(int type, const void *at, int64_t n, int64_t distance
 struct operand wide_matrix(int type, const void *at, cublasOperation_t op, int64_t rows,
                            int64_t columns, int64_t ld);
 
-/* One number of one or two vectors; a place is an int64_t if `wide`, else an int. */
+/* One number of one or two vectors, of type `type`; a place is an int64_t if `wide`, else
+ * an int. */
 cublasStatus_t wide_measure(cublasHandle_t handle, enum kind kind, struct operand x,
-                            struct operand y, void *result, bool wide);
-/* Through two vectors; `alpha` is NULL where there is none. */
+                            struct operand y, void *result, int type, bool wide);
+/* Through two vectors; `alpha`, of type `type`, is NULL where there is none. */
 cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
-                         struct operand x, struct operand y);
+                         int type, struct operand x, struct operand y);
+/* So many products of a matrix and a vector. */
 cublasStatus_t wide_gemv(cublasHandle_t handle, struct operand a, struct operand x,
-                         struct operand y, const void *alpha, const void *beta);
+                         struct operand y, const void *alpha, const void *beta,
+                         int batch);
 cublasStatus_t wide_ger(cublasHandle_t handle, const void *alpha, struct operand x,
                         struct operand y, struct operand a);
 cublasStatus_t wide_geam(cublasHandle_t handle, const void *alpha, struct operand a,

@@ -242,6 +242,73 @@ static void vectors(void) {
     point("gemv, ger, geam");
 }
 
+static void many_gemvs(void) {
+    const double two = 2, less = -1;
+    double *at[3][BATCH], **there;
+    CUDA(cudaMalloc((void **)&there, sizeof at));
+    for (int w = 0; w < 3; w++)
+        for (int i = 0; i < BATCH; i++)
+            at[w][i] = (double *)device[w] + 4096 * i;
+    CUDA(cudaMemcpy(there, at, sizeof at, cudaMemcpyHostToDevice));
+    for (int call = 0; call < 2; call++) {
+        fill();
+        if (call == 0)
+            BLAS(cublasDgemvStridedBatched(handle, CUBLAS_OP_T, M, N, &two, device[0], M,
+                                           4096, device[1], 1, 4096, &less, device[2], 2,
+                                           4096, BATCH));
+        else
+            BLAS(cublasDgemvBatched(handle, CUBLAS_OP_T, M, N, &two,
+                                    (const double *const *)there, M,
+                                    (const double *const *)there + BATCH, 1, &less,
+                                    there + 2 * BATCH, 2, BATCH));
+        fetch(2);
+        int wrong = 0;
+        for (int s = 0; s < BATCH * 4096; s += 4096)
+            for (int j = 0; j < N; j++) {
+                double dot = 0;
+                for (int i = 0; i < M; i++)
+                    dot += a[s + i + j * M] * b[s + i];
+                wrong += got[s + 2 * j] != 2 * dot - c[s + 2 * j];
+            }
+        expect(wrong == 0, "call %d: %d elements are wrong", call, wrong);
+    }
+    CUDA(cudaFree(there));
+    point("many products of a matrix and a vector");
+}
+
+/* x += 2 * y, x *= 2, x . y, |x|: halves, with a float for the number. */
+static void vectors_of_halves(void) {
+    enum { S = 5 };
+    const unsigned short x[S] = {0x3c00, 0xc000, 0, 0x4000, 0xbc00}; // 1, -2, 0, 2, -1
+    const unsigned short y[S] = {0x3c00, 0x3c00, 0xbc00, 0, 0xbc00}; // 1, 1, -1, 0, -1
+    const double then[S] = {6, 0, -4, 4, -6};
+    const float two = 2;
+    unsigned short out[S];
+    float dot = 0, norm = 0;
+    BLAS(cublasSetVector(S, 2, x, 1, device[0], 1));
+    BLAS(cublasSetVector(S, 2, y, 1, device[1], 1));
+    BLAS(cublasNrm2Ex(handle, S - 1, device[0], CUDA_R_16F, 1, &norm, CUDA_R_32F,
+                      CUDA_R_32F));
+    expect(norm == 3, "nrm2: %g, not 3", norm);
+    BLAS(cublasAxpyEx(handle, S, &two, CUDA_R_32F, device[1], CUDA_R_16F, 1, device[0],
+                      CUDA_R_16F, 1, CUDA_R_32F));
+    BLAS(cublasScalEx(handle, S, &two, CUDA_R_32F, device[0], CUDA_R_16F, 1, CUDA_R_32F));
+    BLAS(cublasGetVector(S, 2, device[0], 1, out, 1));
+    for (int i = 0; i < S; i++)
+        expect(value_of(out[i]) == then[i], "element %d: %g, not %g", i, value_of(out[i]),
+               then[i]);
+    BLAS(cublasDotEx(handle, S, device[0], CUDA_R_16F, 1, device[1], CUDA_R_16F, 1, &dot,
+                     CUDA_R_32F, CUDA_R_32F));
+    expect(dot == 16, "dot: %g, not 16", dot);
+    BLAS(cublasDotcEx(handle, S, device[0], CUDA_R_16F, 1, device[1], CUDA_R_16F, 1, out,
+                      CUDA_R_16F, CUDA_R_32F));
+    expect(value_of(out[0]) == 16, "dotc: %g, not 16", value_of(out[0]));
+    expect(cublasNrm2Ex(handle, S, device[0], (cudaDataType)99, 1, &norm, CUDA_R_32F,
+                        CUDA_R_32F) == CUBLAS_STATUS_NOT_SUPPORTED,
+           "a type that is none");
+    point("vectors of halves");
+}
+
 int main(void) {
     for (int w = 0; w < 3; w++)
         CUDA(cudaMalloc(&device[w], sizeof a));
@@ -249,6 +316,8 @@ int main(void) {
     products();
     halves();
     vectors();
+    many_gemvs();
+    vectors_of_halves();
     BLAS(cublasDestroy(handle));
     for (int w = 0; w < 3; w++)
         CUDA(cudaFree(device[w]));

@@ -76,6 +76,18 @@ static void pools(void) {
     expect(used >= 4000, "%llu bytes are used", used);
     CUDA(cudaFreeAsync(a, NULL));
     CUDA(cudaDeviceSynchronize());
+    struct cudaMemAccessDesc other = {{cudaMemLocationTypeDevice, 0},
+                                      cudaMemAccessFlagsProtReadWrite};
+    enum cudaMemAccessFlags before, after, itself;
+    struct cudaMemLocation home = props.location;
+    CUDA(cudaMemPoolGetAccess(&before, own, &other.location));
+    CUDA(cudaMemPoolSetAccess(own, &other, 1));
+    CUDA(cudaMemPoolGetAccess(&after, own, &other.location));
+    CUDA(cudaMemPoolGetAccess(&itself, own, &home));
+    expect(before == cudaMemAccessFlagsProtNone &&
+               after == cudaMemAccessFlagsProtReadWrite &&
+               itself == cudaMemAccessFlagsProtReadWrite,
+           "access: %d, %d, %d", before, after, itself);
     CUDA(cudaMemPoolTrimTo(own, 0));
     CUDA(cudaMemPoolDestroy(own));
     expect(cudaMemPoolDestroy(pool) == cudaErrorInvalidValue, "a device's own pool");
