@@ -7,7 +7,7 @@
 //: starter bound to the same GPU
 //: wrong not-destroyed s/    CHECK_NCCL.ncclCommDestroy.comm..;\n//: NCCL CHECK: left behind
 //: learned NCCL takes the current GPU of the thread that calls it, so cudaSetDevice comes before ncclCommInitRank.
-//: why The GPU is chosen before anything is made on it, the communicator among the rest.
+//: why The GPU is chosen before anything is made on it, and that includes the communicator.
 //: hint The report tells what the two ranks have in common. When is that decided?
 //: hint Which GPU does ncclCommInitRank take? Which line of the program says it?
 //: hint Move cudaSetDevice up, before ncclCommInitRank.

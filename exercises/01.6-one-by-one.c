@@ -4,7 +4,7 @@
 //: clock h200
 //: ranks 4 2 | 3 7 8
 //: starter takes …, and one broadcast of as many bytes … at most 1.2 is asked
-//: learned A small broadcast costs nearly as much as a large one, so what lies together goes together.
+//: learned A small broadcast costs nearly as much as a large one, so send in one call what lies side by side.
 //: why The layers follow one another in memory, so one call with the sum of their sizes sends them all.
 //: hint How many times does the program wait, and how many broadcasts does it make?
 //: hint Without the waits it is faster, and not fast enough: each call has its own latency.

@@ -8,7 +8,7 @@
 //: wrong bfloat s/ncclFloat32/ncclBfloat16/: of the sum is
 //: wrong as-integers s/sum\[i\] = from_bfloat16.*?;(.*)cudaStreamSynchronize/sum[i] = gradients[i];$1cudaStreamSynchronize/s: of the sum is
 //: wrong not-back s/CHECK_CUDA\(\s*cudaMemcpyAsync\(sum, scratch[^;]*;//: element 0 of the sum is
-//: learned Bring gradients in bfloat16 if you must, but add them up in float.
+//: learned Keep gradients in bfloat16 if you must, but add them up in float.
 //: why A float keeps 24 binary digits, so the sum of the ranks is exact; nothing is rounded to bfloat16 after it.
 //: hint Where is the 1 of 256 + 1 lost: when it is stored as a bfloat16, or when it is added?
 //: hint Turn the gradients into floats on the host, before the all-reduce, instead of after it.

@@ -11,8 +11,8 @@
 //:   rank that has the data.
 //: hint Step by step 1, 2, 4, … ranks have it. In each of these steps rank r of those that have it sends to rank
 //:   r + 1, r + 2, r + 4, …
-//: hint for (int have = 1; have < nranks; have *= 2): who is below `have` sends to rank + have, if there is such a
-//:   rank; who is below 2 * have, but not below `have`, receives from rank - have.
+//: hint for (int have = 1; have < nranks; have *= 2): a rank below `have` sends to rank + have, if there is such
+//:   a rank; a rank from `have` to 2 * have - 1 receives from rank - have.
 //: file
 
 /*

@@ -49,7 +49,7 @@ void check(void) {
     for (int c = 0; c < 3; c++) {
         const size_t share = shares[c], batch = share * (size_t)check_nranks;
         const size_t all = STEPS * batch * WIDTH, mine = share * WIDTH;
-        // Steps in another order than 0, 1, 2, as after a restart.
+        // Steps in a different order than 0, 1, 2, as after a restart.
         const size_t step = (size_t)(c + 1) % STEPS;
         check_case("step %zu, %zu samples for each rank", step, share);
         // Larger than it need be: whoever reads further finds something else.

@@ -7,7 +7,7 @@
 //: learned One rank makes the unique id and stores it; all others get it.
 //: why Only rank 0 makes and stores an id; everybody else waits for that one in store_get.
 //: hint How many unique ids are made?
-//: hint ncclGetUniqueId gives another id each time. Which rank's id must all use?
+//: hint ncclGetUniqueId gives a different id each time. Which rank's id must all use?
 //: hint if (rank == 0) { make it; store_set } else store_get.
 //: file
 

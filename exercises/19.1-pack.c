@@ -5,7 +5,7 @@
 //: clock h200
 //: only ncclAllReduce
 //: starter takes …, allowed are
-//: learned What is small and lies together is one call: a launch costs more than its bytes.
+//: learned Small values that lie side by side need only one call: a launch costs more than its bytes.
 //: why The values lie one after the other, so one all-reduce with nvalues times the count sums them all.
 //: hint How many launches does the loop make, and how many would be enough?
 //: hint The values follow one another in memory, from values[0] on.

@@ -7,8 +7,8 @@
 //: learned All ranks make the calls of all their communicators in the same order.
 //: why Every rank makes the call for the norm first, also the one that reports it.
 //: hint Read the report: on which communicator does each rank wait?
-//: hint Rank 0 makes the two calls in another order than the others.
-//: hint Make both calls in one order, outside the if. What rank 0 does in addition needs no other order.
+//: hint Rank 0 makes the two calls in a different order from the others.
+//: hint Make both calls in one order, outside the if. Rank 0 can report the norm after both.
 //: file
 
 /*

@@ -1,7 +1,7 @@
 /*
- * How ranks become a communicator: in another order on every rank, several ranks in each
- * process, without blocking, one of them absent, thousands one after the other. NCCL User
- * Guide, "Creating a Communicator", "Fault Tolerance".
+ * How ranks become a communicator: in a different order on every rank, several ranks in
+ * each process, without blocking, one of them absent, thousands one after the other. NCCL
+ * User Guide, "Creating a Communicator", "Fault Tolerance".
  */
 #define TAP_THREADS
 #include "ints.h"
@@ -78,7 +78,8 @@ static void other_orders(void) {
         NCCL(ncclCommDestroy(parts[k]));
         NCCL(ncclCommDestroy(made[k]));
     }
-    point("two communicators made in one group, in another order on every other rank");
+    point(
+        "two communicators made in one group, in a different order on every other rank");
 
     /* An id is good for one communicator. */
     ncclUniqueId id = shared_id(0);

@@ -941,7 +941,7 @@ static const char *judge_of(enum mistake mistake, bool finished) {
         return nsaid || !finished ? "a right program is accused" : NULL;
     if (nsaid > 1)
         return "more than one report";
-    // Two communicators in another order may go well.
+    // Two communicators in a different order may go well.
     if (nsaid == 0)
         return finished && mistake == ORDER ? NULL : "no report";
     return !way                       ? "told otherwise"

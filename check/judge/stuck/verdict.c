@@ -288,7 +288,7 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
 }
 
 /* Ranks that wait for other joins: a unique id that did not get about, or communicators
- * that are created in another order. */
+ * that are created in a different order. */
 struct joins {
     bool differ, known, brought;
     const struct state_item *other; // not ncclCommInitRank

@@ -1,6 +1,6 @@
 // Ranks that have not captured equally often: one captures once to try it, and throws it
 // away. Two graphs are launched by all in one order, one is captured anew by all; and the
-// ranks capture the graphs of two communicators in another order.
+// ranks capture the graphs of two communicators in a different order.
 #include "../check.h"
 
 static cudaGraphExec_t captured(ncclComm_t on, int *buf) {

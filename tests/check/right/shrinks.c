@@ -1,5 +1,5 @@
-// Communicators shrink, twice with the same ranks in another order, and the parent serves
-// on; then an all-reduce that one rank leaves out is dropped.
+// Communicators shrink, twice with the same ranks in a different order, and the parent
+// serves on; then an all-reduce that one rank leaves out is dropped.
 // ranks: 3 4
 #include "../check.h"
 
