@@ -8,7 +8,7 @@
 // medians over many rounds of the slowest rank:
 //   call      ncclAllReduce, from the call to the return
 //   wait      ncclAllReduce and cudaStreamSynchronize
-//   queued    one of 20 that are queued one behind the other, and waited for together
+//   queued    one of 20 that are queued one after the other, and waited for together
 #define _GNU_SOURCE
 #include "lesson.h"
 

@@ -30,7 +30,7 @@ outputs() { # NAME
 }
 
 # Of such a stage: a table for each of its files, which AWK prints. AWK can use option(NAME), what
-# the command line at hand gives behind --NAME, and ranks_of(), on how many ranks it runs.
+# the command line at hand gives after --NAME, and ranks_of(), on how many ranks it runs.
 tables() { # NAME AWK
     local file
     for file in "$1"-[0-9]*.txt; do

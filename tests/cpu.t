@@ -277,7 +277,7 @@ fi
 # --- The environment says how many devices there are -------------------------------------
 
 if wanted devices && [ -x devices ]; then
-    devices() { # ENVIRONMENT…: what the program prints behind the banner
+    devices() { # ENVIRONMENT…: what the program prints after the banner
         timeout 300 env "$@" ./devices | tail -n +2
     }
     all=$(devices CPU_DEVICES=5)

@@ -95,7 +95,7 @@ find(sub { push @objects, $File::Find::name if /\.o$/ }, map { "$top/build/cpu/$
 find(sub { push @sources, $File::Find::name if /\.[ch]$/ }, map { "$top/$_" } qw(check timeline));
 ok(@objects > 40, 'the objects of the checks are there');
 
-# A row that nothing stands behind is a call that the judge never hears of.
+# A row without a function is a call that the judge never hears of.
 my %defined = map { $_ => 1 } `nm --defined-only @objects` =~ / T (\w+)$/gm;
 my $declared = join '', map { read_file($_) } glob "$top/cpu/include/*.h";
 my @lost;

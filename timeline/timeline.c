@@ -2,7 +2,7 @@
  * timeline.c: notes of what happened when, on this rank; and how rank 0 gets those of
  * all.
  *
- * Round an operation an event is recorded in its stream, and one behind it. They are read
+ * Round an operation an event is recorded in its stream, and one after it. They are read
  * when the host has waited for them anyway, or at the end. Times of a stream are added up
  * from event to event: from a base event to the first, from each to the next. What the
  * base event's time is by the host's clock is measured when the device is first used, and

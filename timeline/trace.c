@@ -124,7 +124,7 @@ static double overlap(const struct trace_note *host, const struct trace_note *op
 
 /* A host that waits for a stream waits for whom the stream's operations waited in this
  * time; if they did not, for whom those of the device's other streams waited, which they
- * came behind. */
+ * came after. */
 static void find_hosts_waits(const struct trace_part *part, struct waited *waited) {
     struct trace_note **sorted = must_alloc((part->nnotes + 1) * sizeof *sorted);
     size_t first = 0;
@@ -212,7 +212,7 @@ static void print_name(FILE *out, const char *what, int pid, int tid, const char
     }
 }
 
-/* The host is 1, its other threads come behind the streams. */
+/* The host is 1, its other threads come after the streams. */
 static int tid_of(const struct trace_part *part, int track) {
     return track >= 0 ? 2 + track : track == -1 ? 1 : (int)part->ntracks - track;
 }

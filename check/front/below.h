@@ -1,5 +1,5 @@
 /*
- * below.h: the functions that lie below the front: the stand-in's, which is linked behind
+ * below.h: the functions that lie below the front: the stand-in's, which is linked after
  * it in the CPU build (FRONT_LINKED), or those of the libraries that are loaded after it.
  */
 #ifndef BELOW_H
@@ -74,7 +74,7 @@ void standin_unpaid(int begins); // what is called in between costs no modelled 
 size_t standin_opened_bytes(const void *pointer);
 uint64_t standin_comm_id(const void *comm); // the same on all ranks; 0: not there
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
-/* Which byte behind the end of memory that the host may write has been written, counted
+/* Which byte past the end of memory that the host may write has been written, counted
  * from 1; 0: none. */
 size_t standin_written_behind(const void *pointer);
 

@@ -120,7 +120,7 @@ struct judge_memory {
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int stream,
                        struct judge_at at);
-/* Before it is freed: the host has written the byte so far behind its end (1: the next).
+/* Before it is freed: the host has written the byte so far past its end (1: the next).
  * "Allocates size bytes of host memory" (CUDA Runtime API, cudaMallocHost). */
 void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
                           struct judge_at at);

@@ -35,7 +35,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                  unsigned long long flags CUDA_CPU_DEFAULT(0));
 
-/* Queues the whole graph on `stream`, in order with what else is queued there, and behind
+/* Queues the whole graph on `stream`, in order with what else is queued there, and after
  * earlier launches of the same graphExec on any stream. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
 

@@ -181,7 +181,7 @@ static void in_child(void) {
     forked = true;
 }
 
-/* As on an H200, where that holds behind any call of CUDA. */
+/* As on an H200, where that holds after any call of CUDA. */
 bool device_forked(void) {
     return forked;
 }

@@ -52,7 +52,7 @@ struct memory *memory_opened(uint64_t key, int device); // NULL: not open
  * this address; 0: none was. */
 #pragma GCC visibility push(default)
 size_t standin_opened_bytes(const void *pointer);
-/* And which byte behind the end of pinned or managed memory, counted from 1, the host has
+/* And which byte past the end of pinned or managed memory, counted from 1, the host has
  * written; 0: none. */
 size_t standin_written_behind(const void *pointer);
 #pragma GCC visibility pop

@@ -69,10 +69,10 @@ void stream_retire(struct stream *stream);
 struct stream *stream_of(cudaStream_t handle, int device); // NULL: no such stream
 struct stream *legacy_stream(int device);
 
-/* Queues `op` behind all that is on the stream, and behind what the default stream's
+/* Queues `op` after all that is on the stream, and after what the default stream's
  * rules demand; or has it captured. */
 void op_enqueue(struct op *op, struct stream *stream);
-struct mark stream_end(const struct stream *stream); // behind its newest operation
+struct mark stream_end(const struct stream *stream); // after its newest operation
 bool passed(struct mark mark);
 double time_of(struct mark mark); // modelled, of one that is passed
 /* By the modelled clock, streams that are no more ended then. */

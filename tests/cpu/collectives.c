@@ -11,7 +11,7 @@ enum {
                       that lands in the wrong place shows */
     MOST_RANKS = 8,
     MOST = 262147, /* the largest count: just above 1 MiB of float */
-    GUARD = 64,    /* bytes behind each result that nothing may touch */
+    GUARD = 64,    /* bytes after each result that nothing may touch */
     POISON = 0xA5
 };
 

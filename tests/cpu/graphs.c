@@ -41,7 +41,7 @@ static void launches_follow_one_another(void) {
         CUDA(cudaLaunchHostFunc(first, take_long, NULL));
         CUDA(cudaMemsetAsync(b, 5, BYTES, first));
         CUDA(cudaGraphLaunch(exec, first));
-        CUDA(cudaGraphLaunch(exec, second)); /* behind it, though on another stream */
+        CUDA(cudaGraphLaunch(exec, second)); /* after it, though on another stream */
         CUDA(cudaMemcpyAsync(host, a, BYTES, cudaMemcpyDeviceToHost, second));
         CUDA(cudaStreamSynchronize(second));
         expect_all(host, N, 0x03030303, "after two launches on two streams");
@@ -66,7 +66,7 @@ static void meet_the_other(void *pinned) {
     atomic_fetch_add(&met, *flag != 0);
 }
 
-/* Two branches may run side by side; what joins them comes behind both. */
+/* Two branches may run side by side; what joins them comes after both. */
 static void branches(void) {
     int *a = new_ints(N), *b = new_ints(N), *c = new_ints(2 * N), *flag;
     CUDA(cudaMallocHost((void **)&flag, sizeof *flag));

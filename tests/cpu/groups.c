@@ -20,7 +20,7 @@ static void take_long(void *unused) {
 }
 
 /* What comes before the group on either stream comes before all of the group; what comes
- * behind it on either stream comes behind all of it. */
+ * after it on either stream comes after all of it. */
 static void on_two_streams(void) {
     int *a = new_ints(N), *b = new_ints(N), *host;
     CUDA(cudaMallocHost((void **)&host, BYTES));

@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     CUDA(cudaMemcpyAsync(b, a, BYTES, cudaMemcpyDeviceToDevice, stream));
     broken("a copy reads what is freed before it on the stream");
 
-    /* What is queued behind is not done. */
+    /* What is queued after is not done. */
     a = new_ints(N);
     memset(host, 0, BYTES);
     NCCL(ncclAllReduce(host, a, N, ncclInt32, ncclSum, comm, stream));

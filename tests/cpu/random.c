@@ -26,7 +26,7 @@ struct operation {
     enum kind kind;
     int comm, stream, root;
     size_t count;
-    bool in_place, opens, closes; // a group begins before it, ends behind it
+    bool in_place, opens, closes; // a group begins before it, ends after it
     bool wait, barrier, left_out;
     int *send, *recv;
 };

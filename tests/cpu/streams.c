@@ -161,7 +161,7 @@ static void not_ready(void) {
             CUDA_IS(cudaErrorNotReady, cudaEventQuery(after));
             CUDA_IS(cudaErrorNotReady, cudaEventElapsedTime(&ms, before, after));
             CUDA_IS(cudaErrorNotReady, cudaStreamQuery(stream));
-            /* The default stream is behind the blocking stream. */
+            /* The default stream comes after the blocking stream. */
             CUDA_IS(cudaErrorNotReady, cudaStreamQuery(0));
             CUDA(cudaMemsetAsync(a, 0, sizeof(int), 0));
             CUDA_IS(cudaErrorNotReady, cudaStreamQuery(0));

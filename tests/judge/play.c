@@ -262,7 +262,7 @@ static bool has(const struct event *e, const char *what) {
     return false;
 }
 
-/* The word behind `what`; NULL: it is not there. */
+/* The word after `what`; NULL: it is not there. */
 static const char *behind(const struct event *e, const char *what) {
     for (int i = 1; i + 1 < e->nwords; i++)
         if (strcmp(e->words[i], what) == 0)
@@ -485,7 +485,7 @@ static void ev_lends(const struct event *e) {
 static void ev_back(const struct event *e) {
     judge_memory_back(e->judge, named(e, word(e, 1), LENT)->number);
 }
-/* early A [read], or `not` behind it: what judge_host_is_early says */
+/* early A [read], or `not` after it: what judge_host_is_early says */
 static void ev_early(const struct event *e) {
     bool early = judge_host_is_early(e->judge, address(e, word(e, 1)), !has(e, "read"));
     if (early == has(e, "not"))
@@ -699,7 +699,7 @@ static int index_of(const char *const *names, int count, const char *prefix,
 
 static const size_t type_bytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
-/* What stands behind the buffers: type, reduction, root, peer. */
+/* What stands after the buffers: type, reduction, root, peer. */
 static void add_details(const struct event *e, int from, struct judge_call *call) {
     call->type = 2;
     call->root = -1;
@@ -1229,7 +1229,7 @@ static const struct {
             {"unwritten", judge_unwritten}};
 enum { ENDS = sizeof ends / sizeof *ends };
 
-/* The end that a line asks for, behind its rank; ENDS: none. */
+/* The end that a line asks for, after its rank; ENDS: none. */
 static int end_of(const char *line) {
     char word[40] = "";
     int end = 0;

@@ -82,7 +82,7 @@ static bool conflicts(const struct operation *a, const struct operation *b) {
 
 static const struct use nothing = {-1, 0, 0, false};
 
-/* A new operation that comes behind `before`; whether it races. */
+/* A new operation that comes after `before`; whether it races. */
 static bool append(const set *before, struct use first, struct use second, int *number) {
     struct operation fresh = {.uses = {first, second}};
     bool race = false;
@@ -330,7 +330,7 @@ static bool group(void) {
         judge_group_ends(j, here("ncclGroupEnd"));
     after[0] = before[0];
     after[1] = before[1];
-    // What comes behind one of them on a stream comes behind all of them on that stream.
+    // What comes after one of them on a stream comes after all of them on that stream.
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             if (stream[i] == stream[k])

@@ -466,7 +466,7 @@ static void carry_on(void) {
     }
 }
 
-/* A group's operations on one communicator come behind what all of their streams hold. */
+/* A group's operations on one communicator come after what all of their streams hold. */
 static void queue_calls(int r, const struct step *calls, int n) {
     struct rank *rank = &ranks[r];
     rank->last_ops = nops;
@@ -482,8 +482,8 @@ static void queue_calls(int r, const struct step *calls, int n) {
         if (!any)
             continue;
         depend_all(&before, &rank->comm[c]);
-        // Streams that calls on another communicator of the group have too are not behind
-        // those.
+        // Streams that calls on another communicator of the group have too do not come
+        // after those.
         for (int i = 0; i < n; i++) {
             const struct step *s = &calls[i];
             if (s->comm != c)

@@ -138,7 +138,7 @@ enum which_rows add_rows(const struct rows *rows, bool write, bool device,
     range.bytes = rows->width;
     const bool some = rows->height > MOST_ROWS;
     const size_t nrows = some ? MOST_ROWS : rows->height,
-                 left_out = rows->height - nrows; // behind the first half
+                 left_out = rows->height - nrows; // after the first half
     for (size_t i = 0; i < nrows; i++) {
         size_t row = some && i >= nrows / 2 ? i + left_out : i;
         range.start = (const char *)rows->start + row * rows->pitch;

@@ -17,7 +17,7 @@ function names_of(parameters, list, n, i, name, out) {
     return out
 }
 
-# What a modelled clock is told before the call, and behind it.
+# What a modelled clock is told before the call, and after it.
 function clock(name, parameters, way) {
     before = behind = ""
     declared = 0

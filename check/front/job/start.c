@@ -342,7 +342,7 @@ static void at_exit(int status, void *unused) {
     write_timeline(status);
 }
 
-/* It must run behind the destructors of the program's C++ objects, which may still
+/* It must run after the destructors of the program's C++ objects, which may still
  * release. */
 #ifdef FRONT_LINKED
 /* What is registered first runs last. */

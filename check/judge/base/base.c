@@ -84,7 +84,7 @@ void *map_get(const struct map *map, uint64_t key) {
 static void take_out(struct map *map, size_t gap) {
     map->used--;
     map->at[gap].value = NULL;
-    // What stood behind it may have been pushed there by it.
+    // What stood after it may have been pushed there by it.
     for (size_t at = gap;;) {
         at = (at + 1) & (map->size - 1);
         struct map_entry entry = map->at[at];

@@ -32,7 +32,7 @@ bool allocation_on_gpu(const struct allocation *a) {
     return judge_on_device(a->kind) || a->kind == JUDGE_PEER;
 }
 
-/* Of the first allocation that starts behind `at`. */
+/* Of the first allocation that starts after `at`. */
 size_t allocation_position(const struct uses *uses, uint64_t at) {
     size_t low = 0, high = uses->n;
     while (low < high) {

@@ -64,7 +64,7 @@ static inline const char *does(bool write) {
 
 void uses_free(struct uses *uses);
 size_t allocation_position(const struct uses *uses,
-                           uint64_t at); // of the first behind `at`
+                           uint64_t at); // of the first after `at`
 struct allocation *allocation_find(const struct uses *uses, uint64_t at); // that has it
 const struct freed *allocation_freed(const struct uses *uses, uint64_t at);
 void allocation_take_out(struct uses *uses, size_t i);

@@ -24,7 +24,7 @@ struct use {
     uint64_t source; // what it writes comes from there; 0: not, or not alone
     bool is_call;
     bool moves;  // bytes: a copy, or a set
-    bool makes;  // cudaMallocAsync: the memory is there behind it
+    bool makes;  // cudaMallocAsync: the memory is there after it
     bool legacy; // in a default stream
 };
 struct use *use_new(struct judge_at at);

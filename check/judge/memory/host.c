@@ -36,7 +36,7 @@ static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                           its_write);
 }
 
-/* `clock`: behind what `at` comes. */
+/* `clock`: after what `at` comes. */
 static bool report_host(struct judge *j, const char *verb, struct judge_at at,
                         const struct use *use, const struct clock *clock,
                         bool in_stream) {

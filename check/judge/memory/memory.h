@@ -29,7 +29,7 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
 /* The ranges that a call uses, at most 2. */
 int uses_of_call(struct judge *j, const struct judge_call *call,
                  struct judge_range out[2]);
-/* The operation `use` uses the range, behind all that `clock` covers: races. */
+/* The operation `use` uses the range, after all that `clock` covers: races. */
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
               const struct clock *clock);
 void uses_undo(struct judge *j, const struct judge_range *range, struct use *use);

@@ -7,7 +7,7 @@
 #include "order/detour.h"
 #include "order/functions.h"
 
-/* Why the last wait of one stream does not put it behind what is queued on another. */
+/* Why the last wait of one stream does not put it after what is queued on another. */
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,
                              const struct use *other) {
     char wait[JUDGE_PLACE], last[JUDGE_PLACE];
@@ -56,7 +56,7 @@ static void report_race(struct judge *j, const struct allocation *a,
 }
 
 /* Ranks of one communicator, each with a thread of its own. What one of them queued
- * before a call of NCCL, another rank's operation may come behind, though it was queued
+ * before a call of NCCL, another rank's operation may come after, though it was queued
  * earlier. */
 static bool may_meet(struct judge *j, const struct use *use, const struct use *other) {
     int device = j->order->slots[use->slot].device,

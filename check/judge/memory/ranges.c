@@ -74,7 +74,7 @@ static void hint_at_range(struct finding *f, const struct judge_call *call,
 bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start,
                      size_t bytes, const char *which, const char *words,
                      const struct judge_call *call, struct judge_at at) {
-    // What the host registered may go on behind; what another process made, too.
+    // What the host registered may go on after it; what another process made, too.
     if (bytes <= a->end - start || a->kind == JUDGE_PEER ||
         (!call && a->kind == JUDGE_HOST_REGISTERED))
         return false;

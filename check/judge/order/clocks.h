@@ -98,7 +98,7 @@ void order_awaited(const struct order *order, const struct stream *stream,
                    struct clock *into);
 uint64_t order_next(struct order *order,
                     int slot); // one operation more, which the clock covers
-/* On an event: what C holds now is what waits for it come behind. */
+/* On an event: what C holds now is what waits for it come after. */
 void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
 void order_wait(struct order *order, const struct event *event, int slot,
                 struct judge_at at);

@@ -91,7 +91,7 @@ static bool comes_after(const struct passed *call, const struct use *use,
            !(group && call->group == group);
 }
 
-/* Whether what is behind `clock` may have to wait for the answer to `call`. */
+/* Whether what comes after `clock` may have to wait for the answer to `call`. */
 static bool answered(const struct detours *d, const struct passed *call,
                      const struct clock *clock) {
     if (d->heard > call->issued)

@@ -11,7 +11,7 @@
 void detour_call(struct judge *j, const struct fact *fact, struct position at);
 void detour_taken_back(struct judge *j, const struct fact *fact);
 void detour_heard(struct judge *j); // the host, of other ranks
-/* Whether other ranks may put what comes behind `clock` after `first`. */
+/* Whether other ranks may put what comes after `clock` after `first`. */
 bool detour_possible(struct judge *j, const struct use *first, const struct clock *clock);
 struct detours *detours_new(void);
 void detours_free(struct detours *detours);

@@ -3,7 +3,7 @@
  *
  * A graph is a list of steps, in the order in which they were captured. Each branch,
  * which is what one stream contributed, has a slot of its own: a launch forks the stream
- * into the branches, and the stream comes behind the ends of all. "Each launch is ordered
+ * into the branches, and the stream comes after the ends of all. "Each launch is ordered
  * … behind any previous launches of graphExec" (CUDA Runtime API, cudaGraphLaunch).
  */
 #include "order/graphs.h"

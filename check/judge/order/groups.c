@@ -67,7 +67,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
     say(j, &f);
 }
 
-/* Puts calls behind what their streams hold, or into the graphs that these are captured
+/* Puts calls after what their streams hold, or into the graphs that these are captured
  * into. */
 static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grouped,
                   struct latest *latest) {

@@ -1,5 +1,5 @@
 /*
- * issue.c: operations and calls, put behind what comes before them.
+ * issue.c: operations and calls, put after what comes before them.
  *
  * A group of calls of NCCL "will behave as if the NCCL group operation was posted on
  * every stream" that its calls have (NCCL User Guide, "CUDA Stream Semantics"): for each
@@ -99,7 +99,7 @@ static int index_in(int *list, int *n, int number) {
 }
 
 /* Whether a call ends only when another rank's has begun, since it gets data from there:
- * what comes behind the one on its stream comes behind what is before the other on its
+ * what comes after the one on its stream comes after what is before the other on its
  * own. */
 static bool gets_from(struct judge *j, const struct judge_call *call,
                       const struct judge_call *other) {
@@ -144,7 +144,7 @@ static void meet(struct judge *j, const struct issued_call *calls, int n,
     free(before);
 }
 
-/* Puts the group behind what its streams hold: all streams of one communicator join
+/* Puts the group after what its streams hold: all streams of one communicator join
  * before, and all get the join after. */
 static void put_behind(struct judge *j, const struct issued_call *calls, int n,
                        struct together *t) {

@@ -1,5 +1,5 @@
 /*
- * issue.h: operations and calls, put behind what comes before them.
+ * issue.h: operations and calls, put after what comes before them.
  */
 #ifndef ISSUE_H
 #define ISSUE_H

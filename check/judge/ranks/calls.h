@@ -10,7 +10,7 @@
 struct use;
 
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
- * clock behind it (which covers it). Calls of one group on one stream have the same
+ * clock after it (which covers it). Calls of one group on one stream have the same
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
 struct position {

@@ -70,7 +70,7 @@ void name_call(char out[CALL_NAME], const char *call);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
-struct left_pair { // behind the notice of a rank that leaves: what it sent and received
+struct left_pair { // after the notice of a rank that leaves: what it sent and received
     int32_t peer, send;
     uint64_t n, known;
 };

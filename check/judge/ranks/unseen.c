@@ -1,6 +1,6 @@
 /*
  * unseen.c: the operations that hold a call of NCCL, or a function of the program, and
- * that the host does not know to be done; and what each of them comes behind.
+ * that the host does not know to be done; and what each of them comes after.
  */
 #include "ranks/unseen.h"
 
@@ -62,7 +62,7 @@ size_t unseen_covered(const struct unseen *u, const struct clock *clock,
     return n;
 }
 
-/* All that a new operation comes behind, by its clock. */
+/* All that a new operation comes after, by its clock. */
 static void order(struct unseen *u, struct unseen_op *op, const struct clock *clock) {
     for (size_t i = 0; i < u->nactive; i++) {
         const struct unseen_slot *slot = &u->slots[u->active[i]];
@@ -78,7 +78,7 @@ static void order(struct unseen *u, struct unseen_op *op, const struct clock *cl
 }
 
 /* Another call of the same group, on the same communicator, at the same place: it comes
- * behind the same. */
+ * after the same. */
 static uint64_t like(const struct unseen *u, struct position at, int comm) {
     if (!at.group || (size_t)at.slot >= u->nslots)
         return 0;

@@ -77,7 +77,7 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     const struct process *process = &s->of[member->world];
     if (!process->data)
         return UNKNOWN;
-    // It is done, or comes behind what is described.
+    // It is done, or comes after what is described.
     const enum status begun = process->head->more ? UNKNOWN : BEGUN;
     for (int c = 0; c < process->head->n[COMMS] && m->from < 0; c++) {
         const struct state_comm *own = &process->comms[c];
@@ -93,7 +93,7 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     return BY_HOST;
 }
 
-/* What comes behind each operation. */
+/* What comes after each operation. */
 static void turn_round(struct process *process) {
     int n = process->head->n[OPS];
     for (int i = 0; i < n; i++)

@@ -1,7 +1,7 @@
 /*
- * state.h: how a process that waits describes itself to rank 0: a head, and behind it, as
+ * state.h: how a process that waits describes itself to rank 0: a head, and after it, as
  * many as it says, waits, their peers, what they launch, operations, what those come
- * behind, communicators, pairs of ranks, and two texts: what failed last, and first.
+ * after, communicators, pairs of ranks, and two texts: what failed last, and first.
  */
 #ifndef STATE_H
 #define STATE_H

@@ -25,7 +25,7 @@ struct process { // the newest description of one
     bool host, *begins, *ends;
     int *meeting; // of each operation
     int *first_behind, *behind,
-        *open;    // what comes behind it; how many before it have not ended
+        *open;    // what comes after it; how many before it have not ended
     bool signals; // it waits for some
     int *awaited; // meetings that it has not called for yet
     size_t nawaited, awaited_size;

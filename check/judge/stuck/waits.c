@@ -2,7 +2,7 @@
  * waits.c: what this process waits for, described for rank 0 when it lasts.
  *
  * A description holds the oldest operations that are not known to be done: of what comes
- * behind so many, nothing is known.
+ * after so many, nothing is known.
  */
 #include "stuck/waits.h"
 

@@ -1,4 +1,4 @@
-// A buffer is freed behind copies on a stream that nobody waits for: "cudaMalloc and
+// A buffer is freed after copies on a stream that nobody waits for: "cudaMalloc and
 // cudaFree causes the GPU to synchronize across all executing CUDA streams" (CUDA C++
 // Programming Guide, "Stream Ordered Memory Allocator"). And cudaFreeAsync on the stream
 // itself.

@@ -1,5 +1,5 @@
 // A function on the stream waits until the host has filled the memory that the copy
-// behind it reads: a gate. The host fills it, by itself, by MPI and from a pipe in turn,
+// after it reads: a gate. The host fills it, by itself, by MPI and from a pipe in turn,
 // and opens the gate with an atomic variable. It waits for the result in the same way.
 // One all-reduce comes before: on an H200 the first launch of NCCL's kernel waits for
 // functions on the stream.

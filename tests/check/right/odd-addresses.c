@@ -1,4 +1,4 @@
-// A flag of one byte, and behind it the data: what is only moved may begin anywhere. And
+// A flag of one byte, and after it the data: what is only moved may begin anywhere. And
 // what cuBLAS works on may have some padding at its end that nothing has written.
 #include "../check.h"
 

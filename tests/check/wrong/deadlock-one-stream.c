@@ -1,5 +1,5 @@
 // Rank 1 queues its operations on two communicators in the opposite order on one stream.
-// A stream works in order, so each operation waits behind one that cannot start. The real
+// A stream works in order, so each operation waits for one that cannot start. The real
 // NCCL hangs at the synchronisation.
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another

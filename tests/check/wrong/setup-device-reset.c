@@ -1,4 +1,4 @@
-// The device is reset first, and the communicator destroyed behind it: what NCCL had
+// The device is reset first, and the communicator destroyed after it: what NCCL had
 // there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
 //
 // alone: exit code 0

@@ -1,5 +1,5 @@
 // The unique id is kept as a string. It is bytes, and some of them are 0: what lies
-// behind the first of these is not copied. The real NCCL waits for ever, or fails to
+// after the first of these is not copied. The real NCCL waits for ever, or fails to
 // connect.
 //
 // alone: hangs
