@@ -104,7 +104,7 @@ static void measure(const struct operation *operation, size_t bytes, int n,
     const int uncounted = 6;
     for (int i = -uncounted; i < n; i++)
         for (int turn = 0; turn < 2; turn++) {
-            // Who comes first changes: each finds the cache as the other left it.
+            // They take turns at being first: each finds the cache as the other left it.
             int w = (i + uncounted + turn) % 2;
             run(operation, w, bytes); // so that it finds its own buffers there
             PMPI_Barrier(MPI_COMM_WORLD);

@@ -775,8 +775,8 @@ void clock_host_spends(double seconds) {
     host_time += seconds;
 }
 
-/* Who asks again and again until it is so gets there in steps of the same length, however
- * often it really asks. */
+/* A host that asks again and again until it is so gets there in steps of the same length,
+ * however often it really asks. */
 void clock_host_polls(double end) {
     watched = 0;
     if (end > host_time)

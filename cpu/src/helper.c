@@ -47,7 +47,7 @@ static void nap(int ms) {
 static void sleep_deeply(void) {
     pthread_mutex_lock(&door);
     sleep = ASLEEP;
-    // Who made work before it could see that we sleep does not ring.
+    // A thread that made work before it could see that we sleep does not ring.
     if (work == 0 && duties == 0)
         pthread_cond_wait(&bell, &door);
     sleep = AWAKE;

@@ -2,8 +2,8 @@
  * ipc.c has the handles of device memory and of events that several processes of a host
  * use. CUDA Runtime API, "Device Management".
  *
- * A handle says which file of which process the bytes lie in (memory.c). Who opens it
- * maps the same file.
+ * A handle says which file of which process the bytes lie in (memory.c). A process that
+ * opens it maps the same file.
  */
 #define _GNU_SOURCE
 #include "device.h"

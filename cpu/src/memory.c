@@ -288,7 +288,7 @@ static void unmap(struct memory *memory) {
 
 void memory_destroy(struct memory *memory) {
     memory->freed = true;
-    // Who has opened it keeps the file; nobody else can open it any more.
+    // A process that has opened it keeps the file; nobody else can open it any more.
     if (memory->file >= 0)
         close(memory->file);
     memory->file = -1;

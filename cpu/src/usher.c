@@ -85,7 +85,7 @@ static bool has_seat(uint64_t process) {
     return false;
 }
 
-/* Who is in a job meets the others there. Who is not cannot come into it any more. */
+/* Processes of a job meet the others there. No other can come into it any more. */
 static void tell_late(struct party *party) {
     if (party->seats > 0)
         return;

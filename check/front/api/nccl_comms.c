@@ -222,9 +222,9 @@ bool comm_is_given_up(ncclComm_t handle, struct judge_at at) {
     front_out();
     return gone;
 }
-/* Who is in a call on which communicator, from the first moment on: before the judge's
- * lock, for which a second thread would wait until the first has left. Of communicators
- * that share a place only one is looked at. */
+/* Which threads are in a call on which communicator, from its first moment on: before the
+ * judge's lock, for which a second thread would wait until the first has left. Of
+ * communicators that share a place only one is looked at. */
 enum { PLACES = 64 };
 static struct call_place {
     int thread; // 0: nobody's

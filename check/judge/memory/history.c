@@ -184,7 +184,7 @@ const struct use *history_add(struct history *history, uint64_t from, uint64_t t
             found = part->use;
             *its_write = wrote;
         }
-        // Who will race with what this one comes after, will race with this one too.
+        // Whatever races with a use that comes before this one races with this one too.
         bool mine = track->slot == use->slot; // what it uses follows below
         if (!part &&
             (write || (!mine && !newer(track->reads, from, to, after, NULL, NULL))))

@@ -136,7 +136,7 @@ static void copies_nothing(struct judge *j, const struct judge_range *ranges, in
         if (ranges[i].write || ranges[i].bytes == 0)
             continue;
         const struct allocation *a = part_of(j, &ranges[i], false);
-        // Who copies what this rank's call has left alone may well know that.
+        // A program that copies what this rank's call has left alone may know that.
         if (!a || from || a->left_alone.call || !never_written(a))
             return;
         from = a;

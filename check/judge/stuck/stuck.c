@@ -1,9 +1,9 @@
 /*
  * stuck.c: on rank 0: when processes wait, can what they wait for still come?
  *
- * Who can go on is marked (marks.c). Who is never marked is stuck for good, whatever the
- * others still do. Before that is said (verdict.c), all whom it rests on have described
- * themselves twice more, unchanged.
+ * Whatever can go on is marked (marks.c). What is never marked is stuck for good,
+ * whatever the others still do. Before that is said (verdict.c), all whom it rests on
+ * have described themselves twice more, unchanged.
  *
  * Model: the wait-for graphs of MUST.
  */
@@ -89,7 +89,7 @@ static bool rests_on(struct judge *j, int p, bool still) {
     return still || verdict_wait(j, p, &cause);
 }
 
-/* Who is in MPI may have got all that it needs, and not have noticed yet: on a machine
+/* A thread in MPI may have all that it needs, and not have noticed yet: on a machine
  * that is busy a thread may have no processor for a second, and the helper beside it has.
  * MPI looks for what comes without a pause; how long it has looked is what the thread has
  * worked since. */

@@ -21,7 +21,7 @@ struct process { // the newest description of one
     uint64_t suspect_activity;
     double suspect_worked;
     bool fresh; // not looked at yet
-    // Who can go on: its threads; operations that begin, that end.
+    // What can go on: its threads; operations that begin, that end.
     bool host, *begins, *ends;
     int *meeting; // of each operation
     int *first_behind, *behind,

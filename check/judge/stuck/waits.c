@@ -534,7 +534,7 @@ bool waits_tell(struct judge *j) {
         lasts |= wait && now(j) - wait->since >
                              (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
     }
-    // Who told that it waits tells that it goes on, too.
+    // A process that has told that it waits also tells that it goes on.
     bool goes_on = waits->sent_waiting &&
                    waits->activity_sent != waits->activity + j->calls->activity;
     if (j->options.mode != JUDGE_OFF && now(j) - waits->sent >= BETWEEN &&
