@@ -28,9 +28,12 @@
 #include <stddef.h>
 #include <vector_types.h>
 #ifdef __cplusplus
+#include <cassert>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <type_traits>
 #endif
 
