@@ -281,6 +281,12 @@ static void calculate(const struct wide *w) {
     }
 }
 
+static size_t result_bytes(const struct wide *w) {
+    if (w->kind != AMAX && w->kind != AMIN)
+        return bytes_of(w->compute);
+    return w->wide_place ? sizeof(int64_t) : sizeof(int);
+}
+
 static bool step(struct op *op) {
     const struct wide *w = (const struct wide *)op;
     op->done = true;
@@ -288,8 +294,7 @@ static bool step(struct op *op) {
         reachable(&w->c, w->batch) &&
         (!w->alpha_there || memory_range(w->alpha_there, bytes_of(w->compute))) &&
         (!w->beta_there || memory_range(w->beta_there, bytes_of(w->compute))) &&
-        (!w->result_there ||
-         memory_range(w->result_there, w->wide_place ? 8 : bytes_of(w->compute))))
+        (!w->result_there || memory_range(w->result_there, result_bytes(w))))
         calculate(w);
     else
         device_break(w->device, cudaErrorIllegalAddress);

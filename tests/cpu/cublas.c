@@ -237,6 +237,14 @@ static void pointer_modes(void) {
     expect(got[7] == 2 * (4 * 2 * 5) + 2 * 1, "gemm: %g", got[7]);
     download(got, 2, 1);
     expect(got[0] == 0, "the norm of nothing: %g", got[0]);
+    // With 64-bit sizes the place of a float is no larger.
+    float *just = NULL;
+    CUDA(cudaMalloc((void **)&just, sizeof *just));
+    BLAS(cublasSnrm2_64(handle, 4, device[0], 1, just));
+    CUDA(cudaStreamSynchronize(stream));
+    CUDA(cudaMemcpy(got, just, sizeof *just, cudaMemcpyDeviceToHost));
+    expect(got[0] == 4, "the norm of four twos: %g", got[0]);
+    CUDA(cudaFree(just));
     BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
     point("factors and results on the device, in the order of the stream");
 }
