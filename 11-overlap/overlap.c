@@ -57,8 +57,8 @@ static void train(struct training *t, size_t step, bool communicate) {
             network_backward(t->blas, w, w, share, n->weight[l], n->activation[l + 1],
                              n->activation[l]);
     }
-    // Wait for one bucket at a time: the last one travels while the layers of the others
-    // are updated.
+    // Wait for one bucket at a time: the last one travels while the layers of the other
+    // buckets are updated.
     for (b = t->buckets; b < t->buckets + t->nbuckets; b++) {
         if (communicate)
             CHECK_CUDA(cudaStreamWaitEvent(t->computing, b->averaged, 0));
@@ -103,9 +103,9 @@ int main(int argc, char **argv) {
     lesson_one_gpu_per_rank();
 
     // One rank makes the unique id, MPI carries it, and all make the communicator of it.
-    // The multiprocessors that NCCL's kernel occupies are lost to cuBLAS while it runs.
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    // The multiprocessors that NCCL's kernel occupies are lost to cuBLAS while it runs.
     if (asked.ctas > 0)
         config.maxCTAs = (int)asked.ctas;
     if (rank == 0)
@@ -113,9 +113,9 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
     CHECK_NCCL(ncclCommInitRankConfig(&t.comm, nranks, id, rank, &config));
 
-    // When both streams have work, the stream with the higher priority gets free
-    // multiprocessors first. Otherwise an all-reduce would wait for the end of a product
-    // that fills the GPU.
+    // When both streams have work, blocks of the stream with the higher priority go
+    // first. Otherwise an all-reduce would wait until all blocks of a product have
+    // started.
     CHECK_CUDA(cudaDeviceGetStreamPriorityRange(NULL, &high));
     CHECK_CUDA(cudaStreamCreateWithFlags(&t.computing, cudaStreamNonBlocking));
     CHECK_CUDA(cudaStreamCreateWithPriority(&t.sending, cudaStreamNonBlocking, high));

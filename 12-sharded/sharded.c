@@ -45,7 +45,8 @@ static float *gradients(const struct training *t, size_t l) {
     return t->gradients + (t->stage < 2 ? l : l % 2) * t->layer;
 }
 
-/* What is queued for sending after this waits until computing gets to this point. */
+/* Whatever is queued for sending after this waits for all that is queued for computing so
+ * far. */
 static void hand_over(struct training *t) {
     CHECK_CUDA(cudaEventRecord(t->event[HANDED], t->computing));
     CHECK_CUDA(cudaStreamWaitEvent(t->sending, t->event[HANDED], 0));
@@ -56,7 +57,7 @@ static void hand_over(struct training *t) {
 static void gather(struct training *t, size_t use) {
     if (!t->communicate || use >= (t->stage < 3 ? 1 : 2) * t->n.layers)
         return;
-    hand_over(t); // so the place is free: the use before the last is over
+    hand_over(t); // so the place is free: use - 2, which had it before, is computed
     CHECK_NCCL(ncclAllGather(t->n.weight[layer_of(t, use)], weights(t, use), t->shard,
                              ncclFloat, t->comm, t->sending));
     t->sent += (t->nranks - 1) * t->shard * sizeof(float);

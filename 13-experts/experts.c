@@ -42,7 +42,7 @@ static void exchange_counts(struct training *t, size_t l) {
     struct route *route = &t->routes[l];
     const size_t bytes = t->nranks * sizeof(uint64_t);
     uint64_t *leave = t->counts, *come = leave + t->nranks;
-    memcpy(route->come, route->leave, bytes); // enough if all blocks have one size
+    memcpy(route->come, route->leave, bytes); // right if all blocks have one size
     if (!t->capacity) {
         CHECK_CUDA(cudaMemcpyAsync(leave, route->leave, bytes, cudaMemcpyHostToDevice,
                                    t->stream));
@@ -119,7 +119,8 @@ static void backward(struct training *t, size_t l) {
 static void allocate(struct training *t) {
     struct network *n = &t->n;
     const size_t token = n->width * sizeof(float), nranks = t->nranks, layers = n->layers;
-    // In the worst case all tokens come to one rank; a capacity limits that.
+    // Room for all tokens of the batch, because all may choose one expert, or for nranks
+    // blocks of the capacity, if that is more.
     const size_t most = nranks * t->capacity, room = n->batch > most ? n->batch : most;
     const size_t bytes = nranks * sizeof(uint64_t);
     network_need((layers + 2) * room * token);

@@ -159,8 +159,8 @@ int main(int argc, char **argv) {
     p.first = whole->layers * rank / nranks;
     *n = *whole;
     n->layers = whole->layers * (rank + 1) / nranks - p.first;
-    // In turns, the first micro-batch is back when one for this rank and one for each
-    // later rank have gone forward here.
+    // With 1F1B this many go forward here before the first one comes back: one for this
+    // rank, and one for each later rank.
     p.ahead = nranks - rank;
     if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
