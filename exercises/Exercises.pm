@@ -447,6 +447,8 @@ sub judge {
     my ($ex, $file, %option) = @_;
     my $dir = $option{dir};
     make_path($dir);
+    return failed("The file is empty, or not there. The task comes back with: make exercise N=$ex->{number} RESET=1", 'empty file')
+        if read_file($file) !~ /\S/;
     return judge_answer($ex, $file, %option) if $ex->{ending} eq 'txt';
     return failed('This exercise is for the CPU build: add BACKEND=cpu', 'not on GPUs') if only_cpu($ex);
     return failed('Please leave #line out: the lines of your file are told by it.', 'forbidden')
@@ -648,7 +650,7 @@ sub numbers {
 }
 
 # Whether an answer is the wanted one, whatever words stand around it. A number without a unit has the one
-# that was asked for, or is of bytes.
+# that was asked for, or is of bytes. Where one is wanted, it may come after the way to it: 2 * 3 = 6.
 sub same_answer {
     my ($given, $wanted, $within) = @_;
     my (@wanted, @given) = numbers($wanted);
@@ -657,6 +659,7 @@ sub same_answer {
         return @given == 1 && $given[0] eq lc $wanted;
     }
     $given =~ s/[a-z]+ *\d+ *[:=]//gi; # in "rank 3: 1" the answer is 1
+    $given =~ s/.*=(?=.*\d)// if @wanted == 1;
     @given = numbers(@wanted == 1 ? $given =~ s/(?<=\d)[,_' ](?=\d{3}(?!\d))//gr : $given);
     return 0 if @given != @wanted;
     for (0 .. $#given) {
@@ -682,6 +685,9 @@ sub judge_answer {
     for (@{ $ex->{wrong} }) {
         return failed("$given: $_->{says}") if same_answer($given, $_->{name}, $percent / 100);
     }
+    my ($came, $asked) = map { scalar numbers($_) } $given, $ex->{answer};
+    return failed("$given: This has $came numbers, and one is asked for. Write that one only, such as 2.5 (with a point).")
+        if $asked == 1 && $came > 1;
     return failed("$given: No. " . ($ex->{otherwise} // 'The hints go step by step: HINT=1.'));
 }
 

@@ -100,6 +100,9 @@ point($code == 1 && $said =~ /saved meanwhile.*Not solved yet/s && $said !~ /Sol
 write_file(starter_path($first), qq(%: /* */ line 1 "harness.c"\n) . variant($first, 'solution'));
 ($said) = exercise('run', N => $first->{number});
 point($said =~ /leave #line out/, 'no #line', $said);
+write_file(starter_path($first), '');
+($said) = exercise('run', N => $first->{number});
+point($said =~ /The file is empty, or not there\..*RESET=1\n/ && $said !~ /uninitialized/, 'an empty file', $said);
 solve($first);
 
 # With GPUs: what the CPU build has solved is not solved there; what can't be run there is left out.
@@ -116,14 +119,19 @@ $said = `make -C '$top' BACKEND=cpu cpu_build='$dir/build/none' MPICC=nompicc ex
 point($said =~ /no nompicc here.*make demo/, 'MPI is missing', $said);
 
 # Answers in other units and with other words.
-my @same = (['1200 us', '1200', '1200 µs', '1.2 ms', 'about 1200us a step'], ['2', 'rank 2', 'step 2', '2 %', 'rank2.'],
+my @same = (['1200 us', '1200', '1200 µs', '1.2 ms', 'about 1200us a step', '3 * 400 µs = 1200 µs', 'T = 1.2 ms (n = α)'], ['2', 'rank 2', 'step 2', '2 %', 'rank2.'],
     ['128 MiB', '128', '131072 KiB', '134217728', '134,217,728 bytes', '128 MiB are sent'], ['125', '125 ranks'], ['B', 'b', 'program B', 'B)'],
     ['2 6 1', 'ranks 2, 6, and 1', '2,6,1', 'rank 3: 2, rank 4 = 6, rank 9: 1'], ['114688 131072', '112 KiB, 128 KiB'], ['8000 us', '8 ms', '0.008 s', '8,000']);
-my @other = (['1200 us', '1200 ms', '1.2', '1200 MB', '1200 1'], ['2', '3', 'two', '-2'], ['128 MiB', '128 MB', '128 s', '0.128'], ['B', 'A', 'A or B', 'both'],
+my @other = (['1200 us', '1200 ms', '1.2', '1200 MB', '1200 1', '1200 = 1000'], ['2', '3', 'two', '-2'], ['128 MiB', '128 MB', '128 s', '0.128'], ['B', 'A', 'A or B', 'both'],
     ['2 6 1', '2 6', '6 2 1'], ['500 600', '500600']);
 my @refused = map { my ($wanted, @given) = @$_; map { "$_ is not $wanted" } grep { !same_answer($_, $wanted, 0) } @given } @same;
 my @taken = map { my ($wanted, @given) = @$_; map { "$_ is $wanted" } grep { same_answer($_, $wanted, 0) } @given } @other;
 point(!@refused && !@taken, 'an answer may have its unit, another one or none, and words around it', join "\n", @refused, @taken);
+
+my ($counted) = grep { $_->{number} eq '06.2' } @all;
+write_file(starter_path($counted), variant($counted, 'starter') . "3,6 MB\n");
+($said) = exercise('run', N => '06.2');
+point($said =~ /3,6 MB: This has 2 numbers, and one is asked for/, 'two numbers where one is asked for', $said);
 
 # Watching: it waits, sees the file change, and goes on to the next. A question is the quickest.
 my ($question) = grep { $_->{number} eq '01.3' } @all;

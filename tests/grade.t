@@ -59,6 +59,8 @@ for my $student (sort keys %harm) {
     write_file("$dir/class/$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" }
         qw(fcntl signal sys/mman unistd)), $text);
 }
+make_path("$dir/class/zoe"); # the file has another name
+write_file("$dir/class/zoe/share.c", $right);
 make_path("$dir/class/anna", "$dir/class/bob/01-nccl-broadcast/exercises");
 write_file("$dir/class/anna/1-share.c", $right);
 write_file("$dir/class/anna/3-which-hangs.txt", variant($hangs, 'solution'));
@@ -101,6 +103,8 @@ my $cases = () = $xml =~ /<testcase /g;
 my $failures = () = $xml =~ /<failure /g;
 point($cases == 2 * $handed && $failures == $cases - 2 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
     'JUnit XML and a table', "$cases cases, $failures failures\n" . read_file("$dir/out/grades.txt"));
+
+point($said =~ /^No file with the name of one of these exercises: zoe$/m, 'who handed in nothing is named', $said);
 
 my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' N=01.3 TESTS='$dir/own' OUT='$dir/out' 2>&1`;
 point($own =~ /^anna +0 +0 of 1$/m, 'tests of the instructor\'s own', $own);
