@@ -110,5 +110,11 @@ my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/cl
 point($own =~ /^anna +0 +0 of 1$/m, 'tests of the instructor\'s own', $own);
 my $none = `make -s --no-print-directory -C '$top' BACKEND=cpu grade 2>&1`;
 point($none =~ /Which folder\? make grade DIR=submissions/, 'without a folder it asks for one', $none);
+for (["DIR='$dir/none'", "no folder $dir/none"], ["DIR='$dir/class' TESTS='$dir/none'", "no folder $dir/none"],
+    ["DIR='$dir/class' N=77", 'No exercise of the course is N=77'], ["DIR='$dir/class' N=02.1", 'has the name of an exercise, such as 1-mean.c']) {
+    my ($setting, $expected) = @$_;
+    my $refused = `make -s --no-print-directory -C '$top' BACKEND=cpu grade $setting OUT='$dir/out' 2>&1`;
+    point($? != 0 && index($refused, $expected) >= 0, "grade $setting: $expected" =~ s/\Q$dir\E/…/gr, $refused);
+}
 print "1..$number\n";
 exit($failed ? 1 : 0);
