@@ -4,6 +4,7 @@
 //: ranks 2 3 8 | 1 4 7
 //: calls ncclBroadcast=1
 //: only ncclBroadcast
+//: no cudaStreamSynchronize cudaDeviceSynchronize
 //: starter element 0 of buf is …, expected
 //: learned All ranks make the same call; the root says whose data it is, and count counts elements.
 //: why Every rank makes the same call with the same root; the stream puts it after all that was queued before.
@@ -37,6 +38,11 @@ void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t strea
         CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
     //: wrong sum: does not call ncclBroadcast
     CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclInt32, ncclMax, comm, stream));
+    //: wrong waits: your file calls cudaStreamSynchronize at
+    CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    //: wrong default-stream: NCCL CHECK: race: … ncclBroadcast(
+    CHECK_NCCL(ncclBroadcast(buf, buf, count, ncclInt32, root, comm, 0));
     //: end
 }
 //: check
@@ -49,13 +55,17 @@ void check(void) {
             const size_t count = counts[c], bytes = count * sizeof(int);
             check_case("%zu elements, root %d", count, root);
             int *buf = check_device(bytes), *mine = check_host(bytes);
-            int *expected = check_host(bytes);
+            int *expected = check_host(bytes), *came = check_host(bytes);
             for (size_t i = 0; i < count; i++) {
                 mine[i] = check_rank == root ? check_data(root, i) : 0;
                 expected[i] = check_data(root, i);
             }
             check_put(buf, mine, bytes);
             share(buf, count, root, check_comm, check_stream);
+            // In the order of the stream: in another one, the broadcast may come later.
+            CHECK_CUDA(
+                cudaMemcpyAsync(came, buf, bytes, cudaMemcpyDeviceToHost, check_stream));
+            CHECK_CUDA(cudaStreamSynchronize(check_stream));
             check_mistake("It is as it was: nothing has come.", mine);
             check_buffer("buf", buf, expected, count, ncclInt32);
         }
