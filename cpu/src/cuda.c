@@ -4,6 +4,7 @@
  * behavior".
  */
 #define _GNU_SOURCE
+#include "aware.h"
 #include "capture.h"
 #include "device.h"
 #include "nodes.h"
@@ -199,8 +200,10 @@ static cudaError_t copy(void *to, const void *from, struct block block,
     bool both_on_device = !on_host(target) && !on_host(source);
     bool between_hosts = on_host(target) && on_host(source);
     // From pageable memory to the device, the copy begins when the stream is done with
-    // all before it, and the data need not have arrived when the call returns.
-    bool early = !source && target && target->kind == MEMORY_DEVICE;
+    // all before it, and the data need not have arrived when the call returns. An MPI
+    // that takes device memory sees to it that it finds what cudaMemcpy has brought.
+    bool early = !source && target && target->kind == MEMORY_DEVICE &&
+                 !(wait && standin_cuda_aware());
     bool captured = stream->capture, into_pageable = !target;
     struct mark before = stream_end(stream);
     for (int i = 0; wait && i < 2; i++)

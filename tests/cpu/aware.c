@@ -27,6 +27,15 @@ int main(int argc, char **argv) {
     expect_ints(b, N, left, "MPI_Sendrecv");
     point("MPI_Sendrecv");
 
+    // What cudaMemcpy has brought may be sent at once.
+    int values[N];
+    for (int i = 0; i < N; i++)
+        values[i] = tap_rank + 1;
+    CUDA(cudaMemcpy(b, values, sizeof values, cudaMemcpyHostToDevice));
+    MPI_Allreduce(MPI_IN_PLACE, b, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect_ints(b, N, sum + tap_ranks, "MPI_Allreduce after cudaMemcpy");
+    point("what cudaMemcpy has brought");
+
     MPI_Request requests[2];
     set_ints(b, N, -1);
     CUDA(cudaDeviceSynchronize());
