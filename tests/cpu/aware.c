@@ -45,6 +45,25 @@ int main(int argc, char **argv) {
     expect_ints(b, N, left, "MPI_Irecv");
     point("MPI_Isend and MPI_Irecv");
 
+    MPI_Send_init(a, N, MPI_INT, left, 2, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv_init(b, N, MPI_INT, right, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect_ints(b, N, right, "MPI_Recv_init");
+    for (int i = 0; i < 2; i++)
+        MPI_Request_free(&requests[i]);
+    point("requests that are started");
+
+    MPI_Win window;
+    MPI_Win_create(b, N * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(a, N, MPI_INT, right, 0, N, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+    expect_ints(b, N, left, "MPI_Put");
+    point("MPI_Put");
+
     MPI_Allreduce(MPI_IN_PLACE, a, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     expect_ints(a, N, sum, "MPI_Allreduce");
     NCCL(ncclAllReduce(a, a, N, ncclInt32, ncclSum, comm, 0));
