@@ -179,46 +179,6 @@ void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) 
                       " in another container");
 }
 
-/* The name of a socket that a process holds while it has a seat. */
-static uint64_t socket_of(pid_t process) {
-    return (uint64_t)process << 32 | 0x5ea7;
-}
-
-static bool waits_for_a_child(pid_t process) {
-    char path[40], where[40] = "";
-    snprintf(path, sizeof path, "/proc/%d/wchan", (int)process);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    bool read = fgets(where, sizeof where, file) != NULL;
-    fclose(file);
-    return read && strcmp(where, "do_wait") == 0;
-}
-
-static void *look_at_parent(void *unused) {
-    const char *timeout = getenv("NCCL_CHECK_TIMEOUT");
-    double seconds = 2 * (timeout && atof(timeout) > 0 ? atof(timeout) : 5);
-    (void)unused;
-    usleep((useconds_t)(seconds * 1e6));
-    int parent = seats_connect(socket_of(getppid()));
-    if (parent >= 0 && waits_for_a_child(getppid()))
-        fprintf(stderr,
-                "CPU build: process %d has ended, and waits for the other ranks; its"
-                " parent, process %d, is one of them, and waits for its end (waitpid)\n"
-                "  On GPUs the program ends. Here a process that is no rank has to start"
-                " the ranks and to wait for them.\n",
-                (int)getpid(), (int)getppid());
-    if (parent >= 0)
-        close(parent);
-    return NULL;
-}
-
-void seats_end(void) {
-    pthread_t thread;
-    if (my_seat >= 0 && pthread_create(&thread, NULL, look_at_parent, NULL) == 0)
-        pthread_detach(thread);
-}
-
 /* Others of the job have gone, and mpirun ends it. */
 static void *watch(void *unused) {
     char none;
@@ -251,7 +211,6 @@ static bool sit_down(int seat) {
         setenv("PMI_FD", message, 1);
     }
     my_seat = seat;
-    seats_listen(socket_of(getpid()));
     if (pthread_create(&thread, NULL, watch, NULL) == 0) {
         pthread_setname_np(thread, "nccl-cpu"); // not the program's own
         pthread_detach(thread);

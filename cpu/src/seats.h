@@ -49,9 +49,6 @@ bool seats_settled(const void *unused); // whether all that was asked has been a
 bool seats_taken(void);                 // MPI can be started
 uint64_t seats_id(void);                // the id that they have met by; 0: none
 const char *seats_refused(uint64_t id); // why it cannot be; NULL: it can
-/* The program has ended, and this process will wait for the other ranks. If that lasts,
- * and one of them is its parent and waits for its end, it says so. */
-void seats_end(void);
 /* MPI has ended: the one that held the seat may go. */
 void seats_leave(void);
 

@@ -260,8 +260,6 @@ static int exit_status;
 static void at_exit(int status, void *unused) {
     (void)unused;
     exit_status = status;
-    if (status == 0)
-        seats_end();
 }
 
 __attribute__((destructor)) static void end(void) {

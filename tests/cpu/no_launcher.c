@@ -6,7 +6,6 @@
 #define TAP_ALONE
 #include "ints.h"
 #include <mpi.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -185,41 +184,6 @@ static bool too_late(int number, int n) {
     return is_told(&id, number, n, "has ended");
 }
 
-/* A rank waits for the end of another one, which waits for it: said after a second. */
-static void waits_for_a_rank(void) {
-    char text[400] = "";
-    int out[2];
-    if (pipe(out) != 0)
-        bail("no pipe");
-    pid_t first = fork();
-    if (first == 0) {
-        ncclUniqueId id;
-        alarm(40);
-        setpgid(0, 0);
-        dup2(out[1], STDERR_FILENO);
-        close(out[1]);
-        setenv("NCCL_CHECK_TIMEOUT", "0.5", 1);
-        NCCL(ncclGetUniqueId(&id));
-        pid_t second = fork();
-        int rank = second == 0;
-        ncclComm_t comm;
-        CUDA(cudaSetDevice(rank));
-        NCCL(ncclCommInitRank(&comm, 2, id, rank));
-        NCCL(ncclCommDestroy(comm));
-        exit(rank == 0 && waitpid(second, NULL, 0) != second);
-    }
-    close(out[1]);
-    for (size_t n = 0; n < sizeof text - 1 && !strstr(text, "(waitpid)"); n++)
-        if (read(out[0], text + n, 1) != 1)
-            break;
-    expect(strstr(text, "is one of them, and waits for its end (waitpid)") != NULL,
-           "told: %s", text);
-    kill(-first, SIGKILL);
-    waitpid(first, NULL, 0);
-    close(out[0]);
-    point("a rank that waits for the end of another one is named");
-}
-
 int main(void) {
     ncclUniqueId id, gone;
     run(with_threads, 2, NULL);
@@ -255,6 +219,5 @@ int main(void) {
     if (file)
         fclose(file);
     point("%d ids that nobody joins with leave room for files", IDS);
-    waits_for_a_rank();
     return finish();
 }
