@@ -9,6 +9,7 @@
 //: wrong in-place s/mine, mean, count/(void *)mine, (void *)mine, count/: element 0 of mean is
 //: wrong float s/ncclFloat64/ncclFloat32/: How large is an element
 //: wrong bytes s/mean, count,/mean, count * sizeof(double),/: NCCL CHECK: memory
+//: wrong default-stream s/comm, stream\)/comm, 0)/: NCCL CHECK: race: two streams … ncclAllReduce(
 //: learned An all-reduce has no root: all give, all get; ncclAvg divides by the number of ranks.
 //: why Every rank makes the same call, with a buffer that it gives and another that it gets.
 //: hint The lesson's call adds up. Which other reductions does it name?

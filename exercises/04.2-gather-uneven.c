@@ -3,6 +3,7 @@
 //: trains sends and receives with counts of their own
 //: ranks 2 3 | 1 4 7 8
 //: only ncclSend ncclRecv
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter element 0 of all is 0, expected
 //: learned A loop of receives on one rank and a send on each is a gather, with any counts.
 //: why Each part begins where the parts of the ranks before it end; the root's own part is sent to itself or copied.

@@ -58,7 +58,7 @@ void exchange(const float *left, const float *right, float *from_left, float *fr
     CHECK_CUDA(cudaStreamSynchronize(stream));
     CHECK_NCCL(ncclRecv(from_left, count, ncclFloat32, previous, comm, stream));
     CHECK_NCCL(ncclRecv(from_right, count, ncclFloat32, next, comm, stream));
-    //: wrong no-end: NCCL CHECK: setup: a group was started and not ended
+    //: wrong no-end: NCCL CHECK: race: cudaMemcpyAsync reads, inside a group, … and is open
     CHECK_NCCL(ncclGroupStart());
     CHECK_NCCL(ncclSend(right, count, ncclFloat32, next, comm, stream));
     CHECK_NCCL(ncclSend(left, count, ncclFloat32, previous, comm, stream));

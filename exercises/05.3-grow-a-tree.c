@@ -4,6 +4,7 @@
 //: clock leonardo
 //: ranks 8 3 | 1 2 4 7
 //: only ncclSend ncclRecv
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter it takes … times
 //: learned In a tree everyone who has the data passes it on, so the number of those who have it doubles with every step.
 //: why After step k, 2^k ranks have the data and all of them send: eight ranks need three steps, and no GPU sends more than three times.

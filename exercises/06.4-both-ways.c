@@ -4,6 +4,7 @@
 //: clock h200
 //: ranks 2 4 | 1 3 7 8
 //: only ncclSend ncclRecv
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter it takes … times
 //: learned A link carries as much back as forth at the same time; a send and a receive in one group use both.
 //: why In one group the send and the receive progress together, and each has a direction of the link for itself.

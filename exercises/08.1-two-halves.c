@@ -4,11 +4,13 @@
 //: ranks 2 3 | 1 4 7 8
 //: only ncclReduceScatter ncclAllGather
 //: calls ncclReduceScatter=1 ncclAllGather=1
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter element 0 of recvbuf is …, expected
 //: wrong whole-count s/const size_t part = [^;]*;/const size_t part = count;/: runs past the end
 //: wrong at-the-start s/float \*mine = [^;]*;/float *mine = recvbuf;/: overlap, and not as in place demands
 //: wrong first-half-only s/CHECK_NCCL\(ncclAllGather[^;]*;//: of recvbuf is
 //: wrong one-call s/CHECK_NCCL\(\s*ncclReduceScatter[^;]*;\s*CHECK_NCCL\(ncclAllGather[^;]*;/CHECK_NCCL(ncclAllReduce(sendbuf, recvbuf, count, ncclFloat32, ncclSum, comm, stream));/: does not call ncclReduceScatter
+//: wrong default-stream s/comm, stream\)/comm, 0)/g: NCCL CHECK: race: two streams … ncclAllGather(
 //: learned Reduce-scatter and all-gather count the elements of one part: the first takes a part for every rank, the second gives one.
 //: why Rank r's part of the sum is computed where the all-gather will put it, so nothing is copied within a rank.
 //: hint How many elements does each rank have after the first call? That is the count of both calls.

@@ -3,6 +3,7 @@
 //: trains which calls may be in one group
 //: ranks 2 3 | 4 7 8
 //: calls ncclReduce ncclBroadcast ncclAllReduce
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter NCCL CHECK: race: two calls of one group
 //: wrong other-order s/CHECK_NCCL\(ncclGroupEnd\(\)\);\s*(CHECK_NCCL\(ncclBroadcast[^;]*;)/$1\nCHECK_NCCL(ncclGroupEnd());/: NCCL CHECK: race
 //: wrong wait-inside s/CHECK_NCCL\(ncclGroupEnd\(\)\);/CHECK_CUDA(cudaStreamSynchronize(stream));/: NCCL CHECK:

@@ -6,6 +6,7 @@
 //: run 4 CPU_HOSTS=2
 //: run 6 CPU_HOSTS=2
 //: only ncclReduceScatter ncclAllReduce ncclAllGather
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter of buf is
 //: wrong node-only s/CHECK_NCCL\(\s*ncclAllReduce[^;]*;//: This is the sum of this node's ranks.
 //: wrong all-of-it s/ncclAllReduce\(mine, mine, part,/ncclAllReduce(buf, buf, count,/: it takes … times

@@ -3,6 +3,7 @@
 //: trains which samples a rank takes in a step
 //: ranks 2 3 | 1 4 7 8
 //: calls cudaMemcpyAsync=1
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter of samples is
 //: wrong same-every-step s/step \* batch \+ //: This is this rank's share of step 0.
 //: wrong same-on-every-rank s/ \+ \(size_t\)rank \* share//: These are the samples of rank 0.

@@ -85,6 +85,7 @@ void check(void) {
             CHECK_CUDA(cudaEventRecord(ready[g], check_stream));
         }
         reduce_gradients(gradient, count, GRADIENTS, order, ready, check_comm, sending);
+        CHECK_CUDA(cudaStreamSynchronize(sending));
         for (int g = 0; g < GRADIENTS; g++) {
             char name[32];
             snprintf(name, sizeof name, "gradient %d", g);

@@ -5,6 +5,7 @@
 //: build cpu
 //: ranks 4 | 2 3 8
 //: seconds 20
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter the step takes … times
 //: learned An all-reduce beside the products of other layers costs little; only the last one has nothing to hide behind.
 //: why Each all-reduce starts when its gradient is ready, in a stream of its own, while the next products run; at the end `computing` waits for the last one.

@@ -4,6 +4,7 @@
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1 ncclAllReduce=1
 //: only ncclAllGather ncclAllReduce
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter This is what was there before
 //: wrong no-mean s/    CHECK_NCCL.ncclAllReduce.*?;\n//s: This is the product of rank
 //: wrong sum s/ncclAvg/ncclSum/: This is the sum

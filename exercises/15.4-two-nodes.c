@@ -4,6 +4,7 @@
 //: ranks 4 6 | 2 8
 //: calls ncclReduceScatter=1 ncclAllReduce=1 ncclAllGather=1
 //: only ncclReduceScatter ncclAllReduce ncclAllGather
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter It is as it was
 //: wrong mean s/ncclSum, between/ncclAvg, between/: of buf is
 //: wrong no-between s/    CHECK_NCCL.ncclAllReduce.*?;\n//s: This is the sum of this node alone

@@ -5,6 +5,7 @@
 //: ranks 1
 //: run 1 CPU_DEVICES=4
 //: run 1 CPU_DEVICES=3
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter element 0 of the buffer of GPU 0 is …, expected
 //: learned A thread that calls for several GPUs puts the calls into a group: NCCL starts them together at its end.
 //: why Each communicator knows its device, so the calls need no cudaSetDevice; the group keeps the first call from waiting for the second.

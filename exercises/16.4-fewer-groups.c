@@ -6,6 +6,7 @@
 //: run 1 CPU_DEVICES=4
 //: clock h200
 //: build cpu
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter takes …, allowed are
 //: learned A group may hold the calls of many tensors and of all GPUs: it costs little more than one call.
 //: why All calls of all tensors are in one group, so NCCL launches once for each GPU.

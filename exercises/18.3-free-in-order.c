@@ -2,6 +2,7 @@
 //: title Freed on the wrong stream
 //: trains cudaFreeAsync: in the order of which stream?
 //: ranks 2 3 | 1 4 7 8
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter NCCL CHECK:
 //: learned cudaFreeAsync gives memory back in the order of its stream; work on another stream needs an event first.
 //: why The stream that frees waits for an event recorded after the all-reduce, so the memory is given back after its last use.

@@ -4,6 +4,7 @@
 //: ranks 4 2 | 3 7 8
 //: clock h200
 //: only ncclAllReduce
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter takes …, allowed are
 //: learned Small values that lie side by side need only one call: a launch costs more than its bytes.
 //: why The values lie one after the other, so one all-reduce with nvalues times the count sums them all.

@@ -4,6 +4,7 @@
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=1
 //: only ncclAllReduce
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter element 0 of value 0 is …, expected
 //: learned Small values that lie apart are copied together, summed by one call, and copied back: all of it queued, without a wait.
 //: why The copies are in the same stream as the call, so each begins when the one before is done, and one launch sums all values.

@@ -4,6 +4,7 @@
 //: build cpu
 //: ranks 2 3 | 4 7 8
 //: only ncclPutSignal ncclSignal ncclWaitSignal
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter of parts is …, expected
 //: learned The writer says where its data goes, in bytes from the start of the window; the reader waits once for each signal.
 //: why Each rank puts its part to its own place on all others, and waits for one signal of each of them.

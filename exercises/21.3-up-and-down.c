@@ -4,6 +4,7 @@
 //: ranks 3 7 | 1 2 4 8
 //: run 7 NCCL_CPU_CLOCK=h200
 //: only ncclSend ncclRecv
+//: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter element 0 of buf is …, expected
 //: learned A tree of N ranks is about log2 N high: a small message goes up and down in a few steps, while a ring takes 2 (N-1).
 //: why On the way up each step halves the ranks that still hold a part of the sum; the way down is the same, backwards.
