@@ -54,7 +54,7 @@ static size_t ring_all_reduce(const struct ring *r, const float *mine, float *su
         sent += out.count * sizeof(float);
 
         // First round: sum = 1 * mine + sum. In the same stream, the addition begins when
-        // the chunk has come, and the next step when it has been added.
+        // the chunk has come, and the next step begins when the addition is done.
         if (step < n - 1)
             CHECK_CUBLAS(cublasSaxpy_64(r->blas, (int64_t)in.count, &one, mine + in.first,
                                         1, sum + in.first, 1));

@@ -79,7 +79,7 @@ static double time_pair(const struct self *s, int way, int from, int to) {
         for (int i = 0; i < REPEAT; i++)
             queue_copy(s, way, from, to, far);
         CHECK_CUDA(cudaStreamSynchronize(s->stream)); // then the copies are done
-        stopwatch_stop(&watch, REPEAT);               // and all ranks know it
+        stopwatch_stop(&watch, REPEAT);               // tells all ranks, by MPI
     }
 
     // The receiver of a direct copy has made no call. It knows that the data is there
@@ -157,10 +157,9 @@ int main(int argc, char **argv) {
     s.peers = peers;
     ask_runtime(s.rank, s.nranks, s.device, peers);
     measure(&s, THROUGH_HOST);
-    measure(&s, DIRECTLY);
-
-    // The communicator comes only now: NCCL opens ways between GPUs, too, and the copies
-    // through the host are to be without any.
+    measure(&s, DIRECTLY); // The communicator comes only now: NCCL also enables peer
+                           // access, and the copies
+    // through the host must be measured before that.
     ncclUniqueId id;
     if (s.rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));

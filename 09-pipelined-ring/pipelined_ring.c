@@ -58,7 +58,7 @@ static void queue_step(struct ring *r, int step, size_t piece) {
     const float *from = (step == 0 ? r->mine : r->sum) + out.first;
     float *to = r->sum + in.first;
 
-    // What goes out was added in the last step, in the other stream: wait for it.
+    // What goes out is added by the previous step, in another stream: wait for that.
     CHECK_CUDA(cudaStreamWaitEvent(lane->stream, r->added[piece], 0));
     CHECK_NCCL(ncclGroupStart());
     CHECK_NCCL(ncclSend(from, out.count, ncclFloat32, next, lane->comm, lane->stream));
@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
     if (r.rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));

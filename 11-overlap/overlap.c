@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaSetDevice(rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     // The multiprocessors that NCCL's kernel occupies are lost to cuBLAS while it runs.

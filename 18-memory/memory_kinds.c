@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
     lesson_one_gpu_per_rank();
     lesson_need_memory(2 * job.bytes);
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
     if (rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));

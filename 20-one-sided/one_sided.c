@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaSetDevice(r.rank % ndevices));
     lesson_one_gpu_per_rank();
 
-    // One rank makes the unique id, MPI carries it, and all make the communicator of it.
+    // One rank makes the unique id, MPI carries it, and all ranks make the communicator.
     ncclUniqueId id;
     if (r.rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
