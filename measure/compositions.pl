@@ -139,6 +139,7 @@ sub run {
     print STDERR "$command\n" if $measure;
     my $output = `timeout -k 5 120 $command </dev/null`;
     print STDERR "exit code ", $? >> 8, ": $command\n" if $?;
+    die "nothing is predicted\n" if $? && !$measure;
     $failed |= $?;
     return $lesson->{read}->($output, $scale);
 }

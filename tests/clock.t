@@ -181,6 +181,13 @@ is "$(grep '^| ' "$work/table")" "$(sed -n '/^| lesson | compositions/,/^```/p' 
 is "$(tr '\n' ' ' <"$top/cpu/clock.md" | grep -oE '\*\*a mean of .* and the worst [^ ]+ %' | grep -oE '[-+]?[0-9.]+ %')" \
     "$(awk -F' [|] ' '/100 µs/ { large = $3 "\n" $4 } /all/ { print $3 "\n" $4 "\n" large }' "$work/table")" \
     'and so are those in its text'
+# A run that fails predicts nothing, and the file stays as it was.
+mkdir "$work/failing"
+printf '#!/bin/sh\nexit 3\n' >"$work/failing/mpirun"
+chmod +x "$work/failing/mpirun"
+code=0
+PATH=$work/failing:$PATH "$top/measure/compositions.pl" --file "$work/compositions.csv" --only 05 --write >/dev/null 2>&1 || code=$?
+result "$([ "$code" -ne 0 ] && cmp -s "$work/compositions.csv" "$top/results/compositions.csv"; echo $?)" 'a run that fails predicts nothing'
 
 # --- What it costs -----------------------------------------------------------------------
 
