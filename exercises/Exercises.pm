@@ -459,6 +459,8 @@ sub judge {
     my $code   = quietly(lesson_header() . " $compile $main -c '$file' -o '$object'", "$dir/log", $option{memory});
     my $said   = read_file("$dir/log") =~ s/\Q${\ dirname($file)}\E\///gr;
     return failed("It does not compile:\n$said", 'does not compile') if $code != 0;
+    return failed('Its object file is larger than 100 MB: does it have a large array with an initial value?', 'time or memory')
+        if -s $object > 1e8;
     my $forbidden = $option{graded} ? forbidden($ex, $object, $harness, $check) : '';
     return failed("$forbidden\n", 'forbidden') if $forbidden;
     my $program = "$dir/program";

@@ -26,6 +26,7 @@ my %harm = (
     rita  => ['MPI_Win win; char *all; MPI_Win_allocate_shared(300 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &all, &win); memset(all, 1, 300 << 20); for (;;);',
               'time or memory', 'more than 400 MiB'],
     sven  => ['for (;;) printf("%4000d\n", 1);', 'time or memory', 'printed more than 10 MB'],
+    otto  => ['large[0] = 1;', 'time or memory', 'object file is larger than 100 MB', 'char large[200 << 20] = {1};'],
     # The object says what these do: they are not run.
     eve   => ["FILE *f = fopen(\"$dir/class/anna/1-share.c\", \"a\"); if (f) fprintf(f, \"x\");", 'forbidden', 'It calls fopen'],
     fred  => ['kill(getppid(), SIGKILL);', 'forbidden', 'It calls getppid, kill'],
@@ -96,7 +97,7 @@ for my $student (sort keys %harm) {
 }
 point(read_file("$dir/class/anna/1-share.c") eq $right && !-e "$dir/class/x", 'nothing was written elsewhere');
 my ($summary) = grep { $_->{number} eq '01.1' } @{ $all->{exercises} // [] };
-point($summary && $summary->{handed_in} == $handed && $summary->{solved} == 1 && $summary->{wrong}{'time or memory'} == 4,
+point($summary && $summary->{handed_in} == $handed && $summary->{solved} == 1 && $summary->{wrong}{'time or memory'} == 5,
     'the summary of the class', $said);
 my $xml = read_file("$dir/out/grades.xml");
 my $cases = () = $xml =~ /<testcase /g;
