@@ -28,8 +28,8 @@ struct store {
     const char *address;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct store_message values[1024]; // rank 0's
-    int nvalues;
+    struct store_message *values; // rank 0's
+    int nvalues, room;
 };
 
 static const char store_greeting[8] = "course1";
@@ -62,7 +62,13 @@ LESSON_FUNCTION void *store_serve(void *argument) {
         if (memcmp(m.greeting, store_greeting, sizeof m.greeting) != 0)
             break; // a stranger: a port scanner, a browser, another job
         pthread_mutex_lock(&s->lock);
-        if (m.set && s->nvalues < 1024) {
+        if (m.set) {
+            if (s->nvalues == s->room) {
+                s->room = 2 * s->room + 64;
+                s->values = realloc(s->values, (size_t)s->room * sizeof m);
+                if (!s->values)
+                    lesson_fail("no memory is left for the store");
+            }
             s->values[s->nvalues++] = m;
             pthread_cond_broadcast(&s->changed);
         }

@@ -103,6 +103,28 @@ port() { # a port that is free now
     done
 }
 
+@test "17: the store takes more values than a thousand ranks need" {
+    on_gpus && skip "one build is enough"
+    cat >"$BATS_TEST_TMPDIR/many.c" <<'EOF'
+#include "store.h"
+
+int main(int argc, char **argv) {
+    struct store *s = store_open("127.0.0.1", atoi(argv[argc - 1]), 0, 30);
+    int last = 0;
+    for (int i = 0; i < 3000; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "rank %d", i);
+        store_set(s, key, &i, sizeof i);
+    }
+    store_get(s, "rank 2999", &last, sizeof last);
+    return last != 2999;
+}
+EOF
+    # shellcheck disable=SC2046 # several options
+    mpicc "$BATS_TEST_TMPDIR/many.c" -I"$top/common" -I"$top/17-without-mpi" $(make -s -C "$top" cpu-flags) -lpthread -o "$BATS_TEST_TMPDIR/many"
+    timeout 300 "$BATS_TEST_TMPDIR/many" "$(port)"
+}
+
 @test "17: a wrong address, a port in use, torchrun's own store, a rank that never comes, a stranger" {
     on_gpus && skip "one build is enough"
     shell 1 MASTER_ADDR=no-such-machine.invalid
