@@ -61,23 +61,23 @@ static double seconds_of(ncclComm_t comm, float *sendbuf, float *recvbuf, float 
 
 /* The law of lesson 06, for nodes of 8 GPUs: a message passes `inside` hops within nodes
  * and `between` hops between them, and each GPU sends `bytes` bytes. */
-static double law(double inside, double between, double bytes, bool many_nodes) {
+static double law(double inside, double between, double bytes) {
     // Seconds: cpu/machines/h200.conf. With two hops an all-reduce of 8 B takes 6.1 µs.
     const double start = 3.9e-6, hop = 1.1e-6, network_hop = 5e-6;
-    const double rate = many_nodes ? 8 * 50e9 : 366e9; // a node's eight adapters; NVLink
+    const double rate = 366e9; // NVLink; a node's eight adapters would carry 400e9
     return start + inside * hop + between * network_hop + bytes / rate;
 }
 
 /* Twice round the ring: 2(n - 1) hops, of which each node makes two to the next node. */
 static double ring_seconds(int n, double bytes) {
     const int between = n > 8 ? 2 * n / 8 : 0;
-    return law(2 * (n - 1) - between, between, 2.0 * (n - 1) / n * bytes, n > 8);
+    return law(2 * (n - 1) - between, between, 2.0 * (n - 1) / n * bytes);
 }
 
 /* Up and down again: a chain in each node, a tree of nodes. NCCL counts on 0.92 of the
  * ring's bandwidth there (src/graph/tuning.cc). */
 static double tree_seconds(int n, double bytes) {
-    return law(2 * 7, 2 * ceil(log2(n / 8.0)), 2 * bytes / 0.92, n > 8);
+    return law(2 * 7, 2 * ceil(log2(n / 8.0)), 2 * bytes / 0.92);
 }
 
 static void print_model(void) {
