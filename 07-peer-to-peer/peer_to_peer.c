@@ -157,8 +157,9 @@ int main(int argc, char **argv) {
     s.peers = peers;
     ask_runtime(s.rank, s.nranks, s.device, peers);
     measure(&s, THROUGH_HOST);
-    measure(&s, DIRECTLY); // The communicator comes only now: NCCL also enables peer
-                           // access, and the copies
+    measure(&s, DIRECTLY);
+
+    // The communicator comes only now. NCCL also enables peer access, and the copies
     // through the host must be measured before that.
     ncclUniqueId id;
     if (s.rank == 0)
