@@ -217,26 +217,18 @@ cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void *alpha,
                      wide_vector(xtype, x, n, incx));
 }
 
-cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
-                           cudaDataType xtype, int incx, const void *y,
-                           cudaDataType ytype, int incy, void *result, cudaDataType type,
-                           cudaDataType execution) {
-    CUBLAS_CALL;
-    (void)execution;
-    return wide_measure(handle, DOT, wide_vector(xtype, x, n, incx),
-                        wide_vector(ytype, y, n, incy), result, (int)type, false);
-}
-
-/* Of real numbers the same. */
-cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void *x,
-                            cudaDataType xtype, int incx, const void *y,
-                            cudaDataType ytype, int incy, void *result, cudaDataType type,
-                            cudaDataType execution) {
-    CUBLAS_CALL;
-    (void)execution;
-    return wide_measure(handle, DOT, wide_vector(xtype, x, n, incx),
-                        wide_vector(ytype, y, n, incy), result, (int)type, false);
-}
+/* Of real numbers DotcEx is the same. */
+#define DOT_EX(name)                                                                     \
+    cublasStatus_t name(cublasHandle_t handle, int n, const void *x, cudaDataType xtype, \
+                        int incx, const void *y, cudaDataType ytype, int incy,           \
+                        void *result, cudaDataType type, cudaDataType execution) {       \
+        CUBLAS_CALL;                                                                     \
+        (void)execution;                                                                 \
+        return wide_measure(handle, DOT, wide_vector(xtype, x, n, incx),                 \
+                            wide_vector(ytype, y, n, incy), result, (int)type, false);   \
+    }
+DOT_EX(cublasDotEx)
+DOT_EX(cublasDotcEx)
 
 cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void *x,
                             cudaDataType xtype, int incx, void *result, cudaDataType type,
