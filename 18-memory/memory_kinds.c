@@ -11,7 +11,6 @@
 
 enum { STEPS = 10 };
 
-/* What every step needs. */
 struct job {
     ncclComm_t comm;
     cudaStream_t stream, copying;
@@ -86,9 +85,7 @@ static double time_all_reduce(const struct job *job, enum kind kind, float *resu
         CHECK_CUDA(cudaStreamSynchronize(job->stream));
         stopwatch_stop(&watch, STEPS);
     }
-    CHECK_CUDA(
-        cudaMemcpyAsync(result, recv.data, job->bytes, cudaMemcpyDefault, job->stream));
-    CHECK_CUDA(cudaStreamSynchronize(job->stream));
+    CHECK_CUDA(cudaMemcpy(result, recv.data, job->bytes, cudaMemcpyDefault));
     release(job, kind, recv);
     release(job, kind, send);
     return watch.seconds;
@@ -98,13 +95,11 @@ static double time_all_reduce(const struct job *job, enum kind kind, float *resu
  * If `copying` is a stream of its own, the next batch is copied meanwhile. */
 static double time_batches(const struct job *job, cudaStream_t copying) {
     struct stopwatch watch = {0};
-    struct buffer buffers[2];
+    struct buffer buffers[2] = {allocate(job, DEVICE), allocate(job, DEVICE)};
     cudaEvent_t copied, summed[2];
     CHECK_CUDA(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
-    for (int b = 0; b < 2; b++) {
-        buffers[b] = allocate(job, DEVICE);
+    for (int b = 0; b < 2; b++)
         CHECK_CUDA(cudaEventCreateWithFlags(&summed[b], cudaEventDisableTiming));
-    }
     while (!stopwatch_settled(&watch)) {
         stopwatch_start(&watch);
         for (int i = 0; i < STEPS; i++) {

@@ -60,15 +60,13 @@ static void exchange_by_put(const struct ranks *r, int step) {
 
 /* The same with both sides calling. */
 static void exchange_by_send(const struct ranks *r, int step) {
+    float *mine = part(r, MINE);
+    float *left = part(r, FROM_LEFT + step % 2), *right = part(r, FROM_RIGHT + step % 2);
     CHECK_NCCL(ncclGroupStart());
-    CHECK_NCCL(
-        ncclSend(part(r, MINE), r->count, ncclFloat32, r->left, r->comm, r->stream));
-    CHECK_NCCL(
-        ncclSend(part(r, MINE), r->count, ncclFloat32, r->right, r->comm, r->stream));
-    CHECK_NCCL(ncclRecv(part(r, FROM_RIGHT + step % 2), r->count, ncclFloat32, r->right,
-                        r->comm, r->stream));
-    CHECK_NCCL(ncclRecv(part(r, FROM_LEFT + step % 2), r->count, ncclFloat32, r->left,
-                        r->comm, r->stream));
+    CHECK_NCCL(ncclSend(mine, r->count, ncclFloat32, r->left, r->comm, r->stream));
+    CHECK_NCCL(ncclSend(mine, r->count, ncclFloat32, r->right, r->comm, r->stream));
+    CHECK_NCCL(ncclRecv(right, r->count, ncclFloat32, r->right, r->comm, r->stream));
+    CHECK_NCCL(ncclRecv(left, r->count, ncclFloat32, r->left, r->comm, r->stream));
     CHECK_NCCL(ncclGroupEnd());
 }
 
@@ -93,8 +91,7 @@ static void halo(const struct ranks *r, const char *name,
     report_exchange(name, watch.seconds);
 }
 
-/* Rank 0 puts item i into its slot of rank 1, once the slot's last item has been taken.
- */
+/* Rank 0 puts item i into its slot of rank 1, once that is free again. */
 static void give(const struct ranks *r, size_t i, float *host) {
     if (i >= SLOTS)
         wait_for(r, 1);

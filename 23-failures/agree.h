@@ -97,7 +97,8 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank, int st
     return now;
 }
 
-/* Rank 0 answers a rank that it has given up, and that asks in agree after all. */
+/* Rank 0 answers a rank that it has given up, and that asks in agree after all: it was
+ * stopped, wakes up, and learns that it is out. */
 LESSON_FUNCTION void agree_late(const struct members *now, int rank, int late) {
     int step;
     if (rank == 0) {

@@ -3,14 +3,13 @@
  *
  *     mpirun -np 4 ./failures [--fault NAME] [--how NAME] [--join] [-h]
  *
- * model.h is what is trained, agree.h finds who is left, faults.h has the options and
- * what goes wrong, and versions.h is for older NCCLs.
+ * nonblocking.h has calls that don't block the host, model.h is what is trained, agree.h
+ * finds who is left, faults.h has the options and what goes wrong.
  */
 #define _GNU_SOURCE // getpid, usleep
 #include "faults.h"
 #include "model.h"
-
-#include <cublas_v2.h>
+#include "nonblocking.h"
 
 struct training {
     int rank;           // in MPI_COMM_WORLD
@@ -19,36 +18,6 @@ struct training {
     ncclComm_t comm;    // theirs
     struct model model;
 };
-
-/* No call on such a communicator blocks the host. Otherwise the first call between two
- * ranks would wait inside NCCL, where no deadline reaches it. */
-static ncclConfig_t never_blocking(void) {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    return config;
-}
-
-/* Asks until what was begun on the communicator is done, has failed, or is too late. */
-static ncclResult_t settled(ncclComm_t comm, double seconds) {
-    ncclResult_t state = ncclInProgress;
-    for (double end = MPI_Wtime() + seconds; state == ncclInProgress; usleep(100))
-        if (ncclCommGetAsyncError(comm, &state) != ncclSuccess || MPI_Wtime() > end)
-            return ncclSystemError;
-    return state;
-}
-
-static void must_settle(ncclComm_t comm, const char *call) {
-    if (settled(comm, 30) != ncclSuccess)
-        lesson_fail("%s failed: %s", call, ncclGetLastError(comm));
-}
-
-/* For calls that may go on in the background. */
-#define CHECK_BEGUN(call)                  \
-    do {                                   \
-        const ncclResult_t begun = (call); \
-        if (begun != ncclInProgress)       \
-            CHECK_NCCL(begun);             \
-    } while (0)
 
 /* A communicator of all who take part, from a new unique id. */
 static void make_anew(struct training *t) {
@@ -63,11 +32,10 @@ static void make_anew(struct training *t) {
 }
 
 /* One step. False if it does not end before `end`, or if NCCL has seen an error. Then the
- * weights from before it are still there. The first line is for a rank that was stopped.
- */
+ * weights from before it are still there. */
 static bool train(struct training *t, int step, double end) {
     struct model *m = &t->model;
-    if (MPI_Wtime() > end)
+    if (MPI_Wtime() > end) // this rank itself was stopped meanwhile
         return false;
     model_gradient(m, step);
     CHECK_BEGUN(ncclAllReduce(m->gradient, m->gradient, COUNT, ncclFloat32, ncclSum,
@@ -198,8 +166,7 @@ int main(int argc, char **argv) {
         }
     }
     if (t.asked.fault == STOP && member(&t.now, t.asked.faulty) < 0)
-        agree_late(&t.now, t.rank,
-                   t.asked.faulty); // it wakes up, and learns that it is out
+        agree_late(&t.now, t.rank, t.asked.faulty);
     // MPI's collectives would wait for a rank that is gone, and so would MPI_Finalize.
     const bool gone = t.asked.fault == EXIT;
     const int exit_code = gone ? agree_verdict(&t.now, t.rank) : lesson_verdict("weight");
