@@ -11,6 +11,8 @@
 #include "model.h"
 #include "nonblocking.h"
 
+#include <cublas_v2.h>
+
 struct training {
     int rank;           // in MPI_COMM_WORLD
     struct asked asked; // how the others go on; a deadline for each step, and so on
