@@ -1,5 +1,5 @@
 /*
- * Hangs: a small training loop with a fault to choose, for you to find as at night.
+ * Hangs: a small training loop with a fault of your choice. Most make it hang.
  *
  *     mpirun -np 4 ./hangs [--fault NAME] [--rank R] [--step S] [--steps N] [-h]
  */
@@ -24,7 +24,7 @@ struct training {
     int rank, nranks;
 };
 
-/* What goes wrong in this step, on this rank; the others do everything right. */
+/* True on the rank and in the step of the fault, if this is the one that was chosen. */
 static bool has(const bool *faults, enum fault fault, bool here) {
     return faults[fault] && here;
 }
@@ -64,10 +64,10 @@ static float step(const struct training *t, const bool *faults, bool here, int n
         CHECK_NCCL(ncclAllReduce(t->squares, t->squares, 1, ncclFloat32, ncclSum, t->norm,
                                  t->stream));
 
-    float loss;
+    float loss; // in ordinary memory: the copy waits, so a rank that hangs hangs there
     CHECK_CUDA(cudaMemcpyAsync(&loss, t->gradient, sizeof loss, cudaMemcpyDeviceToHost,
                                t->stream));
-    CHECK_CUDA(cudaStreamSynchronize(t->stream)); // a rank that hangs hangs here
+    CHECK_CUDA(cudaStreamSynchronize(t->stream));
     return loss / (float)t->nranks;
 }
 
