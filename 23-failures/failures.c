@@ -82,6 +82,8 @@ static bool recover(struct training *t, int step) {
     const ncclComm_t broken = t->comm;
     t->now = agree(&old, t->rank, step, 2 * t->asked.deadline);
     t->comm = NULL;
+    if (t->now.n == old.n) // nobody is missing: the time was too short
+        t->asked.deadline *= 2;
     const bool lost = member(&t->now, t->rank) < 0;
     if (!lost && t->asked.how != ANEW && t->now.n < old.n)
         shrink(t, &old, broken);
