@@ -44,7 +44,9 @@ tools() {
                 { right++; accused += $7 != "" && $7 !~ /not checked/ }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
                     name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"
-                    printf "| %s | %d | %d | %d | %d | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke, line, both,
+                    # NCCL names no lines: those in the output are of the programs themselves.
+                    printf "| %s | %d | %d | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke,
+                        name[how] ? "–" : line, name[how] ? "–" : both,
                         spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
     done
     echo

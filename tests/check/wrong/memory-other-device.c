@@ -1,4 +1,5 @@
 // A buffer is made while another device is set than the one of the communicator.
+// alone: a call returns 700
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce lies on another device than the
 //     communicator
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @sum

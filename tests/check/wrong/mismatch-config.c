@@ -1,5 +1,6 @@
 // Rank 1 gives its all-reduce another number of channels. "The same configuration must be
 // set on every rank; NCCL validates it only locally" (nccl.h of NCCL 2.32).
+// alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different configurations at operation 2 on
 //     communicator 1
 // expect: rank 0 on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @config

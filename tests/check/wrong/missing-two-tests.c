@@ -1,5 +1,6 @@
 // Rank 0 asks two requests of MPI in turn before it comes to the all-reduce, which the
 // others are in: their messages come after it.
+// alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce
 // expect: rank 0 on @host: waits in MPI_Test at @test
 // expect: rank 1 on @host: waits in ncclAllReduce at @allreduce

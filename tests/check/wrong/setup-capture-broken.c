@@ -1,5 +1,6 @@
 // An event is asked about while a stream is captured in global mode, and the answer is
 // only compared: what fails is the end of the capture.
+// alone: a call returns 1
 // exit: 3
 // expect: NCCL CHECK: setup: cudaEventQuery has broken the capture of a stream
 // expect: rank @any on @host: cudaEventQuery at @query
