@@ -22,8 +22,8 @@ static void all_reduce(const struct gpu *gpu) {
                              gpu->comm, gpu->stream));
 }
 
-/* One thread makes the calls of all GPUs. Only the group lets them wait for each other:
- * without it, the first call would wait for the second, which comes after it. */
+/* One thread makes the calls of all GPUs. Without the group it would wait in the first
+ * call until all ranks have made theirs, and so never make the second one. */
 static void all_reduce_in_a_group(struct gpu *gpus, int ngpus, size_t rounds) {
     for (size_t i = 0; i < rounds; i++) {
         CHECK_NCCL(ncclGroupStart());
@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     ncclComm_t comms[ngpus];
     CHECK_NCCL(ncclCommInitAll(comms, ngpus, NULL));
 
-    // A stream and two buffers on each GPU: what is made belongs to the current device.
+    // Each GPU needs a stream and two buffers. They are made on the current device.
     struct gpu gpus[ngpus];
     float *host = lesson_malloc((size_t)ngpus * bytes);
     for (int d = 0; d < ngpus; d++) {
