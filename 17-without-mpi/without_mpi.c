@@ -37,13 +37,13 @@ static const char *find_place(int *rank, int *nranks, int *local) {
             continue;
         *rank = number_of(p->rank, 0);
         *nranks = number_of(p->size, 1);
-        *local = number_of(p->local, *rank); // on one machine the same
+        *local = number_of(p->local, *rank); // on one machine both are equal
         return p->who;
     }
     return "nobody";
 }
 
-/* Everybody says that it is there, so that a rank that never comes has a name. */
+/* Each rank sets a key and waits for the others': an error then names who is missing. */
 static void meet(struct store *store, int rank, int nranks) {
     char key[32];
     snprintf(key, sizeof key, "rank %d", rank);
