@@ -9,8 +9,8 @@
 #include "older.h"
 #include "report.h"
 
-/* A graph holds a way so many times, and so many graphs are launched before the host
- * waits: as nccl-tests does with -G 20. */
+/* How many times a graph holds the calls of a way, and how many launches come before the
+ * host waits. On GPUs both are as in nccl-tests with -G 20. */
 enum { REPEAT = 20, LAUNCHES = LESSON_CPU_BUILD ? 1 : 20 };
 
 /* What a way needs. A value is `count` numbers; sendbuf and recvbuf hold all of them. */
@@ -133,9 +133,9 @@ int main(int argc, char **argv) {
     }
     const int exit_code = lesson_verdict("element");
 
-    // In reverse order: nothing may go while something made later still uses it.
+    // In reverse order, because what was made later uses what was made earlier.
     for (int b = 1; b >= 0; b--) {
-        if (windows[b]) // NULL: NCCL had no use for it
+        if (windows[b]) // NULL: NCCL can't make one here
             CHECK_NCCL(ncclCommWindowDeregister(v.comm, windows[b]));
         CHECK_NCCL(ncclMemFree(buffers[2 + b]));
         CHECK_CUDA(cudaFree(buffers[b]));
