@@ -16,7 +16,7 @@ struct pipeline {
     size_t first;            // this rank's first layer
     size_t micro, share;     // micro-batches in a step; samples in each
     size_t ahead;            // at most this many have gone forward here and are not back
-    struct network data;     // all samples of a step, on the first and the last rank
+    struct network data;     // all samples of a step; the first and the last rank fill it
     float *arriving;         // a gradient from the next rank
     float *leaving;          // a gradient for the previous rank
     float *distance; // of the output from the target, for each micro-batch and step
