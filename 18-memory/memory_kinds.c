@@ -18,7 +18,7 @@ struct job {
     float *pinned;       // where the data comes from: on the host
 };
 
-/* A buffer, and how NCCL knows it, where it does. */
+/* A buffer, and what NCCL gives back when it is registered. */
 struct buffer {
     float *data;
     void *handle;        // of ncclCommRegister
@@ -46,8 +46,8 @@ static struct buffer allocate(const struct job *job, enum kind kind) {
     return b;
 }
 
-/* Nothing may use the buffer any more. Only the pool's memory can be released earlier: it
- * is given back in the order of the stream. */
+/* Nothing may use the buffer any more, except memory of the pool: that is given back in
+ * the order of the stream. */
 static void release(const struct job *job, enum kind kind, struct buffer b) {
     if (b.window)
         CHECK_NCCL(ncclCommWindowDeregister(job->comm, b.window));
@@ -104,7 +104,7 @@ static double time_batches(const struct job *job, cudaStream_t copying) {
         stopwatch_start(&watch);
         for (int i = 0; i < STEPS; i++) {
             float *data = buffers[i % 2].data;
-            // The buffer's last sum must be over. An event that was never recorded is.
+            // The last sum in the buffer must be over. (Before the first one: no wait.)
             CHECK_CUDA(cudaStreamWaitEvent(copying, summed[i % 2], 0));
             CHECK_CUDA(cudaMemcpyAsync(data, job->pinned, job->bytes,
                                        cudaMemcpyHostToDevice, copying));
