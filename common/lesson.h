@@ -181,7 +181,7 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
     const char *hint = "";
     if (error == ncclUnhandledCudaError)
         hint = "\n  Hint: a CUDA call inside NCCL failed; NCCL_DEBUG=INFO names it.";
-    else if (error == ncclInvalidUsage)
+    else if (error == ncclInvalidUsage && strstr(call, "Init"))
         hint =
             "\n  Hint: does each rank have a GPU of its own, a number of its own, and the same unique id?"
             "\n        NCCL_DEBUG=INFO says more.";
