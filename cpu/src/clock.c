@@ -579,11 +579,11 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
 
 /* The same with registered buffers, where it is less. Beyond the largest size that was
  * measured, as much is saved as at that one. */
-static void inside_direct(enum clock_op op, int n, int here, double bytes,
+static bool inside_direct(enum clock_op op, int n, int here, double bytes,
                           double *latency, double *moving) {
     const struct table *table = nearest(op, DIRECT, n);
     if (!table || n == 1)
-        return;
+        return false;
     const struct row *last = &table->rows[table->n - 1];
     double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
     double as_there = bytes * slower * traffic(op, n) / traffic(op, table->ranks);
@@ -597,9 +597,10 @@ static void inside_direct(enum clock_op op, int n, int here, double bytes,
         seconds = look_up(table, as_there) + (more > 0 ? more : 0);
     }
     if (seconds >= *latency + *moving)
-        return;
+        return false;
     *latency = first < seconds ? first : seconds;
     *moving = seconds - *latency;
+    return true;
 }
 
 /* On the way between nodes: all GPUs of a node carry what goes round, each its own. */
@@ -692,8 +693,9 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
     int here = between && ranks->most < n ? ranks->most : n;
     here = here < 2 && n > 1 ? 2 : here;
     inside(as, n, here, bytes, &latency, &moving);
-    if (direct)
-        inside_direct(as, n, here, bytes, &latency, &moving);
+    // Collectives on windows are measured in a graph, sends in a row.
+    bool as_in_graph = direct && inside_direct(as, n, here, bytes, &latency, &moving) &&
+                       as != OP_SEND_RECV;
     double out = n > 1 ? bytes * traffic(as, n) : 0;
     double limit = out / (ctas * value[CTA_GBS]);
     moving = moving > limit ? moving : limit;
@@ -713,7 +715,8 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
                          .tail = tail,
                          .part = part < 1 ? part : 1,
                          .units = n > 1 ? ctas : 0,
-                         .uses = n > 1 ? USES_LINK : 0};
+                         .uses = n > 1 ? USES_LINK : 0,
+                         .as_in_graph = as_in_graph};
 }
 
 double clock_launch(int calls, enum clock_launch kind, bool direct) {
@@ -730,7 +733,7 @@ double clock_graph(void) {
 }
 
 void clock_recorded(struct cost *cost) {
-    double latency = cost->latency - value[GRAPH_LESS_US];
+    double latency = cost->latency - (cost->as_in_graph ? 0 : value[GRAPH_LESS_US]);
     cost->latency = latency > 0 ? latency : 0;
 }
 
@@ -748,6 +751,7 @@ void clock_add(struct cost *group, const struct cost *call) {
         group->part = (group->part * group->work + call->part * call->work) / work;
     group->work = work;
     group->uses |= call->uses;
+    group->as_in_graph |= call->as_in_graph;
     if (call->latency > group->latency)
         group->latency = call->latency;
     if (call->tail > group->tail)

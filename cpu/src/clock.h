@@ -29,6 +29,7 @@ struct cost {
     double part;  // of what it uses: two that use half of it each are not slower
     double units; // multiprocessors that it takes away from computations
     int uses;
+    bool as_in_graph; // the latency is that of a graph's operation already
 };
 
 enum clock_way { WAY_SET, WAY_WITHIN, WAY_HOST, WAY_PEER, WAY_STAGED };
