@@ -130,9 +130,12 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
     int error = getaddrinfo(address, service, &hints, &found);
     if (error)
         lesson_fail("MASTER_ADDR=%s: %s", address, gai_strerror(error));
+    struct timeval limit = {.tv_sec = seconds};
     for (time_t end = time(NULL) + seconds;;
          nanosleep(&(struct timespec){0, 50000000}, NULL)) {
         s->client = socket(AF_INET, SOCK_STREAM, 0);
+        // Where a firewall drops what it gets, connect would wait for minutes.
+        setsockopt(s->client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
         if (connect(s->client, found->ai_addr, found->ai_addrlen) == 0)
             break;
         if (time(NULL) >= end)
@@ -142,7 +145,6 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
         close(s->client);
     }
     freeaddrinfo(found);
-    struct timeval limit = {.tv_sec = seconds};
     setsockopt(s->client, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return s;
 }

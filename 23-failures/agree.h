@@ -62,7 +62,8 @@ LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what
 }
 
 /* Tells rank 0 which step comes next here, and returns what it has decided. Whoever has
- * not been heard within `seconds` is lost. Rank 0 alone decides, so that all go on with
+ * not been heard within `seconds` is lost: two deadlines, because a healthy rank may have
+ * begun its step a little later. Rank 0 alone decides, so that all go on with
  * the same list; that it is lost itself is not foreseen. */
 LESSON_FUNCTION struct members agree(const struct members *old, int rank, int step,
                                      double seconds) {
@@ -84,6 +85,8 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank, int st
         }
         CHECK_MPI(MPI_Recv(&theirs, 1, MPI_INT, from.MPI_SOURCE, AGREE_REPORT,
                            MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (member(old, from.MPI_SOURCE) < 0)
+            continue; // given up before, and late
         heard[from.MPI_SOURCE] = true;
         now.step =
             theirs < now.step ? theirs : now.step; // all have finished those before
