@@ -133,7 +133,7 @@ END
     grep -qE '^\| `setup-error` \| error: returned 101 .* \| – \| – \|$' out/nccl-check.md
 }
 
-@test "each wrong program says how it ends alone, as results/nccl-check.md does" {
+@test "each wrong program says how it ends alone, as the tables in results/ do" {
     "$top/tests/check/headers" --check
 }
 
