@@ -258,6 +258,8 @@ enum judge_kind {
     JUDGE_SPLIT, // ncclCommSplit: a call that all ranks make
     // ncclCommWindowRegister: likewise. "Size may differ across ranks" (NCCL User Guide).
     JUDGE_REGISTER,
+    JUDGE_SUSPEND, // ncclCommSuspend, ncclCommResume: likewise
+    JUDGE_RESUME,
     JUDGE_SEND,
     JUDGE_RECV
 };
@@ -314,7 +316,7 @@ void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
 void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
 struct judge_call {
-    int comm, stream; // stream: -1 for JUDGE_SPLIT, JUDGE_REGISTER
+    int comm, stream; // stream: -1 for JUDGE_SPLIT to JUDGE_RESUME
     enum judge_kind kind;
     int type;                 // index into the names below
     int redop;                // likewise; JUDGE_PRE_MUL_SUM for one of the program's own

@@ -775,6 +775,12 @@ static void ev_register(const struct event *e) {
     size_t bytes = e->nwords > 2 ? (size_t)number(e, word(e, 2)) : 0;
     of_all(e, comm_of(e, word(e, 1)), JUDGE_REGISTER, bytes);
 }
+static void ev_suspend(const struct event *e) {
+    of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
+}
+static void ev_resume(const struct event *e) {
+    of_all(e, comm_of(e, word(e, 1)), JUDGE_RESUME, 0);
+}
 
 static void comm_ends(const struct event *e, enum judge_end how, const char *call) {
     judge_comm_ends(e->judge, comm_of(e, word(e, 1)), how, here(e, call));
@@ -1029,6 +1035,8 @@ static const struct {
     {"finalize", ev_finalize},
     {"abort", ev_abort},
     {"revoke", ev_revoke},
+    {"suspend", ev_suspend},
+    {"resume", ev_resume},
     {"used-after", ev_used_after},
     {"used-before", ev_used_before},
     {"answered", ev_answered},

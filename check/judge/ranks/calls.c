@@ -336,6 +336,10 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
         fact.both = first_of_both(comm, call, count, at.group);
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
+    if (call->kind == JUDGE_SUSPEND)
+        comm->suspended = call->at;
+    else if (call->kind == JUDGE_RESUME)
+        comm->suspended.call = NULL;
     if (j->options.mode == JUDGE_OFF)
         return fact.index;
     if (comm->facts.nranks > 1 || pair)
@@ -400,6 +404,8 @@ void calls_taken_back(struct judge *j, int number) {
     memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
     recent->n--;
     comm->ops--;
+    if (call.fact.kind == JUDGE_SUSPEND)
+        comm->suspended.call = NULL;
     if (pairs(call.fact.kind))
         pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
     else
@@ -608,6 +614,16 @@ void calls_check_usable(struct judge *j, const struct judge_call *call) {
     bool revoked = comm && comm->left && comm->how == JUDGE_REVOKED;
     if (revoked && call->kind != JUDGE_SPLIT)
         judge_comm_used_after(j, call->comm, call->at);
+    if (!comm || !comm->suspended.call || call->kind == JUDGE_SUSPEND ||
+        call->kind == JUDGE_RESUME)
+        return;
+    struct finding f = {.name = FINDING_setup_suspended,
+                        .site = call->at.site,
+                        .other = comm->suspended.site};
+    set_here(j, &f, call->at);
+    set(&f, "comm", "%d", comm->facts.number);
+    set_at(j, &f, "suspended", comm->suspended);
+    say(j, &f);
 }
 
 void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {

@@ -14,7 +14,7 @@ struct use;
  * position; those of one group have the same number, on whatever streams: they begin
  * together. */
 struct position {
-    int slot; // -1: of no stream (JUDGE_SPLIT, JUDGE_REGISTER)
+    int slot; // -1: of no stream (JUDGE_SPLIT to JUDGE_RESUME)
     uint64_t seq;
     const struct clock *clock; // NULL without a stream
     uint64_t group;            // 0: of none; never the same again
@@ -23,7 +23,7 @@ struct position {
 void calls_free(struct calls *calls);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index
-/* One that was revoked. */
+/* One that was revoked, or is suspended. */
 void calls_check_usable(struct judge *j, const struct judge_call *call);
 void calls_taken_back(struct judge *j,
                       int comm); // the newest of this thread, which failed

@@ -12,6 +12,7 @@ struct comm {
     int keeper; // the rank that compares
     enum judge_end how;
     bool left;
+    struct judge_at suspended;        // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
     struct map pairs;                 // peer and direction: struct pair_count
     // The newest operation or group, and the one before: each begins when the one before

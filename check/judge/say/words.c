@@ -13,7 +13,7 @@ const char *const judge_kind_names[] = {"ncclBroadcast",     "ncclAllReduce",
                                         "ncclReduceScatter", "ncclAlltoAll",
                                         "ncclGather",        "ncclScatter",
                                         "ncclCommSplit",     "ncclCommWindowRegister",
-
+                                        "ncclCommSuspend",   "ncclCommResume",
                                         "ncclSend",          "ncclRecv"};
 const char *const judge_type_names[] = {
     "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
@@ -27,7 +27,7 @@ bool pairs(int kind) {
 }
 
 bool moves_nothing(int kind) {
-    return kind == JUDGE_SPLIT || kind == JUDGE_REGISTER;
+    return kind >= JUDGE_SPLIT && kind <= JUDGE_RESUME;
 }
 
 bool part_needs(int kind, int root, int rank, int source) {
@@ -74,6 +74,8 @@ const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
         snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
                  redop_name(f->redop), f->root);
         break;
+    case JUDGE_SUSPEND:
+    case JUDGE_RESUME:
     case JUDGE_SPLIT: snprintf(out, JUDGE_PLACE, "%s", name); break;
     case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count); break;
     case JUDGE_SEND:
