@@ -15,6 +15,7 @@
 #include "order/known.h"
 #include "order/issue.h"
 #include "ranks/compare.h"
+#include "ranks/windows.h"
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
 
@@ -81,6 +82,7 @@ void judge_free(struct judge *j) {
     failures_free(j->failures);
     detours_free(j->detours);
     map_free(&j->threads_by_number);
+    map_clear(&j->windows, free);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock->mutex);
     free(j->lock);
@@ -167,6 +169,7 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
+    case MESSAGE_WINDOW: windows_receive(j, data, bytes); break;
     default: break;
     }
 }

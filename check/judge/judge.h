@@ -344,10 +344,17 @@ void judge_two_threads(struct judge *j, int comm, struct judge_at other,
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
+/* ncclCommWindowRegister has returned: the window's number, the same on all ranks. */
+uint64_t judge_window_made(struct judge *j, int comm);
+/* Before ncclCommWindowDeregister is called. */
+void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_at at);
 /* A rank writes into another one's part of a window, before the call is made. True: it
  * would not lie in it. */
 struct judge_put {
-    size_t from, bytes, room; // of the window
+    int comm, peer;
+    uint64_t window;
+    bool captured;
+    size_t from, bytes, room; // of the window; room 0: not known
     struct judge_at registered, at;
 };
 bool judge_put(struct judge *j, const struct judge_put *put);

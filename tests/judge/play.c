@@ -775,6 +775,16 @@ static void ev_register(const struct event *e) {
     size_t bytes = e->nwords > 2 ? (size_t)number(e, word(e, 2)) : 0;
     of_all(e, comm_of(e, word(e, 1)), JUDGE_REGISTER, bytes);
 }
+static void ev_put(const struct event *e) {
+    judge_put(e->judge, &(struct judge_put){.comm = comm_of(e, word(e, 1)),
+                                            .peer = (int)number(e, word(e, 2)),
+                                            .window = 1,
+                                            .at = here(e, "ncclPutSignal")});
+}
+static void ev_deregister(const struct event *e) {
+    judge_window_gone(e->judge, comm_of(e, word(e, 1)), 1,
+                      here(e, "ncclCommWindowDeregister"));
+}
 static void ev_suspend(const struct event *e) {
     of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
 }
@@ -1035,6 +1045,8 @@ static const struct {
     {"finalize", ev_finalize},
     {"abort", ev_abort},
     {"revoke", ev_revoke},
+    {"put", ev_put},
+    {"deregister", ev_deregister},
     {"suspend", ev_suspend},
     {"resume", ev_resume},
     {"used-after", ev_used_after},

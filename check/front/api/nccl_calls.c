@@ -245,11 +245,17 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                            unsigned flags, ncclComm_t comm, cudaStream_t stream) {
     ENTER_COMM(ncclPutSignal, local, count, type, peer, window, offset, signal, context,
                flags, comm, stream);
-    struct judge_put put = {.from = offset, .bytes = nccl_bytes(count, type), .at = at};
+    struct judge_put put = {.peer = peer,
+                            .captured = stream_capturing(stream),
+                            .from = offset,
+                            .bytes = nccl_bytes(count, type),
+                            .at = at};
     // Sizes may differ: that of the other rank is known over the stand-in only.
     put.room = OVER_STANDIN ? standin_window_bytes(comm, window, peer) : 0;
     struct judge *j = front_in();
-    bool wrong = put.room && registered_window(comm, window, &put) && judge_put(j, &put);
+    const struct comm *of = comm_known(comm);
+    put.comm = of && of->state == THERE ? of->number : -1;
+    bool wrong = registered_window(comm, window, &put) && judge_put(j, &put);
     front_out();
     if (wrong && front_checks)
         return nccl_refused(at);

@@ -40,14 +40,21 @@ static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
         return;
     if (result == ncclSuccess && nccl_group.depth == 0 && handle)
         memcpy(&made, handle, sizeof made);
-    front_in();
+    struct judge *j = front_in();
+    const struct comm *of = comm_known(comm);
     if (made)
-        registered_add(comm, made, buffer, bytes, symmetric, at);
+        registered_add(comm, made, buffer, bytes, symmetric,
+                       of ? judge_window_made(j, of->number) : 0, at);
     front_out();
 }
 
-static void registration_ends(ncclComm_t comm, const void *handle) {
-    front_in();
+static void registration_ends(ncclComm_t comm, const void *handle, bool window,
+                              struct judge_at at) {
+    struct judge *j = front_in();
+    const struct comm *of = comm_known(comm);
+    struct judge_put like;
+    if (window && of && of->state == THERE && registered_window(comm, handle, &like))
+        judge_window_gone(j, of->number, like.window, at);
     if (handle)
         registered_gone(comm, handle);
     front_out();
@@ -66,7 +73,7 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
     ENTER_COMM(ncclCommDeregister, comm, handle);
-    registration_ends(comm, handle);
+    registration_ends(comm, handle, false, at);
     return nccl_answer(CALL(PNCCL(ncclCommDeregister), comm, handle), at);
 }
 #endif
@@ -88,7 +95,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
-    registration_ends(comm, window);
+    registration_ends(comm, window, true, at);
     return nccl_answer(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
 }
 #endif

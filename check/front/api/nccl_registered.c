@@ -16,16 +16,17 @@ static struct registration {
     const char *start;
     size_t bytes;
     bool symmetric;
+    uint64_t number; // the judge's, of a window
     struct judge_at at;
     struct registration *next;
 } * all;
 
 void registered_add(const void *comm, const void *handle, const void *buffer,
-                    size_t bytes, bool symmetric, struct judge_at at) {
+                    size_t bytes, bool symmetric, uint64_t number, struct judge_at at) {
     struct registration *new = malloc(sizeof *new);
     if (!new)
         return; // without it nothing is claimed of this buffer
-    *new = (struct registration){comm, handle, buffer, bytes, symmetric, at, all};
+    *new = (struct registration){comm, handle, buffer, bytes, symmetric, number, at, all};
     all = new;
 }
 
@@ -48,6 +49,7 @@ bool registered_window(const void *comm, const void *handle, struct judge_put *p
     if (!one)
         return false;
     put->registered = one->at;
+    put->window = one->number;
     return true;
 }
 

@@ -10,7 +10,7 @@
 /* All of these between front_in and front_out. `comm`, `handle`: NCCL's handles.
  * `symmetric`: a window with NCCL_WIN_COLL_SYMMETRIC. */
 void registered_add(const void *comm, const void *handle, const void *buffer,
-                    size_t bytes, bool symmetric, struct judge_at at);
+                    size_t bytes, bool symmetric, uint64_t number, struct judge_at at);
 void registered_gone(const void *comm, const void *handle); // NULL: all of its
 /* Where a window was registered. */
 bool registered_window(const void *comm, const void *handle, struct judge_put *put);

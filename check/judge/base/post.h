@@ -6,7 +6,12 @@
 
 #include "judge.h"
 
-enum { MESSAGE_CALLS = 'C', MESSAGE_JOIN = 'J', MESSAGE_STATE = 'S' };
+enum {
+    MESSAGE_CALLS = 'C',
+    MESSAGE_JOIN = 'J',
+    MESSAGE_STATE = 'S',
+    MESSAGE_WINDOW = 'W'
+};
 /* A message to rank `to`, for judge_receive there; to this one itself it comes when it
  * looks. */
 void post(struct judge *j, int to, const void *data, size_t bytes);

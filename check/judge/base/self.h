@@ -38,8 +38,10 @@ struct judge {
     struct clock known;
     struct order *order;
     struct uses *uses;
-    uint64_t groups;   // so far
-    uint64_t meetings; // judge_meets's, so far
+    uint64_t groups;    // so far
+    uint64_t meetings;  // judge_meets's, so far
+    uint64_t met;       // the newest of them that was a barrier, and is over
+    struct map windows; // windows.c's, of communicators whose keeper it is
     struct functions *functions;
     struct background *background;
     struct graphs *graphs;

@@ -6,6 +6,7 @@
  */
 #include "memory/allocations.h"
 #include "ranks/comms.h"
+#include "ranks/windows.h"
 
 static bool is_copy(enum judge_op_kind kind) {
     return kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;
@@ -184,7 +185,10 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
 }
 
 bool judge_put(struct judge *j, const struct judge_put *put) {
-    if (put->bytes <= put->room && put->from <= put->room - put->bytes)
+    if (!put->captured)
+        windows_put(j, put);
+    if (put->room == 0 ||
+        (put->bytes <= put->room && put->from <= put->room - put->bytes))
         return false;
     struct finding f = {.name = FINDING_memory_window, .site = put->at.site};
     set_here(j, &f, put->at);

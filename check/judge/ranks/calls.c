@@ -524,6 +524,7 @@ void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at 
 
 static void release(struct comm *comm) {
     map_clear(&comm->pairs, free);
+    map_clear(&comm->puts, free);
     free(comm->newest);
     free(comm->earlier);
     comm->newest = comm->earlier = NULL;

@@ -15,6 +15,7 @@ struct comm {
     struct judge_at suspended;        // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
     struct map pairs;                 // peer and direction: struct pair_count
+    struct map puts;                  // window and peer: j->met, at the newest put
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
     uint64_t group, *newest, *earlier;

@@ -228,6 +228,8 @@ void waits_end(struct judge *j, struct clock *what) {
             waits->finished = false;
         return;
     }
+    if (wait->kind == WAIT_MPI && wait->way == JUDGE_MEETS && wait->meeting)
+        j->met = wait->meeting;
     if (what) {
         *what = wait->what;
         wait->what = (struct clock){0};
