@@ -71,8 +71,12 @@ shell() {
     show
 }
 
-port() { # a port that is free now
-    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0")->sockport'
+port() { # a port that is free now, as is the next; below those that the system gives to whoever connects
+    perl -MIO::Socket::INET -e 'for (1 .. 200) {
+        my $port = 10000 + int rand 20000;
+        my @free = grep { $_ } map { scalar IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0", LocalPort => $_) } $port, $port + 1;
+        print($port), exit if @free == 2 }
+        exit 1'
 }
 
 @test "17: ranks that a shell loop has started meet, on every number of ranks" {
@@ -132,8 +136,8 @@ EOF
     grep -q 'MASTER_ADDR=no-such-machine.invalid: ' <<<"$err"
 
     # The perl process listens and says nothing; it is also a store that never answers.
-    exec 4< <(exec perl -MIO::Socket::INET -e '$| = 1; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "0.0.0.0");
-        print $s->sockport, "\n"; sleep 60')
+    exec 4< <(exec perl -MIO::Socket::INET -e '$| = 1; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "0.0.0.0", LocalPort => $ARGV[0]);
+        print $s->sockport, "\n"; sleep 60' "$(port)")
     local listener=$!
     read -r taken <&4
     shell 1 MASTER_PORT="$taken"
