@@ -344,8 +344,6 @@ void judge_two_threads(struct judge *j, int comm, struct judge_at other,
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
-/* So many signals of this rank to another one are queued, or waits for so many of its. */
-void judge_signals(struct judge *j, int comm, int peer, bool waits, uint64_t n);
 /* ncclCommWindowRegister has returned: the window's number, the same on all ranks. */
 uint64_t judge_window_made(struct judge *j, int comm);
 /* Before ncclCommWindowDeregister is called. */

@@ -785,10 +785,6 @@ static void ev_deregister(const struct event *e) {
     judge_window_gone(e->judge, comm_of(e, word(e, 1)), 1,
                       here(e, "ncclCommWindowDeregister"));
 }
-static void ev_signals(const struct event *e) {
-    judge_signals(e->judge, comm_of(e, word(e, 1)), (int)number(e, word(e, 2)),
-                  has(e, "waits"), (uint64_t)number(e, word(e, 3)));
-}
 static void ev_suspend(const struct event *e) {
     of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
 }
@@ -1050,7 +1046,6 @@ static const struct {
     {"abort", ev_abort},
     {"revoke", ev_revoke},
     {"put", ev_put},
-    {"signals", ev_signals},
     {"deregister", ev_deregister},
     {"suspend", ev_suspend},
     {"resume", ev_resume},

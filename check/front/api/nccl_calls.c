@@ -240,43 +240,6 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
 }
 
 #if NCCL_VERSION_CODE >= 22900
-/* Once they are queued. A graph may be launched any number of times: its waits count as
- * many, and its signals are not counted. */
-static void signals(ncclComm_t handle, int peer, bool waits, int n, cudaStream_t stream) {
-    enum { MANY = 1 << 30 };
-    bool captured = stream_capturing(stream);
-    struct judge *j = front_in();
-    const struct comm *comm = comm_known(handle);
-    if (comm && comm->state == THERE && (waits || !captured))
-        judge_signals(j, comm->number, peer, waits, captured ? MANY : (uint64_t)n);
-    front_out();
-}
-
-ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
-                        ncclComm_t comm, cudaStream_t stream) {
-    ENTER_COMM(ncclSignal, peer, signal, context, flags, comm, stream);
-    comm_entered(comm, at);
-    nccl_one_sided(comm, NULL, 0, stream, at);
-    ncclResult_t result =
-        CALL(PNCCL(ncclSignal), peer, signal, context, flags, comm, stream);
-    comm_left();
-    if (!nccl_failed(result))
-        signals(comm, peer, false, 1, stream);
-    return nccl_answer(result, at);
-}
-
-ncclResult_t ncclWaitSignal(int n, ncclWaitSignalDesc_t *waits, ncclComm_t comm,
-                            cudaStream_t stream) {
-    ENTER_COMM(ncclWaitSignal, n, waits, comm, stream);
-    comm_entered(comm, at);
-    nccl_one_sided(comm, NULL, NCCL_WAITS, stream, at);
-    ncclResult_t result = CALL(PNCCL(ncclWaitSignal), n, waits, comm, stream);
-    comm_left();
-    for (int i = 0; !nccl_failed(result) && i < n; i++)
-        signals(comm, waits[i].peer, true, waits[i].opCnt, stream);
-    return nccl_answer(result, at);
-}
-
 ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type, int peer,
                            ncclWindow_t window, size_t offset, int signal, int context,
                            unsigned flags, ncclComm_t comm, cudaStream_t stream) {
@@ -301,8 +264,6 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
     ncclResult_t result = CALL(PNCCL(ncclPutSignal), local, count, type, peer, window,
                                offset, signal, context, flags, comm, stream);
     comm_left();
-    if (!nccl_failed(result))
-        signals(comm, peer, false, 1, stream);
     return nccl_answer(result, at);
 }
 #endif

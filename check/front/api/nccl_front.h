@@ -241,5 +241,14 @@ uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing
         comm_left();                                                            \
         return result;                                                          \
     }
+#define NCCL_ONE_SIDED(name, parameters, reads, bytes, ...)   \
+    ncclResult_t name parameters {                            \
+        ENTER_COMM(name, __VA_ARGS__);                        \
+        comm_entered(comm, at);                               \
+        nccl_one_sided(comm, reads, bytes, stream, at);       \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__); \
+        comm_left();                                          \
+        return nccl_answer(result, at);                       \
+    }
 
 #endif

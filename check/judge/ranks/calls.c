@@ -524,7 +524,6 @@ void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at 
 
 static void release(struct comm *comm) {
     map_clear(&comm->pairs, free);
-    map_clear(&comm->signals, free);
     map_clear(&comm->puts, free);
     free(comm->newest);
     free(comm->earlier);
@@ -545,16 +544,6 @@ static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send
         n = fact->seq - 1 < n ? fact->seq - 1 : n;
     }
     return n;
-}
-
-void judge_signals(struct judge *j, int number, int peer, bool waits, uint64_t n) {
-    struct comm *comm = comm_of(j, number);
-    uint64_t *count = comm ? map_get(&comm->signals, pair_key(peer, !waits)) : NULL;
-    if (comm && !count)
-        map_put(&comm->signals, pair_key(peer, !waits),
-                count = must_alloc(sizeof *count));
-    if (count)
-        *count += n;
 }
 
 void calls_comm_ends(struct judge *j, int number, enum judge_end how,
@@ -586,15 +575,6 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
         left[n++] =
             (struct left_pair){count->peer, count->send, count->n,
                                known(j, number, count->n, count->peer, count->send)};
-    }
-    for (size_t i = 0; i < comm->signals.size; i++) {
-        const struct map_entry *count = &comm->signals.at[i];
-        if (!count->value)
-            continue;
-        ROOM(left, n, &size);
-        left[n++] = (struct left_pair){(int32_t)(count->key / 2),
-                                       LEFT_SIGNALS + (int32_t)(count->key % 2),
-                                       *(const uint64_t *)count->value, 0};
     }
     send_notice(j, &notice, left, n);
     free(left);

@@ -15,7 +15,6 @@ struct comm {
     struct judge_at suspended;        // call NULL: it is not
     uint64_t ops, collectives, split; // split: the newest one's seq
     struct map pairs;                 // peer and direction: struct pair_count
-    struct map signals;               // pair_key of the peer, and whether sent: uint64_t
     struct map puts;                  // window and peer: j->met, at the newest put
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
@@ -73,7 +72,6 @@ void name_call(char out[CALL_NAME], const char *call);
 const struct recent *calls_recent(struct judge *j, int thread);
 void calls_thread_gone(struct judge *j, int thread);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
-enum { LEFT_SIGNALS = 2 }; // added to `send`: signals, and waits for them
 struct left_pair { // after the notice of a rank that leaves: what it sent and received
     int32_t peer, send;
     uint64_t n, known;

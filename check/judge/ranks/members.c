@@ -228,34 +228,6 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
     }
 }
 
-static uint64_t signals_of(const struct member *member, int peer, bool sent) {
-    for (size_t k = 0; k < member->npairs; k++)
-        if (member->pairs[k].peer == peer && member->pairs[k].send == LEFT_SIGNALS + sent)
-            return member->pairs[k].n;
-    return 0;
-}
-
-/* All its ranks have destroyed it: what was queued on it has been carried out. */
-static void count_signals(struct text *text, const struct member_comm *comm) {
-    for (int r = 0; r < comm->nranks; r++)
-        if (comm->of[r].how != JUDGE_DESTROYED)
-            return;
-    for (int from = 0; from < comm->nranks; from++)
-        for (size_t k = 0; k < comm->of[from].npairs; k++) {
-            int to = comm->of[from].pairs[k].peer;
-            if (comm->of[from].pairs[k].send != LEFT_SIGNALS + true || to < 0 ||
-                to >= comm->nranks)
-                continue;
-            uint64_t n = comm->of[from].pairs[k].n;
-            uint64_t waited = signals_of(&comm->of[to], from, false);
-            if (n > waited)
-                text_add(
-                    text, "%s%llu signal%s from rank %d that rank %d never waited for",
-                    text->at ? ", " : "", (unsigned long long)(n - waited),
-                    n - waited == 1 ? "" : "s", comm->of[from].world, comm->of[to].world);
-        }
-}
-
 static void hear(struct judge *j, int from, const struct notice *received,
                  const struct left_pair *left, size_t n) {
     struct members *members = j->members;
@@ -308,7 +280,6 @@ static void hear(struct judge *j, int from, const struct notice *received,
                 if (comm->of[r].how == JUDGE_FINALIZED ||
                     comm->of[r].how == JUDGE_REVOKED)
                     return;
-            count_signals(&members->signals, comm);
             forget(members, comm);
         }
         return;
@@ -347,7 +318,6 @@ void members_free(struct members *members) {
     map_clear(&members->comms, release);
     map_free(&members->used);
     free(members->conflicts);
-    free(members->signals.at);
     map_clear(&members->ids, free);
     free(members);
 }

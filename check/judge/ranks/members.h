@@ -26,7 +26,6 @@ struct members {
     struct map comms, used, ids; // used: ids of communicators that are gone
     double hold;                 // until then something is being compared
     double changed;
-    struct text signals;        // that nobody has waited for
     struct conflict *conflicts; // of joins
     size_t nconflicts, conflicts_size;
 };

@@ -3,7 +3,7 @@
  */
 #include "memory/memory.h"
 #include "order/graphs.h"
-#include "ranks/members.h"
+#include "ranks/calls.h"
 
 void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
@@ -23,7 +23,5 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     add_left(j, &text, "event", events);
     graphs_left(j, &text);
     add_left(j, &text, "communicator", comms);
-    if (j->members->signals.at)
-        text_add(&text, "%s%s", text.at ? ", " : "", j->members->signals.at);
     text_out(&text, out, bytes);
 }
