@@ -87,8 +87,8 @@ print <<'END';
 # What the checks find
 
 Each row is one report: its first line, its hint, and small programs in [tests/check/wrong](../tests/check/wrong)
-that make the mistake, each with its repair beside it (`-DFIXED`). What stands in *italics* differs from case to
-case. How the reports are read stands in [README.md](README.md).
+that make the mistake, each with its repair beside it (`-DFIXED`). What is in *italics* differs from case to
+case. How to read a report is in [README.md](README.md).
 
 This page is made from [findings.list](judge/say/findings.list) by `check/findings.pl`.
 END

@@ -5,8 +5,7 @@
 // ranks: 4 8
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init
-// expect 4: Hint: with each unique id come ranks 0 to 1, and nobody else: is nranks that
-//     of another
+// expect 4: Hint: only ranks 0 to 1 come with each unique id. Is nranks that of another
 #include "../check.h"
 
 int main(void) {
