@@ -120,9 +120,11 @@ commit() {
 }
 
 # start N LESSON [MAX]: in $start, how it is started on N GPUs, by mpirun or by itself; in $below, what is put
-# before the program. Lesson 06 by default takes minutes.
+# before the program. Lesson 06 by default takes minutes. Returns 1 for lesson 07 on one GPU: one rank has nothing
+# to copy, and says so with exit code 1.
 below=()
 start() {
+    [[ $1-$2 != 1-07-* ]] || return 1
     case $2 in
     16-*) start=(env "CUDA_VISIBLE_DEVICES=$(cut -d, -f "1-$1" <<<"$visible")" "${below[@]}" "$2") ;;
     06-*) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2" --max "${3:-64K}" --factor 8) ;;
@@ -436,8 +438,7 @@ lessons() {
     local n form
     for n in ${RANKS:-$counts}; do
         for form in $forms; do
-            [[ $n-$form != 1-07-* ]] || continue # one rank has nothing to copy
-            start "$n" "$form"
+            start "$n" "$form" || continue
             at_once keep "$work/lessons-$n-${form//\//-}" 60 "${start[@]}"
         done
     done
@@ -451,7 +452,7 @@ memcheck() {
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck is left out'; return 0; }
     local below=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 1)
     for form in $forms; do
-        start "$gpus" "$form" 4K
+        start "$gpus" "$form" 4K || continue
         at_once keep "$work/memcheck-${form//\//-}" 300 "${start[@]}"
     done
     gather memcheck
@@ -473,8 +474,7 @@ in_a_row() { # LESSON
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
         n=$((gpus - (run - 1) % gpus))
-        [[ $n-$1 != 1-07-* ]] || continue
-        start "$n" "$1" 4K
+        start "$n" "$1" 4K || continue
         if ! timeout --kill-after=5 60 "${start[@]}" >"$said" 2>&1 </dev/null || ! grep -q '^OK: ' "$said"; then
             failed=$((failed + 1))
             { echo "run $run of $1, $n ranks:"; cat "$said"; } >>"$work/failed-runs"
