@@ -202,20 +202,26 @@ bandwidth() {
     done
 }
 
-# NVIDIA's own figures and ours in turn: large messages once, small ones, which vary from run to run,
-# three times. -a 3 is the slowest rank's time, as in lesson 06. And lesson 19's sum of 128 bytes in a graph,
-# on windows.
+# NVIDIA's own figures and ours in turn, large messages and small ones; those of an all-reduce, which vary from run
+# to run, twice more. -a 3 is the slowest rank's time, as in lesson 06. And lesson 19's sum of 128 bytes in a graph,
+# on windows, three times.
 nccl_tests() {
+    local all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' small='-b 8 -e 64K -f 8 -w 1000 -n 1000'
     [ -n "$tests_home" ] || { say 'no NCCL_TESTS_HOME: nccl-tests is left out'; return 0; }
     begin nccl-tests.txt
     ours --min "$large" --max "$largest"
-    theirs 'broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' -b "$large" -e "$largest"
+    theirs "$all" -b "$large" -e "$largest"
+    ours --max 64K --factor 8
+    # shellcheck disable=SC2086 # words
+    theirs "$all" $small
     for _ in 1 2 3; do
-        ours --max 64K --factor 8
-        theirs 'broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' \
-            -b 8 -e 64K -f 8 -w 1000 -n 1000
         keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 19-small-messages/small_messages
         theirs all_reduce -b 128 -e 128 -R 2 -G 20
+    done
+    for _ in 2 3; do
+        ours --op all_reduce --max 64K --factor 8
+        # shellcheck disable=SC2086 # words
+        theirs all_reduce $small
     done
 }
 
