@@ -8,14 +8,6 @@
 #include "clock.h"
 #include "report.h"
 
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
-int main(void) {
-    fprintf(stderr, "one_sided needs NCCL 2.29 or newer, and was built with %d.%d\n",
-            NCCL_MAJOR, NCCL_MINOR);
-    return 1;
-}
-#else
-
 enum { STEPS = 10, SLOTS = 4 };
 
 /* A rank's part of the window, on its GPU: its own values, room for what the neighbours
@@ -117,12 +109,10 @@ static void take(const struct ranks *r, size_t i, float *host) {
 /* Items pass from rank 0 to rank 1. Nobody asks whether there is an item, or room: the
  * signals say so. */
 static void queue(const struct ranks *r, size_t items, float *host) {
-    for (size_t i = 0; i < items; i++) {
-        if (r->rank == 0)
-            give(r, i, host);
-        else if (r->rank == 1)
-            take(r, i, host);
-    }
+    for (size_t i = 0; r->rank == 0 && i < items; i++)
+        give(r, i, host);
+    for (size_t i = 0; r->rank == 1 && i < items; i++)
+        take(r, i, host);
     // Signals that nobody waits for would be taken for those of a later queue.
     for (size_t i = 0; r->rank == 0 && i < items && i < SLOTS; i++)
         wait_for(r, 1);
@@ -178,4 +168,3 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Finalize());
     return exit_code;
 }
-#endif

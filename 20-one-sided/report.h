@@ -4,7 +4,22 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "lesson.h"
+#include "older.h"
+
+/* An older NCCL has none of these. The program compiles with it all the same, and
+ * report_options ends it. */
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
+typedef struct {
+    int opCnt, peer;
+} ncclWaitSignalDesc_t;
+LESSON_FUNCTION ncclResult_t report_missing(int first, ...) {
+    (void)first;
+    return ncclInvalidUsage;
+}
+#define ncclPutSignal(...) report_missing(0, __VA_ARGS__)
+#define ncclSignal(...) report_missing(0, __VA_ARGS__)
+#define ncclWaitSignal(...) report_missing(0, __VA_ARGS__)
+#endif
 
 /* Reads the command line. */
 LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t *items) {
@@ -14,6 +29,12 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t
         {"--items", "N", "items that pass the queue", .number = items, .usual = 10},
         {0}};
     lesson_options(argc, argv, options);
+    if (NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2))
+        return;
+    if (lesson_self().rank == 0)
+        fprintf(stderr, "one_sided needs NCCL 2.29 or newer, and was built with %d.%d\n",
+                NCCL_MAJOR, NCCL_MINOR);
+    lesson_leave(1);
 }
 
 LESSON_FUNCTION void report_exchange(const char *name, double seconds) {

@@ -40,7 +40,7 @@ test "$head" = '#SBATCH --partition=boost_usr_prod
 ok $? "the job asks for what Leonardo has"
 
 # What lesson 20 says where NCCL is too old, by the expression of all.slurm.
-said=$(sed -nE 's/.*"(one_sided needs NCCL [^"]*)".*/\1/p' 20-one-sided/one_sided.c)
+said=$(sed -nE 's/.*"(one_sided needs NCCL [^"]*)".*/\1/p' 20-one-sided/report.h)
 expression=$(sed -nE "s/^ *needs=.*sed -nE '(.*)' .*/\1/p" jobs/all.slurm)
 test "$(sed -nE "$expression" <<<"$said")" = 'needs NCCL 2.29'
 ok $? "all.slurm knows a lesson that needs a newer NCCL"
