@@ -60,7 +60,7 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
 #define FACTOR(alpha) blas_one(alpha, sizeof *(alpha), false)
 #define RESULT(result) blas_one(result, sizeof *(result), true)
 
-#define AXPY(shown, name, type, integer)                                        \
+#define AXPY(shown, name, integer, type)                                        \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha,    \
                         const type *x, integer incx, type *y, integer incy) {   \
         ENTER_AS(shown, name, handle, n, alpha, x, incx, y, incy);              \
@@ -68,7 +68,7 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                   FACTOR(alpha), READS(x, n, incx), WRITES(y, n, incy),         \
                   READS(y, n, incy));                                           \
     }
-#define SCAL(shown, name, type, integer)                                              \
+#define SCAL(shown, name, integer, type)                                              \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *alpha, type *x, \
                         integer incx) {                                               \
         ENTER_AS(shown, name, handle, n, alpha, x, incx);                             \
@@ -76,7 +76,7 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                   WRITES(x, n, incx),                                                 \
                   blas_unless_zero(alpha, sizeof *alpha, READS(x, n, incx)));         \
     }
-#define COPY(shown, name, type, integer)                                               \
+#define COPY(shown, name, integer, type)                                               \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
                         type *y, integer incy) {                                       \
         ENTER_AS(shown, name, handle, n, x, incx, y, incy);                            \
@@ -84,21 +84,23 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                   READS(x, n, incx), WRITES(y, n, incy));                              \
     }
 /* A number that is made of one vector: nrm2, asum, amax, amin. */
-#define MEASURE(shown, name, type, integer, output)                                    \
+#define MEASURE(shown, name, integer, type, output)                                    \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
                         output *result) {                                              \
         ENTER_AS(shown, name, handle, n, x, incx, result);                             \
         OPERATION(true, CALL(BELOW(name), handle, n, x, incx, result),                 \
                   READS(x, n, incx), RESULT(result));                                  \
     }
-#define DOT(shown, name, type, integer)                                                \
+/* One that is a position in it. */
+#define PLACE(shown, name, integer, type) MEASURE(shown, name, integer, type, integer)
+#define DOT(shown, name, integer, type)                                                \
     cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
                         const type *y, integer incy, type *result) {                   \
         ENTER_AS(shown, name, handle, n, x, incx, y, incy, result);                    \
         OPERATION(true, CALL(BELOW(name), handle, n, x, incx, y, incy, result),        \
                   READS(x, n, incx), READS(y, n, incy), RESULT(result));               \
     }
-#define GEMM(shown, name, type, integer)                                               \
+#define GEMM(shown, name, integer, type)                                               \
     cublasStatus_t name(cublasHandle_t handle, cublasOperation_t ta,                   \
                         cublasOperation_t tb, integer m, integer n, integer k,         \
                         const type *alpha, const type *A, integer lda, const type *B,  \
@@ -117,20 +119,11 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                                    blas_matrix(C, m, n, ldc, sizeof *C, false)));      \
     }
 
-#define VECTOR(name, integer)                                                    \
-    cublasStatus_t name(integer n, integer size, const void *from, integer incx, \
-                        void *to, integer incy) {                                \
-        ENTER(name, n, size, from, incx, to, incy);                              \
-        blas_moves(at);                                                          \
-        return blas_moved(CALL(BELOW(name), n, size, from, incx, to, incy), at); \
-    }
-#define MATRIX(name, integer)                                                          \
-    cublasStatus_t name(integer rows, integer columns, integer size, const void *from, \
-                        integer lda, void *to, integer ldb) {                          \
-        ENTER(name, rows, columns, size, from, lda, to, ldb);                          \
-        blas_moves(at);                                                                \
-        return blas_moved(CALL(BELOW(name), rows, columns, size, from, lda, to, ldb),  \
-                          at);                                                         \
+#define BLAS_MOVES(name, parameters, ...)                      \
+    cublasStatus_t name parameters {                           \
+        ENTER(name, __VA_ARGS__);                              \
+        blas_moves(at);                                        \
+        return blas_moved(CALL(BELOW(name), __VA_ARGS__), at); \
     }
 
 #define OPAQUE(shown, name, parameters, result, ...)             \
@@ -153,28 +146,8 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
 
 /* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
  * where it is not spelled out at once.) */
-#define BLAS_AXPY(name, type)         \
-    AXPY(#name, name##_v2, type, int) \
-    AXPY(#name "_64", name##_v2_64, type, int64_t)
-#define BLAS_SCAL(name, type)         \
-    SCAL(#name, name##_v2, type, int) \
-    SCAL(#name "_64", name##_v2_64, type, int64_t)
-#define BLAS_COPY(name, type)         \
-    COPY(#name, name##_v2, type, int) \
-    COPY(#name "_64", name##_v2_64, type, int64_t)
-#define BLAS_DOT(name, type)         \
-    DOT(#name, name##_v2, type, int) \
-    DOT(#name "_64", name##_v2_64, type, int64_t)
-#define BLAS_GEMM(name, type)         \
-    GEMM(#name, name##_v2, type, int) \
-    GEMM(#name "_64", name##_v2_64, type, int64_t)
-#define BLAS_MEASURE(name, type, result)         \
-    MEASURE(#name, name##_v2, type, int, result) \
-    MEASURE(#name "_64", name##_v2_64, type, int64_t, result)
-#define BLAS_PLACE(name, type)                \
-    MEASURE(#name, name##_v2, type, int, int) \
-    MEASURE(#name "_64", name##_v2_64, type, int64_t, int64_t)
-#define BLAS_VECTOR(name) VECTOR(name, int) VECTOR(name##_64, int64_t)
-#define BLAS_MATRIX(name) MATRIX(name, int) MATRIX(name##_64, int64_t)
+#define BLAS(name, kind, ...)                \
+    kind(#name, name##_v2, int, __VA_ARGS__) \
+        kind(#name "_64", name##_v2_64, int64_t, __VA_ARGS__)
 
 #endif
