@@ -59,12 +59,12 @@ static double real_time(void) {
 
 static double host_time(void) {
     double modelled;
-    return OVER_STANDIN && standin_clock(&modelled) ? modelled : real_time();
+    return OVER_STANDIN && STANDIN(clock)(&modelled) ? modelled : real_time();
 }
 
 static const char *clock_name(void) {
     double unused;
-    return OVER_STANDIN ? standin_clock(&unused) : NULL;
+    return OVER_STANDIN ? STANDIN(clock)(&unused) : NULL;
 }
 
 static void nap(void) {
@@ -75,11 +75,11 @@ static void nap(void) {
 #define UNPAID(function, ...)                               \
     ({                                                      \
         if (OVER_STANDIN)                                   \
-            standin_unpaid(1);                              \
+            STANDIN(unpaid)(1);                             \
         __typeof__((function)(__VA_ARGS__)) unpaid_result = \
             CALL(function, ##__VA_ARGS__);                  \
         if (OVER_STANDIN)                                   \
-            standin_unpaid(0);                              \
+            STANDIN(unpaid)(0);                             \
         unpaid_result;                                      \
     })
 
@@ -1007,7 +1007,7 @@ void timeline_gather(void) {
         return;
     front_depth++;
     if (OVER_STANDIN)
-        standin_host_blocks(1);
+        STANDIN(host_blocks)(1);
     read_all(0.2);
     measure_rates();
     at_end = measure_offset();
@@ -1020,7 +1020,7 @@ void timeline_gather(void) {
     PMPI_Barrier(ours); // the file is there when a rank goes on
     PMPI_Comm_free(&ours);
     if (OVER_STANDIN)
-        standin_host_blocks(0);
+        STANDIN(host_blocks)(0);
     front_depth--;
 }
 

@@ -78,29 +78,12 @@ size_t standin_window_bytes(const void *comm, const void *window, int peer);
  * from 1; 0: none. */
 size_t standin_written_behind(const void *pointer);
 
-/* Where the stand-in comes with a library that the program loads later, the loader would
- * not find these. */
-#if OVER_STANDIN && !defined FRONT_LINKED
-#define standin_host_blocks BELOW(standin_host_blocks)
-#define standin_keeps_mpi BELOW(standin_keeps_mpi)
-#define standin_mpi_ends BELOW(standin_mpi_ends)
-#define standin_mpi_meets BELOW(standin_mpi_meets)
-#define standin_mpi_sends BELOW(standin_mpi_sends)
-#define standin_mpi_receives BELOW(standin_mpi_receives)
-#define standin_mpi_begins BELOW(standin_mpi_begins)
-#define standin_mpi_posts BELOW(standin_mpi_posts)
-#define standin_mpi_ended BELOW(standin_mpi_ended)
-#define standin_mpi_made BELOW(standin_mpi_made)
-#define standin_cuda_aware BELOW(standin_cuda_aware)
-#define standin_mpi_buffer BELOW(standin_mpi_buffer)
-#define standin_needs_mpi BELOW(standin_needs_mpi)
-#define standin_announces BELOW(standin_announces)
-#define standin_clock BELOW(standin_clock)
-#define standin_unpaid BELOW(standin_unpaid)
-#define standin_opened_bytes BELOW(standin_opened_bytes)
-#define standin_comm_id BELOW(standin_comm_id)
-#define standin_window_bytes BELOW(standin_window_bytes)
-#define standin_written_behind BELOW(standin_written_behind)
+/* STANDIN(host_blocks)(1) calls standin_host_blocks. Where the stand-in comes with a
+ * library that the program loads later, the loader would not find it. */
+#ifdef FRONT_LINKED
+#define STANDIN(name) standin_##name
+#else
+#define STANDIN(name) BELOW(standin_##name)
 #endif
 
 #endif

@@ -86,7 +86,7 @@ static void find_waits(struct copy *copy) {
     else if (copy->asynchronous)
         copy->waits = copy->from.place == PAGEABLE && !group_is_open() ? PERHAPS : NO;
     else if (copy->from.place == PAGEABLE && copy->to.place == DEVICE)
-        copy->waits = OVER_STANDIN && standin_cuda_aware() ? ALL : BEFORE;
+        copy->waits = OVER_STANDIN && STANDIN(cuda_aware)() ? ALL : BEFORE;
     else
         copy->waits = to_host || from_host || managed ? ALL : NO;
 }

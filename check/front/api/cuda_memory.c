@@ -69,7 +69,7 @@ static void forget(struct judge *j, const void *pointer, int stream, struct judg
 static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
                            bool waits, struct judge_at at) {
     struct judge_memory memory;
-    size_t behind = OVER_STANDIN ? standin_written_behind(pointer) : 0;
+    size_t behind = OVER_STANDIN ? STANDIN(written_behind)(pointer) : 0;
     struct judge *j = front_in();
     if (!known(j, pointer, kinds, &memory)) {
         front_out();
@@ -134,7 +134,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
 /* How large another process's allocation is, the driver knows. */
 static size_t bytes_at(const void *pointer) {
     if (OVER_STANDIN)
-        return standin_opened_bytes(pointer);
+        return STANDIN(opened_bytes)(pointer);
     int (*range)(void **, size_t *, uintptr_t) = front_find("cuMemGetAddressRange_v2");
     void *start = NULL;
     size_t bytes = 0;

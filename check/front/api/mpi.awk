@@ -24,21 +24,21 @@ function clock(name, parameters, way) {
     way = name ~ /^(Ib|B)cast$|^(Is|S)catterv?$/ ? "1, root" \
         : name ~ /^(Ig|G)atherv?$|^(Ir|R)educe$/ ? "2, root" : "0, 0"
     if (word[1] == "all") {
-        before = "standin_mpi_meets(comm, " way ")"
+        before = "STANDIN(mpi_meets)(comm, " way ")"
         if (parameters ~ /MPI_Comm \*newcomm/)
-            behind = "result == MPI_SUCCESS && *newcomm != comm ? standin_mpi_made(*newcomm) : (void)0"
+            behind = "result == MPI_SUCCESS && *newcomm != comm ? STANDIN(mpi_made)(*newcomm) : (void)0"
     } else if (name ~ /^(Send|Ssend|Rsend|Bsend|Isend|Issend|Irsend|Ibsend)$/) {
-        before = "standin_mpi_sends(dest, tag, comm)"
+        before = "STANDIN(mpi_sends)(dest, tag, comm)"
     } else if (name ~ /^Recv$/) {
-        before = "standin_mpi_receives(source, tag, comm, &time)"
+        before = "STANDIN(mpi_receives)(source, tag, comm, &time)"
         behind = before
     } else if (name ~ /^Sendrecv/) {
-        behind = "standin_mpi_receives(source, recvtag, comm, &time)"
-        before = "standin_mpi_sends(dest, sendtag, comm), " behind
+        behind = "STANDIN(mpi_receives)(source, recvtag, comm, &time)"
+        before = "STANDIN(mpi_sends)(dest, sendtag, comm), " behind
     } else if (name == "Irecv") {
-        behind = "standin_mpi_posts(source, tag, comm, *request)"
+        behind = "STANDIN(mpi_posts)(source, tag, comm, *request)"
     } else if (parameters ~ /MPI_Comm comm, MPI_Request \*request$/) {
-        behind = "standin_mpi_begins(comm, " way ", *request)"
+        behind = "STANDIN(mpi_begins)(comm, " way ", *request)"
     }
 }
 

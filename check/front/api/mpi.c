@@ -62,10 +62,10 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
     MPI_HERE;
     mpi_waits_all(&at, &comm, JUDGE_NO_MESSAGE);
     if (OVER_STANDIN)
-        standin_mpi_meets(comm, 0, 0);
+        STANDIN(mpi_meets)(comm, 0, 0);
     int result = CALL(BELOW_MPI(MPI_Comm_split_type), comm, type, key, info, out);
     if (OVER_STANDIN && result == MPI_SUCCESS)
-        standin_mpi_made(*out);
+        STANDIN(mpi_made)(*out);
     mpi_waited();
     return result;
 }
@@ -74,7 +74,7 @@ int MPI_Finalize(void) {
     if (front_depth > 0)
         return BELOW_MPI(MPI_Finalize)();
     AT_HERE;
-    if (OVER_STANDIN && standin_keeps_mpi()) {
+    if (OVER_STANDIN && STANDIN(keeps_mpi)()) {
         start_mpi_kept(at);
         // Functions of the program that it calls (attributes) may still call MPI.
         return BELOW_MPI(MPI_Finalize)();

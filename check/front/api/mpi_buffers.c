@@ -62,7 +62,7 @@ static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
 }
 
 bool mpi_takes_device_memory(void) {
-    return !OVER_STANDIN || standin_cuda_aware();
+    return !OVER_STANDIN || STANDIN(cuda_aware)();
 }
 
 static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,

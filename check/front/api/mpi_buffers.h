@@ -18,7 +18,7 @@ void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
 void mpi_win(const struct judge_at *at, const void *buffer);
 /* Where MPI finds the bytes of a buffer in device memory: CPU_MPI=cuda-aware. */
 #define REACHED(buffer) \
-    (OVER_STANDIN ? standin_mpi_buffer(buffer) : (void *)(uintptr_t)(buffer))
+    (OVER_STANDIN ? STANDIN(mpi_buffer)(buffer) : (void *)(uintptr_t)(buffer))
 /* Whether MPI takes device memory, or may. */
 bool mpi_takes_device_memory(void);
 

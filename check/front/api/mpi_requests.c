@@ -149,7 +149,7 @@ static void are_completed(struct before *before, int n, const int *which) {
             waits_for(&at, before.n, before.all);                            \
         int result = CALL(PMPI_##name, __VA_ARGS__);                         \
         if (OVER_STANDIN)                                                    \
-            standin_mpi_ended(before.all, before.n, handles);                \
+            STANDIN(mpi_ended)(before.all, before.n, handles);               \
         if (waits)                                                           \
             mpi_waited();                                                    \
         int done = there;                                                    \

@@ -33,7 +33,7 @@ void mpi_under_way(int more) {
 static void waits(const struct judge_at *at, const struct mpi_whom *whom, int peer,
                   enum judge_way way) {
     if (OVER_STANDIN)
-        standin_host_blocks(1);
+        STANDIN(host_blocks)(1);
     if (timeline_on)
         note_wait(at, whom, peer);
     if (!front_on)
@@ -85,7 +85,7 @@ void mpi_waited(void) {
     if (timeline_on)
         timeline_waited();
     if (OVER_STANDIN)
-        standin_host_blocks(0);
+        STANDIN(host_blocks)(0);
 }
 
 void mpi_asked(const struct judge_at *at, int there) {

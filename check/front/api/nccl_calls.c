@@ -251,7 +251,7 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                             .bytes = nccl_bytes(count, type),
                             .at = at};
     // Sizes may differ: that of the other rank is known over the stand-in only.
-    put.room = OVER_STANDIN ? standin_window_bytes(comm, window, peer) : 0;
+    put.room = OVER_STANDIN ? STANDIN(window_bytes)(comm, window, peer) : 0;
     struct judge *j = front_in();
     const struct comm *of = comm_known(comm);
     put.comm = of && of->state == THERE ? of->number : -1;

@@ -96,7 +96,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     const uint64_t id = comm_hash_ids(ids, nids);
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     if (OVER_STANDIN && ids && nids > 0)
-        standin_announces(ids, rank, nranks);
+        STANDIN(announces)(ids, rank, nranks);
     start_communicates(nranks <= 1 || nccl_group.depth > 0);
     join.device = current_device();
     if (!gpus_are_shared())
@@ -302,7 +302,7 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
 /* Over the real NCCL its ranks have no number in common by which the judges could know
  * it: nothing is said of it once it is made. */
 static uint64_t id_of_grown_comm(ncclComm_t comm) {
-    return OVER_STANDIN && comm ? standin_comm_id(comm) : 0;
+    return OVER_STANDIN && comm ? STANDIN(comm_id)(comm) : 0;
 }
 
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,

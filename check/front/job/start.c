@@ -175,7 +175,7 @@ static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
         start_mpi_ends((struct judge_at){"PMPI_Finalize", 0});
     }
     if (OVER_STANDIN)
-        standin_mpi_ends();
+        STANDIN(mpi_ends)();
     front_depth--;
     return MPI_SUCCESS;
 }
@@ -247,7 +247,7 @@ static void communicates(bool all_here) {
         if (!front_checks)
             return;
     } else if (!all_here && OVER_STANDIN && !front_job.mpi_up) {
-        standin_needs_mpi();
+        STANDIN(needs_mpi)();
         PMPI_Initialized(&started);
         if (started) {
             ends_below = true;

@@ -352,7 +352,7 @@ void talk_meets(void) {
     int all = 0, *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);
     int *mine = must_alloc((size_t)front_job.nranks * sizeof *mine);
     if (OVER_STANDIN)
-        standin_host_blocks(1);
+        STANDIN(host_blocks)(1);
     PMPI_Ibarrier(control, &request);
     while (PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all)
         talk_pause(0.001);
@@ -386,7 +386,7 @@ void talk_meets(void) {
     while (under_way) // received by now
         post_parcels();
     if (OVER_STANDIN)
-        standin_host_blocks(0);
+        STANDIN(host_blocks)(0);
     free(expected);
     free(mine);
 }
