@@ -51,7 +51,14 @@ struct judge *front_in(void);
 struct judge *front_in_as(int thread); // 0: the helper
 int front_thread(void);                // this one's number
 void front_out(void);
-void front_leave(void);               // the same, and leaves pages as they are
+void front_leave(void); // the same, and leaves pages as they are
+/* Tells it one event: TELL(judge_wait_stream, stream, at) */
+#define TELL(event, ...)                 \
+    ({                                   \
+        struct judge *told = front_in(); \
+        event(told, ##__VA_ARGS__);      \
+        front_out();                     \
+    })
 bool front_is_inside(void);           // this thread
 extern __thread bool front_in_signal; // MPI may be what was interrupted
 /* Called if it is set by the next front_out, before it leaves (pages.c). */

@@ -43,7 +43,6 @@ cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
 }
 
 cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at) {
-    judge_wait_end(front_in(), happened && error == cudaSuccess);
-    front_out();
+    TELL(judge_wait_end, happened && error == cudaSuccess);
     return answer(error, at);
 }

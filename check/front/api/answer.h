@@ -30,8 +30,7 @@ static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
 #define LOOKED(name, parameters, ...)          \
     const char *name parameters {              \
         FRONT_PASS(name, __VA_ARGS__);         \
-        judge_looked(front_in());              \
-        front_out();                           \
+        TELL(judge_looked);                    \
         return CALL(BELOW(name), __VA_ARGS__); \
     }
 

@@ -54,10 +54,8 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     cublasStatus_t result = blas
                                 ? HOST_WAITS(&wait, CALL(BELOW(cublasDestroy_v2), handle))
                                 : CALL(BELOW(cublasDestroy_v2), handle);
-    if (blas) {
-        judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
-        front_out();
-    }
+    if (blas)
+        TELL(judge_wait_end, result == CUBLAS_STATUS_SUCCESS);
     free(blas);
     return blas_status(result, at);
 }
@@ -143,10 +141,8 @@ cublasStatus_t blas_ends(struct blas_begun begun, cublasStatus_t result,
                          struct judge_at at) {
     if (begun.span)
         timeline_ends(begun.span, (int)result);
-    if (begun.how == WAITS) {
-        judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
-        front_out();
-    }
+    if (begun.how == WAITS)
+        TELL(judge_wait_end, result == CUBLAS_STATUS_SUCCESS);
     return blas_status(result, at);
 }
 
@@ -187,7 +183,6 @@ void blas_moves(struct judge_at at) {
 }
 
 cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at) {
-    judge_wait_end(front_in(), result == CUBLAS_STATUS_SUCCESS);
-    front_out();
+    TELL(judge_wait_end, result == CUBLAS_STATUS_SUCCESS);
     return blas_status(result, at);
 }

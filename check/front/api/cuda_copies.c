@@ -179,8 +179,7 @@ cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_d
         return cudaErrorInvalidValue;
     if (copy.waits == NO && copy.number >= 0) {
         copy.waits = ALL;
-        judge_wait_stream(front_in(), copy.number, at);
-        front_out();
+        TELL(judge_wait_stream, copy.number, at);
     }
     struct timeline_op op;
     cudaError_t error =

@@ -6,28 +6,22 @@
 #include "nccl_comms.h"
 #include "cuda_graphs.h"
 
-static void looked(void) {
-    judge_looked(front_in());
-    front_out();
-}
-
 cudaError_t cudaGetLastError(void) {
     FRONT_PASS(cudaGetLastError);
-    looked();
+    TELL(judge_looked);
     return CALL(BELOW(cudaGetLastError));
 }
 
 cudaError_t cudaPeekAtLastError(void) {
     FRONT_PASS(cudaPeekAtLastError);
-    looked();
+    TELL(judge_looked);
     return CALL(BELOW(cudaPeekAtLastError));
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
     ENTER(cudaDeviceSynchronize);
     int device = current_device();
-    judge_wait_device(front_in(), device, at);
-    front_out();
+    TELL(judge_wait_device, device, at);
     struct timeline_wait wait = {
         .at = at, .on_device = true, .device = device, .world = -1};
     return wait_over(HOST_WAITS(&wait, CALL(BELOW(cudaDeviceSynchronize))), true, at);
@@ -36,8 +30,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaDeviceReset(void) {
     ENTER(cudaDeviceReset);
     int device = current_device();
-    judge_wait_device(front_in(), device, at);
-    front_out();
+    TELL(judge_wait_device, device, at);
     if (timeline_on)
         timeline_device_reset();
     cudaError_t error = wait_over(CALL(BELOW(cudaDeviceReset)), true, at);
@@ -56,8 +49,7 @@ cudaError_t cudaDeviceReset(void) {
 static cudaError_t peer_access(cudaError_t error, int peer, bool on, struct judge_at at) {
     if (error == cudaSuccess) {
         int device = current_device();
-        judge_peer_access(front_in(), device, peer, on);
-        front_out();
+        TELL(judge_peer_access, device, peer, on);
     }
     return answer(error, at);
 }

@@ -22,14 +22,12 @@ static void run(struct host_function *f, cudaStream_t stream, cudaError_t status
     if (!f->stays)
         free(f);
     struct front_own before = front_function_begins();
-    judge_host_function_begins(front_in(), function.number);
-    front_out();
+    TELL(judge_host_function_begins, function.number);
     if (function.callback)
         function.callback(stream, status, function.data);
     else
         function.function(function.data);
-    judge_host_function_ends(front_in(), function.number);
-    front_out();
+    TELL(judge_host_function_ends, function.number);
     front_function_ends(before);
 }
 

@@ -126,21 +126,15 @@ ON_STREAM(cudaGraphLaunch, graph_launch,
           (cudaGraphExec_t executable, cudaStream_t stream), executable, stream)
 
 /* Told before: the handle may come again. */
-static void given_up(struct map *table, const void *handle,
-                     void (*gone)(struct judge *, int)) {
-    gone(front_in(), drop(table, handle));
-    front_out();
-}
-
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     ENTER(cudaGraphDestroy, graph);
-    given_up(&graphs, graph, judge_graph_gone);
+    TELL(judge_graph_gone, drop(&graphs, graph));
     return answer(CALL(BELOW(cudaGraphDestroy), graph), at);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     ENTER(cudaGraphExecDestroy, executable);
-    given_up(&executables, executable, judge_executable_gone);
+    TELL(judge_executable_gone, drop(&executables, executable));
     return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
 }
 
@@ -152,7 +146,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     if (error == cudaErrorGraphExecUpdateFailure)
         return error; // an answer: instantiate it anew
     if (error == cudaSuccess)
-        given_up(&executables, executable, judge_executable_gone);
+        TELL(judge_executable_gone, drop(&executables, executable));
     return cuda_instantiated(error, &executable, graph, at);
 }
 

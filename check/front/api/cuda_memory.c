@@ -126,8 +126,7 @@ ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), point
 /* Other processes may write there. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
     ENTER(cudaIpcGetMemHandle, handle, pointer);
-    judge_memory_open(front_in(), pointer);
-    front_out();
+    TELL(judge_memory_open, pointer);
     return answer(CALL(BELOW(cudaIpcGetMemHandle), handle, pointer), at);
 }
 
@@ -218,8 +217,7 @@ ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
                                      void *pointer) {
     ENTER(cudaMemPoolExportPointer, data, pointer);
-    judge_memory_open(front_in(), pointer);
-    front_out();
+    TELL(judge_memory_open, pointer);
     return answer(CALL(BELOW(cudaMemPoolExportPointer), data, pointer), at);
 }
 #endif

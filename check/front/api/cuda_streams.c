@@ -14,8 +14,7 @@ cudaError_t cuda_stream_there(cudaError_t error, const cudaStream_t *stream,
     int device = current_device();
     if (timeline_on)
         timeline_device();
-    stream_made(front_in(), *stream, !(flags & cudaStreamNonBlocking), device, at);
-    front_out();
+    TELL(stream_made, *stream, !(flags & cudaStreamNonBlocking), device, at);
     return error;
 }
 
@@ -71,8 +70,7 @@ cudaError_t cuda_event_there(cudaError_t error, const cudaEvent_t *event,
     if (error != cudaSuccess)
         return answer(error, at);
     int device = current_device();
-    announce_event(front_in(), *event, device, at);
-    front_out();
+    TELL(announce_event, *event, device, at);
     return error;
 }
 
@@ -90,8 +88,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event) {
     ENTER(cudaIpcGetEventHandle, handle, event);
-    judge_shares_event(front_in());
-    front_out();
+    TELL(judge_shares_event);
     return answer(CALL(BELOW(cudaIpcGetEventHandle), handle, event), at);
 }
 

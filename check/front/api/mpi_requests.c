@@ -87,8 +87,7 @@ static void closes(struct judge *j, MPI_Request handle, bool freed) {
 static void completed(MPI_Request handle) {
     if (handle == MPI_REQUEST_NULL || !front_on)
         return;
-    closes(front_in(), handle, false);
-    front_out();
+    TELL(closes, handle, false);
 }
 
 static void waits_for(const struct judge_at *at, int n, const MPI_Request *handles) {
@@ -184,10 +183,8 @@ REQUESTS(Testsome,
          false, count, handles, *some, indices, count, handles, some, indices, statuses)
 
 int MPI_Request_free(MPI_Request *request) {
-    if (front_depth == 0 && front_on && *request != MPI_REQUEST_NULL) {
-        closes(front_in(), *request, true);
-        front_out();
-    }
+    if (front_depth == 0 && front_on && *request != MPI_REQUEST_NULL)
+        TELL(closes, *request, true);
     return CALL(PMPI_Request_free, request);
 }
 

@@ -39,9 +39,8 @@ static void waits(const struct judge_at *at, const struct mpi_whom *whom, int pe
     if (!front_on)
         return;
     pages_mpi_call(at);
-    judge_wait_mpi(front_in(), whom, whom ? peer : JUDGE_ANY,
-                   atomic_load(&under_way) > 0 ? JUDGE_MORE : way, *at);
-    front_out();
+    TELL(judge_wait_mpi, whom, whom ? peer : JUDGE_ANY,
+         atomic_load(&under_way) > 0 ? JUDGE_MORE : way, *at);
 }
 
 void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
@@ -79,8 +78,7 @@ void mpi_waited(void) {
     mpi_gives_back();
     if (front_on) {
         pages_mpi_call(NULL);
-        judge_wait_end(front_in(), true);
-        front_out();
+        TELL(judge_wait_end, true);
     }
     if (timeline_on)
         timeline_waited();
@@ -91,6 +89,5 @@ void mpi_waited(void) {
 void mpi_asked(const struct judge_at *at, int there) {
     if (!front_on)
         return;
-    judge_poll_mpi(front_in(), there, *at);
-    front_out();
+    TELL(judge_poll_mpi, there, *at);
 }

@@ -12,8 +12,7 @@ ncclResult_t ncclGroupStart(void) {
     if (result != ncclSuccess)
         return nccl_answer(result, at);
     nccl_group.depth++;
-    judge_group_starts(front_in(), at);
-    front_out();
+    TELL(judge_group_starts, at);
     return result;
 }
 

@@ -62,8 +62,7 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
         strangers_of_libraries();
     like.state = THERE;
     ask_ranks(handle, &like);
-    comm_announce(front_in(), handle, &like);
-    front_out();
+    TELL(comm_announce, handle, &like);
 }
 
 bool comm_look_again(ncclComm_t handle) {
@@ -263,8 +262,7 @@ void comm_left(void) {
 
 const char *ncclGetErrorString(ncclResult_t result) {
     PASS_NCCL(ncclGetErrorString, result);
-    judge_looked(front_in());
-    front_out();
+    TELL(judge_looked);
     return CALL(PNCCL(ncclGetErrorString), result);
 }
 
@@ -273,7 +271,6 @@ const char *ncclGetLastError(ncclComm_t comm) {
     front_in();
     bool gone = comm_known(comm) && comm_known(comm)->state == GONE;
     front_out();
-    judge_looked(front_in());
-    front_out();
+    TELL(judge_looked);
     return CALL(PNCCL(ncclGetLastError), gone ? NULL : comm);
 }

@@ -82,10 +82,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     int number = completes(comm, at);
     bool waits = comm_ends(comm, JUDGE_DESTROYED, nccl_group.depth == 0, at);
     ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommDestroy), comm));
-    if (number >= 0 && result == ncclSuccess) {
-        judge_comm_complete(front_in(), number);
-        front_out();
-    }
+    if (number >= 0 && result == ncclSuccess)
+        TELL(judge_comm_complete, number);
     return waits ? nccl_waited(result, at) : nccl_answer(result, at);
 }
 

@@ -69,8 +69,7 @@ ncclResult_t newcomm_returned(ncclResult_t result, struct judge_at at) {
     if (nccl_failed(result))
         talk_settles();
     bool slow = nccl_group.newcomms && is_slow(nccl_group.newcomms->parent);
-    judge_wait_end(front_in(), result == ncclSuccess && !slow);
-    front_out();
+    TELL(judge_wait_end, result == ncclSuccess && !slow);
     newcomms_end(result);
     return nccl_answer(result, at);
 }
@@ -146,8 +145,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
     if (result != ncclSuccess)
         return nccl_answer(result, at);
-    judge_id_made(front_in(), comm_hash_ids(id, 1), 0, at);
-    front_out();
+    TELL(judge_id_made, comm_hash_ids(id, 1), 0, at);
     return result;
 }
 
@@ -331,8 +329,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
     if (nccl_group.depth == 0 && join.id) {
         if (nccl_failed(result))
             talk_settles();
-        judge_wait_end(front_in(), result == ncclSuccess);
-        front_out();
+        TELL(judge_wait_end, result == ncclSuccess);
     }
     uint64_t id_made = result == ncclSuccess && out ? id_of_grown_comm(*out) : 0;
     if (id_made)

@@ -13,8 +13,7 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     if (result != ncclSuccess)
         return nccl_answer(result, at);
     int device = current_device();
-    judge_memory_made(front_in(), *pointer, bytes, JUDGE_NCCL_MEMORY, device, -1, at);
-    front_out();
+    TELL(judge_memory_made, *pointer, bytes, JUDGE_NCCL_MEMORY, device, -1, at);
     return result;
 }
 

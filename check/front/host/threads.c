@@ -12,10 +12,8 @@ __attribute__((visibility("default"))) int pthread_join(pthread_t thread, void *
         below = (int (*)(pthread_t, void **))front_find("pthread_join");
     if (NOT_THE_PROGRAM)
         return below(thread, result);
-    judge_waits_thread(front_in(), (uint64_t)thread);
-    front_out();
+    TELL(judge_waits_thread, (uint64_t)thread);
     int error = CALL(below, thread, result);
-    judge_waits_thread(front_in(), 0);
-    front_out();
+    TELL(judge_waits_thread, 0);
     return error;
 }
