@@ -6,16 +6,19 @@
 
 #include "lesson.h"
 
-enum kind { DEVICE, POOL, PINNED, MANAGED, NCCL, REGISTERED, WINDOW, KINDS };
+enum kind { DEVICE, POOL, PINNED, NCCL, REGISTERED, WINDOW, MANAGED, KINDS };
 
-/* Reads the command line. */
-LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, bool *managed) {
+/* Reads the command line. Returns how many kinds are asked for: the last may be left out.
+ */
+LESSON_FUNCTION enum kind report_options(int argc, char **argv, size_t *count) {
+    bool managed = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats in a buffer", .number = count, .least = 1,
          .usual = LESSON_CPU_BUILD ? 1 << 16 : 1 << 24},
-        {"--managed", NULL, "managed memory, too", .flag = managed},
+        {"--managed", NULL, "managed memory, too", .flag = &managed},
         {0}};
     lesson_options(argc, argv, options);
+    return managed ? KINDS : MANAGED;
 }
 
 LESSON_FUNCTION void report_head(void) {
@@ -28,11 +31,13 @@ LESSON_FUNCTION void report_head(void) {
  *   allocating, summing  seconds to allocate and release, and for an all-reduce */
 LESSON_FUNCTION void report_row(enum kind kind, double allocating, double summing,
                                 size_t bytes) {
-    static const char *const names[KINDS] = {
-        [DEVICE] = "cudaMalloc",          [POOL] = "cudaMallocAsync",
-        [PINNED] = "cudaHostAlloc",       [MANAGED] = "cudaMallocManaged",
-        [NCCL] = "ncclMemAlloc",          [REGISTERED] = "ncclMemAlloc, registered",
-        [WINDOW] = "ncclMemAlloc, window"};
+    static const char *const names[KINDS] = {[DEVICE] = "cudaMalloc",
+                                             [POOL] = "cudaMallocAsync",
+                                             [PINNED] = "cudaHostAlloc",
+                                             [NCCL] = "ncclMemAlloc",
+                                             [REGISTERED] = "ncclMemAlloc, registered",
+                                             [WINDOW] = "ncclMemAlloc, window",
+                                             [MANAGED] = "cudaMallocManaged"};
     const struct lesson_self self = lesson_self();
     const double factor = 2.0 * (self.nranks - 1) / self.nranks; // bus bandwidth
     if (self.rank == 0)
@@ -40,12 +45,15 @@ LESSON_FUNCTION void report_row(enum kind kind, double allocating, double summin
                factor * (double)bytes / summing / 1e9);
 }
 
-/* Checks the sums: element i of rank r is r + 1 + i % 100. */
-LESSON_FUNCTION void report_check(const float *result, size_t count) {
+/* Checks sums, in any memory: element i of rank r was r + 1 + i % 100. */
+LESSON_FUNCTION void report_check(const float *sums, size_t count) {
     const int nranks = lesson_self().nranks;
+    float *host = lesson_malloc(count * sizeof *host);
+    CHECK_CUDA(cudaMemcpy(host, sums, count * sizeof *host, cudaMemcpyDefault));
     for (size_t i = 0; i < count; i++)
-        lesson_expect(i, (double)result[i],
+        lesson_expect(i, (double)host[i],
                       nranks * ((nranks + 1) / 2.0 + (double)(i % 100)));
+    free(host);
 }
 
 LESSON_FUNCTION void report_batches(double in_turn, double beside) {
