@@ -36,6 +36,17 @@ LESSON_FUNCTION int member(const struct members *m, int rank) {
     return -1;
 }
 
+/* Who of `old` is not in `now`, by rank in the communicator of `old`. Returns how many.
+ */
+LESSON_FUNCTION int agree_missing(const struct members *old, const struct members *now,
+                                  int *missing) {
+    int n = 0;
+    for (int i = 0; i < old->n; i++)
+        if (member(now, old->ranks[i]) < 0)
+            missing[n++] = i;
+    return n;
+}
+
 LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes) {
     CHECK_MPI(MPI_Send(what, (int)bytes, MPI_BYTE, to, AGREE_ID, MPI_COMM_WORLD));
 }
@@ -61,15 +72,15 @@ LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what
         agree_receive(what, bytes);
 }
 
-/* Tells rank 0 which step comes next here, and returns what it has decided. Whoever has
- * not been heard within `seconds` is lost: two deadlines, because a healthy rank may have
- * begun its step a little later. Rank 0 alone decides, so that all go on with
- * the same list; that it is lost itself is not foreseen. */
-LESSON_FUNCTION struct members agree(const struct members *old, int rank, int step,
+/* Tells rank 0 which step comes next here, old->step, and returns what it has decided.
+ * Whoever has not been heard within `seconds` is lost: two deadlines, because a healthy
+ * rank may have begun its step a little later. Rank 0 alone decides, so that all go on
+ * with the same list; that it is lost itself is not foreseen. */
+LESSON_FUNCTION struct members agree(const struct members *old, int rank,
                                      double seconds) {
-    struct members now = {.step = step};
+    struct members now = {.step = old->step};
     if (rank != 0) {
-        CHECK_MPI(MPI_Send(&step, 1, MPI_INT, 0, AGREE_REPORT, MPI_COMM_WORLD));
+        CHECK_MPI(MPI_Send(&old->step, 1, MPI_INT, 0, AGREE_REPORT, MPI_COMM_WORLD));
         agree_listen(&now, sizeof now, AGREE_DECISION);
         return now;
     }

@@ -14,32 +14,32 @@
 #include <cublas_v2.h>
 
 struct training {
-    int rank;           // in MPI_COMM_WORLD
-    struct asked asked; // how the others go on; a deadline for each step, and so on
-    struct members now; // who takes part
-    ncclComm_t comm;    // theirs
+    int rank;            // in MPI_COMM_WORLD
+    struct asked asked;  // how the others go on; a deadline for each step, and so on
+    struct members now;  // who takes part
+    ncclComm_t comm;     // theirs
+    ncclConfig_t config; // of every communicator
     struct model model;
 };
 
 /* A communicator of all who take part, from a new unique id. */
 static void make_anew(struct training *t) {
-    ncclConfig_t config = never_blocking();
     ncclUniqueId id;
     if (t->rank == 0)
         CHECK_NCCL(ncclGetUniqueId(&id));
     agree_bcast(&t->now, t->rank, &id, sizeof id);
     CHECK_BEGUN(ncclCommInitRankConfig(&t->comm, t->now.n, id, member(&t->now, t->rank),
-                                       &config));
+                                       &t->config));
     must_settle(t->comm, "ncclCommInitRankConfig");
 }
 
 /* One step. False if it does not end before `end`, or if NCCL has seen an error. Then the
  * weights from before it are still there. */
-static bool train(struct training *t, int step, double end) {
+static bool train(struct training *t, double end) {
     struct model *m = &t->model;
     if (MPI_Wtime() > end) // this rank itself was stopped meanwhile
         return false;
-    model_gradient(m, step);
+    model_gradient(m, t->now.step);
     CHECK_BEGUN(ncclAllReduce(m->gradient, m->gradient, COUNT, ncclFloat32, ncclSum,
                               t->comm, m->stream));
     if (settled(t->comm, t->asked.deadline) != ncclSuccess) // it may be in the background
@@ -51,25 +51,22 @@ static bool train(struct training *t, int step, double end) {
             return false;
     }
     // Only now: queued before, it could run after an abort, over the weights kept.
-    model_update(m, step, &t->now);
+    model_update(m, &t->now);
     CHECK_CUDA(cudaStreamSynchronize(m->stream));
     return true;
 }
 
 /* Those who are left make a smaller communicator out of the broken one. */
 static void shrink(struct training *t, const struct members *old, ncclComm_t broken) {
-    int excluded[AGREE_MOST], n = 0; // by their ranks in the broken communicator
-    for (int i = 0; i < old->n; i++)
-        if (member(&t->now, old->ranks[i]) < 0)
-            excluded[n++] = i;
+    int excluded[AGREE_MOST]; // by their ranks in the broken communicator
+    const int n = agree_missing(old, &t->now, excluded);
     const bool revoke = t->asked.how == REVOKE;
     if (revoke) {
         CHECK_BEGUN(ncclCommRevoke(broken, NCCL_REVOKE_DEFAULT));
         must_settle(broken, "ncclCommRevoke");
     }
     // Where nothing was revoked, the shrink itself has to end what is still running.
-    ncclConfig_t config = never_blocking();
-    CHECK_BEGUN(ncclCommShrink(broken, excluded, n, &t->comm, &config,
+    CHECK_BEGUN(ncclCommShrink(broken, excluded, n, &t->comm, &t->config,
                                revoke ? NCCL_SHRINK_DEFAULT : NCCL_SHRINK_ABORT));
     must_settle(broken, "ncclCommShrink"); // before that the new one is not there
     must_settle(t->comm, "ncclCommShrink");
@@ -77,10 +74,10 @@ static void shrink(struct training *t, const struct members *old, ncclComm_t bro
 
 /* After a step that has failed: agrees on who is left and on the step to go on with, and
  * makes their communicator. False on a rank that the others have given up. */
-static bool recover(struct training *t, int step) {
+static bool recover(struct training *t) {
     const struct members old = t->now;
     const ncclComm_t broken = t->comm;
-    t->now = agree(&old, t->rank, step, 2 * t->asked.deadline);
+    t->now = agree(&old, t->rank, 2 * t->asked.deadline);
     t->comm = NULL;
     if (t->now.n == old.n) // nobody is missing: the time was too short
         t->asked.deadline *= 2;
@@ -96,17 +93,15 @@ static bool recover(struct training *t, int step) {
 
 /* All who take part, and a new rank, make a larger communicator. The new rank gets their
  * weights. With others it would pull all ranks away from what they have learned. */
-static void join(struct training *t, int newcomer) {
-    const bool is_new = t->rank == newcomer;
-    const ncclComm_t old = t->comm;
+static void join(struct training *t) {
+    const bool is_new = t->rank == t->asked.faulty;
+    const ncclComm_t old = t->comm; // the new rank has none: NULL
     ncclUniqueId id;
     if (t->rank == 0)
         CHECK_NCCL(ncclCommGetUniqueId(old, &id));
-    model_welcome(&t->model, &t->now, t->rank, newcomer, &id);
-    ncclConfig_t config = never_blocking();
-    CHECK_BEGUN(ncclCommGrow(is_new ? NULL : old, t->now.n,
-                             is_new || t->rank == 0 ? &id : NULL,
-                             is_new ? t->now.n - 1 : -1, &t->comm, &config));
+    model_welcome(&t->model, &t->now, t->rank, t->asked.faulty, &id);
+    CHECK_BEGUN(ncclCommGrow(old, t->now.n, is_new || t->rank == 0 ? &id : NULL,
+                             is_new ? t->now.n - 1 : -1, &t->comm, &t->config));
     if (old)
         must_settle(old, "ncclCommGrow");
     must_settle(t->comm, "ncclCommGrow");
@@ -118,29 +113,28 @@ static void join(struct training *t, int newcomer) {
     must_settle(t->comm, "ncclBroadcast");
 }
 
-/* The training loop. Goes on with t->now.step, until the last step is done or this rank
- * is out. */
+/* The training loop, until the last step is done or this rank is out. */
 static void run(struct training *t) {
     const struct asked *asked = &t->asked;
-    double last = MPI_Wtime(); // the last step was done
     while (t->now.step < STEPS) {
-        const int step = t->now.step;
-        if (asked->join && step == JOIN_STEP && member(&t->now, asked->faulty) < 0)
-            join(t, asked->faulty);
+        if (asked->join && t->now.step == JOIN_STEP && member(&t->now, asked->faulty) < 0)
+            join(t);
         const double end = MPI_Wtime() + asked->deadline;
-        const enum fault fault = fault_now(asked, t->rank, step);
-        if (fault == LEAVE)
-            return;
-        if (train(t, step, end) && fault != UNSURE) {
-            t->now.step++;
-            model_report(&t->model, &t->now, t->rank, MPI_Wtime() - last);
-            last = MPI_Wtime();
-        } else {
-            if (t->rank == 0)
-                printf("step %2d: not done after %.1f s\n", step, MPI_Wtime() - last);
-            if (!recover(t, step))
+        const enum fault fault = fault_now(asked, t->rank, t->now.step);
+        if (fault == LEAVE) {
+            CHECK_NCCL(ncclCommAbort(t->comm));
+            t->comm = NULL;
+            if (!asked->join)
                 return;
+            join(t); // when the others do
+            continue;
         }
+        const bool done = train(t, end) && fault != UNSURE;
+        model_report(&t->model, &t->now, t->rank, done);
+        if (done)
+            t->now.step++;
+        else if (!recover(t))
+            return;
     }
 }
 
@@ -148,7 +142,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Init(&argc, &argv));
     CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int nranks, ndevices;
-    struct training t = {.comm = NULL};
+    struct training t = {.config = never_blocking()};
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &t.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     t.asked = fault_options(argc, argv, nranks);
@@ -157,27 +151,18 @@ int main(int argc, char **argv) {
     lesson_one_gpu_per_rank();
 
     t.now = agree_all(nranks);
-    model_create(&t.model, t.rank);
     make_anew(&t);
-    lesson_say_whose_times();
+    model_create(&t.model, t.rank);
     run(&t);
-    if (t.asked.fault == LEAVE && t.rank == t.asked.faulty) { // it has left the others
-        CHECK_NCCL(ncclCommAbort(t.comm));
-        t.comm = NULL;
-        if (t.asked.join) {
-            join(&t, t.rank);
-            run(&t);
-        }
-    }
     if (t.asked.fault == STOP && member(&t.now, t.asked.faulty) < 0)
         agree_late(&t.now, t.rank, t.asked.faulty);
     // MPI's collectives would wait for a rank that is gone, and so would MPI_Finalize.
     const bool gone = t.asked.fault == EXIT;
     const int exit_code = gone ? agree_verdict(&t.now, t.rank) : lesson_verdict("weight");
 
+    model_destroy(&t.model);
     if (t.comm)
         CHECK_NCCL(ncclCommDestroy(t.comm));
-    model_destroy(&t.model);
     if (gone)
         _exit(exit_code);
     CHECK_MPI(MPI_Finalize());

@@ -21,6 +21,7 @@ struct model {
     float *data, *gradient;    // on the GPU, COUNT elements each
     float *weights[2];         // weights[s % 2]: before step s, kept while it runs
     float expected[STEPS + 1]; // what the weights must be before each step
+    double last;               // when the last step was done
 };
 
 LESSON_FUNCTION void model_create(struct model *m, int rank) {
@@ -39,6 +40,8 @@ LESSON_FUNCTION void model_create(struct model *m, int rank) {
     CHECK_CUDA(
         cudaMemcpyAsync(m->data, host, sizeof host, cudaMemcpyHostToDevice, m->stream));
     CHECK_CUDA(cudaStreamSynchronize(m->stream));
+    lesson_say_whose_times();
+    m->last = MPI_Wtime();
 }
 
 /* Queues the gradient of (weights - data)^2 / 2. */
@@ -49,7 +52,8 @@ LESSON_FUNCTION void model_gradient(struct model *m, int step) {
 }
 
 /* Queues the step: the gradient is now the sum over all who take part. */
-LESSON_FUNCTION void model_update(struct model *m, int step, const struct members *now) {
+LESSON_FUNCTION void model_update(struct model *m, const struct members *now) {
+    const int step = now->step;
     const float move = -model_rate / (float)now->n;
     float *after = m->weights[(step + 1) % 2];
     CHECK_CUBLAS(cublasScopy(m->blas, COUNT, m->weights[step % 2], 1, after, 1));
@@ -60,24 +64,30 @@ LESSON_FUNCTION void model_update(struct model *m, int step, const struct member
     m->expected[step + 1] = m->expected[step] + move * sum;
 }
 
-/* Checks the weights before the next step, and prints the loss of the step before, as
- * these ranks see it. */
-LESSON_FUNCTION void model_report(const struct model *m, const struct members *now,
-                                  int rank, double seconds) {
+/* Prints how step now->step went. If it was done, checks the new weights, and prints
+ * their loss as these ranks see it. */
+LESSON_FUNCTION void model_report(struct model *m, const struct members *now, int rank,
+                                  bool done) {
     const int step = now->step;
+    const double seconds = MPI_Wtime() - m->last;
+    if (!done && rank == 0)
+        printf("step %2d: not done after %.1f s\n", step, seconds);
+    if (!done)
+        return;
     float host[COUNT];
     double loss = 0;
-    CHECK_CUDA(
-        cudaMemcpy(host, m->weights[step % 2], sizeof host, cudaMemcpyDeviceToHost));
+    CHECK_CUDA(cudaMemcpy(host, m->weights[(step + 1) % 2], sizeof host,
+                          cudaMemcpyDeviceToHost));
     for (int i = 0; i < COUNT; i++)
         lesson_expect((size_t)i, round(1e3 * (double)host[i]),
-                      round(1e3 * (double)m->expected[step]));
+                      round(1e3 * (double)m->expected[step + 1]));
     for (int i = 0; i < now->n; i++)
         loss += pow((double)host[0] - (now->ranks[i] + 1), 2) / 2 / now->n;
     if (rank == 0)
-        printf("step %2d: loss %.4f, %d rank%s, %.1f s\n", step - 1, loss, now->n,
+        printf("step %2d: loss %.4f, %d rank%s, %.1f s\n", step, loss, now->n,
                now->n == 1 ? "" : "s", seconds);
     fflush(stdout);
+    m->last = MPI_Wtime();
 }
 
 /* A new rank: from rank 0 it hears the unique id, who takes part, and what the weights

@@ -18,7 +18,7 @@ enum {
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
 enum { NCCL_SHRINK_DEFAULT, NCCL_SHRINK_ABORT };
 #define ncclCommShrink(comm, list, n, made, config, flags) \
-    ((void)(comm), (void)(list), (void)(config), ncclInvalidUsage)
+    ((void)(comm), (void)(list), (void)(n), (void)(config), ncclInvalidUsage)
 #endif
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
