@@ -156,8 +156,11 @@ my $dir   = tempdir('check-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my %optimized = (wrong => '-O2', right => '-O0', fixed => '-O0');
 
 # All programs have the same headers: gcc reads them once (GCC's manual, "Using Precompiled Headers").
-# It looks for what it has read beside check.h, so the programs lie in a folder of the test's own.
-symlink "$Bin/check/$_", "$dir/$_" or die "$_: $!\n" for qw(right wrong check.h);
+# It looks for what it has read beside check.h, so the programs lie in folders of the test's own: links to
+# files, because a program in a linked folder would find the check.h beside that folder.
+mkdir "$dir/$_" for qw(right wrong);
+symlink $_, $dir . s{^\Q$Bin\E/check}{}r or die "$_: $!\n"
+    for "$Bin/check/check.h", glob "'$Bin'/check/right/* '$Bin'/check/wrong/*";
 if (`$mpicc --version` !~ /clang/) {
     my $compile = join ' ', grep { !m{^'?/|^-[lLW]} } split ' ', $flags;
     mkdir "$dir/check.h.gch";
