@@ -22,6 +22,7 @@ long=' newer collectives random meetings arguments '
 counts() { # PROGRAM
     local all='1 2 3 8'
     [[ $long != *" $1 "* ]] || all="1 2 3${ALL:+ 7}"
+    [[ $1 != meetings ]] || all="1${ALL:+ 2 3 7}" # see below
     [ -z "$sanitize" ] || all=3
     echo "${RANKS:-$all}"
 }
@@ -130,7 +131,7 @@ for program in cuda cuda_more graphs illegal; do
     fi
 done
 
-# Enough devices for two ranks in each process.
+# Enough devices for two ranks in each process: more is tried than without, and all of that, too.
 if wanted meetings && [ -x meetings ] && [ -z "$sanitize" ]; then
     for np in 2 3; do
         run "meetings, $np ranks, 8 devices" "${mpirun[@]}" -np "$np" env CPU_DEVICES=8 ./meetings
