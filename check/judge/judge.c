@@ -71,7 +71,7 @@ void judge_free(struct judge *j) {
     compare_free(j->compare);
     members_free(j->members);
     post_free(j->post);
-    for (int s = 0; s < j->order->nstreams; s++)
+    for (int s = 0; s < (int)j->order->streams.n; s++)
         graph_stream_gone(j, s);
     graphs_free(j->graphs);
     functions_free(j->functions);

@@ -47,8 +47,10 @@ static void lend(struct judge *j, struct request *r, struct judge_at at) {
 }
 
 static void take_back(struct judge *j, struct request *r) {
-    for (int i = 0; i < r->nbuffers; i++)
+    for (int i = 0; i < r->nbuffers; i++) {
         judge_memory_back(j, r->buffers[i].lent);
+        r->buffers[i].lent = -1; // the number may be given out again
+    }
 }
 
 void mpi_opens(const struct judge_at *at, MPI_Request handle, MPI_Comm comm, int peer) {

@@ -1,5 +1,5 @@
 /*
- * base.c: memory that is there or ends the program, arrays that grow, a map.
+ * base.c: memory that is there or ends the program, arrays that grow, a map, numbers.
  */
 #include "base/base.h"
 
@@ -125,4 +125,31 @@ void map_clear(struct map *map, void (*value)(void *value)) {
 void map_free(struct map *map) {
     free(map->at);
     *map = (struct map){0};
+}
+
+int numbers_add(struct numbers *all, void *thing) {
+    int number = all->nfree ? all->free[--all->nfree] : (int)all->n++;
+    ROOM(all->at, (size_t)number, &all->size);
+    all->at[number] = thing;
+    return number;
+}
+
+void *numbers_get(const struct numbers *all, int number) {
+    return number >= 0 && (size_t)number < all->n ? all->at[number] : NULL;
+}
+
+void numbers_drop(struct numbers *all, int number) {
+    all->at[number] = NULL;
+    ROOM(all->free, all->nfree, &all->free_size);
+    all->free[all->nfree++] = number;
+    if (all->nfree == all->n)
+        all->n = all->nfree = 0;
+}
+
+void numbers_clear(struct numbers *all, void (*thing)(void *thing)) {
+    for (size_t i = 0; i < all->n; i++)
+        if (all->at[i])
+            thing(all->at[i]);
+    free(all->at);
+    free(all->free);
 }

@@ -1,5 +1,5 @@
 /*
- * base.h: memory that is there or ends the program, arrays that grow, a map.
+ * base.h: memory that is there or ends the program, arrays that grow, a map, numbers.
  */
 #ifndef BASE_H
 #define BASE_H
@@ -41,6 +41,18 @@ void *map_get(const struct map *map, uint64_t key);       // NULL: not there
 void map_put(struct map *map, uint64_t key, void *value); // value NULL: takes it out
 void map_free(struct map *map);
 void map_clear(struct map *map, void (*value)(void *value)); // frees each value, too
+
+/* Things by numbers that are given out, from 0 on. */
+struct numbers {
+    void **at; // NULL: given up, and to be given out again
+    size_t n, size;
+    int *free;
+    size_t nfree, free_size;
+};
+int numbers_add(struct numbers *all, void *thing);
+void *numbers_get(const struct numbers *all, int number); // NULL: not there
+void numbers_drop(struct numbers *all, int number);
+void numbers_clear(struct numbers *all, void (*thing)(void *thing)); // frees each, too
 
 /* A number in which all bits of `x` and `y` are mixed. */
 uint64_t mixed(uint64_t x, uint64_t y);

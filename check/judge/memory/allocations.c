@@ -15,7 +15,7 @@ static void allocation_free(struct allocation *a) {
 void uses_free(struct uses *uses) {
     for (size_t i = 0; i < uses->n; i++)
         allocation_free(uses->table[i]);
-    free(uses->lent);
+    numbers_clear(&uses->lent, free);
     free(uses->access);
     free(uses->table);
     free(uses);

@@ -30,16 +30,14 @@ struct freed {
     struct judge_at made, freed;
 };
 
-struct lent {          // to MPI, until a request is completed
-    uint64_t from, to; // 0, 0: it is back
+struct lent { // to MPI, until a request is completed
+    uint64_t from, to;
     bool write;
     struct judge_at at;
 };
 
 struct uses {
-    struct lent *lent;
-    size_t nlent, lent_size;   // nlent: numbers given out
-    size_t lent_free;          // below it, none is free
+    struct numbers lent;
     struct allocation **table; // sorted by address
     size_t n, size;
     struct freed freed[REMEMBERED];

@@ -11,9 +11,9 @@
 
 const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
                              bool write) {
-    for (size_t i = 0; i < uses->nlent; i++) {
-        const struct lent *lent = &uses->lent[i];
-        if (lent->from < to && from < lent->to && (write || lent->write))
+    for (size_t i = 0; i < uses->lent.n; i++) {
+        const struct lent *lent = uses->lent.at[i];
+        if (lent && lent->from < to && from < lent->to && (write || lent->write))
             return lent;
     }
     return NULL;
@@ -21,29 +21,18 @@ const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to
 
 int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool write,
                       struct judge_at at) {
-    struct uses *uses = j->uses;
-    uint64_t from = address_of(start), to = from + bytes;
-    size_t i = uses->lent_free;
-    while (i < uses->nlent && uses->lent[i].to)
-        i++;
-    if (i == uses->nlent) {
-        ROOM(uses->lent, uses->nlent, &uses->lent_size);
-        uses->nlent++;
-    }
-    uses->lent_free = i + 1;
-    uses->lent[i] = (struct lent){.from = from, .to = to, .write = write, .at = at};
-    return (int)i;
+    uint64_t from = address_of(start);
+    struct lent *lent = must_alloc(sizeof *lent);
+    *lent = (struct lent){.from = from, .to = from + bytes, .write = write, .at = at};
+    return numbers_add(&j->uses->lent, lent);
 }
 
 void judge_memory_back(struct judge *j, int number) {
-    struct uses *uses = j->uses;
-    if (number < 0 || (size_t)number >= uses->nlent)
+    struct lent *lent = numbers_get(&j->uses->lent, number);
+    if (!lent)
         return;
-    uses->lent[number] = (struct lent){0};
-    if ((size_t)number < uses->lent_free)
-        uses->lent_free = (size_t)number;
-    while (uses->nlent > 0 && !uses->lent[uses->nlent - 1].to)
-        uses->nlent--;
+    free(lent);
+    numbers_drop(&j->uses->lent, number);
 }
 
 void lent_report(struct judge *j, const struct allocation *a, const char *words,
@@ -65,7 +54,7 @@ void lent_report(struct judge *j, const struct allocation *a, const char *words,
 void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
                 bool write, const struct use *use, const struct clock *clock) {
     char words[JUDGE_PLACE];
-    const struct lent *lent = j->uses->nlent ? lent_part(j->uses, from, to, write) : NULL;
+    const struct lent *lent = lent_part(j->uses, from, to, write);
     if (lent && !j->uses->kernels && !calls_before(j, use, clock) &&
         !functions_before(j, use))
         lent_report(j, a, use->is_call ? call_words(words, &use->call) : use->at.call,

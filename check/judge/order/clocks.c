@@ -41,22 +41,18 @@ void clock_free(struct clock *c) {
     *c = (struct clock){0};
 }
 
+static void event_free(void *event) {
+    clock_free(&((struct event *)event)->clock);
+    free(event);
+}
+
 void order_free(struct order *order) {
     for (int s = 0; s < order->nslots; s++)
         clock_free(&order->slots[s].clock);
-    for (int s = 0; s < order->nstreams; s++)
-        free(order->streams[s]);
-    for (int e = 0; e < order->nevents; e++)
-        if (order->events[e]) {
-            clock_free(&order->events[e]->clock);
-            free(order->events[e]);
-        }
+    numbers_clear(&order->streams, free);
+    numbers_clear(&order->events, event_free);
     free(order->slots);
     free(order->gone);
-    free(order->streams);
-    free(order->events);
-    free(order->free_streams);
-    free(order->free_events);
     free(order->legacy);
     free(order);
 }
@@ -104,24 +100,21 @@ void order_device(struct order *order, int device, struct clock *into) {
 }
 
 struct stream *order_stream(struct order *order, int stream) {
-    return stream >= 0 && stream < order->nstreams ? order->streams[stream] : NULL;
+    return numbers_get(&order->streams, stream);
 }
 
 static struct stream *legacy_of(struct order *order, int device) {
     if (device < 0 || (size_t)device >= order->ndevices || !order->legacy[device])
         return NULL;
-    return order->streams[order->legacy[device] - 1];
+    return order_stream(order, order->legacy[device] - 1);
 }
 
 int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
                       struct judge_at at) {
     struct order *order = j->order;
-    int number = order->nfree_streams ? order->free_streams[--order->nfree_streams]
-                                      : order->nstreams++;
-    ROOM(order->streams, (size_t)number, &order->streams_size);
     struct stream *stream = must_alloc(sizeof *stream);
     *stream = (struct stream){order_slot(j, device), device, kind, at, NULL, 0};
-    order->streams[number] = stream;
+    int number = numbers_add(&order->streams, stream);
     order->slots[stream->slot].kind = kind;
     if (kind == JUDGE_LEGACY && device >= 0) {
         ROOM(order->legacy, (size_t)device, &order->ndevices);
@@ -139,9 +132,7 @@ void order_stream_gone(struct judge *j, int number) {
         order->legacy[stream->device] = 0;
     order_slot_gone(order, stream->slot);
     free(stream);
-    order->streams[number] = NULL;
-    ROOM(order->free_streams, order->nfree_streams, &order->free_streams_size);
-    order->free_streams[order->nfree_streams++] = number;
+    numbers_drop(&order->streams, number);
 }
 
 void order_awaited(const struct order *order, const struct stream *stream,
@@ -166,29 +157,21 @@ void order_ready(struct judge *j, const struct stream *stream) {
 }
 
 struct event *order_event(struct order *order, int event) {
-    return event >= 0 && event < order->nevents ? order->events[event] : NULL;
+    return numbers_get(&order->events, event);
 }
 
 int judge_event_made(struct judge *j, struct judge_at at) {
-    struct order *order = j->order;
-    int number = order->nfree_events ? order->free_events[--order->nfree_events]
-                                     : order->nevents++;
-    ROOM(order->events, (size_t)number, &order->events_size);
-    order->events[number] = must_alloc(sizeof **order->events);
-    order->events[number]->made = at;
-    return number;
+    struct event *event = must_alloc(sizeof *event);
+    event->made = at;
+    return numbers_add(&j->order->events, event);
 }
 
 void judge_event_gone(struct judge *j, int number) {
-    struct order *order = j->order;
-    struct event *event = order_event(order, number);
+    struct event *event = order_event(j->order, number);
     if (!event)
         return;
-    clock_free(&event->clock);
-    free(event);
-    order->events[number] = NULL;
-    ROOM(order->free_events, order->nfree_events, &order->free_events_size);
-    order->free_events[order->nfree_events++] = number;
+    event_free(event);
+    numbers_drop(&j->order->events, number);
 }
 
 void order_record(struct order *order, struct event *event, int slot,

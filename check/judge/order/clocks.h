@@ -11,6 +11,7 @@
 #ifndef CLOCKS_H
 #define CLOCKS_H
 
+#include "base/base.h"
 #include "judge.h"
 
 struct clock {
@@ -67,12 +68,7 @@ struct order {
     size_t slots_size;
     int *gone; // slots given up
     size_t ngone, gone_size;
-    struct stream **streams;
-    struct event **events;
-    int nstreams, nevents;
-    size_t streams_size, events_size;
-    int *free_streams, *free_events; // numbers to be given out again
-    size_t nfree_streams, nfree_events, free_streams_size, free_events_size;
+    struct numbers streams, events;
     int *legacy; // per device its default stream, + 1; 0: none yet
     size_t ndevices;
 };

@@ -17,17 +17,16 @@ struct function {
 };
 
 struct functions {
-    struct function **at;
-    size_t n, size, queued;
-    int *free;
-    size_t nfree, free_size;
+    struct numbers all;
+    size_t queued;
 };
 
 struct functions *functions_new(void) {
     return must_alloc(sizeof(struct functions));
 }
 
-static void function_free(struct function *f) {
+static void function_free(void *function) {
+    struct function *f = function;
     for (size_t i = f->first; i < f->nruns; i++)
         clock_free(&f->runs[i].clock);
     free(f->runs);
@@ -35,26 +34,18 @@ static void function_free(struct function *f) {
 }
 
 void functions_free(struct functions *functions) {
-    for (size_t i = 0; i < functions->n; i++)
-        if (functions->at[i])
-            function_free(functions->at[i]);
-    free(functions->at);
-    free(functions->free);
+    numbers_clear(&functions->all, function_free);
     free(functions);
 }
 
 int function_new(struct judge *j, bool captured) {
-    struct functions *all = j->functions;
-    int number = all->nfree ? all->free[--all->nfree] : (int)all->n++;
-    ROOM(all->at, (size_t)number, &all->size);
-    all->at[number] = must_alloc(sizeof(struct function));
-    all->at[number]->captured = captured;
-    return number;
+    struct function *f = must_alloc(sizeof *f);
+    f->captured = captured;
+    return numbers_add(&j->functions->all, f);
 }
 
 static struct function *function_of(struct judge *j, int number) {
-    return number >= 0 && (size_t)number < j->functions->n ? j->functions->at[number]
-                                                           : NULL;
+    return numbers_get(&j->functions->all, number);
 }
 
 void function_queued(struct judge *j, int number, int slot) {
@@ -93,11 +84,8 @@ void function_ends(struct judge *j, int number) {
         if (t->function == f)
             t->function = NULL;
     if (!f->captured) {
-        struct functions *all = j->functions;
         function_free(f);
-        all->at[number] = NULL;
-        ROOM(all->free, all->nfree, &all->free_size);
-        all->free[all->nfree++] = number;
+        numbers_drop(&j->functions->all, number);
     }
 }
 
@@ -116,8 +104,8 @@ bool function_before(const struct function *f, const struct use *use) {
 }
 
 bool functions_before(const struct judge *j, const struct use *use) {
-    const struct functions *all = j->functions;
-    for (size_t i = 0; i < all->n && all->queued > 0; i++) {
+    const struct numbers *all = &j->functions->all;
+    for (size_t i = 0; i < all->n && functions_queued(j); i++) {
         const struct function *f = all->at[i];
         if (f && f->first < f->nruns && function_before(f, use))
             return true;

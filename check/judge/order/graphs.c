@@ -57,9 +57,7 @@ struct executable {
 };
 
 struct graphs {
-    struct graph **graphs;
-    struct executable **executables;
-    size_t ngraphs, graphs_size, nexecutables, executables_size;
+    struct numbers graphs, executables;
     uint64_t captures; // so far
 };
 
@@ -67,8 +65,9 @@ struct graphs *graphs_new(void) {
     return must_alloc(sizeof(struct graphs));
 }
 
-static void graph_drop(struct graph *graph) {
-    if (!graph || --graph->holders > 0)
+static void graph_drop(void *held) {
+    struct graph *graph = held;
+    if (--graph->holders > 0)
         return;
     for (size_t i = 0; i < graph->nsteps; i++) {
         free(graph->steps[i].ranges);
@@ -79,7 +78,8 @@ static void graph_drop(struct graph *graph) {
     free(graph);
 }
 
-static void executable_free(struct executable *executable) {
+static void executable_free(void *gone) {
+    struct executable *executable = gone;
     graph_drop(executable->graph);
     clock_free(&executable->end);
     free(executable->slots);
@@ -87,13 +87,8 @@ static void executable_free(struct executable *executable) {
 }
 
 void graphs_free(struct graphs *graphs) {
-    for (size_t i = 0; i < graphs->ngraphs; i++)
-        graph_drop(graphs->graphs[i]);
-    for (size_t i = 0; i < graphs->nexecutables; i++)
-        if (graphs->executables[i])
-            executable_free(graphs->executables[i]);
-    free(graphs->graphs);
-    free(graphs->executables);
+    numbers_clear(&graphs->graphs, graph_drop);
+    numbers_clear(&graphs->executables, executable_free);
     free(graphs);
 }
 
@@ -111,8 +106,8 @@ void judge_capture_begins(struct judge *j, int number, struct judge_at at) {
 }
 
 static void leave(struct judge *j, const struct capture *capture) {
-    for (int s = 0; s < j->order->nstreams; s++) {
-        struct stream *stream = order_stream(j->order, s);
+    for (size_t s = 0; s < j->order->streams.n; s++) {
+        struct stream *stream = j->order->streams.at[s];
         if (stream && stream->capture == capture)
             stream->capture = NULL;
     }
@@ -121,18 +116,14 @@ static void leave(struct judge *j, const struct capture *capture) {
 int judge_capture_ends(struct judge *j, int on, bool success) {
     struct stream *stream = order_stream(j->order, on);
     struct capture *capture = stream ? stream->capture : NULL;
-    struct graphs *graphs = j->graphs;
     int number = -1;
     if (!capture)
         return -1;
     leave(j, capture);
-    if (success) {
-        number = (int)graphs->ngraphs++;
-        ROOM(graphs->graphs, (size_t)number, &graphs->graphs_size);
-        graphs->graphs[number] = capture->graph;
-    } else {
+    if (success)
+        number = numbers_add(&j->graphs->graphs, capture->graph);
+    else
         graph_drop(capture->graph);
-    }
     free(capture);
     return number;
 }
@@ -140,8 +131,8 @@ int judge_capture_ends(struct judge *j, int on, bool success) {
 void graph_stream_gone(struct judge *j, int number) {
     struct stream *stream = order_stream(j->order, number);
     const struct capture *capture = stream ? stream->capture : NULL;
-    for (int s = 0; capture && s < j->order->nstreams; s++) {
-        const struct stream *other = order_stream(j->order, s);
+    for (size_t s = 0; capture && s < j->order->streams.n; s++) {
+        const struct stream *other = j->order->streams.at[s];
         if (other && other != stream && other->capture == capture) {
             stream->capture = NULL;
             return;
@@ -201,8 +192,8 @@ bool graph_waits(struct judge *j, struct stream *stream, int number) {
         step_new(stream, STEP_WAIT_EXTERNAL, event->made)->number = number;
         return true;
     }
-    for (int s = 0; s < j->order->nstreams && !capture; s++) {
-        const struct stream *other = order_stream(j->order, s);
+    for (size_t s = 0; s < j->order->streams.n && !capture; s++) {
+        const struct stream *other = j->order->streams.at[s];
         if (other && other->capture && other->capture->serial == event->graph)
             capture = other->capture;
     }
@@ -254,21 +245,8 @@ void graph_calls_failed(struct judge *j, int number) {
     }
 }
 
-/* NULL: there is none, or not any more. */
-static struct graph *graph_at(const struct graphs *graphs, int number) {
-    return number >= 0 && (size_t)number < graphs->ngraphs ? graphs->graphs[number]
-                                                           : NULL;
-}
-
-static struct executable *executable_at(const struct graphs *graphs, int number) {
-    return number >= 0 && (size_t)number < graphs->nexecutables
-               ? graphs->executables[number]
-               : NULL;
-}
-
 int judge_graph_instantiated(struct judge *j, int number, struct judge_at at) {
-    struct graphs *graphs = j->graphs;
-    struct graph *graph = graph_at(graphs, number);
+    struct graph *graph = numbers_get(&j->graphs->graphs, number);
     if (!graph)
         return -1;
     struct executable *executable = must_alloc(sizeof *executable);
@@ -278,9 +256,7 @@ int judge_graph_instantiated(struct judge *j, int number, struct judge_at at) {
     executable->slots = must_alloc((size_t)graph->nbranches * sizeof *executable->slots);
     for (int b = 0; b < graph->nbranches; b++)
         executable->slots[b] = order_slot(j, -1);
-    ROOM(graphs->executables, graphs->nexecutables, &graphs->executables_size);
-    graphs->executables[graphs->nexecutables] = executable;
-    return (int)graphs->nexecutables++;
+    return numbers_add(&j->graphs->executables, executable);
 }
 
 /* Whether what a step uses is still there. */
@@ -319,7 +295,7 @@ static void launch_calls(struct judge *j, const struct step *step, const int *sl
 
 void judge_graph_launched(struct judge *j, int number, int on, struct judge_at at) {
     const struct stream *stream = order_stream(j->order, on);
-    struct executable *executable = executable_at(j->graphs, number);
+    struct executable *executable = numbers_get(&j->graphs->executables, number);
     if (!stream || stream->capture || !executable)
         return;
     background_uses_stream(j, on, at);
@@ -375,33 +351,36 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
 }
 
 void judge_graph_gone(struct judge *j, int number) {
-    struct graph *graph = graph_at(j->graphs, number);
+    struct graph *graph = numbers_get(&j->graphs->graphs, number);
     if (!graph)
         return;
     graph_drop(graph);
-    j->graphs->graphs[number] = NULL;
+    numbers_drop(&j->graphs->graphs, number);
 }
 
 void judge_executable_gone(struct judge *j, int number) {
-    struct executable *executable = executable_at(j->graphs, number);
+    struct executable *executable = numbers_get(&j->graphs->executables, number);
     if (!executable)
         return;
     // What was launched still happens.
     for (int b = 0; b < executable->graph->nbranches; b++)
         order_slot_gone(j->order, executable->slots[b]);
     executable_free(executable);
-    j->graphs->executables[number] = NULL;
+    numbers_drop(&j->graphs->executables, number);
 }
 
 void graphs_left(struct judge *j, struct text *text) {
-    const struct graphs *graphs = j->graphs;
     struct left captured = {0}, executables = {0};
-    for (size_t i = 0; i < graphs->ngraphs; i++)
-        if (graphs->graphs[i])
-            count_left(&captured, graphs->graphs[i]->made);
-    for (size_t i = 0; i < graphs->nexecutables; i++)
-        if (graphs->executables[i])
-            count_left(&executables, graphs->executables[i]->made);
+    for (size_t i = 0; i < j->graphs->graphs.n; i++) {
+        const struct graph *graph = j->graphs->graphs.at[i];
+        if (graph)
+            count_left(&captured, graph->made);
+    }
+    for (size_t i = 0; i < j->graphs->executables.n; i++) {
+        const struct executable *executable = j->graphs->executables.at[i];
+        if (executable)
+            count_left(&executables, executable->made);
+    }
     add_left(j, text, "graph", captured);
     add_left(j, text, "executable graph", executables);
 }
@@ -439,14 +418,14 @@ void graph_comm_ends(struct judge *j, int number, enum judge_end how,
     // One that does not block is destroyed meanwhile, and can wait.
     if (!comm || !comm->blocks || how == JUDGE_FINALIZED || how == JUDGE_REVOKED)
         return;
-    for (size_t i = 0; i < j->graphs->nexecutables; i++) {
-        const struct executable *one = j->graphs->executables[i];
+    for (size_t i = 0; i < j->graphs->executables.n; i++) {
+        const struct executable *one = j->graphs->executables.at[i];
         if (one &&
             is_held(j, comm, number, one->graph, "the executable graph", one->made, at))
             return;
     }
-    for (size_t i = 0; i < j->graphs->ngraphs; i++) {
-        const struct graph *one = j->graphs->graphs[i];
+    for (size_t i = 0; i < j->graphs->graphs.n; i++) {
+        const struct graph *one = j->graphs->graphs.at[i];
         if (one && is_held(j, comm, number, one, "the graph", one->made, at))
             return;
     }

@@ -55,8 +55,7 @@ size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
 }
 
 struct comm *comm_of(struct judge *j, int comm) {
-    struct calls *calls = j->calls;
-    return comm >= 0 && (size_t)comm < calls->ncomms ? calls->comms[comm] : NULL;
+    return numbers_get(&j->calls->comms, comm);
 }
 
 const struct comm_facts *calls_comm(struct judge *j, int comm) {
@@ -92,7 +91,7 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                     bool blocks, struct judge_at at) {
     struct calls *calls = j->calls;
     struct comm *comm = must_alloc(sizeof *comm);
-    int number = (int)calls->ncomms;
+    int number = numbers_add(&calls->comms, comm);
     comm->facts = (struct comm_facts){.id = id,
                                       .number = number + 1,
                                       .rank = rank,
@@ -102,8 +101,6 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                                       .made = at};
     comm->keeper = keeper_of(j, id);
     comm->thread = -1;
-    ROOM(calls->comms, calls->ncomms, &calls->comms_size);
-    calls->comms[calls->ncomms++] = comm;
     comm->same = map_get(&calls->by_id, id);
     map_put(&calls->by_id, id, comm);
     struct notice notice = {.what = NOTICE_MADE,
@@ -658,15 +655,16 @@ void set_comm(struct judge *j, struct finding *f, int number) {
     set(f, "device", "%d", comm->device);
 }
 
+static void comm_free(void *comm) {
+    release(comm);
+    free(comm);
+}
+
 void calls_free(struct calls *calls) {
-    for (size_t i = 0; i < calls->ncomms; i++) {
-        release(calls->comms[i]);
-        free(calls->comms[i]);
-    }
+    numbers_clear(&calls->comms, comm_free);
     map_clear(&calls->recent, recent_free);
     map_free(&calls->by_id);
     unseen_free(&calls->unseen);
-    free(calls->comms);
     free(calls->log);
     free(calls->log_to);
     free(calls->failure);

@@ -50,8 +50,7 @@ struct recent { // what a thread told of last: one call, or a group
 };
 
 struct calls {
-    struct comm **comms;
-    size_t ncomms, comms_size;
+    struct numbers comms;
     struct map by_id; // struct comm
     struct fact *log;
     struct log_to {

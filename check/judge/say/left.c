@@ -10,10 +10,10 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct left streams = {0}, events = {0}, comms = {0};
     const struct comm_facts *comm;
     uses_left(j, &text);
-    for (int s = 0; s < j->order->nstreams; s++)
+    for (int s = 0; s < (int)j->order->streams.n; s++)
         if (order_stream(j->order, s))
             count_left(&streams, order_stream(j->order, s)->made);
-    for (int e = 0; e < j->order->nevents; e++)
+    for (int e = 0; e < (int)j->order->events.n; e++)
         if (order_event(j->order, e))
             count_left(&events, order_event(j->order, e)->made);
     for (int c = 0; (comm = calls_comm(j, c)); c++)

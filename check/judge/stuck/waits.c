@@ -329,8 +329,8 @@ static void add_ops(struct judge *j, struct described *d) {
 }
 
 static void add_comms(struct judge *j, struct described *d) {
-    for (size_t i = 0; i < j->calls->ncomms; i++) {
-        const struct comm *comm = j->calls->comms[i];
+    for (size_t i = 0; i < j->calls->comms.n; i++) {
+        const struct comm *comm = j->calls->comms.at[i];
         if (comm->facts.gone)
             continue;
         *(struct state_comm *)one_more(d, COMMS) =
