@@ -14,6 +14,7 @@
 #include "order/groups.h"
 #include "order/known.h"
 #include "order/issue.h"
+#include "ranks/comms.h"
 #include "ranks/compare.h"
 #include "ranks/windows.h"
 #include "stuck/stuck.h"
@@ -56,6 +57,8 @@ static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     groups_free(thread->group);
     latest_free(thread->latest);
+    free(thread->recent->at);
+    free(thread->recent);
     free(thread);
 }
 
@@ -109,6 +112,7 @@ void judge_enter(struct judge *j, int number) {
     struct thread *thread = must_alloc(sizeof *thread);
     thread->number = number;
     thread->latest = must_alloc(sizeof *thread->latest);
+    thread->recent = must_alloc(sizeof *thread->recent);
     thread->next = j->threads;
     j->threads = j->thread = thread;
     map_put(&j->threads_by_number, (uint64_t)number, thread);
@@ -135,8 +139,7 @@ void judge_thread_gone(struct judge *j, int number) {
 }
 
 void judge_thread_name(struct judge *j, uint64_t name) {
-    if (j->thread)
-        j->thread->name = name;
+    j->thread->name = name;
 }
 
 /* What this judge has told itself. */
@@ -192,8 +195,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
 
 void judge_meets(struct judge *j, uint64_t number) {
     j->meetings = number;
-    if (j->thread)
-        j->thread->meeting = number;
+    j->thread->meeting = number;
 }
 
 void judge_stream_gone(struct judge *j, int number) {

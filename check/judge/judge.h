@@ -77,7 +77,8 @@ void judge_free(struct judge *j);
 void judge_world(struct judge *j, int rank, int nranks, const char *host);
 void judge_set(struct judge *j, const struct judge_options *options);
 
-/* `thread`: a number of the front's choice, 0 for the helper that is not the program's. A
+/* `thread`: a number of the front's choice; 0 for the helper that is not the program's:
+ * it may only look, receive, and say that a thread is gone, or what the world is. A
  * thread that never enters is none of the judge's business; one that has entered computes
  * until it waits. */
 void judge_enter(struct judge *j, int thread);

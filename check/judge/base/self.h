@@ -14,6 +14,7 @@ struct thread { // one of the program's that has entered
     struct thread_wait *wait; // waits.c's; NULL: it computes
     struct group *group;      // groups.c's; the open one
     struct latest *latest;    // issue.c's; what it told of last, should that fail
+    struct recent *recent;    // calls.c's; the calls that it told of last
     uint64_t meeting;         // judge_meets's, in which it is; 0: in none
     double asks_since, asked; // it has made no other call since then; 0: it has
     struct function
@@ -32,7 +33,8 @@ struct judge {
     bool entered;
     double moment; // at which it was asked for since then; 0: it was not
     struct map threads_by_number;
-    struct thread *threads, *thread; // the one that is in; NULL: the front's helper
+    // The one that is in; NULL: the front's helper, which does nothing that is judged.
+    struct thread *threads, *thread;
     // H: what the host knows to have happened. One for all threads: what one of them has
     // waited for it may have told the others, in ways that nobody here sees.
     struct clock known;

@@ -11,7 +11,7 @@
  * one that has not ended, and may wait for the host. */
 static bool may_have_begun(const struct use *use, void *self) {
     const struct judge *j = self;
-    const struct function *f = j->thread ? j->thread->function : NULL;
+    const struct function *f = j->thread->function;
     return !(f && function_before(f, use)) && !functions_before(j, use);
 }
 

@@ -68,8 +68,7 @@ void function_begins(struct judge *j, int number) {
         return;
     // It may pass on to the host what it knows.
     clock_join(&j->known, &f->runs[f->first].clock);
-    if (j->thread)
-        j->thread->function = f;
+    j->thread->function = f;
 }
 
 void function_ends(struct judge *j, int number) {
@@ -94,7 +93,7 @@ bool functions_queued(const struct judge *j) {
 }
 
 bool function_runs(const struct judge *j) {
-    return j->thread && j->thread->function;
+    return j->thread->function;
 }
 
 bool function_before(const struct function *f, const struct use *use) {

@@ -50,7 +50,7 @@ static const struct judge_call *writes_in_group(struct judge *j,
  * is to write. */
 void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
                      struct judge_at at) {
-    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct group *group = j->thread->group;
     const struct judge_call *call = NULL;
     for (int r = 0; r < n && !call; r++)
         if (!ranges[r].write && ranges[r].bytes)
@@ -73,7 +73,7 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
                   struct latest *latest) {
     int stream_of_first = n ? calls[0].stream : -1;
     int left = graph_calls(j, calls, (int)n);
-    if (latest && left < (int)n)
+    if (left < (int)n)
         latest->captured = stream_of_first + 1;
     struct issued_call alone, *issued = &alone;
     judge_call_answered(j, false); // one that was not made
@@ -97,14 +97,14 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
 }
 
 void judge_group_starts(struct judge *j, struct judge_at at) {
-    if (!j->thread)
-        return;
-    if (!j->thread->group)
-        j->thread->group = must_alloc(sizeof *j->thread->group);
-    if (j->thread->group->depth++ == 0)
-        j->thread->group->at = at;
-    j->thread->group->newest = at;
-    j->thread->group->starts++;
+    struct group *group = j->thread->group;
+    if (!group) {
+        group = j->thread->group = must_alloc(sizeof *group);
+        group->at = at;
+    }
+    group->depth++;
+    group->starts++;
+    group->newest = at;
 }
 
 /* NCCL User Guide, "Group Calls": "calls to ncclCommInitRank() cannot be merged with
@@ -126,7 +126,7 @@ static void check_merged(struct judge *j, const struct group *group) {
 }
 
 void judge_group_ends(struct judge *j, struct judge_at at) {
-    struct group *group = j->thread ? j->thread->group : NULL;
+    struct group *group = j->thread->group;
     if (!group || --group->depth > 0)
         return;
     struct latest *latest = latest_begin(j, at);
@@ -138,7 +138,7 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
 }
 
 static bool add(struct judge *j, const struct judge_call *call) {
-    struct group *group = j->thread ? j->thread->group : NULL;
+    struct group *group = j->thread->group;
     if (!group)
         return false;
     ROOM(group->calls, group->ncalls, &group->size);
@@ -160,17 +160,15 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
 }
 
 void judge_joins(struct judge *j, const struct judge_join *join) {
-    struct latest *latest = latest_begin(j, join->at);
-    if (latest)
-        latest->join = true;
-    if (j->thread && j->thread->group && !j->thread->group->makes.call)
+    latest_begin(j, join->at)->join = true;
+    if (j->thread->group && !j->thread->group->makes.call)
         j->thread->group->makes = join->at;
     calls_joins(j, join);
 }
 
 void groups_call_failed(struct judge *j, struct judge_at at) {
-    struct latest *latest = j->thread ? j->thread->latest : NULL;
-    if (!latest || !latest->at.call || !at.call || latest->at.site != at.site ||
+    struct latest *latest = j->thread->latest;
+    if (!latest->at.call || !at.call || latest->at.site != at.site ||
         strcmp(latest->at.call, at.call) != 0)
         return;
     struct group *group = j->thread->group;
@@ -182,11 +180,11 @@ void groups_call_failed(struct judge *j, struct judge_at at) {
 }
 
 void judge_not_told(struct judge *j) {
-    latest_clear(j->thread ? j->thread->latest : NULL);
+    latest_clear(j->thread->latest);
 }
 
 void groups_check_open(struct judge *j, int stream, struct judge_at at) {
-    const struct group *group = j->thread ? j->thread->group : NULL;
+    const struct group *group = j->thread->group;
     const struct judge_call *first = NULL;
     size_t n = 0;
     for (size_t i = 0; group && i < group->ncalls; i++)

@@ -13,29 +13,24 @@
 #include "say/words.h"
 
 void latest_clear(struct latest *latest) {
-    if (!latest)
-        return;
     for (size_t i = 0; i < latest->nuses; i++)
         use_drop(latest->uses[i].use);
-    latest->nuses = latest->ncomms = latest->captured = 0;
+    latest->nuses = latest->ncalls = latest->captured = 0;
     latest->join = latest->in_group = false;
     latest->at = (struct judge_at){0};
 }
 
 struct latest *latest_begin(struct judge *j, struct judge_at at) {
-    struct latest *latest = j->thread ? j->thread->latest : NULL;
+    struct latest *latest = j->thread->latest;
     latest_clear(latest);
-    if (latest) {
-        latest->at = at;
-        j->thread->asks_since = 0;
-    }
+    latest->at = at;
+    j->thread->asks_since = 0;
     return latest;
 }
 
 void latest_free(struct latest *latest) {
     latest_clear(latest);
     free(latest->uses);
-    free(latest->comms);
     free(latest);
 }
 
@@ -51,8 +46,8 @@ static void tell_use(struct latest *latest, struct use *use,
 void latest_undo(struct judge *j, struct latest *latest) {
     for (size_t i = latest->nuses; i-- > 0;)
         uses_undo(j, &latest->uses[i].range, latest->uses[i].use);
-    for (size_t i = latest->ncomms; i-- > 0;)
-        calls_taken_back(j, latest->comms[i]);
+    for (; latest->ncalls > 0; latest->ncalls--)
+        calls_taken_back(j);
     if (latest->join)
         calls_join_failed(j);
     latest_clear(latest);
@@ -61,7 +56,7 @@ void latest_undo(struct judge *j, struct latest *latest) {
 static void add_use(struct judge *j, struct use *use, const struct judge_range *ranges,
                     int n, const struct clock *clock, struct latest *latest) {
     use->legacy = j->order->slots[use->slot].kind == JUDGE_LEGACY;
-    use->thread = j->thread ? j->thread->number : 0;
+    use->thread = j->thread->number;
     if (functions_queued(j))
         clock_copy(&use->behind, clock);
     for (int i = 0; i < n; i++) {
@@ -224,10 +219,8 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
             add_use(j, use, ranges, uses_of_call(j, call, ranges),
                     &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], latest);
         use_drop(use);
-        if (latest) {
-            ROOM(latest->comms, latest->ncomms, &latest->comms_size);
-            latest->comms[latest->ncomms++] = call->comm;
-        }
+        if (latest)
+            latest->ncalls++;
     }
     for (int c = 0; c < t.ncomms; c++)
         clock_free(&t.clocks[c]);

@@ -15,11 +15,9 @@ struct latest {          // what a thread told of last
         struct judge_range range;
     } * uses;
     size_t nuses, uses_size;
-    int *comms; // of its calls
-    size_t ncomms, comms_size;
+    size_t ncalls;
 };
-/* Empty; NULL: nobody is in who could say that it failed. */
-struct latest *latest_begin(struct judge *j, struct judge_at at);
+struct latest *latest_begin(struct judge *j, struct judge_at at); // empty
 void latest_clear(struct latest *latest);
 void latest_free(struct latest *latest);
 /* It has not happened. */

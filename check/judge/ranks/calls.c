@@ -190,41 +190,10 @@ static void pass_on(struct judge *j, int to, const struct fact *fact) {
     calls->log_to[calls->nlog++] = (struct log_to){to, now(j)};
 }
 
-static int this_thread(const struct judge *j) {
-    return j->thread ? j->thread->number : 0;
-}
-
-static struct recent *recent_of(struct judge *j) {
-    struct calls *calls = j->calls;
-    uint64_t key = (uint64_t)(uint32_t)this_thread(j);
-    struct recent *recent = map_get(&calls->recent, key);
-    if (!recent)
-        map_put(&calls->recent, key, recent = must_alloc(sizeof *recent));
-    return recent;
-}
-
-const struct recent *calls_recent(struct judge *j, int thread) {
-    return map_get(&j->calls->recent, (uint64_t)(uint32_t)thread);
-}
-
-static void recent_free(void *recent) {
-    free(((struct recent *)recent)->at);
-    free(recent);
-}
-
-void calls_thread_gone(struct judge *j, int thread) {
-    struct calls *calls = j->calls;
-    struct recent *recent = map_get(&calls->recent, (uint64_t)(uint32_t)thread);
-    if (!recent)
-        return;
-    map_put(&calls->recent, (uint64_t)(uint32_t)thread, NULL);
-    recent_free(recent);
-}
-
 /* A group's joins come while it is open, its calls when it ends. */
 static struct recent_call *recently(struct judge *j, uint64_t group, bool join) {
-    struct recent *recent = recent_of(j);
-    bool open = join && j->thread && j->thread->group;
+    struct recent *recent = j->thread->recent;
+    bool open = join && j->thread->group;
     bool goes_on =
         (open && recent->open) || (group && (recent->open || recent->group == group));
     if (!goes_on)
@@ -244,7 +213,7 @@ static void check_group_needed(struct judge *j, const struct comm *comm,
                                const struct fact *fact, struct position at) {
     const struct comm *other = map_get(&j->calls->by_id, comm->facts.id);
     for (; other; other = other->same)
-        if (other != comm && !at.captured && other->thread == this_thread(j) &&
+        if (other != comm && !at.captured && other->thread == j->thread->number &&
             other->newest_seq == fact->seq &&
             (!at.group || other->newest_group != at.group))
             break;
@@ -343,6 +312,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
         pass_on(j, comm->keeper, &fact);
     struct recent_call *recent = recently(j, at.group, false);
     recent->fact = fact;
+    recent->comm = call->comm;
     if (at.slot < 0)
         return fact.index;
     struct unseen_op *op = unseen_add(&j->calls->unseen, at, call->comm);
@@ -355,7 +325,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     if (pair || comm->facts.nranks == 1)
         return fact.index;
     check_group_needed(j, comm, &fact, at);
-    comm->thread = this_thread(j);
+    comm->thread = j->thread->number;
     comm->newest_site = fact.site;
     comm->newest_seq = fact.seq;
     comm->newest_group = at.group;
@@ -385,21 +355,14 @@ static void unsay(struct judge *j, int keeper, const struct fact *fact) {
     pass_on(j, keeper, &back);
 }
 
-void calls_taken_back(struct judge *j, int number) {
-    struct comm *comm = comm_of(j, number);
-    struct recent *recent = recent_of(j);
-    size_t i = recent->n;
-    while (i > 0 && (recent->at[i - 1].join || !comm ||
-                     recent->at[i - 1].fact.comm != comm->facts.id ||
-                     recent->at[i - 1].fact.rank != comm->facts.rank))
-        i--;
-    if (i == 0)
+void calls_taken_back(struct judge *j) {
+    struct recent *recent = j->thread->recent;
+    if (recent->n == 0 || recent->at[recent->n - 1].join)
         return;
+    struct recent_call call = recent->at[--recent->n];
+    struct comm *comm = comm_of(j, call.comm);
     j->calls->activity++;
-    struct recent_call call = recent->at[i - 1];
     detour_taken_back(j, &call.fact);
-    memmove(&recent->at[i - 1], &recent->at[i], (recent->n - i) * sizeof call);
-    recent->n--;
     comm->ops--;
     if (call.fact.kind == JUDGE_SUSPEND)
         comm->suspended.call = NULL;
@@ -498,14 +461,14 @@ struct notice calls_notice(const struct judge_join *join) {
 
 void calls_joins(struct judge *j, const struct judge_join *join) {
     struct notice notice = calls_notice(join);
-    notice.thread = this_thread(j);
+    notice.thread = j->thread->number;
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     send_notice(j, &notice, NULL, 0);
 }
 
 void calls_join_failed(struct judge *j) {
-    struct recent *recent = recent_of(j);
+    struct recent *recent = j->thread->recent;
     if (recent->n == 0 || !recent->at[recent->n - 1].join)
         return;
     struct notice notice = recent->at[--recent->n].notice;
@@ -662,7 +625,6 @@ static void comm_free(void *comm) {
 
 void calls_free(struct calls *calls) {
     numbers_clear(&calls->comms, comm_free);
-    map_clear(&calls->recent, recent_free);
     map_free(&calls->by_id);
     unseen_free(&calls->unseen);
     free(calls->log);

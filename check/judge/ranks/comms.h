@@ -39,7 +39,8 @@ struct recent { // what a thread told of last: one call, or a group
     uint64_t group;
     bool open;
     struct recent_call {
-        bool join;       // has a notice; a call has a fact
+        bool join; // has a notice; a call has a fact
+        int comm;
         uint64_t number; // of the operation; 0: of none
         union {
             struct fact fact;
@@ -59,7 +60,6 @@ struct calls {
     } * log_to;
     size_t nlog, log_size, log_to_size;
     struct unseen unseen;
-    struct map recent; // by thread
     uint64_t activity; // grows with all that happens
     char *failure;
     uint64_t failed_site;
@@ -68,8 +68,6 @@ struct calls {
 void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 void name_call(char out[CALL_NAME], const char *call);
-const struct recent *calls_recent(struct judge *j, int thread);
-void calls_thread_gone(struct judge *j, int thread);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
 struct left_pair { // after the notice of a rank that leaves: what it sent and received
     int32_t peer, send;

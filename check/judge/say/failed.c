@@ -26,27 +26,23 @@ void failures_free(struct failures *failures) {
     free(failures);
 }
 
-static int thread_in(const struct judge *j) {
-    return j->thread ? j->thread->number : 0;
-}
-
 void failed(struct judge *j, const char *text, struct judge_at at) {
     struct failures *f = j->failures;
     for (size_t i = 0; i < f->n; i++)
-        if (f->at[i].thread == thread_in(j)) {
+        if (f->at[i].thread == j->thread->number) {
             f->at[i].n++;
             return;
         }
     char *copy = must_alloc(strlen(text) + 1);
     strcpy(copy, text);
     ROOM(f->at, f->n, &f->size);
-    f->at[f->n++] = (struct unlooked){thread_in(j), 1, f->serial++, at, copy};
+    f->at[f->n++] = (struct unlooked){j->thread->number, 1, f->serial++, at, copy};
 }
 
 void judge_looked(struct judge *j) {
     struct failures *f = j->failures;
     for (size_t i = f->n; i-- > 0;)
-        if (f->at[i].thread == thread_in(j)) {
+        if (f->at[i].thread == j->thread->number) {
             free(f->at[i].text);
             f->at[i] = f->at[--f->n];
         }

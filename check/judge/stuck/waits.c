@@ -89,9 +89,6 @@ static struct thread_wait *ask_more(struct thread *thread) {
 
 static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll,
                                  struct judge_at at) {
-    struct waits *waits = j->waits;
-    if (!j->thread)
-        return NULL;
     j->thread->asks_since = 0;
     struct thread_wait *old = j->thread->wait;
     bool loops = poll && old && old->poll;
@@ -102,7 +99,7 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
         wait = j->thread->wait =
             loops ? ask_more(j->thread) : stock_take(&stock, sizeof *wait);
         wait->since = now(j);
-        waits->activity++;
+        j->waits->activity++;
     }
     wait->kind = kind;
     wait->poll = poll;
@@ -114,7 +111,7 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
 /* The thread that is in has asked at this line, and the answer was not "not yet". The
  * first time that is news; a loop that goes on asking elsewhere has not moved. */
 void waits_answered(struct judge *j, struct judge_at at) {
-    struct thread_wait *newest = j->thread ? j->thread->wait : NULL;
+    struct thread_wait *newest = j->thread->wait;
     if (!newest || !newest->poll) {
         waits_end(j, NULL);
         return;
@@ -132,32 +129,25 @@ void waits_answered(struct judge *j, struct judge_at at) {
 
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_ORDER, poll, at);
-    if (wait)
-        clock_copy(&wait->what, what);
+    clock_copy(&begin(j, WAIT_ORDER, poll, at)->what, what);
 }
 
 void judge_wait_launch(struct judge *j, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_LAUNCH, false, at);
-    const struct recent *recent = wait ? calls_recent(j, j->thread->number) : NULL;
-    if (!recent || recent->n == 0)
-        return;
-    wait->nlaunches = recent->n;
-    ROOM(wait->launches, recent->n - 1, &wait->launches_size);
-    memcpy(wait->launches, recent->at, recent->n * sizeof *wait->launches);
+    const struct recent *recent = j->thread->recent;
+    for (size_t i = 0; i < recent->n; i++) {
+        ROOM(wait->launches, i, &wait->launches_size);
+        wait->launches[wait->nlaunches++] = recent->at[i];
+    }
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_LEAVE, false, at);
-    if (wait)
-        wait->comm = comm;
+    begin(j, WAIT_LEAVE, false, at)->comm = comm;
 }
 
 void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way way,
                     struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_MPI, false, at);
-    if (!wait)
-        return;
     wait->whom = whom;
     wait->peer = peer;
     wait->way = way;
@@ -174,28 +164,22 @@ void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
 }
 
 bool waits_for_launch(const struct judge *j) {
-    return j->thread && j->thread->wait && j->thread->wait->kind == WAIT_LAUNCH;
+    return j->thread->wait && j->thread->wait->kind == WAIT_LAUNCH;
 }
 
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_COMM, true, at);
-    if (wait)
-        wait->comm = comm;
+    begin(j, WAIT_COMM, true, at)->comm = comm;
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
     detour_heard(j);
     struct thread_wait *wait = begin(j, WAIT_LAUNCH, true, at);
-    if (!wait)
-        return;
     wait->nlaunches = 1;
     ROOM(wait->launches, 0, &wait->launches_size);
     wait->launches[0] = (struct recent_call){.join = true, .notice = calls_notice(join)};
 }
 
 void waits_asks(struct judge *j) {
-    if (!j->thread)
-        return;
     j->thread->asked = now(j);
     if (j->thread->asks_since == 0)
         j->thread->asks_since = j->thread->asked;
@@ -208,7 +192,7 @@ void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
     waits->finished = true;
     waits->finish = finalize ? WAIT_FINALIZE : WAIT_EXIT;
     waits->finish_at = at;
-    waits->finish_thread = j->thread ? j->thread->number : 0;
+    waits->finish_thread = j->thread->number;
     waits->activity++;
     if (j->options.mode == JUDGE_OFF)
         return;
@@ -220,11 +204,10 @@ void waits_end(struct judge *j, struct clock *what) {
     struct waits *waits = j->waits;
     if (what)
         *what = (struct clock){0};
-    struct thread_wait *wait = j->thread ? j->thread->wait : NULL;
+    struct thread_wait *wait = j->thread->wait;
     if (!wait) {
         // MPI_Finalize has returned; the program may go on without MPI.
-        if (waits->finish == WAIT_FINALIZE && j->thread &&
-            j->thread->number == waits->finish_thread)
+        if (waits->finish == WAIT_FINALIZE && j->thread->number == waits->finish_thread)
             waits->finished = false;
         return;
     }
@@ -241,15 +224,12 @@ void waits_end(struct judge *j, struct clock *what) {
 
 void judge_waits_thread(struct judge *j, uint64_t name) {
     waits_end(j, NULL);
-    if (j->thread)
-        j->thread->joins = name;
+    j->thread->joins = name;
 }
 
 void waits_thread_gone(struct judge *j, struct thread *thread) {
-    struct waits *waits = j->waits;
     release(thread->wait);
-    calls_thread_gone(j, thread->number);
-    waits->activity++;
+    j->waits->activity++;
 }
 
 void waits_signals_queued(struct judge *j, struct position position, struct judge_at at) {
