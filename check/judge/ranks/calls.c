@@ -75,7 +75,7 @@ void name_call(char out[CALL_NAME], const char *call) {
 }
 
 static void send_notice(struct judge *j, struct notice *notice,
-                        const struct left_pair *left, size_t n) {
+                        const struct pair_count *left, size_t n) {
     notice->message = MESSAGE_JOIN;
     j->calls->activity++;
     memcpy(notice->host, j->host, sizeof notice->host);
@@ -129,8 +129,8 @@ static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
     struct pair_count *count = map_get(&comm->pairs, key);
     if (!count) {
         count = must_alloc(sizeof *count);
-        count->peer = peer;
-        count->send = send;
+        *count = (struct pair_count){
+            .comm = comm->facts.id, .rank = comm->facts.rank, .peer = peer, .send = send};
         map_put(&comm->pairs, key, count);
     }
     return count;
@@ -267,7 +267,7 @@ static struct fact fact_of(const struct judge *j, const struct comm *comm,
                            const struct judge_call *call, bool captured, bool grouped) {
     return (struct fact){.what = FACT_CALL,
                          .comm = comm->facts.id,
-                         .index = comm->ops + 1,
+                         .index = comm->called.ops + 1,
                          .count = call->count,
                          .site = call->at.site,
                          .rank = comm->facts.rank,
@@ -294,7 +294,7 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     j->calls->activity++;
     bool pair = pairs(call->kind);
     struct fact fact = fact_of(j, comm, call, at.captured, at.group != 0);
-    comm->ops = fact.index;
+    comm->called.ops = fact.index;
     struct pair_count *count =
         pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
     fact.seq = pair ? ++count->n : ++comm->collectives;
@@ -363,7 +363,7 @@ void calls_taken_back(struct judge *j) {
     struct comm *comm = comm_of(j, call.comm);
     j->calls->activity++;
     detour_taken_back(j, &call.fact);
-    comm->ops--;
+    comm->called.ops--;
     if (call.fact.kind == JUDGE_SUSPEND)
         comm->suspended.call = NULL;
     if (pairs(call.fact.kind))
@@ -423,8 +423,8 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
     struct comm *comm = comm_of(j, call->comm);
     if (!comm)
         return;
-    comm->captured++;
-    comm->captured_site = call->at.site;
+    comm->called.captured++;
+    comm->called.captured_site = call->at.site;
     j->calls->activity++;
     struct fact fact = fact_of(j, comm, call, true, group != 0);
     fact.seq =
@@ -435,14 +435,14 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
 
 void calls_not_captured(struct judge *j, int number) {
     struct comm *comm = comm_of(j, number);
-    if (comm && comm->captured > 0 && --comm->captured == 0)
-        comm->captured_site = 0;
+    if (comm && comm->called.captured > 0 && --comm->called.captured == 0)
+        comm->called.captured_site = 0;
 }
 
 void calls_launched(struct judge *j, int number) {
     struct comm *comm = comm_of(j, number);
     if (comm)
-        comm->captured = 0;
+        comm->called.captured = 0;
 }
 
 struct notice calls_notice(const struct judge_join *join) {
@@ -518,23 +518,20 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
                             .device = comm->facts.device,
                             .how = how,
                             .number = comm->facts.number,
-                            .ops = comm->ops,
-                            .captured = comm->captured,
-                            .captured_site = comm->captured_site,
+                            .called = comm->called,
                             .collectives = comm->collectives,
                             .known = known(j, number, comm->collectives, -1, false),
                             .site = at.site};
     name_call(notice.call, at.call);
-    struct left_pair *left = NULL;
+    struct pair_count *left = NULL;
     size_t n = 0, size = 0;
     for (size_t i = 0; i < comm->pairs.size; i++) {
         const struct pair_count *count = comm->pairs.at[i].value;
         if (!count)
             continue;
         ROOM(left, n, &size);
-        left[n++] =
-            (struct left_pair){count->peer, count->send, count->n,
-                               known(j, number, count->n, count->peer, count->send)};
+        left[n] = *count;
+        left[n++].known = known(j, number, count->n, count->peer, count->send);
     }
     send_notice(j, &notice, left, n);
     free(left);

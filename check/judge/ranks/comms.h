@@ -12,10 +12,11 @@ struct comm {
     int keeper; // the rank that compares
     enum judge_end how;
     bool left;
-    struct judge_at suspended;        // call NULL: it is not
-    uint64_t ops, collectives, split; // split: the newest one's seq
-    struct map pairs;                 // peer and direction: struct pair_count
-    struct map puts;                  // window and peer: j->met, at the newest put
+    struct judge_at suspended;   // call NULL: it is not
+    uint64_t collectives, split; // split: the newest one's seq
+    struct called called;
+    struct map pairs; // peer and direction: struct pair_count
+    struct map puts;  // window and peer: j->met, at the newest put
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
     uint64_t group, *newest, *earlier;
@@ -23,30 +24,15 @@ struct comm {
     // The newest collective, and the thread that made it.
     uint64_t newest_site, newest_seq, newest_group;
     int thread;
-    // Calls captured since a graph with calls of this communicator was launched last.
-    uint64_t captured, captured_site; // how many; the newest
-    struct comm *same;                // another rank of the same communicator
+    struct comm *same; // another rank of the same communicator
 };
 
-struct pair_count {
-    int peer;
-    bool send;
-    uint64_t n, group; // group: of the first
-};
 uint64_t pair_key(int peer, bool send);
 
 struct recent { // what a thread told of last: one call, or a group
     uint64_t group;
     bool open;
-    struct recent_call {
-        bool join; // has a notice; a call has a fact
-        int comm;
-        uint64_t number; // of the operation; 0: of none
-        union {
-            struct fact fact;
-            struct notice notice;
-        };
-    } * at;
+    struct recent_call *at;
     size_t n, size;
 };
 
@@ -69,9 +55,5 @@ void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 void name_call(char out[CALL_NAME], const char *call);
 struct notice calls_notice(const struct judge_join *join); // NOTICE_JOINS
-struct left_pair { // after the notice of a rank that leaves: what it sent and received
-    int32_t peer, send;
-    uint64_t n, known;
-};
 
 #endif

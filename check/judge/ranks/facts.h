@@ -20,6 +20,23 @@ struct fact {
     uint64_t send_offset, recv_offset, config; // as in judge_call
 };
 
+/* How far a rank has come on a communicator. */
+struct called {
+    uint64_t ops;
+    // Calls captured since a graph with calls of it was launched last: how many; the
+    // newest.
+    uint64_t captured, captured_site;
+};
+
+/* A rank's sends to one peer, or its receives from it. */
+struct pair_count {
+    uint64_t comm, n;
+    uint64_t group; // of the first
+    uint64_t known; // at the rank's end: those that the host knew to have ended
+    int32_t rank, peer;
+    bool send;
+};
+
 /* To a keeper: this, and then the facts. */
 struct batch {
     unsigned char message, pad[7];
@@ -38,14 +55,26 @@ enum notice_what {
 enum { CALL_NAME = 40 };
 struct notice {
     unsigned char message, pad[7];
-    uint64_t id, site, ops, collectives;
+    uint64_t id, site;
+    struct called called; // at the end, as the next two
+    uint64_t collectives;
     uint64_t known; // of the collectives: those that the host knew to have ended
-    uint64_t captured, captured_site; // at the end: as of a communicator below
-    uint64_t same;                    // NOTICE_ID: judge_id_made's
+    uint64_t same;  // NOTICE_ID: judge_id_made's
     int32_t what, rank, nranks, device, number;
     int32_t how;    // NOTICE_JOINS: enum judge_joining; NOTICE_ENDED: enum judge_end
     int32_t thread; // NOTICE_JOINS: the judge's number of it; the first one is 1
     char call[CALL_NAME], host[JUDGE_HOST], bus_id[32];
+};
+
+/* What a thread has told of: a call, or that a rank joins. */
+struct recent_call {
+    bool join;       // has a notice; a call has a fact
+    int comm;        // of a call
+    uint64_t number; // of the operation; 0: of none
+    union {
+        struct fact fact;
+        struct notice notice;
+    };
 };
 
 #endif

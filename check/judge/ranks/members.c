@@ -229,7 +229,7 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
 }
 
 static void hear(struct judge *j, int from, const struct notice *received,
-                 const struct left_pair *left, size_t n) {
+                 const struct pair_count *left, size_t n) {
     struct members *members = j->members;
     struct notice notice = *received;
     notice.host[JUDGE_HOST - 1] = notice.call[CALL_NAME - 1] = '\0';
@@ -308,7 +308,7 @@ void members_receive(struct judge *j, int from, const void *data, size_t bytes) 
         return;
     memcpy(&notice, data, sizeof notice);
     size_t left = bytes - sizeof notice;
-    struct left_pair *pairs = must_alloc(left);
+    struct pair_count *pairs = must_alloc(left);
     memcpy(pairs, (const char *)data + sizeof notice, left);
     hear(j, from, &notice, pairs, left / sizeof *pairs);
     free(pairs);

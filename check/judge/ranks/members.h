@@ -11,7 +11,7 @@ struct member {
     bool joined, made, left, complete; // complete: finalized or revoked before its end
     enum judge_end how;
     struct notice join, end;
-    struct left_pair *pairs; // at its end
+    struct pair_count *pairs; // at its end
     size_t npairs;
 };
 

@@ -68,7 +68,7 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     if (member->left && m->from < 0)
         return left_at(s, member, m->seq, member->end.collectives, member->end.known);
     for (size_t k = 0; member->left && k < member->npairs; k++) {
-        const struct left_pair *pair = &member->pairs[k];
+        const struct pair_count *pair = &member->pairs[k];
         if (pair->peer == peer && pair->send == (i == 0))
             return left_at(s, member, m->seq, pair->n, pair->known);
     }
@@ -85,8 +85,8 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
             return own->collectives < m->seq ? BY_HOST : begun;
     }
     for (int c = 0; c < process->head->n[PAIRS] && m->from >= 0; c++) {
-        const struct state_pair *own = &process->pairs[c];
-        if (own->id == m->comm && own->rank == rank && own->peer == peer &&
+        const struct pair_count *own = &process->pairs[c];
+        if (own->comm == m->comm && own->rank == rank && own->peer == peer &&
             own->send == (i == 0))
             return own->n < m->seq ? BY_HOST : begun;
     }
@@ -135,7 +135,7 @@ void marks_find(struct judge *j) {
         }
         // Calls that only have to be launched: no operations of their own here.
         for (int i = 0; process->data && i < process->head->n[ITEMS]; i++)
-            if (!process->items[i].join[0])
+            if (!process->items[i].join)
                 stuck_meeting(s, &process->items[i].fact);
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
@@ -194,7 +194,7 @@ static bool captures(const struct stuck *s, const struct meeting *m, int i) {
     int rank = m->from < 0 ? i : i == 0 ? m->from : m->to;
     for (int c = 0; process && process->data && c < process->head->n[COMMS]; c++)
         if (process->comms[c].id == m->comm && process->comms[c].rank == rank)
-            return process->comms[c].captured_site != 0;
+            return process->comms[c].called.captured_site != 0;
     return false;
 }
 
@@ -252,14 +252,6 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
     return false;
 }
 
-bool stuck_join_can(struct judge *j, const struct state_item *item) {
-    const struct stuck *s = j->stuck;
-    const struct member_comm *comm = members_comm(j, item->id);
-    if (!comm || comm->complete || comm->nranks != item->nranks)
-        return true;
-    return another_can(s, -1);
-}
-
 bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank) {
     const struct stuck *s = j->stuck;
     const struct member_comm *comm = members_comm(j, wait->comm);
@@ -294,7 +286,7 @@ static bool all_have_called(struct judge *j, int p, const struct state_wait *wai
     if (!comm)
         return wait->comm != 0; // all have given it up
     for (int i = 0; i < s->of[p].head->n[PAIRS]; i++)
-        if (s->of[p].pairs[i].id == wait->comm)
+        if (s->of[p].pairs[i].comm == wait->comm)
             return false; // a message may be what is missing
     for (int r = 0; r < comm->nranks; r++) {
         int64_t calls = collectives_of(s, wait->comm, &comm->of[r]);
@@ -315,21 +307,27 @@ static bool ops_end(const struct process *process, const struct state_wait *wait
     return true;
 }
 
-static bool launch_can(struct judge *j, const struct process *process,
-                       const struct state_wait *wait) {
+static bool join_can(struct judge *j, const struct notice *join) {
+    const struct member_comm *comm = members_comm(j, join->id);
+    return !comm || comm->complete || comm->nranks != join->nranks ||
+           another_can(j->stuck, -1);
+}
+
+const struct recent_call *stuck_missing(struct judge *j, const struct process *process,
+                                        const struct state_wait *wait) {
     for (int i = wait->first; i < wait->first + wait->n; i++) {
-        const struct state_item *item = &process->items[i];
-        if (item->join[0]) {
-            if (!stuck_join_can(j, item))
-                return false;
+        const struct recent_call *item = &process->items[i];
+        if (item->join) {
+            if (!join_can(j, &item->notice))
+                return item;
             continue;
         }
         const struct meeting *m = stuck_meeting(j->stuck, &item->fact);
         for (int r = 0; r < m->n; r++)
             if (!stuck_launched_here(j->stuck, &item->fact, m, r))
-                return false;
+                return item;
     }
-    return true;
+    return NULL;
 }
 
 bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
@@ -339,7 +337,7 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
     bool early = s->quiet < j->options.timeout;
     switch ((enum wait_kind)wait->kind) {
     case WAIT_ORDER: return (wait->poll && early) || ops_end(process, wait);
-    case WAIT_LAUNCH: return (wait->poll && early) || launch_can(j, process, wait);
+    case WAIT_LAUNCH: return (wait->poll && early) || !stuck_missing(j, process, wait);
     case WAIT_LEAVE: {
         const struct member_comm *comm = members_comm(j, wait->comm);
         for (int r = 0; comm && r < comm->nranks; r++)

@@ -44,13 +44,6 @@ struct state_wait {
     char call[CALL_NAME];
 };
 
-struct state_item { // a join, if it has a name
-    struct fact fact;
-    uint64_t id, site;
-    int32_t rank, nranks, how, pad;
-    char join[CALL_NAME];
-};
-
 struct state_op {
     struct fact fact;
     int32_t first_before, nbefore; // among the ints
@@ -59,19 +52,14 @@ struct state_op {
 };
 
 struct state_comm {
-    uint64_t id, ops, collectives;
-    uint64_t captured, captured_site; // calls in no graph that was launched; the newest
-    int32_t rank, nranks, number, pad;
-};
-
-struct state_pair {
-    uint64_t id, n;
-    int32_t rank, peer, send, pad;
+    uint64_t id, collectives;
+    struct called called;
+    int32_t rank, pad;
 };
 
 static const size_t state_bytes[PARTS] = {
-    [WAITS] = sizeof(struct state_wait), [ITEMS] = sizeof(struct state_item),
+    [WAITS] = sizeof(struct state_wait), [ITEMS] = sizeof(struct recent_call),
     [OPS] = sizeof(struct state_op),     [COMMS] = sizeof(struct state_comm),
-    [PAIRS] = sizeof(struct state_pair), [INTS] = sizeof(int32_t)};
+    [PAIRS] = sizeof(struct pair_count), [INTS] = sizeof(int32_t)};
 
 #endif

@@ -11,10 +11,10 @@ struct process { // the newest description of one
     char *data;  // NULL: it has never waited
     const struct state_head *head;
     const struct state_wait *waits;
-    const struct state_item *items;
+    const struct recent_call *items;
     const struct state_op *ops;
     const struct state_comm *comms;
-    const struct state_pair *pairs;
+    const struct pair_count *pairs;
     const int32_t *ints;
     const char *failure, *unlooked;
     unsigned heard, suspect_heard;
@@ -59,7 +59,7 @@ struct stuck {
 struct cause {
     const struct fact *call;
     struct meeting *meeting;
-    const struct state_item *join;
+    const struct notice *join;
     const struct state_op *signals;
 };
 
@@ -72,7 +72,11 @@ bool stuck_launched_here(const struct stuck *s, const struct fact *call,
 struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact);
 bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait);
 bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q);
-bool stuck_join_can(struct judge *j, const struct state_item *item);
+/* What keeps a launch from ending: a call that not all have made, or a join; NULL:
+ * nothing.
+ */
+const struct recent_call *stuck_missing(struct judge *j, const struct process *process,
+                                        const struct state_wait *wait);
 bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
                  int rank); // LEAVE
 

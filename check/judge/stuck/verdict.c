@@ -36,19 +36,13 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
         return (struct cause){.call = &op->fact,
                               .meeting = s->meetings[process->meeting[at]]};
     }
-    for (int i = wait->first; wait->kind == WAIT_LAUNCH && i < wait->first + wait->n;
-         i++) {
-        const struct state_item *item = &process->items[i];
-        if (item->join[0]) {
-            if (!stuck_join_can(j, item))
-                return (struct cause){.join = item};
-            continue;
-        }
-        struct meeting *m = stuck_meeting(s, &item->fact);
-        for (int r = 0; r < m->n; r++)
-            if (!stuck_launched_here(s, &item->fact, m, r))
-                return (struct cause){.call = &item->fact, .meeting = m};
-    }
+    const struct recent_call *item =
+        wait->kind == WAIT_LAUNCH ? stuck_missing(j, process, wait) : NULL;
+    if (item && item->join)
+        return (struct cause){.join = &item->notice};
+    if (item)
+        return (struct cause){.call = &item->fact,
+                              .meeting = stuck_meeting(s, &item->fact)};
     return (struct cause){0};
 }
 
@@ -187,26 +181,21 @@ static void add_part(struct judge *j, struct text *text, int p,
     for (int r = 0; comm && r < comm->nranks; r++)
         if (comm->of[r].world == p)
             member = &comm->of[r];
-    uint64_t ops = 0, captured = 0, captured_site = 0;
-    if (member && member->left) {
-        ops = member->end.ops;
-        captured = member->end.captured;
-        captured_site = member->end.captured_site;
-    }
+    struct called called = {0};
+    if (member && member->left)
+        called = member->end.called;
     for (int c = 0; c < process->head->n[COMMS]; c++)
-        if (process->comms[c].id == about->comm) {
-            ops = process->comms[c].ops;
-            captured = process->comms[c].captured;
-            captured_site = process->comms[c].captured_site;
-        }
+        if (process->comms[c].id == about->comm)
+            called = process->comms[c].called;
     if (comm && !member)
         text_add(text, ", no rank of the communicator");
     else
         text_add(text, ", after %llu operation%s on the communicator",
-                 (unsigned long long)ops, ops == 1 ? "" : "s");
-    if (captured)
+                 (unsigned long long)called.ops, called.ops == 1 ? "" : "s");
+    if (called.captured)
         text_add(text, " and %llu captured into a graph that was not launched, at %s",
-                 (unsigned long long)captured, place(j, captured_site, where));
+                 (unsigned long long)called.captured,
+                 place(j, called.captured_site, where));
     if (member && member->left && member->how == JUDGE_ABORTED)
         text_add(text, ", which it aborted at %s", place(j, member->end.site, where));
     if (member && member->left && member->how == JUDGE_REVOKED)
@@ -248,13 +237,13 @@ static void add_line(struct judge *j, struct text *text, int p,
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
         text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
-    else if (cause.join && strcmp(cause.join->join, wait->call) == 0)
+    else if (cause.join && strcmp(cause.join->call, wait->call) == 0)
         text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call,
                  cause.join->rank, cause.join->nranks, place(j, wait->site, where));
     else
         text_add(text, "waits in %s at %s", wait->call, place(j, wait->site, where));
-    if (cause.join && strcmp(cause.join->join, wait->call) != 0)
-        text_add(text, " for %s(rank %d of %d ranks) at %s", cause.join->join,
+    if (cause.join && strcmp(cause.join->call, wait->call) != 0)
+        text_add(text, " for %s(rank %d of %d ranks) at %s", cause.join->call,
                  cause.join->rank, cause.join->nranks, place(j, cause.join->site, where));
     bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
     if (!finished &&
@@ -291,8 +280,8 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
  * that are created in a different order. */
 struct joins {
     bool differ, known, brought;
-    const struct state_item *other; // not ncclCommInitRank
-    int nranks;                     // of the largest communicator
+    const struct notice *other; // not ncclCommInitRank
+    int nranks;                 // of the largest communicator
     int alone; // has come with an id that it made itself, and nobody else has; -1: nobody
     // Each id is to have as many ranks as the job, and its first so many are there, no
     // others; 0: not so.
@@ -355,7 +344,7 @@ static void report_join(struct judge *j) {
     struct joins joins = look_at_joins(j);
     struct text ranks = {0};
     struct finding f = {.name = FINDING_setup_ranks_missing};
-    set(&f, "call", "%s", joins.other ? joins.other->join : "ncclCommInitRank");
+    set(&f, "call", "%s", joins.other ? joins.other->call : "ncclCommInitRank");
     if (joins.other && joins.other->how == JUDGE_GROWS) {
         f.hint = HINT_grows;
     } else if (joins.other) {

@@ -315,23 +315,13 @@ static void add_comms(struct judge *j, struct described *d) {
             continue;
         *(struct state_comm *)one_more(d, COMMS) =
             (struct state_comm){.id = comm->facts.id,
-                                .ops = comm->ops,
                                 .collectives = comm->collectives,
-                                .captured = comm->captured,
-                                .captured_site = comm->captured_site,
-                                .rank = comm->facts.rank,
-                                .nranks = comm->facts.nranks,
-                                .number = comm->facts.number};
+                                .called = comm->called,
+                                .rank = comm->facts.rank};
         for (size_t k = 0; k < comm->pairs.size; k++) {
             const struct pair_count *count = comm->pairs.at[k].value;
-            if (!count)
-                continue;
-            *(struct state_pair *)one_more(d, PAIRS) =
-                (struct state_pair){.id = comm->facts.id,
-                                    .n = count->n,
-                                    .rank = comm->facts.rank,
-                                    .peer = count->peer,
-                                    .send = count->send};
+            if (count)
+                *(struct pair_count *)one_more(d, PAIRS) = *count;
         }
     }
 }
@@ -354,21 +344,8 @@ static void add_launches(struct described *d, struct state_wait *record,
                          const struct thread_wait *wait) {
     record->first = d->head.n[ITEMS];
     record->n = (int32_t)wait->nlaunches;
-    for (size_t i = 0; i < wait->nlaunches; i++) {
-        const struct recent_call *call = &wait->launches[i];
-        struct state_item *item = one_more(d, ITEMS);
-        memset(item, 0, sizeof *item);
-        if (!call->join) {
-            item->fact = call->fact;
-            continue;
-        }
-        item->id = call->notice.id;
-        item->site = call->notice.site;
-        item->rank = call->notice.rank;
-        item->nranks = call->notice.nranks;
-        item->how = call->notice.how;
-        memcpy(item->join, call->notice.call, sizeof item->join);
-    }
+    for (size_t i = 0; i < wait->nlaunches; i++)
+        *(struct recent_call *)one_more(d, ITEMS) = wait->launches[i];
 }
 
 static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
