@@ -96,18 +96,18 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
 /* What comes after each operation. */
 static void turn_round(struct process *process) {
     int n = process->head->n[OPS];
+    struct op_mark *marks = process->marks;
     for (int i = 0; i < n; i++)
         for (int b = 0; b < process->ops[i].nbefore; b++)
-            process->first_behind[process->ints[process->ops[i].first_before + b] + 1]++;
+            marks[process->ints[process->ops[i].first_before + b] + 1].first_behind++;
     for (int i = 0; i < n; i++)
-        process->first_behind[i + 1] += process->first_behind[i];
-    process->behind =
-        must_alloc((size_t)process->first_behind[n] * sizeof *process->behind);
+        marks[i + 1].first_behind += marks[i].first_behind;
+    process->behind = must_alloc((size_t)marks[n].first_behind * sizeof *process->behind);
     int *next = must_alloc((size_t)n * sizeof *next);
     for (int i = 0; i < n; i++)
         for (int b = 0; b < process->ops[i].nbefore; b++) {
             int before = process->ints[process->ops[i].first_before + b];
-            process->behind[process->first_behind[before] + next[before]++] = i;
+            process->behind[marks[before].first_behind + next[before]++] = i;
         }
     free(next);
 }
@@ -128,7 +128,7 @@ void marks_find(struct judge *j) {
             int member = member_of(&op->fact);
             if (member < 0 || member >= m->n)
                 continue;
-            process->meeting[i] = m->number;
+            process->marks[i].meeting = m->number;
             m->status[member] = WITH_OP;
             m->who[member] = p;
             m->op[member] = i;
@@ -182,7 +182,7 @@ bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
     switch ((enum status)m->status[i]) {
     case NEVER: return false;
     case BEGUN: return true;
-    case WITH_OP: return s->of[m->who[i]].begins[m->op[i]];
+    case WITH_OP: return s->of[m->who[i]].marks[m->op[i]].begins;
     case BY_HOST: return stuck_can_call(s, m->who[i]);
     default: return true;
     }
@@ -302,7 +302,7 @@ static bool all_have_called(struct judge *j, int p, const struct state_wait *wai
 
 static bool ops_end(const struct process *process, const struct state_wait *wait) {
     for (int i = wait->first; i < wait->first + wait->n; i++)
-        if (!process->ends[process->ints[i]])
+        if (!process->marks[process->ints[i]].ends)
             return false;
     return true;
 }
@@ -388,11 +388,12 @@ static void push(struct front *front, int p, int i) {
 
 static void end_op(struct stuck *s, struct front *front, int p, int i) {
     struct process *process = &s->of[p];
-    if (process->ends[i])
+    struct op_mark *marks = process->marks;
+    if (marks[i].ends)
         return;
-    process->ends[i] = true;
-    for (int k = process->first_behind[i]; k < process->first_behind[i + 1]; k++)
-        if (--process->open[process->behind[k]] == 0)
+    marks[i].ends = true;
+    for (int k = marks[i].first_behind; k < marks[i + 1].first_behind; k++)
+        if (--marks[process->behind[k]].open == 0)
             push(front, p, process->behind[k]);
 }
 
@@ -408,9 +409,9 @@ static void begin_ops(struct stuck *s, struct front *front) {
     while (front->n > 0) {
         struct ready ready = front->at[--front->n];
         struct process *process = &s->of[ready.process];
-        process->begins[ready.op] = true;
+        process->marks[ready.op].begins = true;
         if (!process->ops[ready.op].signals)
-            one_more_here(s, front, s->meetings[process->meeting[ready.op]]);
+            one_more_here(s, front, s->meetings[process->marks[ready.op].meeting]);
     }
 }
 
@@ -421,7 +422,8 @@ static bool end_signals(struct judge *j, struct front *front, int p) {
     if (j->stuck->quiet >= j->options.timeout && !another_can(j->stuck, p))
         return false;
     for (int i = 0; i < process->head->n[OPS]; i++)
-        if (process->ops[i].signals && process->begins[i] && !process->ends[i]) {
+        if (process->ops[i].signals && process->marks[i].begins &&
+            !process->marks[i].ends) {
             end_op(j->stuck, front, p, i);
             news = true;
         }
@@ -439,12 +441,10 @@ static void mark_none(struct stuck *s) {
     for (int p = 0; p < s->n; p++) {
         struct process *process = &s->of[p];
         process->host = !process->data;
-        if (!process->data)
-            continue;
-        memset(process->begins, 0, (size_t)process->head->n[OPS]);
-        memset(process->ends, 0, (size_t)process->head->n[OPS]);
-        for (int i = 0; i < process->head->n[OPS]; i++)
-            process->open[i] = process->ops[i].nbefore;
+        for (int i = 0; process->data && i < process->head->n[OPS]; i++) {
+            process->marks[i].begins = process->marks[i].ends = false;
+            process->marks[i].open = process->ops[i].nbefore;
+        }
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
         struct meeting *m = s->meetings[k];
@@ -460,7 +460,7 @@ void marks_set(struct judge *j) {
     mark_none(s);
     for (int p = 0; p < s->n; p++)
         for (int i = 0; s->of[p].data && i < s->of[p].head->n[OPS]; i++)
-            if (s->of[p].open[i] == 0)
+            if (s->of[p].marks[i].open == 0)
                 push(&front, p, i);
     begin_ops(s, &front);
     for (bool news = true; news;) {

@@ -21,12 +21,8 @@ static struct stuck *stuck_of(struct judge *j) {
 
 static void release(struct process *process) {
     free(process->data);
-    free(process->begins);
-    free(process->ends);
-    free(process->meeting);
-    free(process->first_behind);
+    free(process->marks);
     free(process->behind);
-    free(process->open);
     free(process->awaited);
 }
 
@@ -75,12 +71,7 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     process->ints = parts[INTS];
     process->failure = at;
     process->unlooked = at + strlen(at) + 1;
-    process->begins = must_alloc((size_t)head.n[OPS]);
-    process->ends = must_alloc((size_t)head.n[OPS]);
-    process->meeting = must_alloc((size_t)head.n[OPS] * sizeof *process->meeting);
-    process->open = must_alloc((size_t)head.n[OPS] * sizeof *process->open);
-    process->first_behind =
-        must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->first_behind);
+    process->marks = must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->marks);
     release(&old);
 }
 

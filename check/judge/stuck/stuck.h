@@ -21,13 +21,16 @@ struct process { // the newest description of one
     uint64_t suspect_activity;
     double suspect_worked;
     bool fresh; // not looked at yet
-    // What can go on: its threads; operations that begin, that end.
-    bool host, *begins, *ends;
-    int *meeting; // of each operation
-    int *first_behind, *behind,
-        *open;    // what comes after it; how many before it have not ended
-    bool signals; // it waits for some
-    int *awaited; // meetings that it has not called for yet
+    bool host;  // its threads can go on
+    struct op_mark {
+        bool begins, ends; // it can
+        int meeting;
+        int first_behind; // among `behind`; to that of the next one
+        int open;         // how many before it have not ended
+    } * marks;            // of each operation, and one more
+    int *behind;          // operations that come after one
+    bool signals;         // it waits for some
+    int *awaited;         // meetings that it has not called for yet
     size_t nawaited, awaited_size;
 };
 

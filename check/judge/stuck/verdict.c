@@ -13,7 +13,7 @@ static int culprit(const struct process *process, int i) {
         int before = -1;
         for (int b = 0; b < op->nbefore && before < 0; b++) {
             int candidate = process->ints[op->first_before + b];
-            if (!process->ends[candidate])
+            if (!process->marks[candidate].ends)
                 before = candidate;
         }
         if (before < 0)
@@ -27,14 +27,14 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
     const struct process *process = &s->of[p];
     for (int i = wait->first; wait->kind == WAIT_ORDER && i < wait->first + wait->n;
          i++) {
-        if (process->ends[process->ints[i]])
+        if (process->marks[process->ints[i]].ends)
             continue;
         int at = culprit(process, process->ints[i]);
         const struct state_op *op = &process->ops[at];
         if (op->signals)
             return (struct cause){.signals = op};
         return (struct cause){.call = &op->fact,
-                              .meeting = s->meetings[process->meeting[at]]};
+                              .meeting = s->meetings[process->marks[at].meeting]};
     }
     const struct recent_call *item =
         wait->kind == WAIT_LAUNCH ? stuck_missing(j, process, wait) : NULL;
