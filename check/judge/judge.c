@@ -188,7 +188,7 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at) {
     graph_comm_ends(j, comm, how, at);
     uses_comm_ends(j, comm, how);
-    background_comm_ready(j, comm); // no more
+    background_ready(j, -1, comm); // no more
     calls_comm_ends(j, comm, how, at);
     known_changed(j);
 }

@@ -125,11 +125,6 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
  * "Allocates size bytes of host memory" (CUDA Runtime API, cudaMallocHost). */
 void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
                           struct judge_at at);
-/* Before it is freed: memory that is registered with a communicator, or as a window.
- * "Always deregister before freeing memory" (NVIDIA/nccl,
- * docs/examples/04_user_buffer_registration). */
-void judge_registered_freed(struct judge *j, struct judge_at registered, bool window,
-                            struct judge_at at);
 /* By the host (cudaFree: waits for what uses it, so that only a race is wrong), or in
  * `stream` (cudaFreeAsync). */
 void judge_memory_freed(struct judge *j, const void *start, int stream,
@@ -236,8 +231,6 @@ void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at 
  * waits for an event recorded in the capture joins it. The front passes on only what the
  * library accepted. */
 void judge_capture_begins(struct judge *j, int stream, struct judge_at at);
-/* A capture ends with an error: a call has broken it, in whatever thread. */
-void judge_capture_broken(struct judge *j, struct judge_at by, struct judge_at at);
 int judge_capture_ends(struct judge *j, int stream,
                        bool success); // the graph's number; -1
 int judge_graph_instantiated(struct judge *j, int graph,
@@ -281,8 +274,6 @@ struct judge_join {
     struct judge_at at;
 };
 void judge_joins(struct judge *j, const struct judge_join *join);
-/* ncclCommShrink is called by a rank that it leaves out. */
-void judge_shrinks_itself(struct judge *j, int comm, struct judge_at at);
 /* ncclGetUniqueId has made this one, here. `same`: that of ncclCommGetUniqueId, by which
  * the old ranks join the same communicator; 0: none. */
 void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at at);
@@ -313,8 +304,6 @@ void judge_comm_complete(struct judge *j, int comm);
 /* A use of a communicator that was destroyed or aborted; the front keeps such handles
  * known. */
 void judge_comm_used_after(struct judge *j, int comm, struct judge_at at);
-/* A use of one that is not there yet (blocking = 0), which the call at `made` began. */
-void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at);
 
 struct judge_call {
     int comm, stream; // stream: -1 for JUDGE_SPLIT to JUDGE_RESUME
@@ -337,11 +326,6 @@ enum { JUDGE_PRE_MUL_SUM = 1000 };
 extern const char *const judge_type_names[], *const judge_redop_names[],
                                                  *const judge_kind_names[];
 
-/* A thread calls NCCL on a communicator while another is in such a call, which began at
- * `other`. "It is not allowed to issue NCCL operations to a single communicator in
- * parallel with multiple threads" (NCCL User Guide, "Thread Safety"). */
-void judge_two_threads(struct judge *j, int comm, struct judge_at other,
-                       struct judge_at at);
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
@@ -375,6 +359,27 @@ void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at 
 void judge_not_told(struct judge *j);
 /* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
 void judge_looked(struct judge *j);
+
+/* What only the front sees to be wrong with a call at `at`; on a communicator (-1: none).
+ */
+enum judge_found {
+    JUDGE_SHRINKS_ITSELF, // ncclCommShrink by a rank that it leaves out; `other`: none
+    JUDGE_NOT_READY, // a communicator that is not there yet (blocking = 0); `other` makes
+                     // it
+    // Another thread is in a call on the communicator, `other`. "It is not allowed to
+    // issue NCCL operations to a single communicator in parallel with multiple threads"
+    // (NCCL User Guide, "Thread Safety").
+    JUDGE_TWO_THREADS,
+    JUDGE_CAPTURE_BROKEN, // by this call, in whatever thread: `other` ends it with an
+                          // error
+    // It frees memory that is registered with a communicator, or as a window, by `other`.
+    // "Always deregister before freeing memory" (NVIDIA/nccl,
+    // docs/examples/04_user_buffer_registration).
+    JUDGE_REGISTERED_FREED,
+    JUDGE_WINDOW_FREED
+};
+void judge_found(struct judge *j, enum judge_found what, int comm, struct judge_at other,
+                 struct judge_at at);
 
 /* The thread waits until another one of the program has ended (pthread_join;
  * judge_thread_name's); 0: no longer. */

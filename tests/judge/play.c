@@ -453,7 +453,7 @@ static void ev_overrun(const struct event *e) {
 /* The registration is in the event before. */
 static void ev_registered_freed(const struct event *e) {
     const struct judge_at registered = ranks[e->rank].last;
-    judge_registered_freed(e->judge, registered, false, here(e, "ncclMemFree"));
+    judge_found(e->judge, JUDGE_REGISTERED_FREED, -1, registered, here(e, "ncclMemFree"));
 }
 static void ev_free(const struct event *e) {
     const char *on = behind(e, "on"), *call = behind(e, "in");
@@ -818,7 +818,7 @@ static void ev_used_after(const struct event *e) {
 }
 static void ev_used_before(const struct event *e) {
     struct judge_at made = ranks[e->rank].last;
-    judge_comm_used_before(e->judge, made, here(e, kept(word(e, 1))));
+    judge_found(e->judge, JUDGE_NOT_READY, -1, made, here(e, kept(word(e, 1))));
 }
 static void ev_answered(const struct event *e) {
     judge_call_answered(e->judge, !has(e, "done"));
@@ -862,7 +862,8 @@ static void ev_handle(const struct event *e) {
 /* two-threads COMM CALL: the other is in the event before */
 static void ev_two_threads(const struct event *e) {
     const struct judge_at other = ranks[e->rank].last;
-    judge_two_threads(e->judge, comm_of(e, word(e, 1)), other, here(e, kept(word(e, 2))));
+    judge_found(e->judge, JUDGE_TWO_THREADS, comm_of(e, word(e, 1)), other,
+                here(e, kept(word(e, 2))));
 }
 
 /* Begins a wait: wait stream S | event E | device [D] | launch | leave C | mpi

@@ -75,7 +75,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
         return answer(error, at); // it goes on
     struct judge *j = front_in_stream(stream, -1, &number);
     if (error == cudaErrorStreamCaptureInvalidated && capture_broken_by.call)
-        judge_capture_broken(j, capture_broken_by, at);
+        judge_found(j, JUDGE_CAPTURE_BROKEN, -1, at, capture_broken_by);
     capture_broken_by = (struct judge_at){0};
     int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
     if (error == cudaSuccess && graph && *graph && made >= 0) {

@@ -136,7 +136,7 @@ struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at)
     *comm = comm_known(handle);
     if (was_coming && *comm &&
         ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
-        judge_comm_used_before(j, (*comm)->at, at);
+        judge_found(j, JUDGE_NOT_READY, -1, (*comm)->at, at);
     return j;
 }
 
@@ -248,7 +248,7 @@ void comm_entered(ncclComm_t handle, struct judge_at at) {
     struct judge *j = front_in();
     const struct comm *comm = comm_known(handle);
     if (comm && comm->state == THERE)
-        judge_two_threads(j, comm->number, other, at);
+        judge_found(j, JUDGE_TWO_THREADS, comm->number, other, at);
     front_out();
 }
 

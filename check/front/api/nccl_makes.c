@@ -249,7 +249,7 @@ static void shrinks(struct judge *j, struct comm *parent, const int *excluded, i
     like.id = id_of_shrunk(parent, excluded, excluded ? n : 0);
     newcomm_begins(out, handle, like);
     if (itself)
-        judge_shrinks_itself(j, parent->number, at);
+        judge_found(j, JUDGE_SHRINKS_ITSELF, parent->number, (struct judge_at){0}, at);
     if (before < 0 || all < 1 || itself) { // NCCL will refuse it
         judge_not_told(j);
         return;

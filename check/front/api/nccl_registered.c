@@ -99,8 +99,9 @@ void registered_freed(struct judge *j, const void *start, struct judge_at at) {
     const char *from = memory.start, *to = from + memory.bytes;
     for (const struct registration *one = all; one; one = one->next)
         if (one->start < to && from < one->start + one->bytes) {
-            judge_registered_freed(
-                j, one->at, strcmp(one->at.call, "ncclCommWindowRegister") == 0, at);
+            bool window = strcmp(one->at.call, "ncclCommWindowRegister") == 0;
+            judge_found(j, window ? JUDGE_WINDOW_FREED : JUDGE_REGISTERED_FREED, -1,
+                        one->at, at);
             return;
         }
 }

@@ -228,13 +228,3 @@ void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
     set(&f, "last", "%zu", memory.bytes - 1);
     say(j, &f);
 }
-
-void judge_registered_freed(struct judge *j, struct judge_at registered, bool window,
-                            struct judge_at at) {
-    struct finding f = {
-        .name = FINDING_memory_registered, .site = at.site, .other = registered.site};
-    set_here(j, &f, at);
-    set_at(j, &f, "registered", registered);
-    set(&f, "how", "%s", window ? "ncclCommWindowDeregister" : "ncclCommDeregister");
-    say(j, &f);
-}

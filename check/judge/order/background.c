@@ -49,55 +49,39 @@ void judge_call_answered(struct judge *j, bool in_progress) {
             drop(j->background, i);
 }
 
-void background_asked(struct judge *j, int stream) {
-    for (size_t i = j->background->n; i-- > 0;)
-        if (j->background->at[i].stream == stream && !j->background->at[i].thread)
-            drop(j->background, i);
-}
-
-void background_comm_ready(struct judge *j, int comm) {
-    for (size_t i = j->background->n; i-- > 0;)
-        if (j->background->at[i].comm == comm && !j->background->at[i].thread)
-            drop(j->background, i);
-}
-
-static void tell(struct judge *j, enum finding_name name, size_t i, struct judge_at at) {
-    const struct pending one = j->background->at[i];
-    const struct comm_facts *comm = calls_comm(j, one.comm);
-    struct finding f = {.name = name, .site = at.site, .other = one.at.site};
-    set_here(j, &f, at);
-    set_at(j, &f, "pending", one.at);
-    set(&f, "comm", "%d", comm ? comm->number : 0);
-    drop(j->background, i);
-    say(j, &f);
-}
-
-/* The first that is on the way, of a stream, on a device (-1: any) or of a communicator.
- */
-static void check(struct judge *j, enum finding_name name, int stream, int device,
-                  int comm, struct judge_at at) {
+void background_ready(struct judge *j, int stream, int comm) {
     for (size_t i = j->background->n; i-- > 0;) {
         const struct pending *one = &j->background->at[i];
-        const struct stream *its = order_stream(j->order, one->stream);
-        if (!one->thread &&
-            (name == FINDING_setup_stream_in_progress ? one->stream == stream
-             : name == FINDING_setup_comm_in_progress
-                 ? one->comm == comm
-                 : its && (device < 0 || its->device == device))) {
-            tell(j, name, i, at);
-            return;
-        }
+        if (!one->thread && (one->comm == comm || (stream >= 0 && one->stream == stream)))
+            drop(j->background, i);
     }
 }
 
-void background_uses_stream(struct judge *j, int stream, struct judge_at at) {
-    check(j, FINDING_setup_stream_in_progress, stream, 0, 0, at);
+static bool uses(struct judge *j, const struct pending *one, enum background_use what,
+                 int number) {
+    const struct stream *stream = order_stream(j->order, one->stream);
+    return what == USES_STREAM ? one->stream == number
+           : what == USES_COMM ? one->comm == number
+                               : stream && (number < 0 || stream->device == number);
 }
 
-void background_uses_device(struct judge *j, int device, struct judge_at at) {
-    check(j, FINDING_setup_device_in_progress, 0, device, 0, at);
-}
-
-void background_uses_comm(struct judge *j, int comm, struct judge_at at) {
-    check(j, FINDING_setup_comm_in_progress, 0, 0, comm, at);
+void background_uses(struct judge *j, enum background_use what, int number,
+                     struct judge_at at) {
+    static const enum finding_name names[] = {
+        [USES_STREAM] = FINDING_setup_stream_in_progress,
+        [USES_DEVICE] = FINDING_setup_device_in_progress,
+        [USES_COMM] = FINDING_setup_comm_in_progress};
+    struct background *all = j->background;
+    size_t i = all->n;
+    while (i > 0 && (all->at[i - 1].thread || !uses(j, &all->at[i - 1], what, number)))
+        i--;
+    if (i == 0)
+        return;
+    const struct pending one = all->at[i - 1];
+    struct finding f = {.name = names[what], .site = at.site, .other = one.at.site};
+    set_here(j, &f, at);
+    set_at(j, &f, "pending", one.at);
+    set_comm(j, &f, one.comm);
+    drop(all, i - 1);
+    say(j, &f);
 }

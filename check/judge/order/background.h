@@ -12,14 +12,14 @@ struct background;
 struct background *background_new(void);
 void background_free(struct background *background);
 void background_called(struct judge *j, const struct judge_call *call);
-void background_comm_ready(struct judge *j, int comm);
-/* The stream is asked, and has done all. That too may come too early, but NCCL's manual
- * has a loop that asks the stream first ("Asynchronous errors and error handling"). */
-void background_asked(struct judge *j, int stream);
+/* The communicator is ready (or `stream` says, when it is asked, that it has done all.
+ * That too may come too early, but NCCL's manual has a loop that asks the stream first:
+ * "Asynchronous errors and error handling"). -1: none. */
+void background_ready(struct judge *j, int stream, int comm);
 /* Whoever uses the stream, the device (-1: all) or the communicator meanwhile is named.
  */
-void background_uses_stream(struct judge *j, int stream, struct judge_at at);
-void background_uses_device(struct judge *j, int device, struct judge_at at);
-void background_uses_comm(struct judge *j, int comm, struct judge_at at);
+enum background_use { USES_STREAM, USES_DEVICE, USES_COMM };
+void background_uses(struct judge *j, enum background_use what, int number,
+                     struct judge_at at);
 
 #endif

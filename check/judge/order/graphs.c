@@ -298,7 +298,7 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
     struct executable *executable = numbers_get(&j->graphs->executables, number);
     if (!stream || stream->capture || !executable)
         return;
-    background_uses_stream(j, on, at);
+    background_uses(j, USES_STREAM, on, at);
     order_ready(j, stream);
     const struct graph *graph = executable->graph;
     struct clock *snapshots = must_alloc((size_t)graph->nsnapshots * sizeof *snapshots);
@@ -429,12 +429,4 @@ void graph_comm_ends(struct judge *j, int number, enum judge_end how,
         if (one && is_held(j, comm, number, one, "the graph", one->made, at))
             return;
     }
-}
-
-void judge_capture_broken(struct judge *j, struct judge_at by, struct judge_at at) {
-    struct finding f = {
-        .name = FINDING_setup_capture_broken, .site = by.site, .other = at.site};
-    set_here(j, &f, by);
-    set_at(j, &f, "end", at);
-    say(j, &f);
 }

@@ -51,7 +51,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     struct latest *latest = latest_begin(j, at);
     if (!stream)
         return false;
-    background_uses_stream(j, number, at);
+    background_uses(j, USES_STREAM, number, at);
     uint64_t source = uses_source(ranges, n, kind);
     bool wrong = uses_check(j, ranges, n, kind, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
@@ -84,7 +84,7 @@ void judge_waits_signals(struct judge *j, int number, struct judge_at at) {
 int judge_host_function(struct judge *j, int number, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
     int function = function_new(j, stream && stream->capture);
-    background_uses_stream(j, number, at);
+    background_uses(j, USES_STREAM, number, at);
     if (stream && stream->capture) {
         graph_function(j, stream, function, at);
     } else if (stream) {
@@ -100,7 +100,7 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
     latest_begin(j, at);
     if (!event || !stream)
         return;
-    background_uses_stream(j, on, at);
+    background_uses(j, USES_STREAM, on, at);
     event->graph = 0;
     if (stream->capture) {
         graph_record(j, stream, event);

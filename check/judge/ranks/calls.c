@@ -560,13 +560,6 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     release(comm);
 }
 
-void judge_shrinks_itself(struct judge *j, int number, struct judge_at at) {
-    struct finding f = {.name = FINDING_setup_shrinks_itself, .site = at.site};
-    set_here(j, &f, at);
-    set_comm(j, &f, number);
-    say(j, &f);
-}
-
 void calls_check_usable(struct judge *j, const struct judge_call *call) {
     const struct comm *comm = comm_of(j, call->comm);
     bool revoked = comm && comm->left && comm->how == JUDGE_REVOKED;
@@ -638,22 +631,6 @@ bool calls_before(struct judge *j, const struct use *use, const struct clock *cl
         any |= list[i]->slot != use->slot || list[i]->seq != use->seq;
     free(list);
     return any;
-}
-
-void judge_comm_used_before(struct judge *j, struct judge_at made, struct judge_at at) {
-    struct finding f = {.name = FINDING_setup_not_ready, .site = at.site};
-    set_here(j, &f, at);
-    set_at(j, &f, "made", made);
-    say(j, &f);
-}
-
-void judge_two_threads(struct judge *j, int comm, struct judge_at other,
-                       struct judge_at at) {
-    struct finding f = {.name = FINDING_setup_two_threads, .site = at.site};
-    set_at(j, &f, "here", at);
-    set_at(j, &f, "other", other);
-    set_comm(j, &f, comm);
-    say(j, &f);
 }
 
 /* What is queued and not known to be done. */

@@ -13,7 +13,7 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
     struct clock clock = {0};
     if (stream) {
         groups_check_open(j, number, at);
-        background_uses_stream(j, number, at);
+        background_uses(j, USES_STREAM, number, at);
         order_awaited(j->order, stream, &clock);
     }
     waits_begin_order(j, &clock, false, at);
@@ -23,7 +23,7 @@ void judge_wait_stream(struct judge *j, int number, struct judge_at at) {
 void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     struct clock clock = {0};
     groups_check_open(j, -1, at);
-    background_uses_device(j, device, at);
+    background_uses(j, USES_DEVICE, device, at);
     order_device(j->order, device, &clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
@@ -59,7 +59,7 @@ void judge_poll_stream(struct judge *j, int number, bool done, struct judge_at a
         return;
     groups_check_open(j, number, at);
     if (done)
-        background_asked(j, number);
+        background_ready(j, number, -1);
     order_awaited(j->order, stream, &clock);
     polls(j, &clock, done, at);
     clock_free(&clock);
@@ -83,7 +83,7 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at) {
         waits_begin_poll_comm(j, comm, at);
         return;
     }
-    background_comm_ready(j, comm);
+    background_ready(j, -1, comm);
     waits_answered(j, at);
     waits_asks(j);
 }
