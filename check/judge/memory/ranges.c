@@ -37,9 +37,10 @@ static size_t blocks_of(const struct judge_call *call, size_t bytes) {
 
 /* Whether the count is what one rank brings or gets, and one of the buffers is that of
  * all. */
-static bool counts_one_rank(enum judge_kind kind) {
-    return kind == JUDGE_ALL_GATHER || kind == JUDGE_REDUCE_SCATTER ||
-           kind == JUDGE_ALL_TO_ALL || kind == JUDGE_GATHER || kind == JUDGE_SCATTER;
+static bool counts_one_rank(int kind) {
+    enum blocks sends = kind_of(kind)->send, gets = kind_of(kind)->recv;
+    return sends == ALL_BLOCKS || sends == ROOTS_ALL || gets == ALL_BLOCKS ||
+           gets == ROOTS_ALL;
 }
 
 /* What made it too long? Only what the numbers say. */

@@ -26,32 +26,22 @@ size_t call_bytes(const struct judge_call *call) {
     return times(call->count, call->type_bytes);
 }
 
-size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
+static size_t bytes_of(struct judge *j, const struct judge_call *call,
+                       enum blocks blocks) {
     const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
     bool root = comm && comm->rank == call->root;
-    switch (call->kind) {
-    case JUDGE_BROADCAST: return root ? one : 0;
-    case JUDGE_SCATTER: return root ? all : 0;
-    case JUDGE_REDUCE_SCATTER:
-    case JUDGE_ALL_TO_ALL: return all;
-    case JUDGE_RECV: return 0;
-    default: return moves_nothing(call->kind) ? 0 : one;
-    }
+    if (blocks == NO_BLOCK || (blocks >= ROOTS_ONE && !root))
+        return 0;
+    bool all = blocks == ALL_BLOCKS || blocks == ROOTS_ALL;
+    return times(call_bytes(call), all && comm ? (size_t)comm->nranks : 1);
+}
+
+size_t call_send_bytes(struct judge *j, const struct judge_call *call) {
+    return bytes_of(j, call, kind_of(call->kind)->send);
 }
 
 size_t call_recv_bytes(struct judge *j, const struct judge_call *call) {
-    const struct comm_facts *comm = calls_comm(j, call->comm);
-    size_t one = call_bytes(call), all = times(one, comm ? (size_t)comm->nranks : 1);
-    bool root = comm && comm->rank == call->root;
-    switch (call->kind) {
-    case JUDGE_ALL_GATHER:
-    case JUDGE_ALL_TO_ALL: return all;
-    case JUDGE_REDUCE: return root ? one : 0;
-    case JUDGE_GATHER: return root ? all : 0;
-    case JUDGE_SEND: return 0;
-    default: return moves_nothing(call->kind) ? 0 : one;
-    }
+    return bytes_of(j, call, kind_of(call->kind)->recv);
 }
 
 struct comm *comm_of(struct judge *j, int comm) {

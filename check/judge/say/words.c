@@ -30,19 +30,26 @@ bool moves_nothing(int kind) {
     return kind >= JUDGE_SPLIT && kind <= JUDGE_RESUME;
 }
 
+const struct kind *kind_of(int kind) {
+    static const struct kind kinds[] = {
+        [JUDGE_BROADCAST] = {ROOTS_ONE, ONE_BLOCK, false},
+        [JUDGE_ALL_REDUCE] = {ONE_BLOCK, ONE_BLOCK, true},
+        [JUDGE_REDUCE] = {ONE_BLOCK, ROOTS_ONE, true},
+        [JUDGE_ALL_GATHER] = {ONE_BLOCK, ALL_BLOCKS, false},
+        [JUDGE_REDUCE_SCATTER] = {ALL_BLOCKS, ONE_BLOCK, true},
+        [JUDGE_ALL_TO_ALL] = {ALL_BLOCKS, ALL_BLOCKS, false},
+        [JUDGE_GATHER] = {ONE_BLOCK, ROOTS_ALL, false},
+        [JUDGE_SCATTER] = {ROOTS_ALL, ONE_BLOCK, false},
+        [JUDGE_SEND] = {ONE_BLOCK, NO_BLOCK, false},
+        [JUDGE_RECV] = {NO_BLOCK, ONE_BLOCK, false}};
+    return &kinds[kind];
+}
+
 bool part_needs(int kind, int root, int rank, int source) {
-    switch (kind) {
-    case JUDGE_ALL_REDUCE:
-    case JUDGE_ALL_GATHER:
-    case JUDGE_REDUCE_SCATTER:
-    case JUDGE_ALL_TO_ALL: return rank != source;
-    case JUDGE_RECV:
-    case JUDGE_BROADCAST:
-    case JUDGE_SCATTER: return rank != source && root == source;
-    case JUDGE_REDUCE:
-    case JUDGE_GATHER: return rank != source && root == rank;
-    default: return false;
-    }
+    enum blocks sends = kind_of(kind)->send, gets = kind_of(kind)->recv;
+    bool all_send = sends == ONE_BLOCK || sends == ALL_BLOCKS;
+    return rank != source && gets != NO_BLOCK && (all_send || root == source) &&
+           (gets < ROOTS_ONE || root == rank);
 }
 
 static const char *type_name(int type) {
@@ -57,33 +64,22 @@ static const char *redop_name(int redop) {
 
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
     const char *name = judge_kind_names[f->kind], *type = type_name(f->type);
+    const struct kind *kind = kind_of(f->kind);
     unsigned long long count = f->count;
-    switch (f->kind) {
-    case JUDGE_BROADCAST:
-    case JUDGE_GATHER:
-    case JUDGE_SCATTER:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, root %d)", name, count, type,
-                 f->root);
-        break;
-    case JUDGE_ALL_REDUCE:
-    case JUDGE_REDUCE_SCATTER:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s)", name, count, type,
-                 redop_name(f->redop));
-        break;
-    case JUDGE_REDUCE:
-        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s, root %d)", name, count, type,
-                 redop_name(f->redop), f->root);
-        break;
-    case JUDGE_SUSPEND:
-    case JUDGE_RESUME:
-    case JUDGE_SPLIT: snprintf(out, JUDGE_PLACE, "%s", name); break;
-    case JUDGE_REGISTER: snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count); break;
-    case JUDGE_SEND:
-    case JUDGE_RECV:
+    if (f->kind == JUDGE_REGISTER) {
+        snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count);
+    } else if (moves_nothing(f->kind)) {
+        snprintf(out, JUDGE_PLACE, "%s", name);
+    } else if (pairs(f->kind)) {
         snprintf(out, JUDGE_PLACE, "%s(count %llu, %s, %s rank %d)", name, count, type,
                  f->kind == JUDGE_SEND ? "to" : "from", f->root);
-        break;
-    default: snprintf(out, JUDGE_PLACE, "%s(count %llu, %s)", name, count, type);
+    } else {
+        char root[32] = "";
+        if (kind->send >= ROOTS_ONE || kind->recv >= ROOTS_ONE)
+            snprintf(root, sizeof root, ", root %d", f->root);
+        snprintf(out, JUDGE_PLACE, "%s(count %llu, %s%s%s%s)", name, count, type,
+                 kind->reduces ? ", " : "", kind->reduces ? redop_name(f->redop) : "",
+                 root);
     }
     return out;
 }

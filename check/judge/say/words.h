@@ -11,6 +11,14 @@
  * gets data from there. `root`: of a receive, the peer. */
 bool part_needs(int kind, int root, int rank, int source);
 
+/* How many blocks of `count` elements a buffer of a call has: one, or one for each rank;
+ * of the root alone, or of all. */
+enum blocks { NO_BLOCK, ONE_BLOCK, ALL_BLOCKS, ROOTS_ONE, ROOTS_ALL };
+struct kind {
+    enum blocks send, recv;
+    bool reduces;
+};
+const struct kind *kind_of(int kind);
 bool pairs(int kind);         // sends and receives
 bool moves_nothing(int kind); // all ranks make the call, on no stream
 const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
