@@ -119,7 +119,7 @@ struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm) {
     return op;
 }
 
-size_t unseen_first(const struct unseen *u, uint64_t number) {
+struct unseen_op *unseen_find(const struct unseen *u, uint64_t number) {
     size_t low = 0, high = u->n;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -128,12 +128,8 @@ size_t unseen_first(const struct unseen *u, uint64_t number) {
         else
             high = middle;
     }
-    return low;
-}
-
-struct unseen_op *unseen_find(const struct unseen *u, uint64_t number) {
-    size_t i = unseen_first(u, number);
-    return i < u->n && u->at[i]->number == number && !u->at[i]->seen ? u->at[i] : NULL;
+    return low < u->n && u->at[low]->number == number && !u->at[low]->seen ? u->at[low]
+                                                                           : NULL;
 }
 
 static void release(struct unseen_op *op) {

@@ -20,6 +20,7 @@ struct unseen_op {
     uint64_t few[FEW_BEFORE];
     uint64_t like; // has the same `before` as that one; 0: its own
     size_t nbefore, before_size;
+    int described; // its place in the newest description, if that has it
     bool seen;
 };
 
@@ -37,8 +38,6 @@ struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm);
 void unseen_behind(struct unseen_op *op, uint64_t number);
 struct unseen_op *unseen_find(const struct unseen *u,
                               uint64_t number); // NULL: it is seen
-size_t unseen_first(const struct unseen *u,
-                    uint64_t number); // index of the first from there on
 /* The newest of each slot that the clock covers; all calls of a group. */
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);

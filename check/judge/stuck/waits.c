@@ -249,8 +249,7 @@ struct described {
     struct state_head head;
     void *at[PARTS];
     size_t size[PARTS];
-    uint64_t *numbers; // of the operations
-    size_t numbers_size;
+    uint64_t newest; // operation
 };
 
 static void *one_more(struct described *d, enum state_part part) {
@@ -264,34 +263,27 @@ static void add_int(struct described *d, int value) {
 }
 
 /* Its place in the description; -1: it is done, or comes later. */
-static int index_of(const struct described *d, uint64_t number) {
-    int low = 0, high = d->head.n[OPS];
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (d->numbers[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < d->head.n[OPS] && d->numbers[low] == number ? low : -1;
+static int index_of(struct judge *j, const struct described *d, uint64_t number) {
+    const struct unseen_op *op = unseen_find(&j->calls->unseen, number);
+    return op && number <= d->newest ? op->described : -1;
 }
 
 static void add_ops(struct judge *j, struct described *d) {
     const struct unseen *u = &j->calls->unseen;
     size_t i = 0;
     for (; i < u->n && d->head.n[OPS] < MOST_OPS; i++) {
-        const struct unseen_op *op = u->at[i];
+        struct unseen_op *op = u->at[i];
         if (op->seen)
             continue;
-        ROOM(d->numbers, (size_t)d->head.n[OPS], &d->numbers_size);
-        d->numbers[d->head.n[OPS]] = op->number;
+        op->described = d->head.n[OPS];
+        d->newest = op->number;
         struct state_op *record = one_more(d, OPS);
         record->fact = op->fact;
         record->signals = op->comm < 0;
         name_call(record->call, op->at.call);
         if (op->like) {
             int leader =
-                index_of(d, op->like); // where it is sure to end, nothing is before it
+                index_of(j, d, op->like); // where it is sure to end, nothing is before it
             const struct state_op *ops = d->at[OPS];
             record->first_before = leader < 0 ? 0 : ops[leader].first_before;
             record->nbefore = leader < 0 ? 0 : ops[leader].nbefore;
@@ -299,7 +291,7 @@ static void add_ops(struct judge *j, struct described *d) {
         }
         record->first_before = d->head.n[INTS];
         for (size_t b = 0; b < op->nbefore; b++) {
-            int before = index_of(d, op->before[b]);
+            int before = index_of(j, d, op->before[b]);
             if (before >= 0)
                 add_int(d, before);
         }
@@ -332,7 +324,7 @@ static void add_order(struct judge *j, struct described *d, struct state_wait *r
     size_t size = 0;
     size_t n = unseen_covered(&j->calls->unseen, &wait->what, &list, &size);
     for (size_t i = 0; i < n; i++) {
-        int at = index_of(d, list[i]->number);
+        int at = index_of(j, d, list[i]->number);
         if (at >= 0)
             add_int(d, at);
     }
@@ -476,7 +468,6 @@ static void tell(struct judge *j) {
     }
     append(&at, failure, strlen(failure) + 1);
     append(&at, unlooked, strlen(unlooked) + 1);
-    free(d.numbers);
     waits->sent = now(j);
     waits->sent_waiting = head->n[WAITS] > 0;
     waits->activity_sent = head->activity;
