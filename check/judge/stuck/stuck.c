@@ -75,11 +75,6 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     release(&old);
 }
 
-static bool rests_on(struct judge *j, int p, bool still) {
-    struct cause cause;
-    return still || verdict_wait(j, p, &cause);
-}
-
 /* A thread in MPI may have all that it needs, and not have noticed yet: on a machine
  * that is busy a thread may have no processor for a second, and the helper beside it has.
  * MPI looks for what comes without a pause; how long it has looked is what the thread has
@@ -120,7 +115,7 @@ static bool confirmed(struct judge *j, bool still) {
             more = 8;
     for (int p = 0; p < s->n && s->suspicious; p++) {
         const struct process *process = &s->of[p];
-        if (!process->data || (!rests_on(j, p, still) && !stuck_finished(process)))
+        if (!process->data || (!still && !process->wait && !stuck_finished(process)))
             continue;
         if (process->head->activity != process->suspect_activity)
             s->suspicious = false;
@@ -147,12 +142,13 @@ static void judge_all(struct judge *j) {
     int first = -1, rank = 0, stay = 0, ended = 0;
     for (int p = 0; p < s->n; p++) {
         const struct process *process = &s->of[p];
-        struct cause cause;
         stay += process->data && (!process->host || stuck_finished(process));
         ended += stuck_finished(process);
-        const struct state_wait *wait = verdict_wait(j, p, &cause);
         // A call says most, then a join.
-        int says = !wait ? 0 : cause.call ? 3 : cause.join ? 2 : 1;
+        int says = !process->wait        ? 0
+                   : process->cause.call ? 3
+                   : process->cause.join ? 2
+                                         : 1;
         if (says > rank) {
             first = p;
             rank = says;
@@ -186,6 +182,7 @@ void stuck_look(struct judge *j) {
                      (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
     marks_find(j);
     marks_set(j);
+    verdict_waits(j);
     judge_all(j);
     marks_forget(s);
 }

@@ -7,6 +7,16 @@
 #include "ranks/members.h"
 #include "stuck/state.h"
 
+struct meeting;
+
+/* What keeps a wait from ending. */
+struct cause {
+    const struct fact *call;
+    struct meeting *meeting;
+    const struct notice *join;
+    const struct state_op *signals;
+};
+
 struct process { // the newest description of one
     char *data;  // NULL: it has never waited
     const struct state_head *head;
@@ -32,6 +42,9 @@ struct process { // the newest description of one
     bool signals;         // it waits for some
     int *awaited;         // meetings that it has not called for yet
     size_t nawaited, awaited_size;
+    // Where it is stuck (NULL: it is not), and why.
+    const struct state_wait *wait;
+    struct cause cause;
 };
 
 /* Where calls of several ranks meet: a collective, or a send and its receive. */
@@ -56,14 +69,6 @@ struct stuck {
     size_t nmeetings, meetings_size;
     struct map by_key;
     bool silent; // all wait, and nothing has moved for long
-};
-
-/* What keeps a wait from ending. */
-struct cause {
-    const struct fact *call;
-    struct meeting *meeting;
-    const struct notice *join;
-    const struct state_op *signals;
 };
 
 /* marks.c */
@@ -94,8 +99,9 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
 void stuck_look(struct judge *j);
 void stuck_free(struct stuck *s);
 
-/* verdict.c: says it. `p`: a process that is stuck, -1: only that nothing moves. */
-const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause);
+/* verdict.c: where each is stuck; says it. `p`: a process that is, -1: only that nothing
+ * moves. */
+void verdict_waits(struct judge *j);
 void verdict(struct judge *j, int p);
 
 #endif

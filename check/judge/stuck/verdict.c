@@ -46,39 +46,43 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
     return (struct cause){0};
 }
 
-const struct state_wait *verdict_wait(struct judge *j, int p, struct cause *cause) {
-    const struct process *process = &j->stuck->of[p];
-    const struct state_wait *found = NULL;
-    *cause = (struct cause){0};
-    for (int w = 0; process->data && !process->host && w < process->head->n[WAITS]; w++) {
-        const struct state_wait *wait = &process->waits[w];
-        if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
-            continue;
-        struct cause own = cause_of(j, p, wait);
-        if (!found || (!cause->call && (own.call || (!cause->signals && own.signals)))) {
-            found = wait;
-            *cause = own;
+void verdict_waits(struct judge *j) {
+    for (int p = 0; p < j->stuck->n; p++) {
+        struct process *process = &j->stuck->of[p];
+        process->wait = NULL;
+        process->cause = (struct cause){0};
+        int n = process->data && !process->host ? process->head->n[WAITS] : 0;
+        for (int w = 0; w < n; w++) {
+            const struct state_wait *wait = &process->waits[w];
+            if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
+                continue;
+            struct cause own = cause_of(j, p, wait), *found = &process->cause;
+            if (!process->wait ||
+                (!found->call && (own.call || (!found->signals && own.signals)))) {
+                process->wait = wait;
+                *found = own;
+            }
         }
     }
-    return found;
 }
 
-static bool member_missing(struct judge *j, const struct state_wait *wait,
-                           const struct cause *cause, int i) {
-    const struct meeting *m = cause->meeting;
-    return wait->kind == WAIT_LAUNCH ? !stuck_launched_here(j->stuck, cause->call, m, i)
-                                     : !stuck_member_here(j->stuck, m, i);
+static bool member_missing(struct judge *j, const struct process *process, int i) {
+    const struct cause *cause = &process->cause;
+    return process->wait->kind == WAIT_LAUNCH
+               ? !stuck_launched_here(j->stuck, cause->call, cause->meeting, i)
+               : !stuck_member_here(j->stuck, cause->meeting, i);
 }
 
 /* A process that keeps a wait of process p from ending; -1: nobody knows. */
-static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
-                      const struct cause *cause) {
+static int blocker(struct judge *j, int p) {
     struct stuck *s = j->stuck;
     const struct process *process = &s->of[p];
+    const struct state_wait *wait = process->wait;
+    const struct cause *cause = &process->cause;
     if (!wait)
         return -1;
     for (int i = 0; cause->meeting && i < cause->meeting->n; i++)
-        if (member_missing(j, wait, cause, i))
+        if (member_missing(j, process, i))
             return cause->meeting->who[i];
     if (cause->join) {
         const struct member_comm *comm = members_comm(j, cause->join->id);
@@ -100,12 +104,6 @@ static int blocker_of(struct judge *j, int p, const struct state_wait *wait,
         if (stuck_stays(j, p, wait, r))
             return comm->of[r].world;
     return -1;
-}
-
-static int blocker(struct judge *j, int p) {
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, p, &cause);
-    return blocker_of(j, p, wait, &cause);
 }
 
 /* The process and the device of each rank of a communicator. */
@@ -134,8 +132,10 @@ static void add_absent(struct text *text, const int *ranks, int n, bool of_comm)
              n == 1 ? "is" : "are");
 }
 
-static void add_cause(struct judge *j, struct text *text, int p,
-                      const struct state_wait *wait, const struct cause *cause) {
+static void add_cause(struct judge *j, struct text *text, int p) {
+    const struct process *process = &j->stuck->of[p];
+    const struct state_wait *wait = process->wait;
+    const struct cause *cause = &process->cause;
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (cause->call) {
         const struct fact *call = cause->call;
@@ -148,7 +148,7 @@ static void add_cause(struct judge *j, struct text *text, int p,
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
         bool by_rank = together(j, call);
         for (int i = 0; i < m->n; i++)
-            if (member_missing(j, wait, cause, i))
+            if (member_missing(j, process, i))
                 absent[n++] = !by_rank && m->who[i] >= 0 ? m->who[i]
                               : m->from < 0              ? i
                               : i == 0                   ? m->from
@@ -225,10 +225,8 @@ static void add_line(struct judge *j, struct text *text, int p,
         text_add(text, "computes\n");
         return;
     }
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, p, &cause);
-    if (!wait)
-        wait = &process->waits[0];
+    const struct notice *join = process->cause.join;
+    const struct state_wait *wait = process->wait ? process->wait : &process->waits[0];
     for (int w = 0; stuck_finished(process) && w < process->head->n[WAITS]; w++)
         if (process->waits[w].kind == WAIT_FINALIZE ||
             process->waits[w].kind == WAIT_EXIT)
@@ -237,18 +235,18 @@ static void add_line(struct judge *j, struct text *text, int p,
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
         text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
-    else if (cause.join && strcmp(cause.join->call, wait->call) == 0)
-        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call,
-                 cause.join->rank, cause.join->nranks, place(j, wait->site, where));
+    else if (join && strcmp(join->call, wait->call) == 0)
+        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call, join->rank,
+                 join->nranks, place(j, wait->site, where));
     else
         text_add(text, "waits in %s at %s", wait->call, place(j, wait->site, where));
-    if (cause.join && strcmp(cause.join->call, wait->call) != 0)
-        text_add(text, " for %s(rank %d of %d ranks) at %s", cause.join->call,
-                 cause.join->rank, cause.join->nranks, place(j, cause.join->site, where));
+    if (join && strcmp(join->call, wait->call) != 0)
+        text_add(text, " for %s(rank %d of %d ranks) at %s", join->call, join->rank,
+                 join->nranks, place(j, join->site, where));
     bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
-    if (!finished &&
-        (cause.call || cause.signals || (!about && wait->kind == WAIT_LEAVE)))
-        add_cause(j, text, p, wait, &cause);
+    if (!finished && (process->cause.call || process->cause.signals ||
+                      (!about && wait->kind == WAIT_LEAVE)))
+        add_cause(j, text, p);
     else if (about)
         add_part(j, text, p, about);
     if (process->failure[0])
@@ -264,8 +262,8 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
     enum { MANY = 32 };
     int shown = 0, more = 0;
     for (int p = 0; p < j->stuck->n; p++) {
-        struct cause cause;
-        if (!all && !verdict_wait(j, p, &cause) && !stuck_finished(&j->stuck->of[p]))
+        const struct process *process = &j->stuck->of[p];
+        if (!all && !process->wait && !stuck_finished(process))
             continue;
         if (shown++ < MANY)
             add_line(j, text, p, about);
@@ -292,9 +290,8 @@ struct joins {
  */
 static bool alone_with(struct judge *j, int p, uint64_t id) {
     for (int q = 0; q < j->stuck->n; q++) {
-        struct cause cause;
-        if (q != p && verdict_wait(j, q, &cause) && cause.join &&
-            (cause.join->id == id || members_id_maker(j, cause.join->id) == p))
+        const struct notice *join = j->stuck->of[q].cause.join;
+        if (q != p && join && (join->id == id || members_id_maker(j, join->id) == p))
             return false;
     }
     return true;
@@ -304,11 +301,11 @@ static bool alone_with(struct judge *j, int p, uint64_t id) {
 static int first_of(struct judge *j, uint64_t id) {
     int n = 0, highest = -1;
     for (int p = 0; p < j->stuck->n; p++) {
-        struct cause cause;
-        if (!verdict_wait(j, p, &cause) || !cause.join || cause.join->id != id)
+        const struct notice *join = j->stuck->of[p].cause.join;
+        if (!join || join->id != id)
             continue;
         n++;
-        highest = cause.join->rank > highest ? cause.join->rank : highest;
+        highest = join->rank > highest ? join->rank : highest;
     }
     return highest == n - 1 ? n : 0;
 }
@@ -318,17 +315,17 @@ static struct joins look_at_joins(struct judge *j) {
     uint64_t first = 0;
     bool any = false;
     for (int p = 0; p < j->stuck->n; p++) {
-        struct cause cause;
-        if (!verdict_wait(j, p, &cause) || !cause.join)
+        const struct notice *join = j->stuck->of[p].cause.join;
+        if (!join)
             continue;
-        uint64_t id = cause.join->id;
+        uint64_t id = join->id;
         found.differ |= any && id != first;
-        if (cause.join->how != JUDGE_INITS)
-            found.other = cause.join;
-        if (cause.join->nranks > found.nranks)
-            found.nranks = cause.join->nranks;
+        if (join->how != JUDGE_INITS)
+            found.other = join;
+        if (join->nranks > found.nranks)
+            found.nranks = join->nranks;
         int maker = members_id_maker(j, id);
-        int counted = cause.join->nranks == j->nranks ? first_of(j, id) : 0;
+        int counted = join->nranks == j->nranks ? first_of(j, id) : 0;
         found.counted = !any || counted == found.counted ? counted : 0;
         first = any ? first : id;
         any = true;
@@ -390,10 +387,9 @@ static void report_standstill(struct judge *j) {
     say(j, &f);
 }
 
-static bool leaving(struct judge *j, int p) {
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, p, &cause);
-    return wait && wait->kind == WAIT_LEAVE;
+static bool waits_in(struct judge *j, int p, enum wait_kind kind) {
+    const struct state_wait *wait = j->stuck->of[p].wait;
+    return wait && wait->kind == (int32_t)kind;
 }
 
 static bool has_left(struct judge *j, int p, const struct fact *about) {
@@ -401,7 +397,7 @@ static bool has_left(struct judge *j, int p, const struct fact *about) {
     for (int r = 0; comm && r < comm->nranks; r++)
         if (comm->of[r].world == p && comm->of[r].left)
             return true;
-    return about && leaving(j, p);
+    return about && waits_in(j, p, WAIT_LEAVE);
 }
 
 /* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
@@ -432,9 +428,7 @@ static enum finding_name name_of(const struct fact *about, bool cycle) {
 static void set_title(struct judge *j, struct finding *f, int first,
                       const struct fact *about) {
     char words[JUDGE_PLACE];
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, first, &cause);
-    set(f, "call", "%s", wait->call);
+    set(f, "call", "%s", j->stuck->of[first].wait->call);
     if (!about)
         return;
     set(f, "words", "%s", fact_words(words, about));
@@ -455,10 +449,9 @@ static bool one_aborted(struct judge *j, const struct fact *about) {
 static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
     bool in_mpi = false, grouped = true;
     for (int q = 0; q < j->stuck->n; q++) {
-        struct cause cause;
-        const struct state_wait *wait = verdict_wait(j, q, &cause);
-        in_mpi |= wait && wait->kind == WAIT_MPI;
-        grouped &= !cause.call || cause.call->grouped;
+        const struct fact *call = j->stuck->of[q].cause.call;
+        in_mpi |= waits_in(j, q, WAIT_MPI);
+        grouped &= !call || call->grouped;
     }
     return cycle && in_mpi ? HINT_mpi_and_nccl : grouped ? HINT_peers : HINT_together;
 }
@@ -467,9 +460,8 @@ static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
 static enum hint_name hint_for_waits(struct judge *j) {
     bool message = false;
     for (int q = 0; q < j->stuck->n; q++) {
-        struct cause cause;
-        const struct state_wait *wait = verdict_wait(j, q, &cause);
-        if (leaving(j, q))
+        const struct state_wait *wait = j->stuck->of[q].wait;
+        if (waits_in(j, q, WAIT_LEAVE))
             return HINT_leaves;
         message |= wait && stuck_is_message(wait);
     }
@@ -515,9 +507,7 @@ static void set_cycle(struct judge *j, struct finding *f, int cycle) {
 /* NCCL is asked to launch it, and does not come back: no call but the first does that. */
 static void set_first_call(struct judge *j, struct finding *f, int p,
                            const struct fact *about) {
-    struct cause cause;
-    const struct state_wait *wait = verdict_wait(j, p, &cause);
-    if (!about || wait->kind != WAIT_LAUNCH || moves_nothing(about->kind))
+    if (!about || !waits_in(j, p, WAIT_LAUNCH) || moves_nothing(about->kind))
         return;
     set(f, "first_call", "%s",
         pairs(about->kind)
@@ -529,9 +519,7 @@ static void set_first_call(struct judge *j, struct finding *f, int p,
 
 static void report_stuck(struct judge *j, int first) {
     struct text ranks = {0}, size = {0};
-    struct cause cause;
-    verdict_wait(j, first, &cause);
-    const struct fact *about = cause.call;
+    const struct fact *about = j->stuck->of[first].cause.call;
     int cycle = cycle_from(j, first, about);
     struct finding f = {.name = name_of(about, cycle >= 0)};
     set_title(j, &f, first, about);
@@ -548,12 +536,9 @@ static void report_stuck(struct judge *j, int first) {
 }
 
 void verdict(struct judge *j, int p) {
-    struct cause cause = {0};
-    if (p >= 0)
-        verdict_wait(j, p, &cause);
     if (p < 0)
         report_standstill(j);
-    else if (cause.join)
+    else if (j->stuck->of[p].cause.join)
         report_join(j);
     else
         report_stuck(j, p);
