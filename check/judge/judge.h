@@ -131,6 +131,8 @@ void judge_memory_freed(struct judge *j, const void *start, int stream,
                         struct judge_at at);
 /* What is known of the allocation that has `address`. */
 bool judge_memory_find(struct judge *j, const void *address, struct judge_memory *out);
+/* Some allocation that cudaDeviceReset takes away; NULL: there is none. */
+const void *judge_memory_on(struct judge *j, int device);
 /* Bytes that something reads or writes which the judge does not see (an IPC handle was
  * given away, an MPI window, a kernel's argument): never "nobody wrote it". */
 void judge_memory_open(struct judge *j, const void *address);

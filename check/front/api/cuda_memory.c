@@ -9,13 +9,12 @@
 #include "pages.h"
 #include "nccl_registered.h"
 
-/* Where the program's allocations start; for cudaDeviceReset. */
-struct allocation {
-    int device;
-    bool host;
-    unsigned opened; // how often besides the first time, by cudaIpcOpenMemHandle
-};
-static struct map allocations;
+/* How often besides the first time cudaIpcOpenMemHandle has given out an address. */
+static struct map opened;
+
+static void opened_again(const void *pointer, intptr_t more) {
+    table_put(&opened, pointer, (void *)((intptr_t)table_get(&opened, pointer) + more));
+}
 
 /* `stream` NULL: in none. */
 static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
@@ -23,18 +22,13 @@ static cudaError_t made(cudaError_t error, void **pointer, size_t bytes,
                         struct judge_at at) {
     if (error != cudaSuccess || !*pointer || bytes == 0)
         return answer(error, at);
-    struct allocation *allocation = must_alloc(sizeof *allocation);
-    *allocation = (struct allocation){
-        current_device(), kind == JUDGE_PINNED || kind == JUDGE_HOST_REGISTERED, 0};
     if (timeline_on && !stream)
         timeline_device();
-    int number = -1;
+    int number = -1, device = current_device();
     struct judge *j = stream ? front_in_stream(*stream, -1, &number) : front_in();
     if (kind == JUDGE_PINNED || kind == JUDGE_MANAGED)
         pages_made(*pointer, bytes);
-    free(table_get(&allocations, *pointer));
-    table_put(&allocations, *pointer, allocation);
-    judge_memory_made(j, *pointer, bytes, kind, allocation->device, number, at);
+    judge_memory_made(j, *pointer, bytes, kind, device, number, at);
     front_out();
     return error;
 }
@@ -62,8 +56,7 @@ static void forget(struct judge *j, const void *pointer, int stream, struct judg
     pages_gone(pointer);
     registered_freed(j, pointer, at);
     judge_memory_freed(j, pointer, stream, at);
-    free(table_get(&allocations, pointer));
-    table_put(&allocations, pointer, NULL);
+    table_put(&opened, pointer, NULL);
 }
 
 static cudaError_t release(cudaError_t (*below)(void *), void *pointer, int kinds,
@@ -151,11 +144,10 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     struct judge_memory memory;
     struct judge *j = front_in();
     bool again = error == cudaSuccess && known(j, *pointer, OPENED, &memory);
-    struct allocation *allocation = again ? table_get(&allocations, *pointer) : NULL;
-    if (allocation)
-        allocation->opened++;
+    if (again)
+        opened_again(*pointer, 1);
     front_out();
-    if (allocation)
+    if (again)
         return error;
     return cuda_made(error, pointer, bytes, JUDGE_PEER, at);
 }
@@ -163,12 +155,10 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     ENTER(cudaIpcCloseMemHandle, pointer);
     struct judge_memory memory;
-    struct judge *j = front_in();
-    struct allocation *allocation =
-        known(j, pointer, OPENED, &memory) ? table_get(&allocations, pointer) : NULL;
-    bool stays = allocation && allocation->opened > 0;
+    bool stays =
+        known(front_in(), pointer, OPENED, &memory) && table_get(&opened, pointer);
     if (stays)
-        allocation->opened--;
+        opened_again(pointer, -1);
     front_out();
     if (stays)
         return answer(CALL(BELOW(cudaIpcCloseMemHandle), pointer), at);
@@ -223,12 +213,7 @@ cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
 #endif
 
 void allocations_reset(struct judge *j, int device, struct judge_at at) {
-    for (size_t i = 0; i < allocations.size;) {
-        const struct allocation *allocation = allocations.at[i].value;
-        if (allocation && allocation->device == device && !allocation->host)
-            forget(j, table_handle(&allocations, i), -1,
-                   at); // another may have moved here
-        else
-            i++;
-    }
+    const void *start;
+    while ((start = judge_memory_on(j, device)))
+        forget(j, start, -1, at);
 }

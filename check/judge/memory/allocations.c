@@ -106,6 +106,15 @@ bool judge_memory_find(struct judge *j, const void *at, struct judge_memory *out
     return a != NULL;
 }
 
+const void *judge_memory_on(struct judge *j, int device) {
+    for (size_t i = 0; i < j->uses->n; i++) {
+        const struct allocation *a = j->uses->table[i];
+        if (a->device == device && (a->kind <= JUDGE_POOL || a->kind >= JUDGE_MANAGED))
+            return (const void *)(uintptr_t)a->start;
+    }
+    return NULL;
+}
+
 void judge_memory_open(struct judge *j, const void *at) {
     struct allocation *a = allocation_find(j->uses, address_of(at));
     if (a)
