@@ -20,12 +20,7 @@
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
 
-#include <pthread.h>
 #include <stdio.h>
-
-struct lock {
-    pthread_mutex_t mutex;
-};
 
 struct judge *judge_new(const struct judge_outside *outside,
                         const struct judge_options *options) {
@@ -34,8 +29,7 @@ struct judge *judge_new(const struct judge_outside *outside,
     j->options = *options;
     j->nranks = 1;
     snprintf(j->host, sizeof j->host, "this host");
-    j->lock = must_alloc(sizeof *j->lock);
-    pthread_mutex_init(&j->lock->mutex, NULL);
+    pthread_mutex_init(&j->lock, NULL);
     j->order = must_alloc(sizeof *j->order);
     j->uses = must_alloc(sizeof *j->uses);
     j->functions = functions_new();
@@ -87,8 +81,7 @@ void judge_free(struct judge *j) {
     map_free(&j->threads_by_number);
     map_clear(&j->windows, free);
     clock_free(&j->known);
-    pthread_mutex_destroy(&j->lock->mutex);
-    free(j->lock);
+    pthread_mutex_destroy(&j->lock);
     free(j);
 }
 
@@ -103,7 +96,7 @@ void judge_set(struct judge *j, const struct judge_options *options) {
 }
 
 void judge_enter(struct judge *j, int number) {
-    pthread_mutex_lock(&j->lock->mutex);
+    pthread_mutex_lock(&j->lock);
     j->entered = true;
     j->moment = 0;
     j->thread = number ? map_get(&j->threads_by_number, (uint64_t)number) : NULL;
@@ -121,7 +114,7 @@ void judge_enter(struct judge *j, int number) {
 void judge_leave(struct judge *j) {
     j->thread = NULL;
     j->entered = false;
-    pthread_mutex_unlock(&j->lock->mutex);
+    pthread_mutex_unlock(&j->lock);
 }
 
 void judge_thread_gone(struct judge *j, int number) {

@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "order/clocks.h"
 
+#include <pthread.h>
+
 struct thread { // one of the program's that has entered
     int number;
     uint64_t name;            // judge_thread_name's; 0: none
@@ -27,9 +29,9 @@ struct judge {
     struct judge_options options;
     int rank, nranks; // of the world
     char host[JUDGE_HOST];
-    bool last;         // all has come from the other ranks that will
-    bool over;         // the job is ending: nothing is judged any more
-    struct lock *lock; // judge.c's
+    bool last; // all has come from the other ranks that will
+    bool over; // the job is ending: nothing is judged any more
+    pthread_mutex_t lock;
     bool entered;
     double moment; // at which it was asked for since then; 0: it was not
     struct map threads_by_number;

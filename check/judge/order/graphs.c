@@ -168,14 +168,11 @@ void graph_op(struct judge *j, struct stream *stream, const struct judge_range *
     step_ranges(j, step, ranges, n);
 }
 
-void graph_function(struct judge *j, struct stream *stream, int function,
-                    struct judge_at at) {
-    (void)j;
+void graph_function(struct stream *stream, int function, struct judge_at at) {
     step_new(stream, STEP_FUNCTION, at)->number = function;
 }
 
-void graph_record(struct judge *j, struct stream *stream, struct event *event) {
-    (void)j;
+void graph_record(struct stream *stream, struct event *event) {
     struct graph *graph = stream->capture->graph;
     event->graph = stream->capture->serial;
     event->snapshot = graph->nsnapshots;

@@ -13,9 +13,8 @@ void graph_stream_gone(struct judge *j, int stream);
 /* Into the graph that `stream` is captured into. */
 void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
               int n, bool makes, struct judge_at at);
-void graph_function(struct judge *j, struct stream *stream, int function,
-                    struct judge_at at);
-void graph_record(struct judge *j, struct stream *stream, struct event *event);
+void graph_function(struct stream *stream, int function, struct judge_at at);
+void graph_record(struct stream *stream, struct event *event);
 /* True if the wait belongs to a graph, which the stream then belongs to. */
 bool graph_waits(struct judge *j, struct stream *stream, int event);
 /* Those of the calls that belong to a graph; leaves the others, and returns how many. */

@@ -86,7 +86,7 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
     int function = function_new(j, stream && stream->capture);
     background_uses(j, USES_STREAM, number, at);
     if (stream && stream->capture) {
-        graph_function(j, stream, function, at);
+        graph_function(stream, function, at);
     } else if (stream) {
         order_ready(j, stream);
         function_queued(j, function, stream->slot);
@@ -103,7 +103,7 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
     background_uses(j, USES_STREAM, on, at);
     event->graph = 0;
     if (stream->capture) {
-        graph_record(j, stream, event);
+        graph_record(stream, event);
         return;
     }
     order_ready(j, stream);

@@ -14,16 +14,11 @@ void reports_free(struct reports *reports) {
 
 const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]) {
     char *known = map_get(&j->reports->places, site);
-    if (!site) {
-        snprintf(out, JUDGE_PLACE, "an unknown place");
-    } else if (known) {
-        snprintf(out, JUDGE_PLACE, "%s", known);
-    } else {
-        known = must_alloc(JUDGE_PLACE);
+    if (site && !known) {
+        map_put(&j->reports->places, site, known = must_alloc(JUDGE_PLACE));
         j->outside.place(j->outside.self, site, known);
-        map_put(&j->reports->places, site, known);
-        snprintf(out, JUDGE_PLACE, "%s", known);
     }
+    snprintf(out, JUDGE_PLACE, "%s", site ? known : "an unknown place");
     return out;
 }
 
@@ -40,11 +35,6 @@ const char *rank_host(struct judge *j, int world) {
     return host ? host : "?";
 }
 
-static void empty(struct text *text) {
-    free(text->at);
-    *text = (struct text){0};
-}
-
 bool reported(const struct judge *j, uint64_t key) {
     return key && map_get(&j->reports->said, key);
 }
@@ -57,5 +47,6 @@ void report(struct judge *j, struct text *text, bool end, uint64_t key) {
         j->over = end;
         j->outside.say(j->outside.self, text->at, end, key);
     }
-    empty(text);
+    free(text->at);
+    *text = (struct text){0};
 }
