@@ -42,9 +42,10 @@ LESSON_FUNCTION double sum_of_all(int nranks, size_t i) {
  * them below `title`, unless that is NULL. */
 LESSON_FUNCTION void check(const char *title, const float *sum, float *host,
                            size_t count) {
+    const int nranks = lesson_self().nranks;
     CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++)
-        lesson_expect(i, (double)host[i], sum_of_all(lesson_self().nranks, i));
+        lesson_expect(i, (double)host[i], sum_of_all(nranks, i));
     if (title)
         lesson_table(title, host, count, ncclFloat32);
 }

@@ -84,7 +84,7 @@ port() { # a port that is free now, as is the next; below those that the system 
         local options=()
         [ "$n" -lt 7 ] || options=(--roots 3)
         shell "$n" MASTER_PORT="$(port)"
-        expect 0 "OK: $(plural "$n"), all $((4 * n * n)) elements as expected"
+        expect 0 "OK: $(plural "$n"), all $((4 * n)) elements as expected"
         [ -z "$err" ]
         grep -q "^$(plural "$n"), counted by torchrun, met at 127.0.0.1:" <<<"$out"
     done
@@ -95,7 +95,7 @@ port() { # a port that is free now, as is the next; below those that the system 
     # In a Slurm job all of mpirun's ranks see these: they are those of the job's script.
     SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 MASTER_PORT=$(port) NCCL_COMM_ID=127.0.0.1:$(port) \
         ranks 2 17-without-mpi/without_mpi -n 5
-    expect 0 "OK: 2 ranks, all 20 elements as expected"
+    expect 0 "OK: 2 ranks, all 10 elements as expected"
     grep -q '^2 ranks, counted by Open MPI,' <<<"$out"
     for names in 'Slurm SLURM_PROCID SLURM_NTASKS' 'PMI PMI_RANK PMI_SIZE'; do
         read -r who rank size <<<"$names"
@@ -146,7 +146,7 @@ EOF
     # torchrun's store is there, and its ranks take the next port.
     shell 2 TORCHELASTIC_RUN_ID=none TORCHELASTIC_USE_AGENT_STORE=True GROUP_RANK=0 LOCAL_WORLD_SIZE=2 \
         MASTER_ADDR=localhost MASTER_PORT="$taken"
-    expect 0 "OK: 2 ranks, all 16 elements as expected"
+    expect 0 "OK: 2 ranks, all 8 elements as expected"
     grep -q "^2 ranks, counted by torchrun, met at localhost:$((taken + 1))$" <<<"$out"
     exec 4<&-
     kill "$listener"
@@ -181,7 +181,7 @@ EOF
         my $s = IO::Socket::INET->new("127.0.0.1:$ARGV[0]") or select(undef, undef, undef, 0.05), next;
         print $s "GET / HTTP/1.1\r\n" x 100; sleep 1; exit }' "$free" 3>&- &
     shell 2 MASTER_PORT="$free"
-    expect 0 "OK: 2 ranks, all 16 elements as expected"
+    expect 0 "OK: 2 ranks, all 8 elements as expected"
 }
 
 @test "18: every kind of memory gives the same sums; double buffering is not slower by the model" {
