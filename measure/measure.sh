@@ -8,14 +8,14 @@
 # The parts, and how many minutes each takes on two GPUs:
 #
 #     lessons      every lesson as it is, on 1, 2, 4 and all GPUs: is it right? (1)
-#     bandwidth    lesson 06: seven collectives, 8 B to 1 GiB, and small messages in four ways (3)
+#     bandwidth    lesson 06: seven collectives, 8 B to 1 GiB, and small messages in four ways (2)
 #     nccl-tests   lessons 06 and 19 and NVIDIA's nccl-tests in turn, where NCCL_TESTS_HOME is set (2)
-#     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (2)
+#     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (4)
 #     training     lessons 11 to 15, and PyTorch's way right after each; or one of them: overlap, sharded,
-#                  experts, pipeline, grid (5)
-#     production   lessons 16 to 23; the times from a fault to the next step (1)
+#                  experts, pipeline, grid (11)
+#     production   lessons 16 to 23; the times from a fault to the next step (2)
 #     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
-#                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (1)
+#                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (3)
 #     write        README.md with the tables, and plots, from the files; needs no GPU
 #
 # Only by name:
@@ -65,7 +65,7 @@ mpirun=(mpirun)
 if [ "$BACKEND" = cpu ]; then
     models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
     gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2}
-    copy=100000 by_transport=16K rounds=20 exchange=4096 times=1
+    copy=100000 by_transport=16K rounds=20 exchange=4096
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
 else
@@ -76,7 +76,7 @@ else
     tokens='64:128 4096:8192' # width, tokens a rank
     pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2}
-    copy=100000000 by_transport=256M rounds=1000 exchange=1048576 times='1 2'
+    copy=100000000 by_transport=256M rounds=1000 exchange=1048576
 fi
 # Command lines are kept as they are typed in the course's folder.
 out=${out#"$course/"}
@@ -180,12 +180,14 @@ plot() { # NAME: NAME.csv to NAME.svg, where there is gnuplot
 }
 
 bandwidth() {
-    local n mode
+    local n mode most
     for n in $counts; do
         begin "bandwidth-$n.txt"
+        most=$largest
+        [ "$n" -gt 1 ] || most=$large # nothing travels
         # In the folder, so that the command line that is kept is one that anybody can type.
         keep "$out/bandwidth-$n.txt" 150 "${mpirun[@]}" -np "$n" 06-bandwidth/bandwidth \
-            --max "$largest" --csv "$out/bandwidth-$n.csv"
+            --max "$most" --csv "$out/bandwidth-$n.csv"
     done
     # Small messages, launched in four ways.
     begin bandwidth-small.txt
@@ -202,14 +204,13 @@ bandwidth() {
     done
 }
 
-# NVIDIA's own figures and ours in turn, large messages and small ones; those of an all-reduce, which vary from run
-# to run, twice more. -a 3 is the slowest rank's time, as in lesson 06. And lesson 19's sum of 128 bytes in a graph,
-# on windows, three times.
+# NVIDIA's own figures: of large messages, to compare with bandwidth's; of small ones in turn with ours, and of an
+# all-reduce, which varies from run to run, twice more. -a 3 is the slowest rank's time, as in lesson 06. And
+# lesson 19's sum of 128 bytes in a graph, on windows, three times.
 nccl_tests() {
     local all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' small='-b 8 -e 64K -f 8 -w 1000 -n 1000'
     [ -n "$tests_home" ] || { say 'no NCCL_TESTS_HOME: nccl-tests is left out'; return 0; }
     begin nccl-tests.txt
-    ours --min "$large" --max "$largest"
     theirs "$all" -b "$large" -e "$largest"
     ours --max 64K --factor 8
     # shellcheck disable=SC2086 # words
@@ -300,7 +301,8 @@ of_several() { # WAY…: the first alone on one GPU
 }
 
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
-# PyTorch's DDP on the same model comes right after, and once with as few multiprocessors.
+# PyTorch's DDP on the same model comes right after. (PyTorch takes up to half a minute to start, so it runs once
+# for each model of a lesson.)
 overlap() {
     local model layers width share form program=11-overlap/overlap
     begin "training-$gpus.txt"
@@ -312,12 +314,9 @@ overlap() {
             # shellcheck disable=SC2086 # words
             keep "$out/training-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
         done
-        have_pytorch || continue
-        of_several '' 'env NCCL_MAX_CTAS=4' | while read -r form; do
-            # shellcheck disable=SC2086 # words
-            keep "$out/training-$gpus.txt" 120 $form torchrun --standalone --nproc_per_node="$gpus" \
-                measure/ddp.py $model
-        done
+        # shellcheck disable=SC2086 # words
+        ! have_pytorch || keep "$out/training-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
+            measure/ddp.py $model
     done
 }
 
@@ -332,12 +331,9 @@ sharded() {
             # shellcheck disable=SC2086 # words
             keep "$out/sharded-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
         done
-        have_pytorch || continue
-        for stage in $(of_several 3 2); do
-            # shellcheck disable=SC2086 # words
-            keep "$out/sharded-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
-                measure/fsdp.py $model --stage $stage
-        done
+        # shellcheck disable=SC2086 # words
+        ! have_pytorch || keep "$out/sharded-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
+            measure/fsdp.py $model --stage 3
     done
 }
 
@@ -348,18 +344,17 @@ experts() {
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
         size="--width $width --batch $((share * gpus))"
-        for load in $(of_several even uneven one); do
+        for load in $(of_several uneven even one); do
             # shellcheck disable=SC2086 # words
             keep "$out/experts-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
             # shellcheck disable=SC2086 # words
-            ! have_pytorch || keep "$out/experts-$gpus.txt" 120 torchrun --standalone \
+            ! have_pytorch || [ "$load" != uneven ] || keep "$out/experts-$gpus.txt" 120 torchrun --standalone \
                 --nproc_per_node="$gpus" measure/experts.py $size --load $load
         done
     done
 }
 
-# Lesson 14: in how many micro-batches, and in which order; PyTorch, which takes half a minute to
-# start, on eight of them right after.
+# Lesson 14: in how many micro-batches, and in which order; PyTorch on eight of them in turns right after.
 pipeline() {
     local model layers width batch micro form
     begin "pipeline-$gpus.txt"
@@ -371,8 +366,8 @@ pipeline() {
                 # shellcheck disable=SC2086 # words
                 keep "$out/pipeline-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
                 # shellcheck disable=SC2086 # words
-                ! have_pytorch || [ "$micro" != 8 ] || keep "$out/pipeline-$gpus.txt" 120 \
-                    torchrun --standalone --nproc_per_node="$gpus" measure/pipeline.py $model $form
+                ! have_pytorch || [ "$micro$form" != 8 ] || keep "$out/pipeline-$gpus.txt" 120 \
+                    torchrun --standalone --nproc_per_node="$gpus" measure/pipeline.py $model
             done
         done
     done
@@ -416,12 +411,10 @@ production() {
     # Over sockets the largest sizes would take minutes.
     keep "$out/production-$gpus.txt" 90 env NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 \
         "${mpirun[@]}" -np "$gpus" 21-paths/paths -n 131072
-    for _ in $times; do
-        for way in '--how shrink' '--how revoke' '--how anew' --join; do
-            # shellcheck disable=SC2086 # words
-            keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \
-                23-failures/failures --deadline 1000 --fault leave $way
-        done
+    for way in '--how shrink' '--how revoke' '--how anew' --join; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \
+            23-failures/failures --deadline 1000 --fault leave $way
     done
 }
 

@@ -315,7 +315,7 @@ if compgen -G "training-[0-9]*.txt" >/dev/null; then
             bucket = option("bucket", torch ? "25 MiB" : "one layer")
             if (bucket ~ /^[0-9]+$/) bucket = bucket / layer " layers" # as many as fill it
             if (bucket == "all") bucket = "all layers"
-            ctas = torch ? (match($0, /NCCL_MAX_CTAS=[0-9]+/) ? substr($0, RSTART + 14, RLENGTH - 14) : 0) : option("ctas", 0)
+            ctas = torch ? 0 : option("ctas", 0)
             if (ctas == 0) ctas = "NCCL decides" }
         /^computing only/ { compute = $3 } /^all-reduce only/ { reduce = $3 }
         /^both/ { both = $2; ratio = $4 } /^hidden/ { hidden = $2 }
