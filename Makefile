@@ -36,7 +36,8 @@ APART := tests/versions.t tests/cpu-sanitized.t
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
-    tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats
+    tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats \
+    tests/production.bats
 
 .PHONY: help demo install version test test-check test-jobs test-long test-versions benchmark profile measure clean cpu-flags cuda-flags
 .PHONY: install-cpu install-checks

@@ -20,7 +20,7 @@
 #
 # Only by name:
 #
-#     repeat       every lesson RUNS times in a row (50 runs: 10 minutes)
+#     repeat       every lesson RUNS times in a row (50 runs: 20 minutes)
 #     memcheck     every lesson under compute-sanitizer (5)
 #     tests        make test BACKEND=cuda (5)
 #     wrong        tests/check with nccl-check and without, and what NCCL's own checks say (12); single stages,
