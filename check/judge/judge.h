@@ -176,7 +176,8 @@ void judge_memory_in_use(struct judge *j, const void *start,
  * synchronization behavior"). */
 enum judge_stream_kind { JUDGE_BLOCKING, JUDGE_NON_BLOCKING, JUDGE_LEGACY };
 
-/* Numbers for all that follows are >= 0 and given out by the judge. */
+/* Numbers for all that follows are >= 0 and given out by the judge; what is told of one
+ * that was not, or not any more, is passed over. */
 int judge_stream_made(struct judge *j, enum judge_stream_kind kind, int device,
                       struct judge_at at);
 void judge_stream_gone(struct judge *j, int stream); // what is in it still happens

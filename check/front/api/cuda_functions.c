@@ -105,8 +105,7 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
 struct timeline_op cuda_kernel(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
+    judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     front_out();
     return (struct timeline_op){.name = "kernel", .at = at};
 }

@@ -50,8 +50,7 @@ static cudaError_t capture_begun(cudaError_t error, cudaStream_t stream,
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_capture_begins(j, number, at);
+    judge_capture_begins(j, number, at);
     front_out();
     return error;
 }
@@ -77,12 +76,11 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph,
     if (error == cudaErrorStreamCaptureInvalidated && capture_broken_by.call)
         judge_found(j, JUDGE_CAPTURE_BROKEN, -1, at, capture_broken_by);
     capture_broken_by = (struct judge_at){0};
-    int made = number >= 0 ? judge_capture_ends(j, number, error == cudaSuccess) : -1;
-    if (error == cudaSuccess && graph && *graph && made >= 0) {
+    int made = judge_capture_ends(j, number, error == cudaSuccess);
+    if (error == cudaSuccess && graph && *graph && made >= 0)
         keep(&graphs, *graph, made);
-    } else if (made >= 0) {
+    else
         judge_graph_gone(j, made);
-    }
     front_out();
     return answer(error, at);
 }
@@ -112,9 +110,9 @@ static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
     int launched = number_of(&executables, executable);
-    if (number >= 0 && launched >= 0)
+    if (launched >= 0)
         judge_graph_launched(j, launched, number, at);
-    else if (number >= 0)
+    else
         judge_op(j, number, NULL, 0, JUDGE_KERNEL, at);
     front_out();
     const struct timeline_op op = {.name = "graph", .at = at};

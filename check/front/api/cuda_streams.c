@@ -43,13 +43,13 @@ static int announce_event(struct judge *j, cudaEvent_t handle, int device,
 
 /* An event that was not seen being made is another process's (cudaIpcOpenEventHandle), or
  * a library's. */
-static int event_number(struct judge *j, cudaEvent_t handle, int device) {
+static int event_number(struct judge *j, cudaEvent_t handle) {
     const struct event *event = table_get(&events, handle);
     const struct judge_at at = {"another library", 0};
     if (event)
         return event->number;
     judge_shares_event(j);
-    return announce_event(j, handle, device, at);
+    return announce_event(j, handle, 0, at);
 }
 
 void events_reset(struct judge *j, int device) {
@@ -98,8 +98,7 @@ static cudaError_t recorded(cudaError_t error, cudaEvent_t event, cudaStream_t s
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_record(j, event_number(j, event, 0), number, at);
+    judge_record(j, event_number(j, event), number, at);
     front_out();
     return error;
 }
@@ -127,8 +126,7 @@ static cudaError_t stream_wait_event(cudaStream_t stream, cudaEvent_t event,
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_stream_waits(j, number, event_number(j, event, 0), at);
+    judge_stream_waits(j, number, event_number(j, event), at);
     front_out();
     return error;
 }
@@ -142,7 +140,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (error != cudaSuccess && error != cudaErrorNotReady)
         return answer(error, at);
     struct judge *j = front_in();
-    judge_poll_event(j, event_number(j, event, 0), error == cudaSuccess, at);
+    judge_poll_event(j, event_number(j, event), error == cudaSuccess, at);
     front_out();
     return error;
 }
@@ -165,8 +163,8 @@ static cudaError_t elapsed(cudaError_t error, cudaEvent_t start, cudaEvent_t end
     if (error != cudaSuccess)
         return answer(error, at);
     struct judge *j = front_in(); // there is a time between them: both have happened
-    judge_poll_event(j, event_number(j, start, 0), true, at);
-    judge_poll_event(j, event_number(j, end, 0), true, at);
+    judge_poll_event(j, event_number(j, start), true, at);
+    judge_poll_event(j, event_number(j, end), true, at);
     front_out();
     return error;
 }

@@ -10,13 +10,12 @@
 static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_wait_stream(j, number, at);
+    judge_wait_stream(j, number, at);
     front_out();
     struct timeline_wait wait = {
         .at = at, .on_stream = true, .stream = stream, .device = -1, .world = -1};
     cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaStreamSynchronize), stream));
-    return number >= 0 ? wait_over(error, true, at) : answer(error, at);
+    return wait_over(error, true, at);
 }
 ON_STREAM(cudaStreamSynchronize, stream_synchronize, (cudaStream_t stream), stream)
 
@@ -30,8 +29,7 @@ static cudaError_t stream_query(cudaStream_t stream, struct judge_at at) {
     if (error != cudaSuccess && error != cudaErrorNotReady)
         return answer(error, at);
     struct judge *j = front_in_stream(stream, -1, &number);
-    if (number >= 0)
-        judge_poll_stream(j, number, error == cudaSuccess, at);
+    judge_poll_stream(j, number, error == cudaSuccess, at);
     front_out();
     return error;
 }
