@@ -22,7 +22,7 @@ PROVE := prove --timer --failures --comments
 # program starts in less than half the time; without mpirun, it starts no server of its own.
 # What mpirun and its ranks tell one another they keep in memory, not in files (PMIx: gds=hash).
 PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_coll=basic,libnbc,self,tuned \
-    OMPI_MCA_osc=^monitoring OMPI_MCA_shmem=mmap OMPI_MCA_pmix=^flux OMPI_MCA_reachable=weighted \
+    OMPI_MCA_osc=rdma,sm OMPI_MCA_shmem=mmap OMPI_MCA_pmix=^flux OMPI_MCA_reachable=weighted \
     OMPI_MCA_mpool=^hugepage OMPI_MCA_ess_singleton_isolated=1 HWLOC_COMPONENTS=-linuxio \
     HWLOC_PLUGINS_PATH=/nowhere PMIX_MCA_gds=hash $(PROVE)
 # A thousand small programs are linked: gold, where it is, takes half the time for each. The shell
