@@ -50,7 +50,7 @@ void gather(float *parts, size_t count, ncclWindow_t window, int rank, int nrank
         all[n++] = (ncclWaitSignalDesc_t){.opCnt = 1, .peer = peer};
     }
     CHECK_NCCL(ncclWaitSignal(n, all, comm, stream));
-    //: wrong in-elements: element 1 of parts is …, expected
+    //: wrong in-elements: NCCL CHECK: race: ncclPutSignal writes what another rank reads
     for (int peer = 0; peer < nranks; peer++)
         if (peer != rank)
             CHECK_NCCL(ncclPutSignal(parts + (size_t)rank * count, count, ncclFloat32,
@@ -61,7 +61,7 @@ void gather(float *parts, size_t count, ncclWindow_t window, int rank, int nrank
         if (peer != rank)
             CHECK_NCCL(ncclWaitSignal(1, &one, comm, stream));
     }
-    //: wrong place-of-the-peer: element 0 of parts is
+    //: wrong place-of-the-peer: NCCL CHECK: race: ncclPutSignal writes what another rank reads
     for (int peer = 0; peer < nranks; peer++)
         if (peer != rank)
             CHECK_NCCL(ncclPutSignal(parts + (size_t)rank * count, count, ncclFloat32,
@@ -72,7 +72,7 @@ void gather(float *parts, size_t count, ncclWindow_t window, int rank, int nrank
         if (peer != rank)
             CHECK_NCCL(ncclWaitSignal(1, &one, comm, stream));
     }
-    //: wrong no-wait: of parts is -1, expected
+    //: wrong no-wait: NCCL CHECK: race: ncclPutSignal writes what another rank reads
     for (int peer = 0; peer < nranks; peer++)
         if (peer != rank)
             CHECK_NCCL(ncclPutSignal(parts + (size_t)rank * count, count, ncclFloat32,

@@ -79,7 +79,7 @@ void judge_free(struct judge *j) {
     failures_free(j->failures);
     detours_free(j->detours);
     map_free(&j->threads_by_number);
-    map_clear(&j->windows, free);
+    windows_free(j);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock);
     free(j);

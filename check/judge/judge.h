@@ -332,8 +332,10 @@ extern const char *const judge_type_names[], *const judge_redop_names[],
 void judge_group_starts(struct judge *j, struct judge_at at);
 /* Before ncclGroupEnd is called: with the outermost one the group's calls are queued. */
 void judge_group_ends(struct judge *j, struct judge_at at);
-/* ncclCommWindowRegister has returned: the window's number, the same on all ranks. */
-uint64_t judge_window_made(struct judge *j, int comm);
+/* ncclCommWindowRegister has returned: the window's number, the same on all ranks.
+ * `more`: MPI may bring news of other ranks by itself (JUDGE_MORE). */
+uint64_t judge_window_made(struct judge *j, int comm, const void *start, size_t bytes,
+                           bool more);
 /* Before ncclCommWindowDeregister is called. */
 void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_at at);
 /* A rank writes into another one's part of a window, before the call is made. True: it
@@ -341,7 +343,7 @@ void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_
 struct judge_put {
     int comm, peer;
     uint64_t window;
-    bool captured;
+    bool later;               // it is captured, or in a group
     size_t from, bytes, room; // of the window; room 0: not known
     struct judge_at registered, at;
 };

@@ -777,16 +777,29 @@ static void ev_splits(const struct event *e) {
 static void ev_register(const struct event *e) {
     size_t bytes = e->nwords > 2 ? (size_t)number(e, word(e, 2)) : 0;
     of_all(e, comm_of(e, word(e, 1)), JUDGE_REGISTER, bytes);
+    if (behind(e, "at"))
+        judge_window_made(e->judge, comm_of(e, word(e, 1)), address(e, behind(e, "at")),
+                          bytes, has(e, "more"));
 }
 static void ev_put(const struct event *e) {
+    size_t from = e->nwords > 4 ? (size_t)number(e, word(e, 3)) : 0;
+    size_t bytes = e->nwords > 4 ? (size_t)number(e, word(e, 4)) : 0;
     judge_put(e->judge, &(struct judge_put){.comm = comm_of(e, word(e, 1)),
                                             .peer = (int)number(e, word(e, 2)),
                                             .window = 1,
+                                            .later = has(e, "later"),
+                                            .from = from,
+                                            .bytes = bytes,
                                             .at = here(e, "ncclPutSignal")});
 }
 static void ev_deregister(const struct event *e) {
     judge_window_gone(e->judge, comm_of(e, word(e, 1)), 1,
                       here(e, "ncclCommWindowDeregister"));
+}
+static void ev_signals(const struct event *e) {
+    struct judge_at at = here(e, "ncclWaitSignal");
+    judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, JUDGE_KERNEL, at);
+    judge_waits_signals(e->judge, stream_of(e, word(e, 1)), at);
 }
 static void ev_suspend(const struct event *e) {
     of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
@@ -1050,6 +1063,7 @@ static const struct {
     {"abort", ev_abort},
     {"revoke", ev_revoke},
     {"put", ev_put},
+    {"signals", ev_signals},
     {"deregister", ev_deregister},
     {"suspend", ev_suspend},
     {"resume", ev_resume},

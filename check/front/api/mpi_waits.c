@@ -6,8 +6,6 @@
 #include "pages.h"
 #include "timeline.h"
 
-#include <stdatomic.h>
-
 /* For whom: all ranks of a communicator are known by their numbers in the world. */
 static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, int peer) {
     struct timeline_wait wait = {.at = *at, .device = -1, .world = -1};
@@ -23,11 +21,10 @@ static void note_wait(const struct judge_at *at, const struct mpi_whom *whom, in
     timeline_waits(&wait);
 }
 
-/* Requests and the like that are not known to be completed. */
-static atomic_llong under_way;
+atomic_llong mpi_more;
 
 void mpi_under_way(int more) {
-    atomic_fetch_add(&under_way, more);
+    atomic_fetch_add(&mpi_more, more);
 }
 
 static void waits(const struct judge_at *at, const struct mpi_whom *whom, int peer,
@@ -40,7 +37,7 @@ static void waits(const struct judge_at *at, const struct mpi_whom *whom, int pe
         return;
     pages_mpi_call(at);
     TELL(judge_wait_mpi, whom, whom ? peer : JUDGE_ANY,
-         atomic_load(&under_way) > 0 ? JUDGE_MORE : way, *at);
+         atomic_load(&mpi_more) > 0 ? JUDGE_MORE : way, *at);
 }
 
 void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer) {

@@ -6,6 +6,8 @@
 
 #include "mpi_buffers.h"
 
+#include <stdatomic.h>
+
 /* The first line of a function of MPI, where it is the program that calls it. */
 #define MPI_HERE AT_HERE
 
@@ -17,7 +19,9 @@ void mpi_waits_one(const struct judge_at *at, const MPI_Comm *comm, int peer,
 void mpi_waits_any(const struct judge_at *at);
 void mpi_waits(const struct judge_at *at, const struct mpi_whom *whom, int peer);
 void mpi_waited(void);
-/* So many more things go on in MPI beside the calls that wait; fewer: are completed. */
+/* So many more things go on in MPI beside the calls that wait, requests that are not
+ * known to be completed and the like; fewer: are completed. */
+extern atomic_llong mpi_more;
 void mpi_under_way(int more);
 
 /* After a call that asks. */

@@ -245,7 +245,7 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
     ENTER_COMM(ncclPutSignal, local, count, type, peer, window, offset, signal, context,
                flags, comm, stream);
     struct judge_put put = {.peer = peer,
-                            .captured = stream_capturing(stream),
+                            .later = nccl_group.depth > 0 || stream_capturing(stream),
                             .from = offset,
                             .bytes = nccl_bytes(count, type),
                             .at = at};

@@ -2,6 +2,7 @@
  * nccl_memory.c: NCCL's memory, and buffers that are registered with communicators.
  */
 #include "nccl_front.h"
+#include "mpi_waits.h"
 #include "nccl_registered.h"
 
 #include <string.h>
@@ -43,7 +44,10 @@ static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
     const struct comm *of = comm_known(comm);
     if (made)
         registered_add(comm, made, buffer, bytes, symmetric,
-                       of ? judge_window_made(j, of->number) : 0, at);
+                       symmetric && of
+                           ? judge_window_made(j, of->number, buffer, bytes, mpi_more > 0)
+                           : 0,
+                       at);
     front_out();
 }
 

@@ -42,10 +42,16 @@ struct judge {
     struct clock known;
     struct order *order;
     struct uses *uses;
-    uint64_t groups;    // so far
-    uint64_t meetings;  // judge_meets's, so far
-    uint64_t met;       // the newest of them that was a barrier, and is over
-    struct map windows; // windows.c's, of communicators whose keeper it is
+    uint64_t groups;   // so far
+    uint64_t meetings; // judge_meets's, so far
+    uint64_t met;      // the newest of them that was a barrier, and is over
+    // windows.c's: where all ranks have met, if nothing can have come from others since
+    // then; 0: something can.
+    uint64_t common;
+    struct own_window *own;
+    size_t nown, own_size;
+    struct map places, windows; // windows: of communicators whose keeper it is
+    bool shares_events; // with other processes, which wait for them, or record them
     struct functions *functions;
     struct background *background;
     struct graphs *graphs;

@@ -186,11 +186,11 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
 }
 
 bool judge_put(struct judge *j, const struct judge_put *put) {
-    if (!put->captured)
-        windows_put(j, put);
     if (put->room == 0 ||
-        (put->bytes <= put->room && put->from <= put->room - put->bytes))
+        (put->bytes <= put->room && put->from <= put->room - put->bytes)) {
+        windows_put(j, put);
         return false;
+    }
     struct finding f = {.name = FINDING_memory_window, .site = put->at.site};
     set_here(j, &f, put->at);
     set(&f, "bytes", "%zu", put->bytes);

@@ -57,6 +57,7 @@ struct waited {
 struct slot {
     struct clock clock;
     uint64_t count; // operations so far; goes on when the slot is used again
+    uint64_t news;  // the newest that may have waited for other ranks
     int device;
     enum judge_stream_kind kind;
     struct waited waited;

@@ -26,7 +26,6 @@ struct detours {
     size_t n, size;       // n: so far
     uint64_t moment;      // grows with each call, and when the host hears of others
     uint64_t heard;       // at that moment last
-    bool events;          // other processes share some: they are waited for there, too
 };
 
 struct detours *detours_new(void) {
@@ -80,7 +79,8 @@ void detour_heard(struct judge *j) {
 }
 
 void judge_shares_event(struct judge *j) {
-    j->detours->events = true;
+    j->shares_events = true;
+    j->common = 0;
 }
 
 /* Whether a call begins only when the use has ended. */
@@ -116,12 +116,12 @@ bool detour_possible(struct judge *j, const struct use *first,
         if (call->slot == first->slot && call->at == first->seq)
             group = call->group;
     }
-    for (size_t i = oldest(d); i < d->n && !d->events; i++) {
+    for (size_t i = oldest(d); i < d->n && !j->shares_events; i++) {
         const struct passed *call = &d->calls[i % KEPT];
         if (comes_after(call, first, group) && answered(d, call, clock))
             return true;
     }
-    return d->events;
+    return j->shares_events;
 }
 
 void detours_free(struct detours *d) {

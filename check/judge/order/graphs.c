@@ -301,6 +301,7 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
     struct clock *snapshots = must_alloc((size_t)graph->nsnapshots * sizeof *snapshots);
     const int *slots = executable->slots;
     order_next(j->order, stream->slot);
+    windows_news(j, stream->slot); // it may make calls
     for (int b = 0; b < graph->nbranches; b++) {
         struct clock *clock = order_clock(j->order, slots[b]);
         j->order->slots[slots[b]].device = stream->device;

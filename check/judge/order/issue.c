@@ -215,10 +215,13 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         use->slot = slot;
         use->seq = position.seq;
         use->index = calls_issued(j, call, position);
+        int nranges = slot >= 0 ? uses_of_call(j, call, ranges) : 0;
+        windows_use(j, ranges, nranges, call->at);
         if (slot >= 0)
-            add_use(j, use, ranges, uses_of_call(j, call, ranges),
+            add_use(j, use, ranges, nranges,
                     &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], latest);
         use_drop(use);
+        windows_news(j, slot);
         if (latest)
             latest->ncalls++;
     }

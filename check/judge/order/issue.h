@@ -5,6 +5,7 @@
 #define ISSUE_H
 
 #include "memory/history.h"
+#include "ranks/windows.h"
 
 struct latest {          // what a thread told of last
     bool join, in_group; // in_group: a call of the open group, which is not issued yet

@@ -65,8 +65,11 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         struct use *use = use_new(at);
         uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
         use->source = nothing ? nothing : source;
+        windows_use(j, ranges, n, at);
         use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
         issue_op(j, stream->slot, ranges, n, use, latest);
+        if (kind == JUDGE_KERNEL)
+            windows_news(j, stream->slot);
     }
     return wrong;
 }
@@ -90,6 +93,7 @@ int judge_host_function(struct judge *j, int number, struct judge_at at) {
     } else if (stream) {
         order_ready(j, stream);
         function_queued(j, function, stream->slot);
+        windows_news(j, stream->slot);
     }
     return function;
 }

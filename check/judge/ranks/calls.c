@@ -452,6 +452,7 @@ struct notice calls_notice(const struct judge_join *join) {
 void calls_joins(struct judge *j, const struct judge_join *join) {
     struct notice notice = calls_notice(join);
     notice.thread = j->thread->number;
+    j->common = 0;
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     send_notice(j, &notice, NULL, 0);
@@ -474,7 +475,6 @@ void judge_id_made(struct judge *j, uint64_t id, uint64_t same, struct judge_at 
 
 static void release(struct comm *comm) {
     map_clear(&comm->pairs, free);
-    map_clear(&comm->puts, free);
     free(comm->newest);
     free(comm->earlier);
     comm->newest = comm->earlier = NULL;

@@ -16,7 +16,6 @@ struct comm {
     uint64_t collectives, split; // split: the newest one's seq
     struct called called;
     struct map pairs; // peer and direction: struct pair_count
-    struct map puts;  // window and peer: j->met, at the newest put
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
     uint64_t group, *newest, *earlier;

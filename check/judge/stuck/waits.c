@@ -9,6 +9,7 @@
 #include "base/post.h"
 #include "order/detour.h"
 #include "ranks/comms.h"
+#include "ranks/windows.h"
 #include "say/failed.h"
 #include "stuck/state.h"
 
@@ -157,6 +158,7 @@ void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way 
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     detour_heard(j);
+    windows_meet(j, 0);
     if (done)
         waits_end(j, NULL);
     else
@@ -211,8 +213,10 @@ void waits_end(struct judge *j, struct clock *what) {
             waits->finished = false;
         return;
     }
-    if (wait->kind == WAIT_MPI && wait->way == JUDGE_MEETS && wait->meeting)
-        j->met = wait->meeting;
+    uint64_t met = wait->way == JUDGE_MEETS ? wait->meeting : 0;
+    if (wait->kind == WAIT_MPI || wait->kind == WAIT_LEAVE)
+        windows_meet(j, met);
+    j->met = met ? met : j->met;
     if (what) {
         *what = wait->what;
         wait->what = (struct clock){0};

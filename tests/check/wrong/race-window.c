@@ -1,0 +1,36 @@
+// Rank 0 puts into rank 1's part of the window, and rank 1 reads it without waiting for
+// the signal: the old values, or half of the new.
+// expect: NCCL CHECK: race: ncclPutSignal writes what another rank reads, and neither
+//     waits for the other
+// expect: rank 0 on @host: ncclPutSignal at @put writes what
+// expect: rank 1 on @host: cudaMemcpyAsync at @read reads
+// expect: the bytes: 64 to 79 of rank 1's part of the window
+#include "../check.h"
+
+int main(void) {
+    enum { BYTES = 4096 };
+    start();
+    int *buf, got[8];
+    ncclWindow_t window;
+    MUST(ncclMemAlloc((void **)&buf, BYTES));
+    MUST(cudaMemset(buf, 0, BYTES));
+    MUST(cudaStreamSynchronize(0));
+    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    if (rank == 0)
+        // @put
+        MUST(ncclPutSignal(buf, 4, ncclInt32, 1, window, 64, 0, 0, 0, comm, stream));
+    if (rank == 1) {
+#ifdef FIXED
+        ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = 0};
+        MUST(ncclWaitSignal(1, &one, comm, stream));
+#endif
+        // @read
+        MUST(cudaMemcpyAsync(got, buf + 12, 32, cudaMemcpyDeviceToHost, stream));
+    }
+    MUST(cudaStreamSynchronize(stream));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MUST(ncclCommWindowDeregister(comm, window));
+    MUST(ncclMemFree(buf));
+    finish();
+    return 0;
+}
