@@ -124,13 +124,6 @@ void windows_use(struct judge *j, const struct judge_range *ranges, int n,
     }
 }
 
-static void set_told(struct judge *j, struct finding *f, const char *field,
-                     const struct told *told) {
-    char where[JUDGE_PLACE];
-    set(f, field, "rank %d on %s: %s at %s", told->world, told->host, told->call,
-        place(j, told->site, where));
-}
-
 static void compare(struct judge *j, const struct told *put, const struct told *other) {
     const struct did *a = &put->did, *b = &other->did;
     uint64_t from = a->from > b->from ? a->from : b->from;
@@ -144,8 +137,11 @@ static void compare(struct judge *j, const struct told *put, const struct told *
                         .site = put->site,
                         .other = other->site};
     set(&f, "call", "%s", put->call);
-    set_told(j, &f, "put", put);
-    set_told(j, &f, "other", other);
+    char where[2][JUDGE_PLACE];
+    set(&f, "put", "rank %d on %s: %s at %s", put->world, put->host, put->call,
+        place(j, put->site, where[0]));
+    set(&f, "other", "rank %d on %s: %s at %s", other->world, other->host, other->call,
+        place(j, other->site, where[1]));
     set(&f, "bytes", "%llu to %llu of rank %d's part of the window",
         (unsigned long long)from, (unsigned long long)to - 1, other->world);
     say(j, &f);
