@@ -90,8 +90,8 @@ $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(Q)$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(Q)$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
-	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' $@ # a program may have its own, as MPI and NCCL let it
+	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
+	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' --weaken-symbol=sched_yield $@ # a program may have its own, as MPI and NCCL let it
 $(cpu_library): $(cpu_build)/whole.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@

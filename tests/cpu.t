@@ -227,7 +227,7 @@ if wanted forms && [ -z "$sanitize" ]; then
         sed -n 's/.* [TWi] \([^@]*\).*/\1/p' | sort -u >system
     is "$([ "$(wc -l <system)" -gt 1000 ] && others "$api" libnccl-cpu.a -g | tr ' ' '\n' |
         grep . | comm -23 - system)" '' 'the library that is linked has no other names'
-    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+|mlockall" libnccl-cpu.so -D)" '' \
+    is "$(others "$api|pnccl[A-Z].*|standin_[a-z_]+|mlockall|sched_yield" libnccl-cpu.so -D)" '' \
         'the stand-in as a shared library has no other names'
     is "$(others "$api" libnccl-check.so -D | tr ' ' '\n' | grep . | comm -23 - system)" '' \
         'what is loaded before it has no other names'
