@@ -33,7 +33,8 @@ TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # The first needs the network; the second is of test-long.
 APART := tests/versions.t tests/cpu-sanitized.t
 # First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
-LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/one-line-less.t tests/other.t tests/exercises.t
+LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/exercises.t tests/one-line-less.t tests/style.t tests/cpu.t \
+    tests/other.t tests/clock.t tests/judge.t tests/nccl-check.bats tests/build.bats
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
     tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
     tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats \
@@ -106,7 +107,7 @@ test-long:
 	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
-	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/jobs.t
+	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t tests/jobs.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

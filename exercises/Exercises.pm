@@ -326,10 +326,11 @@ sub forbidden {
     return '';
 }
 
-# The names of an object that nm gives such a letter: U is one that it needs, T one that it has.
+# The names of an object that nm gives such a letter: U is one that it needs, T one that it has. It would load
+# LLVM first, where clang is installed, if it were not told to load no plugin.
 sub symbols {
     my ($object, $letters) = @_;
-    return `nm '$object'` =~ /^(?:[0-9a-f]+)? +$letters (\S+)$/gm;
+    return `nm --plugin=none '$object'` =~ /^(?:[0-9a-f]+)? +$letters (\S+)$/gm;
 }
 
 # --- Running -----------------------------------------------------------------------------

@@ -37,11 +37,11 @@ sends() {
             # (Each step has other tokens, so that it need not fall each time.)
             grep '^step' <<<"$out" | awk 'NR == 1 { first = $4 } END { exit !($4 < 0.8 * first) }'
             case $load in
-            empty) [ "$n" -eq 1 ] || computes 0 '[1-9][0-9]*' ;;
-            one) [ "$n" -eq 1 ] || computes 0 168 ;;
+            empty) computes 0 '[1-9][0-9]*' ;;
+            one) computes 0 168 ;;
             uneven) [ "$n" -eq 1 ] || grep '^an expert' <<<"$out" | awk '{ exit !(2 * $4 < $6) }' ;;
             esac
-            thorough "$n" || break
+            thorough "$n" && [ "$n" -gt 1 ] || break # one rank has one expert for all
         done
     done
 }

@@ -119,6 +119,7 @@ END
 
 @test "the bytes that each rank sends are counted, and stand beside the formula; no tables" {
     for n in $(rank_counts); do
+        thorough "$n" || [ "$n" -le 2 ] || continue
         sums "$n" 168 --no-tables
         formula=$((2 * (n - 1) * 168 * 4 / n))
         [ "$(grep -cx "GPU [0-9]* sent $formula bytes; 2(N-1)/N x D = $formula.0" <<<"$out")" -eq "$n" ]
