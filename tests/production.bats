@@ -245,7 +245,7 @@ fault() {
     ranks 3 22-hangs/hangs --fault "$1"
     show
     [ "$code" -eq 1 ]
-    sed -E 's/ on [^ :]+:/ on vm:/; /^  Hint/,$d' <<<"$err" |
+    sed -E 's/ on [^ :]+:/ on vm:/; s/(lesson\.h:)[0-9]+/\1…/; /^  Hint/,$d' <<<"$err" |
         diff - <(awk -v fault="$1" '/^## / { here = $2 == fault } here && /^```/ { inside = !inside; next } here && inside' \
             "$top/22-hangs/tools.md")
 }
