@@ -83,6 +83,7 @@ static int width = 128, nsamples = 256; // larger on a real machine
 static size_t matrix, numbers;          // in a layer's weights, and in its result
 static float *shards, *places[2], *samples, *results;
 static cublasHandle_t blas;
+static ncclComm_t comm;
 
 void forward(int layers, cudaStream_t computing, cudaStream_t sending,
              const cudaEvent_t *event);
@@ -95,7 +96,7 @@ static size_t shard(void) {
 
 void gather(int layer, int place, cudaStream_t stream) {
     CHECK_NCCL(ncclAllGather(shards + (size_t)layer * shard(), places[place], shard(),
-                             ncclFloat, check_comm, stream));
+                             ncclFloat, comm, stream));
 }
 
 void compute(int layer, int place, cudaStream_t stream) {
@@ -150,6 +151,10 @@ static void check_results(void) {
 void check(void) {
     cudaStream_t sending;
     cudaEvent_t event[4];
+    // So NCCL leaves the products as many multiprocessors as their blocks need.
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.maxCTAs = 4;
+    CHECK_NCCL(ncclCommSplit(check_comm, 0, check_rank, &comm, &config));
     CHECK_CUBLAS(cublasCreate(&blas));
     CHECK_CUDA(cudaStreamCreateWithFlags(&sending, cudaStreamNonBlocking));
     for (int i = 0; i < 4; i++)
@@ -177,5 +182,6 @@ void check(void) {
     for (int i = 0; i < 4; i++)
         CHECK_CUDA(cudaEventDestroy(event[i]));
     CHECK_CUDA(cudaStreamDestroy(sending));
+    CHECK_NCCL(ncclCommDestroy(comm));
     CHECK_CUBLAS(cublasDestroy(blas));
 }

@@ -22,7 +22,6 @@ chdir dirname($0) . '/..' or die;
 $file    //= 'results/compositions.csv';
 $machine //= 'cpu/machines/h200.conf';
 my $work   = tempdir(CLEANUP => 1);
-my $side   = 32;
 my $number = qr/([\d.]+)/;
 
 # Of each lesson: its program; the options for a size, divided by `scale`; and how the output is read: pairs of a
@@ -73,7 +72,9 @@ my %lessons = (
         program => '13-experts/experts',
         options => sub {
             my ($scale, $model, $load) = @_;
-            my (undef, $width, $share) = model($scale, "1x$model");
+            # As many tokens as there, for their number decides how many go where.
+            my (undef, $width, $share) = model(1, "1x$model");
+            $width /= $scale**2;
             "--time --layers 2 --width $width --batch RANKS*$share --steps 1 --load $load";
         },
         read => sub {
@@ -113,10 +114,9 @@ sub model {    # layers, width, samples: width and samples are sides of matrices
 # Small sizes are as they are; large ones must be whole when they are divided.
 sub scale_of {
     my ($lesson, $size) = @_;
-    return $size =~ /^(\d+)/ && $1 >= 1 << 20 ? $side : 1 if $lesson =~ /^0/;
-    my ($width) = $size =~ /x(\d+)/;
-    ($width) = $size =~ /^(\d+)/ if $lesson eq '13';
-    return $width >= 1024 ? $side : 1;
+    return $size =~ /^(\d+)/ && $1 >= 1 << 20 ? 32 : 1 if $lesson =~ /^0/;
+    return $size =~ /^(\d+)/ && $1 >= 1024 ? 16 : 1 if $lesson eq '13';
+    return $size =~ /x(\d+)/ && $1 >= 1024 ? 32 : 1;
 }
 
 my (%built, $failed);
@@ -176,9 +176,11 @@ open my $in, '<', $file or die "$file: $!\n";
 my ($head, @rows) = <$in>;
 my $folder = dirname($machine);
 $machine = `pwd` =~ s/\n//r . "/$machine" if $machine !~ m{^/};
-open my $large, '>', "$work/large.conf" or die;
-print $large "as $machine\nscale $side\n";
-close $large;
+for my $scale (1, 16, 32) {
+    open my $out, '>', "$work/$scale.conf" or die;
+    print $out "as $machine\nscale $scale\n";
+    close $out;
+}
 
 my %got;    # what was run, and what came out
 sub predicted {
@@ -192,7 +194,7 @@ sub predicted {
     }
     my $found = $got{"$name,$ranks,$asked"} //= do {
         my %out;
-        for (run($name, $ranks, $asked, $scale, $scale == 1 ? $machine : "$work/large.conf")) {
+        for (run($name, $ranks, $asked, $scale, "$work/$scale.conf")) {
             my ($bytes, $of, $us) = $lessons{$name}{many} ? @$_ : ($size, @$_);
             $out{"$of,$bytes"} = $us;
         }

@@ -14,7 +14,8 @@
  *     later one will come is not known when an earlier one ends. So what was called first
  *     goes first, and a later one gets what is left: together they take as long as they
  *     would if they shared fairly, and the last one ends then;
- *   - likewise a computation is slower beside NCCL if NCCL was called before it.
+ *   - likewise a product does without the multiprocessors that NCCL has, if NCCL was
+ *     called before it.
  */
 #define _GNU_SOURCE
 #include "clock.h"
@@ -440,18 +441,23 @@ struct cost clock_copy(enum clock_way way, size_t bytes) {
                          .uses = ways[way].uses};
 }
 
-/* A product's last blocks leave a part of the GPU idle: half as long again, at most
- * product_us. */
-struct cost clock_compute(double flops, double bytes, bool product) {
-    double area = value[SCALE] * value[SCALE], third = product ? value[SCALE] : 1;
+/* A product is computed in blocks of 128 x 128 numbers of its result. If those are fewer
+ * than the multiprocessors, they are divided. It takes product_us longer then, but at most
+ * half as long again. */
+struct cost clock_compute(double flops, double bytes, double result) {
+    double area = value[SCALE] * value[SCALE], third = result > 0 ? value[SCALE] : 1;
     double a = flops * area * third / value[TFLOPS];
     double b = bytes * area / value[MEMORY_GBS];
-    double idle = a / 2 < value[PRODUCT_US] ? a / 2 : value[PRODUCT_US];
-    idle = product ? idle : 0;
+    double blocks = ceil(result * area / (128 * 128));
+    if (blocks < value[UNITS])
+        a += result > 0 ? fmin(a / 2, value[PRODUCT_US]) : 0;
+    while (blocks > 0 && blocks < value[UNITS])
+        blocks *= 2;
     return (struct cost){.host = value[LAUNCH_US],
                          .latency = value[LAUNCH_US],
-                         .work = a > b ? a + idle : b,
+                         .work = fmax(a, b),
                          .part = 1,
+                         .blocks = a > b ? blocks : 0,
                          .uses = USES_UNITS};
 }
 
@@ -517,6 +523,16 @@ static int hops(enum clock_op op, int n) {
     }
 }
 
+/* The latency is what the shortest operation takes; that is not always the smallest one.
+ */
+static double shortest(const struct table *table) {
+    double least = table->rows[0].seconds;
+    for (int i = 1; i < table->n; i++)
+        if (table->rows[i].seconds < least)
+            least = table->rows[i].seconds;
+    return least;
+}
+
 /* Between two measured rows time is a straight line. */
 static double look_up(const struct table *table, double bytes) {
     const struct row *rows = table->rows, *last = &rows[table->n - 1];
@@ -565,7 +581,7 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
         *moving = bytes * traffic(op, n) / machine.law_bandwidth[op];
         return;
     }
-    double first = table->rows[0].seconds, as_there = bytes;
+    double first = shortest(table), as_there = bytes;
     *latency = first;
     if (table->ranks != n || here != n) {
         as_there = bytes * traffic(op, n) / traffic(op, table->ranks);
@@ -588,7 +604,7 @@ static bool inside_direct(enum clock_op op, int n, int here, double bytes,
     double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
     double as_there = bytes * slower * traffic(op, n) / traffic(op, table->ranks);
     double more = value[HOP_US] * (hops(op, here) - hops(op, table->ranks));
-    double seconds, first = table->rows[0].seconds + (more > 0 ? more : 0);
+    double seconds, first = shortest(table) + (more > 0 ? more : 0);
     if (as_there > last->bytes) {
         double l, m;
         inside(op, table->ranks, table->ranks, last->bytes / slower, &l, &m);
@@ -719,6 +735,28 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
                          .as_in_graph = as_in_graph};
 }
 
+/* On two ranks, a group that also sends to itself is what all-to-all is; and what goes
+ * only one way, beyond what goes both ways, takes as long as in a broadcast. */
+struct cost clock_messages(const struct ranks *ranks, double bytes, double back,
+                           int peers, bool own, bool far, bool direct) {
+    if (ranks->n != 2 || peers != 1)
+        return clock_nccl(OP_SEND_RECV, ranks, bytes, peers, far, direct);
+    enum clock_op op = own ? OP_ALL_TO_ALL : OP_SEND_RECV;
+    double all = own ? 2 : 1; // bytes of the operation, for each that goes to the other
+    struct cost cost = clock_nccl(op, ranks, all * bytes, 1, far, direct);
+    if (direct || bytes <= back)
+        return cost;
+    struct cost both = clock_nccl(op, ranks, all * back, 1, far, false);
+    struct cost more = clock_nccl(OP_BROADCAST, ranks, bytes, 1, far, false);
+    struct cost less = clock_nccl(OP_BROADCAST, ranks, back, 1, far, false);
+    double work = both.work + more.work + more.tail - less.work - less.tail;
+    if (work < cost.work) {
+        cost.part = fmin(cost.part * cost.work / work, 1);
+        cost.work = work;
+    }
+    return cost;
+}
+
 double clock_launch(int calls, enum clock_launch kind, bool direct) {
     if (kind == LAUNCH_ONE_SIDED)
         return calls * value[ONE_SIDED_US];
@@ -811,9 +849,9 @@ struct span {
     double at, used;
 };
 
-struct turn { // of the newest operations of a stream that used it
+struct turn { // the newest operation of a stream that used it
     int stream;
-    double start[2], end[2]; // the newest first
+    double start, end;
 };
 
 struct calendar { // of one GPU's link, say
@@ -914,10 +952,10 @@ static int span_at(struct calendar *calendar, double t) {
     return low + 1;
 }
 
-/* How fast a computation is at t, beside what NCCL was called to do before it; and until
- * when at least. */
-static double pace(const struct flow *flow, double t, double *until) {
-    double taken = 0, units = value[UNITS];
+/* The multiprocessors that are left to a product at t, beside what NCCL was called to do
+ * before it; and until when at least. */
+static double units_left(const struct flow *flow, double t, double *until) {
+    double left = value[UNITS];
     *until = never;
     for (const struct flow *other = flows; other != flow; other = other->next) {
         if (other->device != flow->device || other->cost.units <= 0 ||
@@ -925,16 +963,45 @@ static double pace(const struct flow *flow, double t, double *until) {
             continue;
         double end = other->known ? other->end : never;
         if (other->from <= t && t < end)
-            taken += other->cost.units;
+            left -= other->cost.units;
         double edge = other->from > t ? other->from : end;
         *until = edge > t && edge < *until ? edge : *until;
     }
-    return taken < units - 1 ? (units - taken) / units : 1 / units;
+    return left > 1 ? left : 1;
+}
+
+/* When the last block of a product that starts at t is done. A multiprocessor has two
+ * blocks at a time, and none is interrupted. All take equally long: so long that it takes
+ * `work` if it has the GPU for itself. */
+static double last_block(const struct flow *flow, double t) {
+    enum { MOST = 32 }; // that started at different times and still run
+    double left = flow->cost.blocks, running = 0;
+    double each = flow->cost.work / ceil(left / (2 * value[UNITS]));
+    struct {
+        double end, n;
+    } started[MOST];
+    for (unsigned first = 0, next = 0;;) {
+        double until, n = fmin(2 * units_left(flow, t, &until) - running, left);
+        if (n > 0 && next - first < MOST) {
+            started[next % MOST].end = t + each;
+            started[next++ % MOST].n = n;
+            running += n;
+            left -= n;
+        }
+        if (left <= 0)
+            return t + each;
+        t = until;
+        if (first < next && started[first % MOST].end <= until) {
+            t = started[first % MOST].end;
+            running -= started[first++ % MOST].n;
+        }
+    }
 }
 
 /* What was called first would get all that it can use, and those of other streams that go
- * on at the same time the rest. Really they share. So each is content with its share, if
- * the one before it on its stream had company: with so many streams. */
+ * on at the same time the rest. Really they share. So each leaves an equal share of what
+ * is free to those that are not called yet, but will be: the streams whose newest
+ * operation ran beside its stream's newest one. */
 static double share_of(struct calendar *calendar, const struct flow *flow,
                        struct turn **mine) {
     int sharers = 1;
@@ -946,62 +1013,49 @@ static double share_of(struct calendar *calendar, const struct flow *flow,
         calendar->turns = must_grow(calendar->turns,
                                     (size_t)(calendar->nturns + 1) * sizeof(struct turn));
         *mine = &calendar->turns[calendar->nturns++];
-        **mine =
-            (struct turn){.stream = flow->stream, .start = {-1, -1}, .end = {-1, -1}};
+        **mine = (struct turn){flow->stream, -1, -1};
     }
-    double from = (*mine)->start[0], to = (*mine)->end[0];
+    double from = (*mine)->start, to = (*mine)->end;
     for (int t = 0; t < calendar->nturns; t++) {
         const struct turn *other = &calendar->turns[t];
-        bool beside = false;
-        for (int i = 0; i < 2; i++) {
-            double a = from > other->start[i] ? from : other->start[i];
-            double b = to < other->end[i] ? to : other->end[i];
-            beside |= b - a > (to - from) / 2;
-        }
-        sharers += beside && other != *mine;
+        double beside = fmin(to, other->end) - fmax(from, other->start);
+        sharers += beside > (to - from) / 2 && other != *mine;
     }
     return 1.0 / sharers;
 }
 
 /* Enters the flow: it gets what those before it leave free. Returns its end. */
 static double enter(struct calendar *calendar, const struct flow *flow) {
-    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6, most = part;
-    double left = flow->cost.work, t = flow->start;
+    double part = flow->cost.part > 1e-6 ? flow->cost.part : 1e-6, share = 1;
+    double left = flow->cost.work, t = flow->start, end = never;
     struct turn *turn = NULL;
-    if (flow->cost.uses & USES_LINK) {
-        double share = share_of(calendar, flow, &turn);
-        most = share < part ? share : part;
-    }
+    if (flow->cost.uses & USES_LINK)
+        share = share_of(calendar, flow, &turn);
     for (int i = span_at(calendar, t);; i++) {
-        double edge = never, fast = 1, used = calendar->spans[i].used;
+        double used = calendar->spans[i].used, rate = fmin((1 - used) * share, part);
         double next = i + 1 < calendar->n ? calendar->spans[i + 1].at : never;
-        double rate = 1 - used < most ? 1 - used : most;
         rate = rate > 1e-9 ? rate : 0;
-        if (flow->cost.uses & USES_UNITS)
-            fast = pace(flow, t, &edge);
-        double until = next < edge ? next : edge, end = never;
-        if (rate > 0)
-            end = t + left / (rate / part * fast);
-        bool ends = end <= until;
-        if (ends)
-            until = end;
+        if (flow->cost.blocks == 0)
+            end = rate > 0 ? t + left / (rate / part) : never;
+        else if (rate > 0 && end == never)
+            end = last_block(flow, t);
+        double until = fmin(end, next);
         if (until < next)
             span_at(calendar, until);
         calendar->spans[i].used = used + rate;
-        if (ends && turn) {
-            turn->start[1] = turn->start[0], turn->end[1] = turn->end[0];
-            turn->start[0] = flow->start, turn->end[0] = end;
-        }
-        if (ends)
+        if (end <= next) {
+            if (turn)
+                turn->start = flow->start, turn->end = end;
             return end;
-        left -= (until - t) * rate / part * fast;
+        }
+        left -= (until - t) * rate / part;
         t = until;
     }
 }
 
 /* Whether `earlier` can make `flow` slower. */
 static bool concerns(const struct flow *earlier, const struct flow *flow) {
-    bool slows = flow->cost.uses & USES_UNITS && earlier->cost.units > 0;
+    bool slows = flow->cost.blocks > 0 && earlier->cost.units > 0;
     return earlier->device == flow->device &&
            (slows || (earlier->cost.uses & flow->cost.uses) != 0);
 }

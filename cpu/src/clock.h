@@ -25,17 +25,19 @@ struct cost {
     double host;    // that the call keeps the host
     double latency; // of the stream, before anything moves
     double work;    // of the stream, if it shares with nobody
-    double tail;  // until the last rank is done; the next of its kind starts before that
-    double part;  // of what it uses: two that use half of it each are not slower
-    double units; // multiprocessors that it takes away from computations
+    double tail;   // until the last rank is done; the next of its kind starts before that
+    double part;   // of what it uses: two that use half of it each are not slower
+    double units;  // multiprocessors that it takes away from computations
+    double blocks; // of a product; 0: so many that their number does not count
     int uses;
     bool as_in_graph; // the latency is that of a graph's operation already
 };
 
 enum clock_way { WAY_SET, WAY_WITHIN, WAY_HOST, WAY_PEER, WAY_STAGED };
 struct cost clock_copy(enum clock_way way, size_t bytes);
-/* What cuBLAS does: so many additions and multiplications, on so many bytes. */
-struct cost clock_compute(double flops, double bytes, bool product);
+/* What cuBLAS does: so many additions and multiplications, on so many bytes; of a product
+ * so many numbers of its result. */
+struct cost clock_compute(double flops, double bytes, double result);
 
 struct ranks {          // of a communicator
     int n, nodes, most; // ranks on one node
@@ -62,6 +64,10 @@ enum clock_op {
  * `direct`: its buffers are registered. */
 struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
                        int peers, bool far, bool direct);
+/* Sends and receives of a group: in one direction, and in the other, which has less.
+ * `own`: also to itself. */
+struct cost clock_messages(const struct ranks *ranks, double bytes, double back,
+                           int peers, bool own, bool far, bool direct);
 void clock_add(struct cost *group, const struct cost *call); // of the same group
 enum clock_launch { LAUNCH_PLAIN, LAUNCH_SENDS, LAUNCH_ONE_SIDED };
 /* The host's, of a group of NCCL's calls. */

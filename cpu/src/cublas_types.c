@@ -314,8 +314,12 @@ static struct op *copy_of(const struct op *op) {
 
 /* --- Queueing ---------------------------------------------------------------------- */
 
+static double elements(const struct wide *w) { // of the result
+    return (double)w->c.rows * (double)w->c.columns * w->batch;
+}
+
 static double work_of(const struct wide *w) {
-    double n = (double)w->c.rows * (double)w->c.columns * w->batch;
+    double n = elements(w);
     return w->kind == GEMM ? 2 * n * (double)w->k : n + (double)w->a.rows;
 }
 
@@ -354,7 +358,8 @@ static cublasStatus_t queue(cublasHandle_t handle, struct wide w, const void *al
         w.result = result;
     }
     if (clock_on)
-        w.op.cost = clock_compute(work_of(&w), bytes_passed(&w), w.kind == GEMM);
+        w.op.cost = clock_compute(work_of(&w), bytes_passed(&w),
+                                  w.kind == GEMM ? elements(&w) : 0);
     op_enqueue(copy_of(&w.op), stream);
     if (result && !on_device)
         wait_for(stream_end(stream));
