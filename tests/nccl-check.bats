@@ -30,12 +30,16 @@ started() {
     err=$(without_mpirun <"$BATS_TEST_TMPDIR/err")
 }
 
-# needs_cuda: the flags of the real CUDA and NCCL in $cuda, and the library built for them. They
-# have functions that the stand-in has not; tests/versions.t brings several of both along.
+# needs_cuda: the flags of the real CUDA and NCCL in $cuda, and the library built for them, in a hurry and
+# for this file alone. They have functions that the stand-in has not; tests/versions.t brings several
+# of both along.
 needs_cuda() {
     cuda=$(make -s -C "$top" BACKEND=cuda cuda-flags 2>/dev/null) ||
         skip "no CUDA Toolkit with NCCL here (CUDA_HOME, NCCL_HOME)"
-    make -s -C "$top" BACKEND=cuda check-library >/dev/null
+    make -s -j2 -C "$top" BACKEND=cuda CFLAGS=-O0 cuda_build="$BATS_FILE_TMPDIR/build/cuda" check-library >/dev/null
+    mkdir -p "$BATS_FILE_TMPDIR/check"
+    cp "$check" "$BATS_FILE_TMPDIR/check" # beside which it looks for build/cuda
+    check=$BATS_FILE_TMPDIR/check/nccl-check
 }
 
 @test "without a program it says how it is used" {
@@ -231,7 +235,7 @@ END
     # shellcheck disable=SC2086 # several options
     gcc "$top/tests/nccl-check/devices.c" ${cuda/-lcudart/-lcudart_static} -ldl -lrt -pthread \
         -o "$BATS_TEST_TMPDIR/devices"
-    run env LD_PRELOAD="$top/build/cuda/libnccl-check.so" "$BATS_TEST_TMPDIR/devices"
+    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" "$BATS_TEST_TMPDIR/devices"
     [ "$status" -eq 0 ]
     [[ $output == *"NCCL CHECK: not checked from here on: the CUDA runtime is linked statically"* ]]
     [ "$(grep -c 'NCCL CHECK' <<<"$output")" -eq 1 ]
@@ -259,7 +263,7 @@ END
     nm -D --undefined-only "$BATS_TEST_TMPDIR/kernels" | sed 's/@.*//' |
         awk '/aunchKernel|cudaLaunch/ { print $2 }' | sort >"$BATS_TEST_TMPDIR/launches"
     [ -s "$BATS_TEST_TMPDIR/launches" ]
-    nm -D --defined-only "$top/build/cuda/libnccl-check.so" | awk '{ print $3 }' | sort |
+    nm -D --defined-only "$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" | awk '{ print $3 }' | sort |
         comm -23 "$BATS_TEST_TMPDIR/launches" - | tee "$BATS_TEST_TMPDIR/missing"
     [ ! -s "$BATS_TEST_TMPDIR/missing" ]
 }
