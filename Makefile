@@ -32,7 +32,8 @@ PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/
 TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
 # The first needs the network; the second is of test-long.
 APART := tests/versions.t tests/cpu-sanitized.t
-# First, so that nothing is left over for one processor at the end; jobs.t mostly waits.
+# First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t most of the time: so
+# six run at once, also on two processors.
 LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/exercises.t tests/one-line-less.t tests/style.t tests/cpu.t \
     tests/other.t tests/clock.t tests/judge.t tests/nccl-check.bats tests/build.bats
 ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
@@ -87,7 +88,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
-	$(PROVE_CPU) -j4 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j6 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:
