@@ -442,8 +442,8 @@ struct cost clock_copy(enum clock_way way, size_t bytes) {
 }
 
 /* A product is computed in blocks of 128 x 128 numbers of its result. If those are fewer
- * than the multiprocessors, they are divided. It takes product_us longer then, but at most
- * half as long again. */
+ * than the multiprocessors, they are divided. It takes product_us longer then, but at
+ * most half as long again. */
 struct cost clock_compute(double flops, double bytes, double result) {
     double area = value[SCALE] * value[SCALE], third = result > 0 ? value[SCALE] : 1;
     double a = flops * area * third / value[TFLOPS];
