@@ -60,12 +60,12 @@ learns() {
     diff - <(grep -E '^(computing|all-reduce|both|hidden)' "$BATS_TEST_TMPDIR/times") <<'END'
 computing only       0.161 ms a step
 all-reduce only      0.039 ms
-both                 0.166 ms, 1.032 of computing only
-hidden                0.87 of the shorter of the two
+both                 0.182 ms, 1.130 of computing only
+hidden                0.46 of the shorter of the two
 computing only       0.161 ms a step
 all-reduce only      0.039 ms
-both                 0.162 ms, 1.004 of computing only
-hidden                0.98 of the shorter of the two
+both                 0.161 ms, 1.000 of computing only
+hidden                1.00 of the shorter of the two
 computing only       0.138 ms a step
 all-reduce only      0.012 ms
 both                 0.149 ms, 1.082 of computing only
