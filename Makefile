@@ -100,8 +100,10 @@ test-jobs:
 	$(PROVE_CPU) tests/jobs.t
 
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
-# number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise, and
-# every solution on all numbers of ranks. And what it leaves out: the stand-in's unit tests under sanitizers, and a rehearsal of make measure.
+# number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise,
+# every solution on all numbers of ranks, the judge's cases on all of them under sanitizers, and twice as many random
+# programs. And what it leaves out: the stand-in's unit tests under sanitizers, what cppcheck says of the lessons,
+# and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
