@@ -90,6 +90,15 @@ int main(int argc, char **argv) {
          .least = 1, .most = 20},
         {0}};
     lesson_options(argc, argv, options);
+    for (int f = 0; f < FAULTS; f++)
+        if (faults[f] && (faulty >= (size_t)t.nranks || faulty_step >= steps)) {
+            if (t.rank == 0)
+                fprintf(stderr,
+                        "hangs: nobody would have the fault: the ranks are 0 to %d, the "
+                        "steps 0 to %zu\n",
+                        t.nranks - 1, steps - 1);
+            lesson_leave(1);
+        }
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(t.rank % ndevices));
     lesson_one_gpu_per_rank();
