@@ -40,9 +40,11 @@ LESSON_FUNCTION bool store_move(int fd, void *bytes, size_t n, bool out) {
         char *at = (char *)bytes + done;
         ssize_t moved =
             out ? send(fd, at, n - done, MSG_NOSIGNAL) : recv(fd, at, n - done, 0);
-        if (moved <= 0)
+        if (moved == 0)
+            errno = 0;                    // the other side has closed the connection
+        if (moved <= 0 && errno != EINTR) // EINTR: this process was stopped meanwhile
             return false;
-        done += (size_t)moved;
+        done += moved > 0 ? (size_t)moved : 0;
     }
     return true;
 }
@@ -149,29 +151,43 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
     return s;
 }
 
-LESSON_FUNCTION void store_ask(struct store *s, struct store_message *m) {
-    memcpy(m->greeting, store_greeting, sizeof m->greeting);
-    if (!store_move(s->client, m, sizeof *m, true) ||
-        !store_move(s->client, m, sizeof *m, false))
+/* Sends a message and returns the store's answer: the value that the key has now. */
+LESSON_FUNCTION struct store_message store_ask(struct store *s, int set, const char *key,
+                                               const void *value, size_t length) {
+    struct store_message m = {.set = set, .length = (int)length}, answer = {.set = 0};
+    memcpy(m.greeting, store_greeting, sizeof m.greeting);
+    snprintf(m.key, sizeof m.key, "%s", key);
+    if (set)
+        memcpy(m.value, value, length);
+    const bool whole = store_move(s->client, &m, sizeof m, true) &&
+                       store_move(s->client, &answer, sizeof answer, false);
+    if (whole && memcmp(answer.greeting, m.greeting, sizeof m.greeting) == 0 &&
+        memcmp(answer.key, m.key, sizeof m.key) == 0 && answer.length == m.length &&
+        answer.set) // a message without `set` is a question
+        return answer;
+    if (whole || answer.greeting[0])
+        lesson_fail("what answers at %s:%d is not this program's store\n  Hint: does "
+                    "another program use the port? MASTER_PORT chooses another, the same "
+                    "for all ranks.",
+                    s->address, s->port);
+    if (errno == EAGAIN) // the time is over
         lesson_fail("the store at %s:%d has no \"%s\" after %d s", s->address, s->port,
-                    m->key, s->seconds);
+                    key, s->seconds);
+    lesson_fail("the store at %s:%d has closed the connection, and \"%s\" was not there "
+                "yet: has rank 0 ended?",
+                s->address, s->port, key);
 }
 
 LESSON_FUNCTION void store_set(struct store *s, const char *key, const void *value,
                                size_t length) {
-    struct store_message m = {.set = 1, .length = (int)length};
-    snprintf(m.key, sizeof m.key, "%s", key);
-    memcpy(m.value, value, length);
-    store_ask(s, &m);
+    store_ask(s, 1, key, value, length);
 }
 
 LESSON_FUNCTION void store_get(struct store *s, const char *key, void *value,
                                size_t length) {
-    struct store_message m = {.set = 0};
-    snprintf(m.key, sizeof m.key, "%s", key);
-    store_ask(s, &m);
+    struct store_message answer = store_ask(s, 0, key, NULL, length);
     if (value)
-        memcpy(value, m.value, length);
+        memcpy(value, answer.value, length);
 }
 
 LESSON_FUNCTION void store_close(struct store *s) {

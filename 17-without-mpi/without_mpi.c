@@ -11,7 +11,7 @@
 #include "older.h"
 #include "store.h"
 
-enum { MOST_ROOTS = 64 };
+enum { MOST_ROOTS = 64, MOST_RANKS = 1000000, MOST_SECONDS = 1000000 };
 
 /* Who this process is, from the first launcher whose variables are all there. */
 static struct place {
@@ -24,9 +24,15 @@ static struct place {
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
 };
 
-static int number_of(const char *variable, int otherwise) {
+/* What a variable says, if it is a number in range. Without the variable: `otherwise`. */
+static int number_of(const char *variable, int otherwise, int least, int most) {
     const char *text = getenv(variable);
-    return text ? atoi(text) : otherwise;
+    char *end = NULL;
+    const long number = text ? strtol(text, &end, 10) : otherwise;
+    if (text && (end == text || *end || number < least || number > most))
+        lesson_fail("%s=%s: it must be a whole number from %d to %d%s", variable, text,
+                    least, most, least ? "" : ", because ranks count from 0");
+    return (int)number;
 }
 
 /* Who am I? A launcher starts the processes and says so in their environment. */
@@ -35,11 +41,15 @@ static const char *find_place(int *rank, int *nranks, int *local) {
         const struct place *p = &places[i];
         if (!getenv(p->rank) || !getenv(p->size))
             continue;
-        *rank = number_of(p->rank, 0);
-        *nranks = number_of(p->size, 1);
-        *local = number_of(p->local, *rank); // on one machine both are equal
+        *nranks = number_of(p->size, 1, 1, MOST_RANKS);
+        *rank = number_of(p->rank, 0, 0, *nranks - 1);
+        *local =
+            number_of(p->local, *rank, 0, MOST_RANKS); // on one machine both are equal
         return p->who;
     }
+    if (getenv("RANK") || getenv("WORLD_SIZE"))
+        lesson_fail("%s is set, but %s is not", getenv("RANK") ? "RANK" : "WORLD_SIZE",
+                    getenv("RANK") ? "WORLD_SIZE" : "RANK");
     return "nobody";
 }
 
@@ -84,9 +94,10 @@ int main(int argc, char **argv) {
     // Where do we meet? Rank 0 listens there. torchrun has a store of its own at that
     // port.
     const char *address = getenv("MASTER_ADDR") ? getenv("MASTER_ADDR") : "127.0.0.1";
-    const int port =
-        number_of("MASTER_PORT", 29500) + (getenv("TORCHELASTIC_RUN_ID") ? 1 : 0);
-    struct store *store = store_open(address, port, rank, number_of("STORE_SECONDS", 30));
+    const int next = getenv("TORCHELASTIC_RUN_ID") ? 1 : 0;
+    const int port = number_of("MASTER_PORT", 29500, 1, 65535 - next) + next;
+    const int seconds = number_of("STORE_SECONDS", 30, 1, MOST_SECONDS);
+    struct store *store = store_open(address, port, rank, seconds);
 
     // Bind to a GPU before the first NCCL call. The rank within the machine chooses it.
     int ndevices;

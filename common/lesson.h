@@ -123,7 +123,7 @@ LESSON_FUNCTION bool lesson_first_to_fail(void) {
 }
 
 LESSON_FUNCTION void lesson_pause(double seconds) {
-    poll(NULL, 0, (int)(seconds * 1000));
+    poll(NULL, 0, seconds > 0 ? (int)(seconds * 1000) : 0); // -1 would be for ever
 }
 
 /* Prints "rank R on MACHINE: " and the message to stderr, and ends the job with exit

@@ -121,19 +121,39 @@ int main(int argc, char **argv) {
         store_set(s, key, &i, sizeof i);
     }
     store_get(s, "rank 2999", &last, sizeof last);
+    lesson_pause(-1); // returns at once
     return last != 2999;
 }
 EOF
     # shellcheck disable=SC2046 # several options
     mpicc "$BATS_TEST_TMPDIR/many.c" -I"$top/common" -I"$top/17-without-mpi" $(make -s -C "$top" cpu-flags) -lpthread -o "$BATS_TEST_TMPDIR/many"
-    timeout 300 "$BATS_TEST_TMPDIR/many" "$(port)"
+    timeout 50 "$BATS_TEST_TMPDIR/many" "$(port)"
+}
+
+# refused TEXT VARIABLE=VALUE…: lesson 17, one process with these variables, ends with exit code 1 and this text.
+refused() {
+    code=0
+    err=$(env "${@:2}" timeout 50 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
+    echo "${*:2}: exit code $code: $err"
+    [ "$code" -eq 1 ]
+    grep -qF "$1" <<<"$err"
 }
 
 @test "17: a wrong address, a port in use, torchrun's own store, a rank that never comes, a stranger" {
     on_gpus && skip "one build is enough"
-    shell 1 MASTER_ADDR=no-such-machine.invalid
-    [ "$code" -eq 1 ]
-    grep -q 'MASTER_ADDR=no-such-machine.invalid: ' <<<"$err"
+    refused 'MASTER_ADDR=no-such-machine.invalid: ' MASTER_ADDR=no-such-machine.invalid
+
+    # What the environment says is looked at before all else.
+    refused 'RANK=-1: it must be a whole number from 0 to 1, because ranks count from 0' RANK=-1 WORLD_SIZE=2
+    refused 'RANK=3: it must be a whole number from 0 to 1,' RANK=3 WORLD_SIZE=2
+    refused 'WORLD_SIZE=0: it must be a whole number from 1 to ' RANK=0 WORLD_SIZE=0
+    refused 'WORLD_SIZE=: it must be' RANK=0 WORLD_SIZE=
+    refused 'RANK is set, but WORLD_SIZE is not' RANK=0
+    refused 'WORLD_SIZE is set, but RANK is not' WORLD_SIZE=2
+    refused 'MASTER_PORT=abc: it must be a whole number from 1 to 65535' MASTER_PORT=abc
+    refused 'MASTER_PORT=80000: it must be' MASTER_PORT=80000
+    refused 'MASTER_PORT=65535: it must be a whole number from 1 to 65534' MASTER_PORT=65535 TORCHELASTIC_RUN_ID=none
+    refused 'STORE_SECONDS=0: it must be a whole number from 1 ' STORE_SECONDS=0
 
     # The perl process listens and says nothing; it is also a store that never answers.
     exec 4< <(exec perl -MIO::Socket::INET -e '$| = 1; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "0.0.0.0", LocalPort => $ARGV[0]);
@@ -152,10 +172,25 @@ EOF
     kill "$listener"
 
     free=$(port)
-    code=0
-    err=$(RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$free timeout 300 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
-    [ "$code" -eq 1 ]
-    grep -q "^rank 1 on .*: nobody answers at 127.0.0.1:$free" <<<"$err"
+    refused ": nobody answers at 127.0.0.1:$free" RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT="$free"
+    grep -q '^rank 1 on ' <<<"$err"
+
+    # Somebody else answers: noise, an HTTP server, a store that says the wrong key, the wrong length, the question.
+    exec 6< <(exec perl -MIO::Socket::INET -e '$| = 1; alarm 60; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1");
+        print $s->sockport, "\n";
+        for ("x" x 300, "HTTP/1.1 400 Bad Request\r\n", ["rank 0", 1, 128], ["unique id 0", 1, 8], ["unique id 0", 0, 128], "") {
+            my $c = $s->accept; sysread $c, my $question, 304;
+            my ($key, @numbers) = ref ? @$_ : ();
+            print $c ref ? pack("a8 a32 a256 i2", "course1", $key, "", @numbers) : $_; close $c }')
+    local other=$!
+    read -r taken <&6
+    for _ in {1..5}; do
+        refused "what answers at 127.0.0.1:$taken is not this program's store" RANK=1 WORLD_SIZE=2 STORE_SECONDS=5 MASTER_PORT="$taken"
+    done
+    refused "127.0.0.1:$taken has closed the connection, and \"unique id 0\" was not there yet" \
+        RANK=1 WORLD_SIZE=2 STORE_SECONDS=5 MASTER_PORT="$taken"
+    exec 6<&-
+    wait "$other" || true
 
     # What comes to a port is dropped, as by a firewall: here because the queue of a listener is full.
     exec 5< <(exec perl -MIO::Socket::INET -e '$| = 1; my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1");
@@ -163,17 +198,18 @@ EOF
         print $s->sockport, "\n"; sleep 60')
     local full=$!
     read -r taken <&5
-    code=0
-    err=$(RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$taken timeout 50 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
-    [ "$code" -eq 1 ]
-    grep -q "^rank 1 on .*: nobody answers at 127.0.0.1:$taken" <<<"$err"
+    refused ": nobody answers at 127.0.0.1:$taken" RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT="$taken"
     exec 5<&-
     kill "$full"
 
-    code=0
-    err=$(RANK=0 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT=$(port) timeout 300 "$top/17-without-mpi/without_mpi" 2>&1) || code=$?
-    [ "$code" -eq 1 ]
-    grep -q 'has no "rank 1" after 1 s' <<<"$err"
+    # Rank 1 of three never comes. Rank 0, stopped for a moment, says so, and ends; rank 2 would wait longer.
+    free=$(port)
+    RANK=0 WORLD_SIZE=3 STORE_SECONDS=2 MASTER_PORT=$free "$top/17-without-mpi/without_mpi" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+    (sleep 0.5 && kill -STOP $! && kill -CONT $!) 3>&- &
+    refused "the store at 127.0.0.1:$free has closed the connection, and \"rank 1\" was not there yet: has rank 0 ended?" \
+        RANK=2 WORLD_SIZE=3 MASTER_PORT="$free"
+    cat "$BATS_TEST_TMPDIR/err"
+    grep -q 'has no "rank 1" after 2 s' "$BATS_TEST_TMPDIR/err"
 
     # A stranger speaks first; the ranks meet all the same.
     free=$(port)
@@ -232,11 +268,20 @@ skip_unless_nccl() {
         END { exit !(n == 8 && ring[8] > 30 * tree[8] && ring[1] == tree[1]) }' <<<"$out"
 }
 
-@test "22: without a fault, and with a rank that is only slow, it ends well" {
+@test "22: without a fault, and with a rank that is only slow, it ends well; a fault that nobody has is refused" {
     for n in $(few_counts); do
         local fault=()
         on_gpus || [ "$n" -ne 3 ] || fault=(--fault slow)
         all_right "$n" $((5 * n)) values 22-hangs/hangs "${fault[@]}"
+    done
+    # A fault that no rank would have, in one process: rank 1 of one, and a step after the last.
+    for fault in '--fault skip' '--fault slow --rank 0 --step 5'; do
+        code=0
+        # shellcheck disable=SC2086 # several words
+        err=$("$top/22-hangs/hangs" $fault 2>&1) || code=$?
+        echo "$fault: exit code $code: $err"
+        [ "$code" -eq 1 ]
+        grep -qxF 'hangs: nobody would have the fault: the ranks are 0 to 0, the steps 0 to 4' <<<"$err"
     done
 }
 
