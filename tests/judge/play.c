@@ -801,6 +801,10 @@ static void ev_signals(const struct event *e) {
     judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, JUDGE_KERNEL, at);
     judge_waits_signals(e->judge, stream_of(e, word(e, 1)), at);
 }
+static void ev_signal(const struct event *e) {
+    judge_signals(e->judge, comm_of(e, word(e, 1)), (int)number(e, word(e, 2)),
+                  has(e, "waits"), here(e, "ncclSignal"));
+}
 static void ev_suspend(const struct event *e) {
     of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
 }
@@ -1064,6 +1068,7 @@ static const struct {
     {"revoke", ev_revoke},
     {"put", ev_put},
     {"signals", ev_signals},
+    {"signal", ev_signal},
     {"deregister", ev_deregister},
     {"suspend", ev_suspend},
     {"resume", ev_resume},

@@ -238,6 +238,17 @@ void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream
     front_out();
 }
 
+/* A graph may be launched often or never: its waits count, and its signals do not. */
+void nccl_signals(ncclComm_t handle, int peer, bool waits, cudaStream_t stream,
+                  struct judge_at at) {
+    bool counts = waits || !stream_capturing(stream);
+    struct judge *j = front_in();
+    const struct comm *comm = comm_known(handle);
+    if (comm && comm->state == THERE && counts)
+        judge_signals(j, comm->number, peer, waits, at);
+    front_out();
+}
+
 #if NCCL_VERSION_CODE >= 22900
 ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type, int peer,
                            ncclWindow_t window, size_t offset, int signal, int context,
@@ -263,6 +274,8 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
     ncclResult_t result = CALL(PNCCL(ncclPutSignal), local, count, type, peer, window,
                                offset, signal, context, flags, comm, stream);
     comm_left();
+    if (!nccl_failed(result))
+        nccl_signals(comm, peer, false, stream, at);
     return nccl_answer(result, at);
 }
 #endif

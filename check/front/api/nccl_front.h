@@ -176,6 +176,9 @@ ncclResult_t nccl_refused(struct judge_at at);
 #define NCCL_WAITS SIZE_MAX // instead of bytes: it waits for signals
 void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
                     struct judge_at at);
+/* It is queued: a signal to a rank, or a wait for some of that rank. */
+void nccl_signals(ncclComm_t comm, int peer, bool waits, cudaStream_t stream,
+                  struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
 
 #if NCCL_VERSION_CODE >= 23200
@@ -241,14 +244,16 @@ uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing
         comm_left();                                                            \
         return result;                                                          \
     }
-#define NCCL_ONE_SIDED(name, parameters, reads, bytes, ...)   \
-    ncclResult_t name parameters {                            \
-        ENTER_COMM(name, __VA_ARGS__);                        \
-        comm_entered(comm, at);                               \
-        nccl_one_sided(comm, reads, bytes, stream, at);       \
-        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__); \
-        comm_left();                                          \
-        return nccl_answer(result, at);                       \
+#define NCCL_ONE_SIDED(name, parameters, bytes, npeers, peer, ...)     \
+    ncclResult_t name parameters {                                     \
+        ENTER_COMM(name, __VA_ARGS__);                                 \
+        comm_entered(comm, at);                                        \
+        nccl_one_sided(comm, NULL, bytes, stream, at);                 \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);          \
+        comm_left();                                                   \
+        for (int i = 0; i < npeers && !nccl_failed(result); i++)       \
+            nccl_signals(comm, peer, bytes == NCCL_WAITS, stream, at); \
+        return nccl_answer(result, at);                                \
     }
 
 #endif

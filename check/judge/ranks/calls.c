@@ -110,17 +110,17 @@ uint64_t judge_split_id(struct judge *j, int comm, int color) {
     return old ? mixed(old->facts.id, mixed(old->split, (uint32_t)color)) | 1 : 0;
 }
 
-uint64_t pair_key(int peer, bool send) {
-    return 2 * (uint64_t)(uint32_t)peer + send;
+static uint64_t pair_key(int peer, enum pair_what what) {
+    return 4 * (uint64_t)(uint32_t)peer + what;
 }
 
-static struct pair_count *pair_count(struct comm *comm, int peer, bool send) {
-    uint64_t key = pair_key(peer, send);
+static struct pair_count *pair_count(struct comm *comm, int peer, enum pair_what what) {
+    uint64_t key = pair_key(peer, what);
     struct pair_count *count = map_get(&comm->pairs, key);
     if (!count) {
         count = must_alloc(sizeof *count);
         *count = (struct pair_count){
-            .comm = comm->facts.id, .rank = comm->facts.rank, .peer = peer, .send = send};
+            .comm = comm->facts.id, .rank = comm->facts.rank, .peer = peer, .what = what};
         map_put(&comm->pairs, key, count);
     }
     return count;
@@ -496,6 +496,15 @@ static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send
     return n;
 }
 
+void judge_signals(struct judge *j, int comm, int peer, bool waits, struct judge_at at) {
+    struct comm *of = comm_of(j, comm);
+    if (!of || (!waits && j->threads->next))
+        return;
+    struct pair_count *count = pair_count(of, peer, waits ? PAIR_WAITS : PAIR_SIGNALS);
+    count->site = at.site;
+    count->n++;
+}
+
 void calls_comm_ends(struct judge *j, int number, enum judge_end how,
                      struct judge_at at) {
     struct comm *comm = comm_of(j, number);
@@ -521,7 +530,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
             continue;
         ROOM(left, n, &size);
         left[n] = *count;
-        left[n++].known = known(j, number, count->n, count->peer, count->send);
+        left[n++].known = known(j, number, count->n, count->peer, count->what);
     }
     send_notice(j, &notice, left, n);
     free(left);

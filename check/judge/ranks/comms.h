@@ -15,7 +15,7 @@ struct comm {
     struct judge_at suspended;   // call NULL: it is not
     uint64_t collectives, split; // split: the newest one's seq
     struct called called;
-    struct map pairs; // peer and direction: struct pair_count
+    struct map pairs; // peer and pair_what: struct pair_count
     // The newest operation or group, and the one before: each begins when the one before
     // it has ended.
     uint64_t group, *newest, *earlier;
@@ -25,8 +25,6 @@ struct comm {
     int thread;
     struct comm *same; // another rank of the same communicator
 };
-
-uint64_t pair_key(int peer, bool send);
 
 struct recent { // what a thread told of last: one call, or a group
     uint64_t group;

@@ -28,13 +28,15 @@ struct called {
     uint64_t captured, captured_site;
 };
 
-/* A rank's sends to one peer, or its receives from it. */
+/* A rank's sends to one peer, or its receives from it; its signals, or waits for them. */
+enum pair_what { PAIR_RECEIVES, PAIR_SENDS, PAIR_WAITS, PAIR_SIGNALS };
 struct pair_count {
     uint64_t comm, n;
     uint64_t group; // of the first
+    uint64_t site;  // of the newest signal
     uint64_t known; // at the rank's end: those that the host knew to have ended
     int32_t rank, peer;
-    bool send;
+    enum pair_what what;
 };
 
 /* To a keeper: this, and then the facts. */

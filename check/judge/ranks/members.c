@@ -17,6 +17,13 @@ struct member_comm *members_comm(struct judge *j, uint64_t id) {
     return map_get(&j->members->comms, one_id(j, id));
 }
 
+const struct pair_count *members_pair(const struct member *one, int peer, int what) {
+    for (size_t k = 0; k < one->npairs; k++)
+        if (one->pairs[k].peer == peer && (int)one->pairs[k].what == what)
+            return &one->pairs[k];
+    return NULL;
+}
+
 int members_id_maker(struct judge *j, uint64_t id) {
     const struct notice *made = map_get(&j->members->ids, id);
     return made ? made->rank : -1;
@@ -228,6 +235,28 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
     }
 }
 
+/* Who waits for a rank may signal back more often than that one needs, for example that a
+ * place in its queue is free. */
+static void check_signals(struct judge *j, const struct member_comm *comm) {
+    for (int r = 0; r < comm->nranks; r++)
+        if (comm->of[r].how != JUDGE_DESTROYED)
+            return;
+    for (int r = 0; r < comm->nranks; r++)
+        for (size_t k = 0; k < comm->of[r].npairs; k++) {
+            const struct member *one = &comm->of[r];
+            const struct pair_count *pair = &one->pairs[k];
+            struct finding f = {.name = FINDING_left_signals, .site = pair->site};
+            if (pair->what != PAIR_SIGNALS || pair->peer >= comm->nranks ||
+                members_pair(one, pair->peer, PAIR_WAITS) ||
+                members_pair(&comm->of[pair->peer], r, PAIR_WAITS))
+                continue;
+            set(&f, "from", "rank %d on %s", one->world, rank_host(j, one->world));
+            set(&f, "to", "%d: %llu", pair->peer, (unsigned long long)pair->n);
+            set_place(j, &f, "last", pair->site);
+            say(j, &f);
+        }
+}
+
 static void hear(struct judge *j, int from, const struct notice *received,
                  const struct pair_count *left, size_t n) {
     struct members *members = j->members;
@@ -280,6 +309,7 @@ static void hear(struct judge *j, int from, const struct notice *received,
                 if (comm->of[r].how == JUDGE_FINALIZED ||
                     comm->of[r].how == JUDGE_REVOKED)
                     return;
+            check_signals(j, comm);
             forget(members, comm);
         }
         return;

@@ -32,6 +32,8 @@ struct members {
 
 void members_free(struct members *members);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
+/* How often a member that has left did that; NULL: never. */
+const struct pair_count *members_pair(const struct member *one, int peer, int what);
 int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
 
 void members_receive(struct judge *j, int from, const void *data,

@@ -67,13 +67,9 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     *who = member->world;
     if (member->left && m->from < 0)
         return left_at(s, member, m->seq, member->end.collectives, member->end.known);
-    for (size_t k = 0; member->left && k < member->npairs; k++) {
-        const struct pair_count *pair = &member->pairs[k];
-        if (pair->peer == peer && pair->send == (i == 0))
-            return left_at(s, member, m->seq, pair->n, pair->known);
-    }
+    const struct pair_count *pair = members_pair(member, peer, i == 0);
     if (member->left)
-        return NEVER;
+        return pair ? left_at(s, member, m->seq, pair->n, pair->known) : NEVER;
     const struct process *process = &s->of[member->world];
     if (!process->data)
         return UNKNOWN;
@@ -87,7 +83,7 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
     for (int c = 0; c < process->head->n[PAIRS] && m->from >= 0; c++) {
         const struct pair_count *own = &process->pairs[c];
         if (own->comm == m->comm && own->rank == rank && own->peer == peer &&
-            own->send == (i == 0))
+            own->what == (i == 0))
             return own->n < m->seq ? BY_HOST : begun;
     }
     return BY_HOST;
