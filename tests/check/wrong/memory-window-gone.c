@@ -24,16 +24,13 @@ int main(void) {
     if (rank == 0)
         // @put
         MUST(ncclPutSignal(buf, 4, ncclInt32, 1, window, 64, 0, 0, 0, comm, stream));
-#ifdef FIXED
     ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = 0};
-    if (rank == 1) {
+    if (rank == 1)
         MUST(ncclWaitSignal(1, &one, comm, stream));
-        MUST(cudaStreamSynchronize(stream));
-        MUST(ncclCommWindowDeregister(comm, window));
-    }
-#endif
     MUST(cudaStreamSynchronize(stream));
+#ifndef FIXED
     if (rank != 1)
+#endif
         MUST(ncclCommWindowDeregister(comm, window));
     MPI_Barrier(MPI_COMM_WORLD);
     MUST(ncclMemFree(buf));
