@@ -11,16 +11,22 @@
 
 #include <unistd.h>
 
-enum { AGREE_MOST = 64, AGREE_REPORT = 1, AGREE_DECISION, AGREE_ID };
+enum { AGREE_MOST = 64 };
+
+/* Tags of messages. Each round of agree has one of its own, so that what comes late is
+ * not taken for something newer. */
+enum { AGREE_ID = 1, AGREE_SUM, AGREE_ROUND, AGREE_END = 30000 };
 
 /* Who takes part, by rank in MPI_COMM_WORLD, and which step is the next. */
 struct members {
     int step, n, ranks[AGREE_MOST];
+    int round;    // the tag of the next agree
+    bool settled; // their communicator, on all of them; ncclCommShrink wants that
 };
 
 /* All ranks of MPI_COMM_WORLD. */
 LESSON_FUNCTION struct members agree_all(int nranks) {
-    struct members all = {.n = nranks};
+    struct members all = {.n = nranks, .round = AGREE_ROUND};
     if (nranks > AGREE_MOST)
         lesson_fail("at most %d ranks", AGREE_MOST);
     for (int i = 0; i < nranks; i++)
@@ -47,27 +53,44 @@ LESSON_FUNCTION int agree_missing(const struct members *old, const struct member
     return n;
 }
 
-LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes) {
-    CHECK_MPI(MPI_Send(what, (int)bytes, MPI_BYTE, to, AGREE_ID, MPI_COMM_WORLD));
+/* MPI_Send might wait for a rank that is lost. MPI_Isend does not; it may read later what
+ * it sends, so that is a copy that stays. */
+LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes, int tag) {
+    MPI_Request sent;
+    void *copy = memcpy(lesson_malloc(bytes), what, bytes);
+    if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &sent) ==
+        MPI_SUCCESS)
+        MPI_Request_free(&sent); // otherwise MPI knows that the rank is dead
 }
 
-/* From rank 0. The wait may be long, and MPI_Recv would keep a core busy. */
-LESSON_FUNCTION void agree_listen(void *what, size_t bytes, int tag) {
-    for (int there = 0; !there; usleep(1000))
-        CHECK_MPI(MPI_Iprobe(0, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE));
+/* Whether there is a message, now or before `end`. MPI_Recv would keep a core busy. */
+LESSON_FUNCTION bool agree_heard(int from, int tag, double end, MPI_Status *status) {
+    int there;
+    do {
+        CHECK_MPI(MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, status));
+    } while (!there && MPI_Wtime() < end && usleep(1000) == 0);
+    return there;
+}
+
+/* From rank 0, whose own loss is not foreseen. */
+LESSON_FUNCTION void agree_listen(void *what, size_t bytes, int tag, double seconds) {
+    if (!agree_heard(0, tag, MPI_Wtime() + seconds, MPI_STATUS_IGNORE))
+        lesson_fail("rank 0 has said nothing for %.0f s. Without it nobody can decide.",
+                    seconds);
     CHECK_MPI(
         MPI_Recv(what, (int)bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+/* A new rank waits here until the others are at its step. */
 LESSON_FUNCTION void agree_receive(void *what, size_t bytes) {
-    agree_listen(what, bytes, AGREE_ID);
+    agree_listen(what, bytes, AGREE_ID, 300);
 }
 
 /* From rank 0 to all who take part. MPI_Bcast would need those who are lost, too. */
 LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what,
                                  size_t bytes) {
     for (int i = 1; rank == 0 && i < now->n; i++)
-        agree_send(now->ranks[i], what, bytes);
+        agree_send(now->ranks[i], what, bytes, AGREE_ID);
     if (rank != 0)
         agree_receive(what, bytes);
 }
@@ -75,61 +98,56 @@ LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what
 /* Tells rank 0 which step comes next here, old->step, and returns what it has decided.
  * Whoever has not been heard within `seconds` is lost: two deadlines, because a healthy
  * rank may have begun its step a little later. Rank 0 alone decides, so that all go on
- * with the same list; that it is lost itself is not foreseen. */
+ * with the same list. The lost ranks are told, too: one may wake up, and learns it. */
 LESSON_FUNCTION struct members agree(const struct members *old, int rank,
                                      double seconds) {
-    struct members now = {.step = old->step};
+    struct members now = *old, theirs;
     if (rank != 0) {
-        CHECK_MPI(MPI_Send(&old->step, 1, MPI_INT, 0, AGREE_REPORT, MPI_COMM_WORLD));
-        agree_listen(&now, sizeof now, AGREE_DECISION);
+        agree_send(0, old, sizeof *old, old->round);
+        agree_listen(&now, sizeof now, old->round, 60 + 5 * seconds);
         return now;
     }
     bool heard[AGREE_MOST] = {true};
-    for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;) {
-        int there, theirs;
-        MPI_Status from;
-        CHECK_MPI(
-            MPI_Iprobe(MPI_ANY_SOURCE, AGREE_REPORT, MPI_COMM_WORLD, &there, &from));
-        if (!there) {
-            usleep(1000);
-            continue;
-        }
-        CHECK_MPI(MPI_Recv(&theirs, 1, MPI_INT, from.MPI_SOURCE, AGREE_REPORT,
+    const double end = MPI_Wtime() + seconds;
+    MPI_Status from;
+    int n = 1;
+    for (; n < old->n && agree_heard(MPI_ANY_SOURCE, old->round, end, &from); n++) {
+        CHECK_MPI(MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, from.MPI_SOURCE, old->round,
                            MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        if (member(old, from.MPI_SOURCE) < 0)
-            continue; // given up before, and late
         heard[from.MPI_SOURCE] = true;
-        now.step =
-            theirs < now.step ? theirs : now.step; // all have finished those before
+        if (theirs.step < now.step)
+            now.step = theirs.step; // all have finished those before
+        now.settled = now.settled && theirs.settled;
     }
+    now.n = 0;
     for (int i = 0; i < old->n; i++)
         if (heard[old->ranks[i]])
             now.ranks[now.n++] = old->ranks[i];
-    for (int i = 1; i < now.n; i++)
-        CHECK_MPI(MPI_Send(&now, sizeof now, MPI_BYTE, now.ranks[i], AGREE_DECISION,
-                           MPI_COMM_WORLD));
+    now.round++;
+    for (int i = 1; i < old->n; i++)
+        agree_send(old->ranks[i], &now, sizeof now, old->round);
     return now;
 }
 
-/* Rank 0 answers a rank that it has given up, and that asks in agree after all: it was
- * stopped, wakes up, and learns that it is out. */
-LESSON_FUNCTION void agree_late(const struct members *now, int rank, int late) {
-    int step;
-    if (rank == 0) {
-        CHECK_MPI(MPI_Recv(&step, 1, MPI_INT, late, AGREE_REPORT, MPI_COMM_WORLD,
-                           MPI_STATUS_IGNORE));
-        CHECK_MPI(
-            MPI_Send(now, sizeof *now, MPI_BYTE, late, AGREE_DECISION, MPI_COMM_WORLD));
-    }
+/* Which ranks come to the end of the program within `seconds`, lost ones, too. */
+LESSON_FUNCTION struct members agree_end(int nranks, int rank, double seconds) {
+    struct members all = agree_all(nranks);
+    all.round = AGREE_END;
+    return agree(&all, rank, seconds);
 }
 
-/* The verdict of those who are left; lesson_verdict would wait for all. */
-LESSON_FUNCTION int agree_verdict(const struct members *now, int rank) {
+/* The verdict of those who have come. MPI's collectives in lesson_verdict would wait for
+ * a rank that is gone. */
+LESSON_FUNCTION int agree_verdict(const struct members *there, int rank, int nranks) {
+    if (there->n == nranks)
+        return lesson_verdict("weight");
     unsigned long long sum[2] = {lesson_checks.checked, lesson_checks.wrong}, theirs[2];
-    if (rank != 0) // Ssend: it has come before this rank ends
-        CHECK_MPI(MPI_Ssend(sum, sizeof sum, MPI_BYTE, 0, AGREE_REPORT, MPI_COMM_WORLD));
-    for (int i = 1; rank == 0 && i < now->n; i++) {
-        CHECK_MPI(MPI_Recv(theirs, sizeof theirs, MPI_BYTE, now->ranks[i], AGREE_REPORT,
+    if (member(there, rank) < 0) // come too late
+        return 1;
+    if (rank != 0)
+        agree_send(0, sum, sizeof sum, AGREE_SUM);
+    for (int i = 1; rank == 0 && i < there->n; i++) {
+        CHECK_MPI(MPI_Recv(theirs, sizeof theirs, MPI_BYTE, there->ranks[i], AGREE_SUM,
                            MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         sum[0] += theirs[0];
         sum[1] += theirs[1];
@@ -137,9 +155,12 @@ LESSON_FUNCTION int agree_verdict(const struct members *now, int rank) {
     const bool right = sum[0] > 0 && sum[1] == 0;
     if (rank == 0)
         printf("%s: %d rank%s left, %llu weights checked, %llu wrong\n",
-               right ? "OK" : "FAILED", now->n, now->n == 1 ? "" : "s", sum[0], sum[1]);
+               right ? "OK" : "FAILED", there->n, there->n == 1 ? "" : "s", sum[0],
+               sum[1]);
     fflush(stdout);
-    return right ? 0 : 1;
+    int exit_code = right ? 0 : 1; // rank 0's: it has printed before anybody ends
+    agree_bcast(there, rank, &exit_code, sizeof exit_code);
+    return exit_code;
 }
 
 #endif

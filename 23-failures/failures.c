@@ -19,6 +19,7 @@ struct training {
     struct members now;  // who takes part
     ncclComm_t comm;     // theirs
     ncclConfig_t config; // of every communicator
+    int meeting;         // before this step all must have done those before it
     struct model model;
 };
 
@@ -72,23 +73,25 @@ static void shrink(struct training *t, const struct members *old, ncclComm_t bro
     must_settle(t->comm, "ncclCommShrink");
 }
 
-/* After a step that has failed: agrees on who is left and on the step to go on with, and
- * makes their communicator. False on a rank that the others have given up. */
-static bool recover(struct training *t) {
-    const struct members old = t->now;
+/* After a step that has failed, and at a meeting: agrees on who is left and on the step
+ * to go on with, and makes their communicator. A rank that is given up only aborts. */
+static void recover(struct training *t) {
+    struct members old = t->now;
     const ncclComm_t broken = t->comm;
+    old.settled = settled(broken, 0) != ncclInProgress;
     t->now = agree(&old, t->rank, 2 * t->asked.deadline);
+    if (t->now.n == old.n && t->now.step == t->meeting)
+        return; // all have done it
     t->comm = NULL;
     if (t->now.n == old.n) // nobody is missing: the time was too short
         t->asked.deadline *= 2;
     const bool lost = member(&t->now, t->rank) < 0;
-    if (!lost && t->asked.how != ANEW && t->now.n < old.n)
+    if (!lost && t->asked.how != ANEW && t->now.n < old.n && t->now.settled)
         shrink(t, &old, broken);
     // All must abort. A rank that does not would wait for ever for those that did.
     CHECK_NCCL(ncclCommAbort(broken));
     if (!lost && !t->comm)
         make_anew(t);
-    return !lost;
 }
 
 /* All who take part, and a new rank, make a larger communicator. The new rank gets their
@@ -111,30 +114,30 @@ static void join(struct training *t) {
     CHECK_BEGUN(
         ncclBroadcast(weights, weights, COUNT, ncclFloat32, 0, t->comm, t->model.stream));
     must_settle(t->comm, "ncclBroadcast");
+    t->meeting = STEPS; // the next one is at the end
 }
 
 /* The training loop, until the last step is done or this rank is out. */
 static void run(struct training *t) {
-    const struct asked *asked = &t->asked;
     while (t->now.step < STEPS) {
-        if (asked->join && t->now.step == JOIN_STEP && member(&t->now, asked->faulty) < 0)
+        // Who is out has no communicator, and the last rank waits in join for the others.
+        if (t->meeting == JOIN_STEP &&
+            (t->comm ? t->now.step == JOIN_STEP : t->rank == t->asked.faulty))
             join(t);
-        const double end = MPI_Wtime() + asked->deadline;
-        const enum fault fault = fault_now(asked, t->rank, t->now.step);
+        if (!t->comm)
+            return;
+        const double end = MPI_Wtime() + t->asked.deadline;
+        const enum fault fault = fault_now(&t->asked, t->rank, t->now.step);
         if (fault == LEAVE) {
             CHECK_NCCL(ncclCommAbort(t->comm));
             t->comm = NULL;
-            if (!asked->join)
-                return;
-            join(t); // when the others do
             continue;
         }
         const bool done = train(t, end) && fault != UNSURE;
         model_report(&t->model, &t->now, t->rank, done);
-        if (done)
-            t->now.step++;
-        else if (!recover(t))
-            return;
+        t->now.step += done;
+        if (!done || t->now.step == t->meeting)
+            recover(t);
     }
 }
 
@@ -146,6 +149,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &t.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &nranks));
     t.asked = fault_options(argc, argv, nranks);
+    t.meeting = t.asked.join ? JOIN_STEP : STEPS;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
     CHECK_CUDA(cudaSetDevice(t.rank % ndevices));
     lesson_one_gpu_per_rank();
@@ -154,16 +158,12 @@ int main(int argc, char **argv) {
     make_anew(&t);
     model_create(&t.model, t.rank);
     run(&t);
-    if (t.asked.fault == STOP && member(&t.now, t.asked.faulty) < 0)
-        agree_late(&t.now, t.rank, t.asked.faulty);
-    // MPI's collectives would wait for a rank that is gone, and so would MPI_Finalize.
-    const bool gone = t.asked.fault == EXIT;
-    const int exit_code = gone ? agree_verdict(&t.now, t.rank) : lesson_verdict("weight");
-
+    const struct members there = agree_end(nranks, t.rank, 3 + 3 * t.asked.deadline);
+    const int exit_code = agree_verdict(&there, t.rank, nranks);
     model_destroy(&t.model);
     if (t.comm)
         CHECK_NCCL(ncclCommDestroy(t.comm));
-    if (gone)
+    if (there.n < nranks) // MPI_Finalize would wait for a rank that is gone
         _exit(exit_code);
     CHECK_MPI(MPI_Finalize());
     return exit_code;

@@ -38,7 +38,13 @@ LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
          .usual = 2000, .least = 1},
         {0}};
     lesson_options(argc, argv, options);
-    for (int i = FAULTS; i-- > 0 && nranks > 1;) // alone it has nobody who goes on
+    if (fault[LEAVE] + fault[STOP] + fault[EXIT] + fault[UNSURE] > 1)
+        lesson_misused(argv[0], options, "only one --fault at a time");
+    if (how[SHRINK] + how[REVOKE] + how[ANEW] > 1)
+        lesson_misused(argv[0], options, "only one --how at a time");
+    if (asked.join && !fault[LEAVE])
+        lesson_misused(argv[0], options, "--join needs --fault leave");
+    for (int i = 0; i < FAULTS && nranks > 1; i++) // alone it has nobody who goes on
         if (fault[i])
             asked.fault = (enum fault)i;
     asked.how = how[ANEW] || !HAS_SHRINK    ? ANEW

@@ -102,7 +102,7 @@ LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int ran
     if (rank == 0) {
         news.id = *id;
         news.expected = m->expected[now->step];
-        agree_send(newcomer, &news, sizeof news);
+        agree_send(newcomer, &news, sizeof news, AGREE_ID);
     } else if (rank == newcomer) {
         agree_receive(&news, sizeof news);
         *id = news.id;

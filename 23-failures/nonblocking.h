@@ -18,13 +18,16 @@ LESSON_FUNCTION ncclConfig_t never_blocking(void) {
     return config;
 }
 
-/* Asks until what was begun on the communicator is done, has failed, or is too late. */
+/* Asks until what was begun on the communicator is done or has failed. Returns
+ * ncclInProgress if that takes too long. */
 LESSON_FUNCTION ncclResult_t settled(ncclComm_t comm, double seconds) {
-    ncclResult_t state = ncclInProgress;
-    for (double end = MPI_Wtime() + seconds; state == ncclInProgress; usleep(100))
-        if (ncclCommGetAsyncError(comm, &state) != ncclSuccess || MPI_Wtime() > end)
+    for (const double end = MPI_Wtime() + seconds;; usleep(100)) {
+        ncclResult_t state;
+        if (ncclCommGetAsyncError(comm, &state) != ncclSuccess)
             return ncclSystemError;
-    return state;
+        if (state != ncclInProgress || MPI_Wtime() > end)
+            return state;
+    }
 }
 
 LESSON_FUNCTION void must_settle(ncclComm_t comm, const char *call) {
@@ -33,11 +36,11 @@ LESSON_FUNCTION void must_settle(ncclComm_t comm, const char *call) {
 }
 
 /* For calls that may go on in the background. */
-#define CHECK_BEGUN(call)                  \
-    do {                                   \
-        const ncclResult_t begun = (call); \
-        if (begun != ncclInProgress)       \
-            CHECK_NCCL(begun);             \
+#define CHECK_BEGUN(call)                                         \
+    do {                                                          \
+        const ncclResult_t begun = (call);                        \
+        if (begun != ncclSuccess && begun != ncclInProgress)      \
+            lesson_nccl_failed(begun, #call, __FILE__, __LINE__); \
     } while (0)
 
 #endif

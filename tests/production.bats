@@ -347,6 +347,22 @@ survives() {
     for n in $(few_counts); do
         all_right "$n" $((12 * 1024 * n)) weights 23-failures/failures
     done
+    ranks 1 23-failures/failures --join
+    [ "$code" -eq 2 ]
+    grep -qx 'failures: --join needs --fault leave' <<<"$err"
+    ranks 1 23-failures/failures --fault leave --fault stop
+    [ "$code" -eq 2 ]
+    grep -qx 'failures: only one --fault at a time' <<<"$err"
+}
+
+@test "23: a deadline that is much too short: whoever is late learns that it is out" {
+    on_gpus && skip "there even the first step takes longer than many such deadlines"
+    for ms in 1 2; do
+        failures 3 --deadline "$ms"
+        show
+        [ "$code" -eq 0 ]
+        [[ $(tail -n 1 <<<"$out") == "OK: 3 ranks, all "*" weights as expected" ]]
+    done
 }
 
 @test "23: a rank leaves: the others revoke and shrink, or begin anew" {
@@ -355,9 +371,23 @@ survives() {
     survives 2 --fault leave --how anew
 }
 
-@test "23: a rank is stopped, on a machine of its own; it learns that the others have gone on" {
+@test "23: the last rank is stopped, on a machine of its own, and rank 1; they learn that rank 0 has gone on" {
     skip_unless_ranks 3
-    CPU_HOSTS=2 survives 3 --fault stop
+    CPU_HOSTS=2 failures 3 --fault stop 3>&- &
+    for _ in {1..600}; do
+        ! grep -q '^step  2: ' "$BATS_TEST_TMPDIR/out" 2>/dev/null || break
+        sleep 0.1
+    done
+    for process in $(pgrep -f "^$top/23-failures/failures .*--fault stop"); do
+        ! tr '\0' '\n' <"/proc/$process/environ" | grep -qx 'OMPI_COMM_WORLD_RANK=1' || stopped=$process
+    done
+    kill -STOP "$stopped"
+    sleep "$(on_gpus && echo 13 || echo 2)" # three deadlines and a little
+    kill -CONT "$stopped"
+    wait
+    show
+    grep -qE '^step +3: loss [0-9.]+, 1 rank,' "$BATS_TEST_TMPDIR/out"
+    grep -qxE 'OK: 3 ranks, all [0-9]+ weights as expected' "$BATS_TEST_TMPDIR/out"
 }
 
 @test "23: a rank that takes its step for failed: all go back to it from the next one" {
