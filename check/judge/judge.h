@@ -58,6 +58,9 @@ struct judge_outside {
     /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it
      * has none) has had. Negative, or NULL: nobody knows. */
     double (*worked)(void *self, uint64_t name);
+    /* A communicator was aborted at this line; 0: returns where another process has done
+     * that, 0 if none is known to have. May be NULL: nobody knows. */
+    uint64_t (*aborted)(void *self, uint64_t comm, uint64_t site);
 };
 
 enum judge_mode { JUDGE_OFF, JUDGE_WARN, JUDGE_ON };
@@ -431,7 +434,8 @@ void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
 /* The process ends: what is still queued, or waits in a group, is lost. */
 void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if
- * nothing is left; and "3 calls returned errors, the first: …", "" if none. */
+ * nothing is left, and what of it others have aborted; and "3 calls returned errors, the
+ * first: …", "" if none. */
 void judge_left_behind(struct judge *j, char *out, size_t bytes);
 void judge_failures(struct judge *j, char *out, size_t bytes);
 /* "cudaMemcpy at x.c:12, of what cudaMalloc made at x.c:9": the first copy to the host of

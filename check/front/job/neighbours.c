@@ -26,6 +26,9 @@ static struct shared {
         atomic_ullong key; // of what is said, and goes on
         atomic_bool said;
     } keys[KEYS];
+    struct aborted {
+        atomic_ullong comm, site;
+    } aborted[KEYS];
     atomic_int here, ended; // processes
     struct {
         int rank;
@@ -90,6 +93,16 @@ bool neighbours_said(uint64_t key, bool now) {
             return now ? (atomic_store(&shared->keys[i].said, true), true)
                        : atomic_load(&shared->keys[i].said);
     return true;
+}
+
+uint64_t neighbours_aborted(void *self, uint64_t comm, uint64_t site) {
+    (void)self;
+    struct aborted *at = shared ? &shared->aborted[comm % KEYS] : NULL;
+    if (at && site) {
+        at->site = site;
+        at->comm = comm;
+    }
+    return at && at->comm == comm ? at->site : 0;
 }
 
 double neighbours_turn(int rank, int nranks) {

@@ -19,6 +19,9 @@ bool neighbours_first(enum neighbours_word word, bool alone);
 bool neighbours_new(uint64_t key);
 bool neighbours_said(uint64_t key, bool now); // whether it is; or it is from now on
 
+/* A communicator is aborted at this line; 0: where one of them has done that, or 0. */
+uint64_t neighbours_aborted(void *self, uint64_t comm, uint64_t site);
+
 /* Machines speak in turn: how many seconds this one waits, which has rank `rank`. */
 double neighbours_turn(int rank, int nranks);
 

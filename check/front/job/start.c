@@ -78,7 +78,8 @@ __attribute__((constructor(101))) static void begin(void) {
                                           .mpi_ranks = mpi_world_ranks,
                                           .host_memory = pages_changed,
                                           .strangers = strangers_any,
-                                          .worked = front_worked};
+                                          .worked = front_worked,
+                                          .aborted = neighbours_aborted};
     strangers_not_this();
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);

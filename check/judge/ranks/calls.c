@@ -536,6 +536,8 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     free(left);
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
         unseen_forget_comm(&j->calls->unseen, number);
+    if (how == JUDGE_ABORTED && j->outside.aborted)
+        j->outside.aborted(j->outside.self, comm->facts.id, at.site);
     comm->how = how;
     comm->left = true;
     comm->facts.finalized |= how == JUDGE_FINALIZED;

@@ -24,6 +24,11 @@ const struct pair_count *members_pair(const struct member *one, int peer, int wh
     return NULL;
 }
 
+bool members_given_up(struct judge *j, uint64_t id) {
+    const struct member_comm *comm = members_comm(j, id);
+    return comm && comm->given_up;
+}
+
 int members_id_maker(struct judge *j, uint64_t id) {
     const struct notice *made = map_get(&j->members->ids, id);
     return made ? made->rank : -1;
@@ -296,6 +301,7 @@ static void hear(struct judge *j, int from, const struct notice *received,
         member->complete = member->left;
         member->left = true;
         member->how = (enum judge_end)notice.how;
+        comm->given_up |= notice.how == JUDGE_ABORTED || notice.how == JUDGE_REVOKED;
         member->end = notice;
         check_ends(j, comm, member);
         free(member->pairs);

@@ -18,8 +18,8 @@ struct member {
 struct member_comm {
     uint64_t id;
     int nranks, njoined, nended;
-    bool complete;
-    struct member *of; // by rank
+    bool complete, given_up; // aborted or revoked by some
+    struct member *of;       // by rank
 };
 
 struct members {
@@ -34,7 +34,8 @@ void members_free(struct members *members);
 struct member_comm *members_comm(struct judge *j, uint64_t id); // NULL: not known
 /* How often a member that has left did that; NULL: never. */
 const struct pair_count *members_pair(const struct member *one, int peer, int what);
-int members_id_maker(struct judge *j, uint64_t id); // -1: nobody that is known
+bool members_given_up(struct judge *j, uint64_t id); // a communicator, by some
+int members_id_maker(struct judge *j, uint64_t id);  // -1: nobody that is known
 
 void members_receive(struct judge *j, int from, const void *data,
                      size_t bytes); // MESSAGE_JOIN

@@ -40,6 +40,7 @@ struct process { // the newest description of one
     } * marks;            // of each operation, and one more
     int *behind;          // operations that come after one
     bool signals;         // it waits for some
+    bool given_up;        // others have aborted a communicator that it has not
     int *awaited;         // meetings that it has not called for yet
     size_t nawaited, awaited_size;
     // Where it is stuck (NULL: it is not), and why.

@@ -171,6 +171,54 @@ static void add_cause(struct judge *j, struct text *text, int p) {
     }
 }
 
+enum { KEPT_MOST = 8 }; // that are shown
+
+/* Who has aborted or revoked the communicator, and where. */
+static void add_given_up(struct judge *j, struct text *text, uint64_t id) {
+    const struct member_comm *comm = members_comm(j, id);
+    char where[JUDGE_PLACE];
+    for (int r = 0, n = 0; r < comm->nranks && n < KEPT_MOST; r++) {
+        const struct member *one = &comm->of[r];
+        if (one->left && (one->how == JUDGE_ABORTED || one->how == JUDGE_REVOKED))
+            text_add(text, "%s rank %d in %s at %s", n++ > 0 ? "," : "", one->world,
+                     one->end.call, place(j, one->end.site, where));
+    }
+}
+
+/* The call on which process p waits, if others have aborted or revoked its communicator,
+ * and p has not. */
+static const struct fact *keeps(struct judge *j, int p) {
+    const struct process *process = &j->stuck->of[p];
+    const struct fact *call = process->cause.call;
+    for (int i = 0; !call && process->given_up && i < process->head->n[OPS]; i++)
+        if (process->marks[i].begins && !process->marks[i].ends &&
+            members_given_up(j, process->ops[i].fact.comm))
+            call = &process->ops[i].fact;
+    return call && members_given_up(j, call->comm) ? call : NULL;
+}
+
+static void set_kept(struct judge *j, struct finding *f) {
+    struct text text = {0};
+    char words[JUDGE_PLACE], where[JUDGE_PLACE];
+    const struct fact *first = NULL;
+    for (int p = 0, n = 0; p < j->stuck->n && n < KEPT_MOST; p++) {
+        const struct fact *call = keeps(j, p);
+        if (!call || (first && call->comm != first->comm))
+            continue;
+        text_add(&text, "  rank %d has not aborted communicator %d: %s at %s waits\n", p,
+                 call->number, fact_words(words, call), fact_site(j, where, call));
+        first = call;
+        n++;
+    }
+    if (!first)
+        return;
+    f->hint = HINT_one_aborts;
+    text_add(&text, "  it was given up by");
+    add_given_up(j, &text, first->comm);
+    text_add(&text, "\n");
+    set_lines(f, "kept", &text);
+}
+
 /* What process p has done on the communicator that it is about. */
 static void add_part(struct judge *j, struct text *text, int p,
                      const struct fact *about) {
@@ -196,10 +244,6 @@ static void add_part(struct judge *j, struct text *text, int p,
         text_add(text, " and %llu captured into a graph that was not launched, at %s",
                  (unsigned long long)called.captured,
                  place(j, called.captured_site, where));
-    if (member && member->left && member->how == JUDGE_ABORTED)
-        text_add(text, ", which it aborted at %s", place(j, member->end.site, where));
-    if (member && member->left && member->how == JUDGE_REVOKED)
-        text_add(text, ", which it revoked at %s", place(j, member->end.site, where));
 }
 
 /* What failed first is often why the rest did; if it was not said already. */
@@ -384,6 +428,7 @@ static void report_standstill(struct judge *j) {
     set_lines(&f, "ranks", &ranks);
     if (waits_for_signals(j->stuck))
         f.hint = HINT_signals;
+    set_kept(j, &f);
     say(j, &f);
 }
 
@@ -438,14 +483,6 @@ static void set_title(struct judge *j, struct finding *f, int first,
     set(f, "other", "%s", about->kind == JUDGE_SEND ? "receive" : "send");
 }
 
-static bool one_aborted(struct judge *j, const struct fact *about) {
-    const struct member_comm *comm = members_comm(j, about->comm);
-    for (int r = 0; comm && r < comm->nranks; r++)
-        if (comm->of[r].left && comm->of[r].how == JUDGE_ABORTED)
-            return true;
-    return false;
-}
-
 static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
     bool in_mpi = false, grouped = true;
     for (int q = 0; q < j->stuck->n; q++) {
@@ -480,7 +517,6 @@ static bool in_one_process(struct judge *j, const struct fact *about) {
 
 static enum hint_name hint_for(struct judge *j, const struct fact *about, bool cycle) {
     return !about                     ? hint_for_waits(j)
-           : one_aborted(j, about)    ? HINT_one_aborts
            : pairs(about->kind)       ? hint_for_pair(j, cycle)
            : in_one_process(j, about) ? HINT_one_thread
                                       : HINT_same_calls;
@@ -532,6 +568,7 @@ static void report_stuck(struct judge *j, int first) {
     set_lines(&f, "size", &size);
     set_first_call(j, &f, first, about);
     f.hint = hint_for(j, about, cycle >= 0);
+    set_kept(j, &f);
     say(j, &f);
 }
 
