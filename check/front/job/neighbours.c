@@ -26,10 +26,8 @@ static struct shared {
         atomic_ullong key; // of what is said, and goes on
         atomic_bool said;
     } keys[KEYS];
-    struct aborted {
-        atomic_ullong comm, site;
-    } aborted[KEYS];
-    atomic_int here, ended; // processes
+    atomic_ullong aborted[KEYS], aborted_at[KEYS]; // communicators
+    atomic_int here, ended;                        // processes
     struct {
         int rank;
         char words[JUDGE_LAST_WORDS][WORDS];
@@ -97,12 +95,12 @@ bool neighbours_said(uint64_t key, bool now) {
 
 uint64_t neighbours_aborted(void *self, uint64_t comm, uint64_t site) {
     (void)self;
-    struct aborted *at = shared ? &shared->aborted[comm % KEYS] : NULL;
-    if (at && site) {
-        at->site = site;
-        at->comm = comm;
+    size_t i = comm % KEYS;
+    if (shared && site) {
+        shared->aborted_at[i] = site;
+        shared->aborted[i] = comm;
     }
-    return at && at->comm == comm ? at->site : 0;
+    return shared && shared->aborted[i] == comm ? shared->aborted_at[i] : 0;
 }
 
 double neighbours_turn(int rank, int nranks) {

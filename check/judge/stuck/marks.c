@@ -117,8 +117,7 @@ void marks_find(struct judge *j) {
             turn_round(process);
         for (int i = 0; process->data && i < process->head->n[OPS]; i++) {
             const struct state_op *op = &process->ops[i];
-            process->signals |= op->signals != 0;
-            process->given_up |= members_given_up(j, op->fact.comm);
+            process->others |= op->signals || members_given_up(j, op->fact.comm);
             if (op->signals)
                 continue;
             struct meeting *m = stuck_meeting(s, &op->fact);
@@ -416,9 +415,8 @@ static void begin_ops(struct stuck *s, struct front *front) {
  * have aborted this process may abort, too. */
 static bool end_others(struct judge *j, struct front *front, int p) {
     struct process *process = &j->stuck->of[p];
-    bool news = false;
     bool signals = j->stuck->quiet < j->options.timeout || another_can(j->stuck, p);
-    bool aborts = stuck_can_call(j->stuck, p);
+    bool aborts = stuck_can_call(j->stuck, p), news = false;
     for (int i = 0; i < process->head->n[OPS]; i++)
         if (process->marks[i].begins && !process->marks[i].ends &&
             (process->ops[i].signals
@@ -466,7 +464,7 @@ void marks_set(struct judge *j) {
     for (bool news = true; news;) {
         news = false;
         for (int p = 0; p < s->n; p++) {
-            news |= (s->of[p].signals || s->of[p].given_up) && end_others(j, &front, p);
+            news |= s->of[p].others && end_others(j, &front, p);
             if (!s->of[p].host && host_can(j, p)) {
                 s->of[p].host = news = true;
                 if (stuck_can_call(s, p))

@@ -39,8 +39,7 @@ struct process { // the newest description of one
         int open;         // how many before it have not ended
     } * marks;            // of each operation, and one more
     int *behind;          // operations that come after one
-    bool signals;         // it waits for some
-    bool given_up;        // others have aborted a communicator that it has not
+    bool others;          // it waits for signals, or on what others have aborted
     int *awaited;         // meetings that it has not called for yet
     size_t nawaited, awaited_size;
     // Where it is stuck (NULL: it is not), and why.

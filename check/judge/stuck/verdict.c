@@ -171,51 +171,43 @@ static void add_cause(struct judge *j, struct text *text, int p) {
     }
 }
 
-enum { KEPT_MOST = 8 }; // that are shown
-
-/* Who has aborted or revoked the communicator, and where. */
-static void add_given_up(struct judge *j, struct text *text, uint64_t id) {
-    const struct member_comm *comm = members_comm(j, id);
-    char where[JUDGE_PLACE];
-    for (int r = 0, n = 0; r < comm->nranks && n < KEPT_MOST; r++) {
-        const struct member *one = &comm->of[r];
-        if (one->left && (one->how == JUDGE_ABORTED || one->how == JUDGE_REVOKED))
-            text_add(text, "%s rank %d in %s at %s", n++ > 0 ? "," : "", one->world,
-                     one->end.call, place(j, one->end.site, where));
-    }
-}
-
 /* The call on which process p waits, if others have aborted or revoked its communicator,
  * and p has not. */
 static const struct fact *keeps(struct judge *j, int p) {
     const struct process *process = &j->stuck->of[p];
     const struct fact *call = process->cause.call;
-    for (int i = 0; !call && process->given_up && i < process->head->n[OPS]; i++)
+    for (int i = 0; !call && process->others && i < process->head->n[OPS]; i++)
         if (process->marks[i].begins && !process->marks[i].ends &&
             members_given_up(j, process->ops[i].fact.comm))
             call = &process->ops[i].fact;
     return call && members_given_up(j, call->comm) ? call : NULL;
 }
 
+/* The first few who keep it, and who have given it up. */
 static void set_kept(struct judge *j, struct finding *f) {
+    enum { MANY = 8 };
     struct text text = {0};
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
-    const struct fact *first = NULL;
-    for (int p = 0, n = 0; p < j->stuck->n && n < KEPT_MOST; p++) {
+    const struct member_comm *comm = NULL;
+    for (int p = 0, n = 0; p < j->stuck->n && n < MANY; p++) {
         const struct fact *call = keeps(j, p);
-        if (!call || (first && call->comm != first->comm))
+        if (!call || (comm && members_comm(j, call->comm) != comm))
             continue;
         text_add(&text, "  rank %d has not aborted communicator %d: %s at %s waits\n", p,
                  call->number, fact_words(words, call), fact_site(j, where, call));
-        first = call;
+        comm = members_comm(j, call->comm);
         n++;
     }
-    if (!first)
-        return;
-    f->hint = HINT_one_aborts;
-    text_add(&text, "  it was given up by");
-    add_given_up(j, &text, first->comm);
-    text_add(&text, "\n");
+    for (int r = 0, n = 0; comm && r < comm->nranks && n < MANY; r++) {
+        const struct member *one = &comm->of[r];
+        if (one->left && (one->how == JUDGE_ABORTED || one->how == JUDGE_REVOKED))
+            text_add(&text, "%s rank %d in %s at %s", n++ ? "," : "  it was given up by",
+                     one->world, one->end.call, place(j, one->end.site, where));
+    }
+    if (comm) {
+        f->hint = HINT_one_aborts;
+        text_add(&text, "\n");
+    }
     set_lines(f, "kept", &text);
 }
 
@@ -411,13 +403,6 @@ static void report_join(struct judge *j) {
     say(j, &f);
 }
 
-static bool waits_for_signals(const struct stuck *s) {
-    for (int p = 0; p < s->n; p++)
-        if (s->of[p].signals)
-            return true;
-    return false;
-}
-
 /* The program's own threads and MPI calls: rank 0 cannot prove anything, but nothing has
  * moved for long, and every rank waits. */
 static void report_standstill(struct judge *j) {
@@ -426,8 +411,9 @@ static void report_standstill(struct judge *j) {
     set(&f, "seconds", "%g", j->options.timeout);
     add_lines(j, &ranks, NULL, true);
     set_lines(&f, "ranks", &ranks);
-    if (waits_for_signals(j->stuck))
-        f.hint = HINT_signals;
+    for (int p = 0; p < j->stuck->n; p++)
+        if (j->stuck->of[p].cause.signals)
+            f.hint = HINT_signals;
     set_kept(j, &f);
     say(j, &f);
 }
