@@ -6,6 +6,8 @@
 #include "say/words.h"
 #include "stuck/stuck.h"
 
+enum { MANY = 32 }; // ranks in a report
+
 /* What keeps operation i from ending: the first that has begun and does not end. */
 static int culprit(const struct process *process, int i) {
     for (;;) {
@@ -185,7 +187,6 @@ static const struct fact *keeps(struct judge *j, int p) {
 
 /* The first few who keep it, and who have given it up. */
 static void set_kept(struct judge *j, struct finding *f) {
-    enum { MANY = 8 };
     struct text text = {0};
     char words[JUDGE_PLACE], where[JUDGE_PLACE];
     const struct member_comm *comm = NULL;
@@ -295,7 +296,6 @@ static void add_line(struct judge *j, struct text *text, int p,
 /* Lines of all who are stuck or have ended; of everybody. */
 static void add_lines(struct judge *j, struct text *text, const struct fact *about,
                       bool all) {
-    enum { MANY = 32 };
     int shown = 0, more = 0;
     for (int p = 0; p < j->stuck->n; p++) {
         const struct process *process = &j->stuck->of[p];
