@@ -169,8 +169,7 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, 
  * counted from 1 (amax, amin); an exchange (swap); y = alpha * op(A) * x + beta * y
  * (gemv); A = A + alpha * x * y' (ger); C = alpha * op(A) + beta * op(B) (geam). Batched:
  * so many products of one size; the arrays of addresses lie on the device. Strided:
- * matrix or vector i begins i * stride elements after the first. Givens rotations (rot,
- * rotg, rotm, rotmg) are not here. */
+ * matrix or vector i begins i * stride elements after the first. */
 #define cublasSdot cublasSdot_v2
 #define cublasSasum cublasSasum_v2
 #define cublasIsamax cublasIsamax_v2
@@ -295,7 +294,53 @@ cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          double *C, int ldc, long long int strideC,
                                          int batchCount);
 
+/* Givens rotations. rotg finds c and s that make (r, 0) of (a, b), and leaves r in a and
+ * one number that stands for both in b. rot makes x = c * x + s * y, y = c * y - s * x.
+ * Modified ones: rotmg finds the H that makes the second of (sqrt(d1) * x1, sqrt(d2) *
+ * y1) zero, and leaves new d1, d2 and x1; rotm multiplies each (x, y) by H. param is a
+ * flag, h11, h21, h12, h22. The flag says which of them are stored: all (-1), h21 and h12
+ * with ones beside them (0), h11 and h22 with h21 = -1 and h12 = 1 (1), none (-2: H = 1).
+ * All numbers lie where the pointer mode says; on the host rotg and rotmg wait. */
+#define cublasSrot cublasSrot_v2
+#define cublasSrotg cublasSrotg_v2
+#define cublasSrotm cublasSrotm_v2
+#define cublasSrotmg cublasSrotmg_v2
+#define cublasDrot cublasDrot_v2
+#define cublasDrotg cublasDrotg_v2
+#define cublasDrotm cublasDrotm_v2
+#define cublasDrotmg cublasDrotmg_v2
+cublasStatus_t cublasSrot_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
+                             int incy, const float *c, const float *s);
+cublasStatus_t cublasSrotg_v2(cublasHandle_t handle, float *a, float *b, float *c,
+                              float *s);
+cublasStatus_t cublasSrotm_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
+                              int incy, const float *param);
+cublasStatus_t cublasSrotmg_v2(cublasHandle_t handle, float *d1, float *d2, float *x1,
+                               const float *y1, float *param);
+cublasStatus_t cublasDrot_v2(cublasHandle_t handle, int n, double *x, int incx, double *y,
+                             int incy, const double *c, const double *s);
+cublasStatus_t cublasDrotg_v2(cublasHandle_t handle, double *a, double *b, double *c,
+                              double *s);
+cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx,
+                              double *y, int incy, const double *param);
+cublasStatus_t cublasDrotmg_v2(cublasHandle_t handle, double *d1, double *d2, double *x1,
+                               const double *y1, double *param);
+
 /* With 64-bit sizes. */
+#define cublasSrot_64 cublasSrot_v2_64
+#define cublasSrotm_64 cublasSrotm_v2_64
+#define cublasDrot_64 cublasDrot_v2_64
+#define cublasDrotm_64 cublasDrotm_v2_64
+cublasStatus_t cublasSrot_v2_64(cublasHandle_t handle, int64_t n, float *x, int64_t incx,
+                                float *y, int64_t incy, const float *c, const float *s);
+cublasStatus_t cublasSrotm_v2_64(cublasHandle_t handle, int64_t n, float *x, int64_t incx,
+                                 float *y, int64_t incy, const float *param);
+cublasStatus_t cublasDrot_v2_64(cublasHandle_t handle, int64_t n, double *x, int64_t incx,
+                                double *y, int64_t incy, const double *c,
+                                const double *s);
+cublasStatus_t cublasDrotm_v2_64(cublasHandle_t handle, int64_t n, double *x,
+                                 int64_t incx, double *y, int64_t incy,
+                                 const double *param);
 #define cublasDaxpy_64 cublasDaxpy_v2_64
 #define cublasDscal_64 cublasDscal_v2_64
 #define cublasDcopy_64 cublasDcopy_v2_64

@@ -53,6 +53,20 @@
         return wide_strided(handle, code, ta, tb, m, n, k, alpha, A, code, lda, 0, B, \
                             code, ldb, 0, beta, C, code, ldc, 0, 1);                  \
     }
+#define ROT_CALL(name, type, code, integer)                                      \
+    cublasStatus_t name(cublasHandle_t handle, integer n, type *x, integer incx, \
+                        type *y, integer incy, const type *c, const type *s) {   \
+        CUBLAS_CALL;                                                             \
+        return wide_rotate(handle, ROT, wide_vector(code, x, n, incx),           \
+                           wide_vector(code, y, n, incy), c, s, NULL);           \
+    }
+#define ROTM_CALL(name, type, code, integer)                                     \
+    cublasStatus_t name(cublasHandle_t handle, integer n, type *x, integer incx, \
+                        type *y, integer incy, const type *param) {              \
+        CUBLAS_CALL;                                                             \
+        return wide_rotate(handle, ROTM, wide_vector(code, x, n, incx),          \
+                           wide_vector(code, y, n, incy), NULL, NULL, param);    \
+    }
 AXPY_CALL(cublasSaxpy_v2, float, CUDA_R_32F, int)
 AXPY_CALL(cublasSaxpy_v2_64, float, CUDA_R_32F, int64_t)
 SCAL_CALL(cublasSscal_v2, float, CUDA_R_32F, int)
@@ -89,6 +103,14 @@ MEASURE_CALL(cublasIsamin_v2, float, CUDA_R_32F, int, AMIN, int)
 MEASURE_CALL(cublasIsamin_v2_64, float, CUDA_R_32F, int64_t, AMIN, int64_t)
 MEASURE_CALL(cublasIdamin_v2, double, CUDA_R_64F, int, AMIN, int)
 MEASURE_CALL(cublasIdamin_v2_64, double, CUDA_R_64F, int64_t, AMIN, int64_t)
+ROT_CALL(cublasSrot_v2, float, CUDA_R_32F, int)
+ROT_CALL(cublasSrot_v2_64, float, CUDA_R_32F, int64_t)
+ROT_CALL(cublasDrot_v2, double, CUDA_R_64F, int)
+ROT_CALL(cublasDrot_v2_64, double, CUDA_R_64F, int64_t)
+ROTM_CALL(cublasSrotm_v2, float, CUDA_R_32F, int)
+ROTM_CALL(cublasSrotm_v2_64, float, CUDA_R_32F, int64_t)
+ROTM_CALL(cublasDrotm_v2, double, CUDA_R_64F, int)
+ROTM_CALL(cublasDrotm_v2_64, double, CUDA_R_64F, int64_t)
 
 /* The matrix and the two vectors of a gemv, without their addresses. */
 static void gemv_operands(struct operand of[3], int code, cublasOperation_t trans, int m,
@@ -105,6 +127,17 @@ static void gemv_operands(struct operand of[3], int code, cublasOperation_t tran
         CUBLAS_CALL;                                                                     \
         return wide_walk(handle, SWAP, NULL, code, wide_vector(code, x, n, incx),        \
                          wide_vector(code, y, n, incy));                                 \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##rotg_v2(cublasHandle_t handle, type *a, type *b,      \
+                                           type *c, type *s) {                           \
+        CUBLAS_CALL;                                                                     \
+        return wide_rotation(handle, ROTG, code, (void *[5]){a, b, c, s});               \
+    }                                                                                    \
+    cublasStatus_t cublas##letter##rotmg_v2(cublasHandle_t handle, type *d1, type *d2,   \
+                                            type *x1, const type *y1, type *param) {     \
+        CUBLAS_CALL;                                                                     \
+        return wide_rotation(handle, ROTMG, code,                                        \
+                             (void *[5]){d1, d2, x1, (void *)(uintptr_t)y1, param});     \
     }                                                                                    \
     cublasStatus_t cublas##letter##gemv_v2(                                              \
         cublasHandle_t handle, cublasOperation_t trans, int m, int n, const type *alpha, \

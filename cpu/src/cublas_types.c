@@ -29,6 +29,8 @@ struct wide {
     void *result; // of a sum; on the host, or
     void *result_there;
     bool wide_place;
+    double param[5];  // of ROTM, unless b has it: a flag, h11, h21, h12, h22
+    void *numbers[5]; // of ROTG and ROTMG: where the first lies, there lie all
 };
 
 static size_t bytes_of(int type) {
@@ -216,8 +218,95 @@ static void give_result(const struct wide *w, const void *x, const void *y) {
         write_one(w->compute, to, sum_up(w, x, y));
 }
 
+/* As in the reference implementation of BLAS. */
+static void find_rotation(double *a, double *b, double *c, double *s) {
+    double larger = fabs(*a) > fabs(*b) ? *a : *b, r = copysign(hypot(*a, *b), larger);
+    *c = r == 0 ? 1 : *a / r;
+    *s = r == 0 ? 0 : *b / r;
+    *b = fabs(*a) > fabs(*b) ? *s : r == 0 ? 0 : *c != 0 ? 1 / *c : 1;
+    *a = r;
+}
+
+static void find_modified(double d[2], double *x, double y, double param[5]) {
+    enum { GAMMA = 4096 };
+    const double large = (double)GAMMA * GAMMA;
+    double p = d[1] * y, q[] = {d[0] * *x * *x, d[1] * y * y};
+    double h[2][2] = {{1, 1}, {-1, 1}}, flag = -1, u = 0;
+    if (d[0] >= 0 && p == 0) {
+        flag = -2;
+        u = 1;
+    } else if (d[0] >= 0 && fabs(q[0]) > fabs(q[1])) {
+        flag = 0;
+        h[1][0] = -y / *x;
+        h[0][1] = p / (d[0] * *x);
+        u = 1 - h[0][1] * h[1][0];
+        d[0] /= u, d[1] /= u, *x *= u;
+    } else if (d[0] >= 0 && q[1] >= 0) {
+        flag = 1;
+        h[0][0] = d[0] * *x / p;
+        h[1][1] = *x / y;
+        u = 1 + h[0][0] * h[1][1];
+        double first = d[0];
+        d[0] = d[1] / u, d[1] = first / u, *x = y * u;
+    }
+    if (u <= 0) {
+        flag = -1;
+        d[0] = d[1] = *x = h[0][0] = h[0][1] = h[1][0] = h[1][1] = 0;
+    }
+    for (int i = 0; i < 2; i++)
+        while (flag != -2 && d[i] != 0 && isfinite(d[i]) &&
+               (fabs(d[i]) <= 1 / large || fabs(d[i]) >= large)) {
+            double by = fabs(d[i]) >= large ? GAMMA : 1. / GAMMA;
+            flag = -1;
+            d[i] /= by * by, h[i][0] *= by, h[i][1] *= by;
+            *x *= i == 0 ? by : 1;
+        }
+    param[0] = flag;
+    for (int i = 0; i < 4; i++)
+        param[1 + i] = h[i % 2][i / 2];
+}
+
+/* Whether param's i-th number is stored: those that the flag implies are not. */
+static bool is_stored(double flag, int i) {
+    bool outer = i == 1 || i == 4; // h11, h22
+    return i == 0 || flag == -1 || (flag == 0 && !outer) || (flag == 1 && outer);
+}
+
+static void give_rotation(const struct wide *w) {
+    int type = w->compute;
+    void *at[5];
+    double number[4], param[5];
+    for (int i = 0; i < 5; i++)
+        at[i] = w->result_there && w->numbers[i] ? shadow(w->numbers[i]) : w->numbers[i];
+    for (int i = 0; i < (w->kind == ROTG ? 2 : 4); i++)
+        number[i] = read_one(type, at[i]);
+    if (w->kind == ROTG)
+        find_rotation(&number[0], &number[1], &number[2], &number[3]);
+    else
+        find_modified(number, &number[2], number[3], param);
+    for (int i = 0; i < (w->kind == ROTG ? 4 : 3); i++)
+        write_one(type, at[i], number[i]);
+    for (int i = 0; i < 5 && w->kind == ROTMG; i++)
+        if (is_stored(param[0], i))
+            write_one(type, (char *)at[4] + (size_t)i * bytes_of(type), param[i]);
+}
+
+/* Of one element: changes x, and returns the new y. */
+static double rotate(const struct wide *w, const double param[5], const void *x,
+                     int64_t i, double y) {
+    static const double implied[] = {0, 1, 0, 0, 1}, by_one[] = {0, 0, -1, 1, 0};
+    double h[5], one = get(&w->a, x, i, 0);
+    for (int k = 1; k < 5; k++)
+        h[k] = is_stored(param[0], k) ? param[k] : (param[0] == 1 ? by_one : implied)[k];
+    set(&w->a, x, i, 0, h[1] * one + h[3] * y);
+    return h[2] * one + h[4] * y;
+}
+
 static void each_element(const struct wide *w, double alpha, double beta, const void *x,
                          const void *y, void *z) {
+    double param[5] = {-1, alpha, -beta, beta, alpha};
+    for (int i = 0; i < 5 && w->kind == ROTM; i++)
+        param[i] = y ? get(&w->b, y, i, 0) : w->param[i];
     for (int64_t j = 0; j < w->c.columns; j++)
         for (int64_t i = 0; i < w->c.rows; i++) {
             double old = w->kind == COPY || (w->kind == GEAM) ? 0 : get(&w->c, z, i, j);
@@ -230,6 +319,8 @@ static void each_element(const struct wide *w, double alpha, double beta, const 
                 new = get(&w->a, x, i, 0);
                 set(&w->a, x, i, 0, old);
                 break;
+            case ROT:
+            case ROTM: new = rotate(w, param, x, i, old); break;
             case GER: new = old + alpha *get(&w->a, x, i, 0) * get(&w->b, y, j, 0); break;
             default: // what a factor of 0 goes with is not read
                 new = (alpha != 0 ? alpha * get(&w->a, x, i, j) : 0) +
@@ -270,7 +361,9 @@ static void calculate(const struct wide *w) {
         const void *x = extent(&w->a) ? shadow(start_of(&w->a, b)) : NULL;
         const void *y = extent(&w->b) ? shadow(start_of(&w->b, b)) : NULL;
         void *z = extent(&w->c) ? shadow(start_of(&w->c, b)) : NULL;
-        if (w->result || w->result_there)
+        if (w->kind == ROTG || w->kind == ROTMG)
+            give_rotation(w);
+        else if (w->result || w->result_there)
             give_result(w, x, y);
         else if (in_floats(w, (float)alpha, (float)beta, x, y, z))
             continue;
@@ -287,11 +380,19 @@ static size_t result_bytes(const struct wide *w) {
     return w->wide_place ? sizeof(int64_t) : sizeof(int);
 }
 
+static bool numbers_reachable(const struct wide *w) {
+    for (int i = 0; i < 5; i++)
+        if (w->result_there && w->numbers[i] &&
+            !memory_range(w->numbers[i], bytes_of(w->compute) * (i == 4 ? 5 : 1)))
+            return false;
+    return true;
+}
+
 static bool step(struct op *op) {
     const struct wide *w = (const struct wide *)op;
     op->done = true;
     if (reachable(&w->a, w->batch) && reachable(&w->b, w->batch) &&
-        reachable(&w->c, w->batch) &&
+        reachable(&w->c, w->batch) && numbers_reachable(w) &&
         (!w->alpha_there || memory_range(w->alpha_there, bytes_of(w->compute))) &&
         (!w->beta_there || memory_range(w->beta_there, bytes_of(w->compute))) &&
         (!w->result_there || memory_range(w->result_there, result_bytes(w))))
@@ -418,6 +519,35 @@ cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alph
         return CUBLAS_STATUS_INVALID_VALUE;
     return queue(handle, (struct wide){.kind = kind, .compute = type, .a = x, .c = y},
                  alpha, NULL, NULL);
+}
+
+cublasStatus_t wide_rotate(cublasHandle_t handle, enum kind kind, struct operand x,
+                           struct operand y, const void *c, const void *s,
+                           const void *param) {
+    struct wide w = {.kind = kind, .compute = x.type, .a = x, .c = y};
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (x.rows <= 0)
+        return CUBLAS_STATUS_SUCCESS;
+    if (kind == ROT ? !c || !s : !param)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    struct operand five = wide_vector(x.type, param, 5, 1);
+    if (kind == ROTM && handle->mode == CUBLAS_POINTER_MODE_DEVICE)
+        w.b = five;
+    for (int i = 0; i < 5 && kind == ROTM && !w.b.at; i++)
+        w.param[i] = get(&five, param, i, 0);
+    return queue(handle, w, c, s, NULL);
+}
+
+cublasStatus_t wide_rotation(cublasHandle_t handle, enum kind kind, int type,
+                             void *const numbers[5]) {
+    struct wide w = {.kind = kind, .compute = type};
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    for (int i = 0; i < (kind == ROTG ? 4 : 5); i++)
+        if (!(w.numbers[i] = numbers[i]))
+            return CUBLAS_STATUS_INVALID_VALUE;
+    return queue(handle, w, NULL, NULL, numbers[0]);
 }
 
 static cublasStatus_t product(cublasHandle_t handle, struct wide w, const void *alpha,

@@ -13,7 +13,24 @@ struct operand {
     const void *const *many; // instead of `at` and `stride`: on the device
 };
 
-enum kind { DOT, ASUM, AMAX, AMIN, NRM2, AXPY, SCAL, COPY, SWAP, GER, GEAM, GEMM };
+enum kind {
+    DOT,
+    ASUM,
+    AMAX,
+    AMIN,
+    NRM2,
+    AXPY,
+    SCAL,
+    COPY,
+    SWAP,
+    ROT,
+    ROTM,
+    ROTG,
+    ROTMG,
+    GER,
+    GEAM,
+    GEMM
+};
 
 struct operand wide_vector(int type, const void *at, int64_t n, int64_t distance);
 struct operand wide_matrix(int type, const void *at, cublasOperation_t op, int64_t rows,
@@ -26,6 +43,13 @@ cublasStatus_t wide_measure(cublasHandle_t handle, enum kind kind, struct operan
 /* Through two vectors; `alpha`, of type `type`, is NULL where there is none. */
 cublasStatus_t wide_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
                          int type, struct operand x, struct operand y);
+/* Through two vectors: by c and s (ROT), or by the five numbers of `param` (ROTM). */
+cublasStatus_t wide_rotate(cublasHandle_t handle, enum kind kind, struct operand x,
+                           struct operand y, const void *c, const void *s,
+                           const void *param);
+/* What they are found from, and they: a, b, c, s (ROTG), or d1, d2, x1, y1, param. */
+cublasStatus_t wide_rotation(cublasHandle_t handle, enum kind kind, int type,
+                             void *const numbers[5]);
 /* So many products of a matrix and a vector. */
 cublasStatus_t wide_gemv(cublasHandle_t handle, struct operand a, struct operand x,
                          struct operand y, const void *alpha, const void *beta,

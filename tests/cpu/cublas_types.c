@@ -276,6 +276,73 @@ static void many_gemvs(void) {
     point("many products of a matrix and a vector");
 }
 
+/* rotg and rotmg, each with what it is to find: a, b, c, s; d1, d2, x1, y1, param. What
+ * param's flag implies is not stored. */
+static void find_rotations(void) {
+    const double plain[][2][4] = {{{-3, -4}, {-5, 1 / .6, .6, .8}},
+                                  {{4, 3}, {5, .6, .8, .6}},
+                                  {{0, 2}, {2, 1, 0, 1}},
+                                  {{0, 0}, {0, 0, 1, 0}}};
+    const double small = 1. / (1 << 25), by = 1. / 4096;
+    const double modified[][2][9] = {
+        {{1, 1, 2, 1, 9, 9, 9, 9, 9}, {.8, .8, 2.5, 1, 0, 9, -.5, .5, 9}},
+        {{2, 1, 1, 2, 9, 9, 9, 9, 9}, {1 / 1.5, 2 / 1.5, 3, 2, 1, 1, 9, 9, .5}},
+        {{2, 1, 1, 0, 9, 9, 9, 9, 9}, {2, 1, 1, 0, -2, 9, 9, 9, 9}},
+        {{-1, 1, 1, 1, 9, 9, 9, 9, 9}, {0, 0, 0, 1, -1, 0, 0, 0, 0}},
+        {{small, small / 4, 1, 1, 9, 9, 9, 9, 9},
+         {.4, .1, 1.25 * by, 1, -1, by, -by, .25 * by, by}}};
+    for (int i = 0; i < 4; i++) {
+        double is[4] = {plain[i][0][0], plain[i][0][1]};
+        BLAS(cublasDrotg(handle, &is[0], &is[1], &is[2], &is[3]));
+        for (int k = 0; k < 4; k++)
+            expect(is[k] == plain[i][1][k], "rotg %d: number %d is %g, not %g", i, k,
+                   is[k], plain[i][1][k]);
+    }
+    for (int i = 0; i < 5; i++) {
+        double is[9];
+        memcpy(is, modified[i][0], sizeof is);
+        BLAS(cublasDrotmg(handle, &is[0], &is[1], &is[2], &is[3], &is[4]));
+        for (int k = 0; k < 9; k++)
+            expect(is[k] == modified[i][1][k], "rotmg %d: number %d is %g, not %g", i, k,
+                   is[k], modified[i][1][k]);
+    }
+    point("rotg and rotmg");
+}
+
+/* Every second x with y, from its end: x = h11 * x + h12 * y, y = h21 * x + h22 * y. */
+static void check_rotated(const double h[4], const char *what) {
+    int wrong = 0;
+    fetch(0);
+    for (int i = 0; i < 200; i++)
+        wrong += got[i] != (i % 2 ? a[i] : h[0] * a[i] + h[2] * b[99 - i / 2]);
+    fetch(1);
+    for (int i = 0; i < 101; i++)
+        wrong += got[i] != (i == 100 ? b[i] : h[1] * a[198 - 2 * i] + h[3] * b[i]);
+    expect(wrong == 0, "%s: %d elements are wrong", what, wrong);
+}
+
+static void rotations(void) {
+    const double c = 2, s = 3;
+    const double params[][5] = {
+        {-1, 2, 3, 4, 5}, {0, 9, 3, 4, 9}, {1, 2, 9, 9, 5}, {-2, 9, 9, 9, 9}};
+    const double h[][4] = {{2, 3, 4, 5}, {1, 3, 4, 1}, {2, -1, 1, 5}, {1, 0, 0, 1}};
+    fill();
+    BLAS(cublasDrot(handle, 100, device[0], 2, device[1], -1, &c, &s));
+    check_rotated((const double[4]){2, -3, 3, 2}, "rot");
+    fill();
+    BLAS(cublasDrot_64(handle, 100, device[0], 2, device[1], -1, &c, &s));
+    check_rotated((const double[4]){2, -3, 3, 2}, "rot, 64 bits");
+    for (int i = 0; i < 8; i++) {
+        fill();
+        if (i < 4)
+            BLAS(cublasDrotm(handle, 100, device[0], 2, device[1], -1, params[i]));
+        else
+            BLAS(cublasDrotm_64(handle, 100, device[0], 2, device[1], -1, params[i - 4]));
+        check_rotated(h[i % 4], "rotm");
+    }
+    point("rot and rotm");
+}
+
 /* x += 2 * y, x *= 2, x . y, |x|: halves, with a float for the number. */
 static void vectors_of_halves(void) {
     enum { S = 5 };
@@ -316,6 +383,8 @@ int main(void) {
     products();
     halves();
     vectors();
+    find_rotations();
+    rotations();
     many_gemvs();
     vectors_of_halves();
     BLAS(cublasDestroy(handle));
