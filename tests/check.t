@@ -11,7 +11,7 @@
 #     // ranks: 3 4 8      where 2 ranks cannot express it
 #     // warn: 0           its exit code with NCCL_CPU_CHECK=warn, with the same reports
 #     // off: 0            its exit code with NCCL_CPU_CHECK=off, without any
-#     // timeout: 1        NCCL_CPU_TIMEOUT of the wrong program, where nothing else can decide
+#     // timeout: 1        NCCL_CPU_TIMEOUT of the wrong or right program, where nothing else can decide
 # In TEXT,
 #     ...                  is any text
 #     @host @any @same     are a host name, a number, the same number as the first @any
@@ -185,7 +185,7 @@ sub check_program {
         my $setting = $variant =~ /^(warn|off)$/;
         my $binary = $built{$setting ? 'wrong' : $variant};
         local %ENV = (%ENV, $setting ? (NCCL_CPU_CHECK => $variant) : (),
-            $variant eq 'wrong' && $program->{timeout} ? (NCCL_CPU_TIMEOUT => $program->{timeout}) : ());
+            $variant =~ /^(wrong|right)$/ && $program->{timeout} ? (NCCL_CPU_TIMEOUT => $program->{timeout}) : ());
         my @problems = 'does not compile';
         my ($stderr, $seconds) = ('', 0);
         if ($binary) {

@@ -74,6 +74,7 @@ void standin_unpaid(int begins); // what is called in between costs no modelled 
 size_t standin_opened_bytes(const void *pointer);
 uint64_t standin_comm_id(const void *comm); // the same on all ranks; 0: not there
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
+uint64_t standin_arrived(void *); // puts and signals that have come in
 /* Which byte past the end of memory that the host may write has been written, counted
  * from 1; 0: none. */
 size_t standin_written_behind(const void *pointer);

@@ -58,6 +58,8 @@ struct judge_outside {
     /* How many seconds of a processor the thread of this name (judge_thread_name; 0: it
      * has none) has had. Negative, or NULL: nobody knows. */
     double (*worked)(void *self, uint64_t name);
+    /* How many puts and signals have come in here. May be NULL: nobody knows. */
+    uint64_t (*arrived)(void *self);
     /* A communicator was aborted at this line; 0: returns where another process has done
      * that, 0 if none is known to have. May be NULL: nobody knows. */
     uint64_t (*aborted)(void *self, uint64_t comm, uint64_t site);

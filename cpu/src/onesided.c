@@ -9,6 +9,8 @@
 
 #include "calls.h"
 
+#include <stdatomic.h>
+
 enum { PIECE = 1 << 26 }; // bytes in one message
 
 static struct registration *window_numbered(const struct ncclComm *comm, int number) {
@@ -91,8 +93,16 @@ static bool all_came(const struct call *call) {
 
 /* --- What comes in ----------------------------------------------------------------- */
 
+static atomic_ulong arrived;
+
+uint64_t standin_arrived(void *self) {
+    (void)self;
+    return arrived;
+}
+
 static void came(struct ncclComm *comm, const struct facts *facts, const char *payload) {
     const struct registration *window = window_numbered(comm, facts->tag);
+    arrived++;
     if (facts->kind == CALL_PUT && window && facts->count > 0) {
         char *to = window->buffer + facts->seq;
         if (memory_range(to, facts->count))

@@ -9,6 +9,7 @@
 #pragma GCC visibility push(default)
 uint64_t standin_comm_id(const void *comm);
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
+uint64_t standin_arrived(void *);
 #pragma GCC visibility pop
 
 void onesided_start(void);

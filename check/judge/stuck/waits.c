@@ -442,11 +442,17 @@ static void append(char **at, const void *data, size_t bytes) {
     *at += bytes;
 }
 
+/* Grows with all that happens. */
+static uint64_t activity(const struct judge *j) {
+    return j->waits->activity + j->calls->activity +
+           (j->outside.arrived ? j->outside.arrived(j->outside.self) : 0);
+}
+
 static void tell(struct judge *j) {
     struct waits *waits = j->waits;
     struct calls *calls = j->calls;
     struct described d = {.head = {.message = MESSAGE_STATE,
-                                   .activity = waits->activity + calls->activity,
+                                   .activity = activity(j),
                                    .meetings = j->meetings,
                                    .failed_site = calls->failed_site,
                                    .worked = -1}};
@@ -489,8 +495,7 @@ bool waits_tell(struct judge *j) {
                              (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);
     }
     // A process that has told that it waits also tells that it goes on.
-    bool goes_on = waits->sent_waiting &&
-                   waits->activity_sent != waits->activity + j->calls->activity;
+    bool goes_on = waits->sent_waiting && waits->activity_sent != activity(j);
     if (j->options.mode != JUDGE_OFF && now(j) - waits->sent >= BETWEEN &&
         (lasts || goes_on))
         tell(j);
