@@ -296,11 +296,11 @@ cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_
 
 /* Givens rotations. rotg finds c and s that make (r, 0) of (a, b), and leaves r in a and
  * one number that stands for both in b. rot makes x = c * x + s * y, y = c * y - s * x.
- * Modified ones: rotmg finds the H that makes the second of (sqrt(d1) * x1, sqrt(d2) *
- * y1) zero, and leaves new d1, d2 and x1; rotm multiplies each (x, y) by H. param is a
- * flag, h11, h21, h12, h22. The flag says which of them are stored: all (-1), h21 and h12
- * with ones beside them (0), h11 and h22 with h21 = -1 and h12 = 1 (1), none (-2: H = 1).
- * All numbers lie where the pointer mode says; on the host rotg and rotmg wait. */
+ * Modified ones: rotmg finds an H that makes (new x1, 0) of (x1, y1), and leaves the new
+ * d1, d2 (squares of scales) and x1; rotm multiplies each (x, y) by H. param is a flag,
+ * h11, h21, h12, h22. The flag says which of them are stored: all (-1), h21 and h12 with
+ * ones beside them (0), h11 and h22 with h21 = -1 and h12 = 1 (1), none (-2: H = 1). All
+ * numbers lie where the pointer mode says; on the host rotg and rotmg wait. */
 #define cublasSrot cublasSrot_v2
 #define cublasSrotg cublasSrotg_v2
 #define cublasSrotm cublasSrotm_v2
