@@ -355,6 +355,9 @@ struct judge_put {
 bool judge_put(struct judge *j, const struct judge_put *put);
 /* A signal to another rank is queued, with a put or alone, or a wait for some of its. */
 void judge_signals(struct judge *j, int comm, int peer, bool waits, struct judge_at at);
+/* False: the communicator was revoked or is suspended, which is named. judge_call asks
+ * itself; of a put or a signal, `comm` and `at` are enough, and JUDGE_SEND. */
+bool judge_usable(struct judge *j, const struct judge_call *call);
 /* Before the call is made. True if something was wrong with its buffers. */
 bool judge_call(struct judge *j, const struct judge_call *call);
 /* What has returned for the calls that this thread has just told of. `in_progress`

@@ -221,32 +221,32 @@ size_t nccl_bytes(size_t count, ncclDataType_t type) {
     return count * size_of(type);
 }
 
-void nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
-                    struct judge_at at) {
+int nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
+                   struct judge_at at) {
     const struct judge_range range = {reads, bytes, false, true};
-    int number, device;
-    front_in();
+    struct judge_call call = {.kind = JUDGE_SEND, .at = at};
+    struct judge *j = front_in();
     const struct comm *known = comm_known(comm);
-    device = known ? known->device : -1;
+    int number, device = known ? known->device : -1;
+    call.comm = known && known->state == THERE ? known->number : -1;
+    if (!judge_usable(j, &call))
+        call.comm = -1;
     front_out();
-    struct judge *j = front_in_stream(stream, device, &number);
+    j = front_in_stream(stream, device, &number);
     if (number >= 0)
         judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL,
                  at);
     if (number >= 0 && bytes == NCCL_WAITS)
         judge_waits_signals(j, number, at);
     front_out();
+    return call.comm;
 }
 
 /* A graph may be launched often or never: its waits count, and its signals do not. */
-void nccl_signals(ncclComm_t handle, int peer, bool waits, cudaStream_t stream,
+void nccl_signals(int comm, int peer, bool wait, cudaStream_t stream,
                   struct judge_at at) {
-    bool counts = waits || !stream_capturing(stream);
-    struct judge *j = front_in();
-    const struct comm *comm = comm_known(handle);
-    if (comm && comm->state == THERE && counts)
-        judge_signals(j, comm->number, peer, waits, at);
-    front_out();
+    if (wait || !stream_capturing(stream))
+        TELL(judge_signals, comm, peer, wait, at);
 }
 
 #if NCCL_VERSION_CODE >= 22900
@@ -262,20 +262,18 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                             .at = at};
     // Sizes may differ: that of the other rank is known over the stand-in only.
     put.room = OVER_STANDIN ? STANDIN(window_bytes)(comm, window, peer) : 0;
+    comm_entered(comm, at);
+    put.comm = nccl_one_sided(comm, local, put.bytes, stream, at);
     struct judge *j = front_in();
-    const struct comm *of = comm_known(comm);
-    put.comm = of && of->state == THERE ? of->number : -1;
     bool wrong = registered_window(comm, window, &put) && judge_put(j, &put);
     front_out();
-    if (wrong && front_checks)
-        return nccl_refused(at);
-    comm_entered(comm, at);
-    nccl_one_sided(comm, local, put.bytes, stream, at);
-    ncclResult_t result = CALL(PNCCL(ncclPutSignal), local, count, type, peer, window,
-                               offset, signal, context, flags, comm, stream);
+    ncclResult_t result = wrong && front_checks ? nccl_refused(at)
+                                                : CALL(PNCCL(ncclPutSignal), local, count,
+                                                       type, peer, window, offset, signal,
+                                                       context, flags, comm, stream);
     comm_left();
     if (!nccl_failed(result))
-        nccl_signals(comm, peer, false, stream, at);
-    return nccl_answer(result, at);
+        nccl_signals(put.comm, peer, false, stream, at);
+    return wrong && front_checks ? result : nccl_answer(result, at);
 }
 #endif

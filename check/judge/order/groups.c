@@ -149,7 +149,7 @@ static bool add(struct judge *j, const struct judge_call *call) {
 bool judge_call(struct judge *j, const struct judge_call *call) {
     bool wrong = uses_check_call(j, call, order_stream(j->order, call->stream));
     background_uses(j, USES_COMM, call->comm, call->at);
-    calls_check_usable(j, call);
+    judge_usable(j, call);
     if (add(j, call)) {
         latest_begin(j, call->at)->in_group = true;
     } else {

@@ -561,14 +561,15 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     release(comm);
 }
 
-void calls_check_usable(struct judge *j, const struct judge_call *call) {
+bool judge_usable(struct judge *j, const struct judge_call *call) {
     const struct comm *comm = comm_of(j, call->comm);
-    bool revoked = comm && comm->left && comm->how == JUDGE_REVOKED;
-    if (revoked && call->kind != JUDGE_SPLIT)
+    bool revoked =
+        comm && comm->left && comm->how == JUDGE_REVOKED && call->kind != JUDGE_SPLIT;
+    if (revoked)
         judge_comm_used_after(j, call->comm, call->at);
     if (!comm || !comm->suspended.call || call->kind == JUDGE_SUSPEND ||
         call->kind == JUDGE_RESUME)
-        return;
+        return !revoked;
     struct finding f = {.name = FINDING_setup_suspended,
                         .site = call->at.site,
                         .other = comm->suspended.site};
@@ -576,6 +577,7 @@ void calls_check_usable(struct judge *j, const struct judge_call *call) {
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "suspended", comm->suspended);
     say(j, &f);
+    return false;
 }
 
 void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {

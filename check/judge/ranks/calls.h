@@ -23,9 +23,7 @@ struct position {
 void calls_free(struct calls *calls);
 uint64_t calls_issued(struct judge *j, const struct judge_call *call,
                       struct position at); // its index
-/* One that was revoked, or is suspended. */
-void calls_check_usable(struct judge *j, const struct judge_call *call);
-void calls_taken_back(struct judge *j); // the newest of this thread, which failed
+void calls_taken_back(struct judge *j);    // the newest of this thread, which failed
 void calls_joins(struct judge *j, const struct judge_join *join);
 void calls_join_failed(struct judge *j);
 void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);

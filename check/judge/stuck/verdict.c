@@ -529,7 +529,8 @@ static void set_cycle(struct judge *j, struct finding *f, int cycle) {
 /* NCCL is asked to launch it, and does not come back: no call but the first does that. */
 static void set_first_call(struct judge *j, struct finding *f, int p,
                            const struct fact *about) {
-    if (!about || !waits_in(j, p, WAIT_LAUNCH) || moves_nothing(about->kind))
+    if (!about || !waits_in(j, p, WAIT_LAUNCH) || moves_nothing(about->kind) ||
+        (about->seq > 1 && !pairs(about->kind)))
         return;
     set(f, "first_call", "%s",
         pairs(about->kind)

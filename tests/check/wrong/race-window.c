@@ -1,4 +1,4 @@
-// Rank 0 puts into rank 1's part of the window, and rank 1 reads it without waiting for
+// Rank 0 puts into rank 1's part of the window, and rank 1 reads it before it waits for
 // the signal: the old values, or half of the new.
 // expect: NCCL CHECK: race: ncclPutSignal writes what another rank reads, and neither
 //     waits for the other
@@ -20,12 +20,15 @@ int main(void) {
         // @put
         MUST(ncclPutSignal(buf, 4, ncclInt32, 1, window, 64, 0, 0, 0, comm, stream));
     if (rank == 1) {
-#ifdef FIXED
         ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = 0};
+#ifdef FIXED
         MUST(ncclWaitSignal(1, &one, comm, stream));
 #endif
         // @read
         MUST(cudaMemcpyAsync(got, buf + 12, 32, cudaMemcpyDeviceToHost, stream));
+#ifndef FIXED
+        MUST(ncclWaitSignal(1, &one, comm, stream));
+#endif
     }
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);

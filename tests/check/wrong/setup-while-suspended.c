@@ -1,25 +1,30 @@
 // A communicator is used between ncclCommSuspend and ncclCommResume. "The communicator
 // cannot be used while suspended" (nccl.h).
-// expect: NCCL CHECK: setup: ncclAllReduce uses a communicator while it is suspended
-// expect: rank @any on @host: ncclAllReduce at @call
+// expect: NCCL CHECK: setup: ncclSignal uses a communicator while it is suspended
+// expect: rank @any on @host: ncclSignal at @call
 // expect: communicator 1 was suspended by ncclCommSuspend at @suspend
 #include "../check.h"
 
 int main(void) {
+    enum { BYTES = 4096 };
     start();
-    int *buf = device_ints(4, rank);
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
-    MUST(cudaStreamSynchronize(stream));
+    int *buf, next = (rank + 1) % nranks, before = (rank + nranks - 1) % nranks;
+    ncclWindow_t window;
+    ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = before};
+    MUST(ncclMemAlloc((void **)&buf, BYTES));
+    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
     MUST(ncclCommSuspend(comm, NCCL_SUSPEND_MEM)); // @suspend
 #ifdef FIXED
     MUST(ncclCommResume(comm));
 #endif
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @call
+    MUST(ncclSignal(next, 0, 0, 0, comm, stream)); // @call
 #ifndef FIXED
     MUST(ncclCommResume(comm));
 #endif
+    MUST(ncclWaitSignal(1, &one, comm, stream));
     MUST(cudaStreamSynchronize(stream));
-    MUST(cudaFree(buf));
+    MUST(ncclCommWindowDeregister(comm, window));
+    MUST(ncclMemFree(buf));
     finish();
     return 0;
 }
