@@ -239,10 +239,10 @@ void judge_stream_waits(struct judge *j, int stream, int event, struct judge_at 
  * waits for an event recorded in the capture joins it. The front passes on only what the
  * library accepted. */
 void judge_capture_begins(struct judge *j, int stream, struct judge_at at);
-int judge_capture_ends(struct judge *j, int stream,
-                       bool success); // the graph's number; -1
-int judge_graph_instantiated(struct judge *j, int graph,
-                             struct judge_at at); // executable's number
+// the graph's number; -1
+int judge_capture_ends(struct judge *j, int stream, bool success);
+// executable's number
+int judge_graph_instantiated(struct judge *j, int graph, struct judge_at at);
 void judge_graph_launched(struct judge *j, int executable, int stream,
                           struct judge_at at);
 void judge_graph_gone(struct judge *j, int graph);
@@ -404,8 +404,8 @@ void judge_waits_thread(struct judge *j, uint64_t name);
  * in. What the wait is for is what was queued when it began. */
 void judge_wait_stream(struct judge *j, int stream, struct judge_at at);
 void judge_wait_event(struct judge *j, int event, struct judge_at at);
-void judge_wait_device(struct judge *j, int device,
-                       struct judge_at at); // -1: all devices
+// -1: all devices
+void judge_wait_device(struct judge *j, int device, struct judge_at at);
 /* Inside NCCL, for all that this thread told of since the group began (joins, splits,
  * calls that must be launched). */
 void judge_wait_launch(struct judge *j, struct judge_at at);

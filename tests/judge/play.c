@@ -89,6 +89,7 @@ struct rank {
     int nnames;
     uint64_t next_address;
     double starved; // since then its threads have had no processor; 0: they have
+    bool works;     // between its questions too
     bool strangers;
     struct judge_at last; // the event that `fails` means
     bool ended;
@@ -169,7 +170,7 @@ static bool tell_strangers(void *self) {
 static double tell_worked(void *self, uint64_t name) {
     const struct rank *rank = self;
     (void)name;
-    return rank->starved > 0 ? rank->starved : now;
+    return (rank->starved > 0 ? rank->starved : now) * (rank->works ? 1 : 0.05);
 }
 
 static bool apart; // each rank is on a machine of its own
@@ -499,6 +500,11 @@ static void ev_early(const struct event *e) {
 static void ev_strangers(const struct event *e) {
     ranks[e->rank].strangers = !has(e, "not");
 }
+/* works [not]: this rank's threads have the processor between their questions too */
+static void ev_works(const struct event *e) {
+    ranks[e->rank].works = !has(e, "not");
+}
+
 /* starved [not]: this rank's threads get no processor */
 static void ev_starved(const struct event *e) {
     ranks[e->rank].starved = has(e, "not") ? 0 : now;
@@ -1032,6 +1038,7 @@ static const struct {
     {"back", ev_back},
     {"early", ev_early},
     {"starved", ev_starved},
+    {"works", ev_works},
     {"strangers", ev_strangers},
     {"touches", ev_touches},
     {"knows", ev_knows},

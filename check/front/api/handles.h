@@ -46,8 +46,8 @@ void stream_waited_for(cudaStream_t handle, struct judge_at at);
 void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device,
                  struct judge_at at);
 void stream_gone(struct judge *j, cudaStream_t handle);
-void streams_reset(struct judge *j,
-                   int device); // cudaDeviceReset; -1: the end of the process
+// cudaDeviceReset; -1: the end of the process
+void streams_reset(struct judge *j, int device);
 
 /* `height` rows of `width` bytes, their starts `pitch` apart: a matrix, a vector with
  * gaps, or all in one. Height 0: where exactly is not known. */

@@ -111,8 +111,8 @@ static struct parcel *outbox, **outbox_end = &outbox; // not yet given to MPI
 static struct parcel *under_way;
 static pthread_mutex_t outbox_lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t outbox_bytes;
-static int *sent,
-    *received; // parcels, per rank; those of a rank to itself are not counted
+// parcels, per rank; those of a rank to itself are not counted
+static int *sent, *received;
 
 /* Called with the judge's lock held: only puts it aside. */
 void talk_sends(void *self, int to, const void *data, size_t bytes) {

@@ -19,8 +19,12 @@ struct thread { // one of the program's that has entered
     struct recent *recent;    // calls.c's; the calls that it told of last
     uint64_t meeting;         // judge_meets's, in which it is; 0: in none
     double asks_since, asked; // it has made no other call since then; 0: it has
-    struct function
-        *function; // functions.c's; of the program, that runs in it on a stream
+    // waits.c's, of a loop that asks: since when its questions are counted, what the
+    // thread had worked by then, how many they are; and whether it works between them
+    double counted, worked, questions;
+    bool works;
+    // functions.c's; of the program, that runs in it on a stream
+    struct function *function;
     struct thread *next;
 };
 

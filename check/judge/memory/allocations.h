@@ -61,8 +61,8 @@ static inline const char *does(bool write) {
 }
 
 void uses_free(struct uses *uses);
-size_t allocation_position(const struct uses *uses,
-                           uint64_t at); // of the first after `at`
+// of the first after `at`
+size_t allocation_position(const struct uses *uses, uint64_t at);
 struct allocation *allocation_find(const struct uses *uses, uint64_t at); // that has it
 const struct freed *allocation_freed(const struct uses *uses, uint64_t at);
 void allocation_take_out(struct uses *uses, size_t i);
@@ -96,8 +96,9 @@ bool fresh_copied(struct judge *j, const struct judge_range *ranges, int n,
                   enum judge_op_kind kind, struct judge_at at);
 
 /* lent.c */
+// that MPI has; NULL: none
 const struct lent *lent_part(const struct uses *uses, uint64_t from, uint64_t to,
-                             bool write); // that MPI has; NULL: none
+                             bool write);
 void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
                 bool write, const struct use *use, const struct clock *clock);
 void lent_report(struct judge *j, const struct allocation *a, const char *words,

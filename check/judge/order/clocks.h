@@ -93,8 +93,8 @@ void order_ready(struct judge *j, const struct stream *stream);
  * after. */
 void order_awaited(const struct order *order, const struct stream *stream,
                    struct clock *into);
-uint64_t order_next(struct order *order,
-                    int slot); // one operation more, which the clock covers
+// one operation more, which the clock covers
+uint64_t order_next(struct order *order, int slot);
 /* On an event: what C holds now is what waits for it come after. */
 void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
 void order_wait(struct order *order, const struct event *event, int slot,

@@ -21,9 +21,9 @@ struct position {
     bool captured;             // a graph makes the call
 };
 void calls_free(struct calls *calls);
-uint64_t calls_issued(struct judge *j, const struct judge_call *call,
-                      struct position at); // its index
-void calls_taken_back(struct judge *j);    // the newest of this thread, which failed
+// its index
+uint64_t calls_issued(struct judge *j, const struct judge_call *call, struct position at);
+void calls_taken_back(struct judge *j); // the newest of this thread, which failed
 void calls_joins(struct judge *j, const struct judge_join *join);
 void calls_join_failed(struct judge *j);
 void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);
@@ -38,23 +38,23 @@ struct comm_facts { // what others need to know of a communicator
 };
 const struct comm_facts *calls_comm(struct judge *j, int comm);
 size_t call_bytes(const struct judge_call *call); // of its elements
-size_t call_send_bytes(struct judge *j,
-                       const struct judge_call *call); // of sendbuff; 0: not used
-size_t call_recv_bytes(struct judge *j,
-                       const struct judge_call *call); // of recvbuff; 0: not used
+// of sendbuff; 0: not used
+size_t call_send_bytes(struct judge *j, const struct judge_call *call);
+// of recvbuff; 0: not used
+size_t call_recv_bytes(struct judge *j, const struct judge_call *call);
 void calls_flush(struct judge *j); // sends what was recorded to who compares it
 /* Captured, and not issued; but NCCL may connect ranks, and wait for that, even then. */
 void calls_captured(struct judge *j, const struct judge_call *call, uint64_t group);
 void calls_not_captured(struct judge *j, int comm); // the newest, which failed
 void calls_launched(struct judge *j, int comm);     // a graph that has calls of it
-void calls_failure(struct judge *j, const char *text,
-                   struct judge_at at); // the newest, for reports
+// the newest, for reports
+void calls_failure(struct judge *j, const char *text, struct judge_at at);
 /* `done` reaches all calls of `comm` that the host does not know to be done. */
 void calls_complete(struct judge *j, int comm, struct clock *done);
 /* Whether what is not known to be done comes before that use, by its clock. */
 bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
-bool calls_seen(
-    struct judge *j); // some thread's host clock has grown: forget what it covers
+// some thread's host clock has grown: forget what it covers
+bool calls_seen(struct judge *j);
 void calls_check_unfinished(struct judge *j); // at the end of the program
 /* {comm}, {comm_rank}, {nranks}, {device} of a finding. */
 void set_comm(struct judge *j, struct finding *f, int comm);

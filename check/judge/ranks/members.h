@@ -37,8 +37,8 @@ const struct pair_count *members_pair(const struct member *one, int peer, int wh
 bool members_given_up(struct judge *j, uint64_t id); // a communicator, by some
 int members_id_maker(struct judge *j, uint64_t id);  // -1: nobody that is known
 
-void members_receive(struct judge *j, int from, const void *data,
-                     size_t bytes); // MESSAGE_JOIN
+// MESSAGE_JOIN
+void members_receive(struct judge *j, int from, const void *data, size_t bytes);
 void members_look(struct judge *j);
 
 #endif

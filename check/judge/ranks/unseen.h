@@ -36,8 +36,8 @@ struct unseen {
 
 struct unseen_op *unseen_add(struct unseen *u, struct position at, int comm);
 void unseen_behind(struct unseen_op *op, uint64_t number);
-struct unseen_op *unseen_find(const struct unseen *u,
-                              uint64_t number); // NULL: it is seen
+// NULL: it is seen
+struct unseen_op *unseen_find(const struct unseen *u, uint64_t number);
 /* The newest of each slot that the clock covers; all calls of a group. */
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);

@@ -8,8 +8,8 @@
 
 struct failures *failures_new(void);
 void failures_free(struct failures *failures);
-void failed(struct judge *j, const char *text,
-            struct judge_at at); // a call of the thread that is in
+// a call of the thread that is in
+void failed(struct judge *j, const char *text, struct judge_at at);
 /* How many failed of which nobody asked why, in all threads; the first, and what was said
  * of it. */
 size_t failed_unlooked(const struct judge *j, struct judge_at *first, const char **words);

@@ -30,7 +30,7 @@ bool same_process(const int *world, int nranks);
 void add_size(struct text *text, int number, int nranks, const int *world,
               const int *device);
 
-const char *call_words(char out[JUDGE_PLACE],
-                       const struct judge_call *call); // "ncclReduce(count 4, …)"
+// "ncclReduce(count 4, …)"
+const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call);
 
 #endif

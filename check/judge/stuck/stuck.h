@@ -85,8 +85,8 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
  */
 const struct recent_call *stuck_missing(struct judge *j, const struct process *process,
                                         const struct state_wait *wait);
-bool stuck_stays(struct judge *j, int p, const struct state_wait *wait,
-                 int rank); // LEAVE
+// LEAVE
+bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank);
 
 bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
 bool stuck_in_mpi(const struct process *process);

@@ -93,10 +93,14 @@ static struct thread_wait *begin(struct judge *j, enum wait_kind kind, bool poll
     j->thread->asks_since = 0;
     struct thread_wait *old = j->thread->wait;
     bool loops = poll && old && old->poll;
+    j->thread->questions++;
     struct thread_wait *wait = loops ? asked_before(old, kind, at.site) : NULL;
     if (!wait) {
-        if (!loops)
+        if (!loops) {
             release(old);
+            j->thread->counted = 0;
+            j->thread->works = false;
+        }
         wait = j->thread->wait =
             loops ? ask_more(j->thread) : stock_take(&stock, sizeof *wait);
         wait->since = now(j);
@@ -249,6 +253,25 @@ static struct thread_wait *lasting(struct judge *j, struct thread_wait *wait) {
     return wait;
 }
 
+/* The newest of its waits that lasts. A thread that works between its questions does not
+ * wait: of the last while it has had the processor for a good part, and for longer than
+ * it takes to ask. One that sleeps between them has not, and one that only asks is soon
+ * there again. On a busy machine both have it for less. */
+static struct thread_wait *waits_still(struct judge *j, struct thread *thread) {
+    static const double WHILE = 0.5, PART = 0.1, TO_ASK = 50e-6; // seconds
+    double past = now(j) - thread->counted;
+    if (thread->wait && thread->wait->poll && past >= WHILE && j->outside.worked) {
+        double more = j->outside.worked(j->outside.self, thread->name) - thread->worked;
+        thread->works = thread->counted > 0 && more > PART * past &&
+                        more > TO_ASK * thread->questions;
+        j->waits->activity += thread->works;
+        thread->counted = now(j);
+        thread->worked += more;
+        thread->questions = 0;
+    }
+    return thread->works ? NULL : lasting(j, thread->wait);
+}
+
 struct described {
     struct state_head head;
     void *at[PARTS];
@@ -286,8 +309,8 @@ static void add_ops(struct judge *j, struct described *d) {
         record->signals = op->comm < 0;
         name_call(record->call, op->at.call);
         if (op->like) {
-            int leader =
-                index_of(j, d, op->like); // where it is sure to end, nothing is before it
+            // where it is sure to end, nothing is before it
+            int leader = index_of(j, d, op->like);
             const struct state_op *ops = d->at[OPS];
             record->first_before = leader < 0 ? 0 : ops[leader].first_before;
             record->nbefore = leader < 0 ? 0 : ops[leader].nbefore;
@@ -416,8 +439,8 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
  */
 static void add_waits(struct judge *j, struct described *d) {
     const struct waits *waits = j->waits;
-    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
-        struct thread_wait *wait = lasting(j, thread->wait);
+    for (struct thread *thread = j->threads; thread; thread = thread->next) {
+        struct thread_wait *wait = waits_still(j, thread);
         if (!wait && (only_asks(j, thread) || waits_for_another(j, thread)))
             continue;
         d->head.computing += !wait;
@@ -488,8 +511,8 @@ static void tell(struct judge *j) {
 bool waits_tell(struct judge *j) {
     struct waits *waits = j->waits;
     bool lasts = waits->finished, any = lasts;
-    for (const struct thread *thread = j->threads; thread; thread = thread->next) {
-        const struct thread_wait *wait = lasting(j, thread->wait);
+    for (struct thread *thread = j->threads; thread; thread = thread->next) {
+        const struct thread_wait *wait = waits_still(j, thread);
         any |= wait != NULL;
         lasts |= wait && now(j) - wait->since >
                              (wait->poll ? BEFORE_TELLING_POLL : BEFORE_TELLING);

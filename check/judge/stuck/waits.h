@@ -21,7 +21,7 @@ void waits_signals_queued(struct judge *j, struct position position, struct judg
 bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
 struct waits *waits_new(void);
-bool waits_tell(
-    struct judge *j); // rank 0 hears of waits that last; true if there are any
+// rank 0 hears of waits that last; true if there are any
+bool waits_tell(struct judge *j);
 
 #endif

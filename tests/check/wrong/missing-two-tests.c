@@ -1,5 +1,6 @@
 // Rank 0 asks two requests of MPI in turn before it comes to the all-reduce, which the
-// others are in: their messages come after it.
+// others are in: their messages come after it. At first it works between its questions,
+// and does not wait.
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce
 // expect: rank 0 on @host: waits in MPI_Test at @test
@@ -21,6 +22,11 @@ int main(void) {
     if (rank == 0) {
         MPI_Irecv(&first, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &a);
         MPI_Irecv(&second, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &b);
+        for (double end = MPI_Wtime() + 3; !got_a && MPI_Wtime() < end;) {
+            for (volatile int i = 0; i < 1000000; i = i + 1) {
+            }
+            MPI_Test(&a, &got_a, MPI_STATUS_IGNORE);
+        }
         while (!got_a || !got_b) {
             if (!got_a)
                 MPI_Test(&a, &got_a, MPI_STATUS_IGNORE);
