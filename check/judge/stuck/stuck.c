@@ -77,10 +77,10 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
 
 /* A thread in MPI may have all that it needs, and not have noticed yet: on a machine
  * that is busy a thread may have no processor for a second, and the helper beside it has.
- * MPI looks for what comes without a pause; how long it has looked is what the thread has
- * worked since. */
+ * MPI looks for what comes, without a pause or with short ones: how long it has looked is
+ * what the thread has worked since, and a thousand looks take it a millisecond. */
 static bool may_have_got_it(const struct process *process) {
-    static const double ENOUGH = 0.03; // seconds
+    static const double ENOUGH = 0.003; // seconds
     enum { SLEEPS = 100 }; // descriptions: an MPI that does not look, but sleeps
     return stuck_in_mpi(process) && process->head->worked >= 0 &&
            process->head->worked < process->suspect_worked + ENOUGH &&
