@@ -104,6 +104,24 @@ static inline void use_comm(ncclComm_t used) {
     MUST(cudaFree(buf));
 }
 
+#ifdef NCCL_WIN_COLL_SYMMETRIC
+// Memory that is a window of all ranks of comm, with zeros in it.
+static inline void *window_memory(size_t bytes, ncclWindow_t *window) {
+    void *memory;
+    MUST(ncclMemAlloc(&memory, bytes));
+    MUST(cudaMemset(memory, 0, bytes));
+    MUST(cudaStreamSynchronize(0));
+    MUST(ncclCommWindowRegister(comm, memory, bytes, window, NCCL_WIN_COLL_SYMMETRIC));
+    return memory;
+}
+
+// After all ranks' puts into it.
+static inline void end_window(void *memory, ncclWindow_t window) {
+    MUST(ncclCommWindowDeregister(comm, window));
+    MUST(ncclMemFree(memory));
+}
+#endif
+
 static inline void know_ranks(void) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);

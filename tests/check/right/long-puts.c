@@ -7,13 +7,9 @@ int main(void) {
     enum { PUTS = 80, BYTES = 1 << 24 };
     start();
     int right = (rank + 1) % nranks, left = (rank + nranks - 1) % nranks;
-    char *buf;
     ncclWindow_t window;
     ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = left};
-    MUST(ncclMemAlloc((void **)&buf, 2 * BYTES));
-    MUST(cudaMemset(buf, 0, 2 * BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, 2 * BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    char *buf = window_memory(2 * BYTES, &window);
     for (int i = 0; i < PUTS; i++) {
         MUST(ncclPutSignal(buf, BYTES, ncclInt8, right, window, BYTES, 0, 0, 0, comm,
                            stream));
@@ -21,8 +17,7 @@ int main(void) {
     }
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

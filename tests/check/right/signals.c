@@ -4,13 +4,10 @@
 int main(void) {
     enum { ROUNDS = 20, BYTES = 4096 };
     start();
-    int right = (rank + 1) % nranks, left = (rank + nranks - 1) % nranks, *buf;
+    int right = (rank + 1) % nranks, left = (rank + nranks - 1) % nranks;
     ncclWindow_t window;
     ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = left};
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(cudaMemset(buf, 0, BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    int *buf = window_memory(BYTES, &window);
     for (int i = 0; i < ROUNDS; i++) {
         if (rank > 0)
             MUST(ncclWaitSignal(1, &one, comm, stream));
@@ -22,8 +19,7 @@ int main(void) {
     }
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

@@ -92,8 +92,7 @@ int main(void) {
     else if (rank == 1)
         wait_for(0), wait_for(0);
     MUST(cudaStreamSynchronize(stream));
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     MUST(cudaFree(got));
     MUST(cudaFree(values));
     finish();

@@ -12,12 +12,8 @@
 int main(void) {
     enum { BYTES = 4096 };
     start();
-    int *buf;
     ncclWindow_t window;
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(cudaMemset(buf, 0, BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    int *buf = window_memory(BYTES, &window);
     if (rank == 1) {
         MUST(ncclPutSignal(buf, 4, ncclInt32, 0, window, 64, 0, 0, 0, comm, stream));
         MUST(ncclSignal(0, 0, 0, 0, comm, stream)); // @signal
@@ -29,8 +25,7 @@ int main(void) {
 #endif
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

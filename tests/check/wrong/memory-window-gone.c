@@ -10,12 +10,8 @@
 int main(void) {
     enum { BYTES = 4096 };
     start();
-    int *buf;
     ncclWindow_t window;
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(cudaMemset(buf, 0, BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    int *buf = window_memory(BYTES, &window);
 #ifndef FIXED
     if (rank == 1)
         MUST(ncclCommWindowDeregister(comm, window)); // @gone

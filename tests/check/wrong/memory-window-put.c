@@ -29,8 +29,7 @@ int main(void) {
         MUST(ncclWaitSignal(1, &one, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

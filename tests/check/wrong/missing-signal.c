@@ -11,24 +11,19 @@
 int main(void) {
     enum { BYTES = 4096 };
     start();
-    int *buf;
     ncclWindow_t window;
     ncclWaitSignalDesc_t one = {.opCnt = 2, .peer = 0};
 #ifdef FIXED
     one.opCnt = 1;
 #endif
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(cudaMemset(buf, 0, BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    int *buf = window_memory(BYTES, &window);
     if (rank == 0)
         MUST(ncclPutSignal(buf, 4, ncclInt32, 1, window, 64, 0, 0, 0, comm, stream));
     else if (rank == 1)
         MUST(ncclWaitSignal(1, &one, comm, stream)); // @wait
     MUST(cudaStreamSynchronize(stream));             // @sync
     MPI_Barrier(MPI_COMM_WORLD);                     // @barrier
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

@@ -10,12 +10,8 @@
 int main(void) {
     enum { BYTES = 4096 };
     start();
-    int *buf, got[8];
     ncclWindow_t window;
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(cudaMemset(buf, 0, BYTES));
-    MUST(cudaStreamSynchronize(0));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    int got[8], *buf = window_memory(BYTES, &window);
     if (rank == 0)
         // @put
         MUST(ncclPutSignal(buf, 4, ncclInt32, 1, window, 64, 0, 0, 0, comm, stream));
@@ -32,8 +28,7 @@ int main(void) {
     }
     MUST(cudaStreamSynchronize(stream));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }

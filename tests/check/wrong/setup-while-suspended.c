@@ -8,11 +8,10 @@
 int main(void) {
     enum { BYTES = 4096 };
     start();
-    int *buf, next = (rank + 1) % nranks, before = (rank + nranks - 1) % nranks;
+    int next = (rank + 1) % nranks, before = (rank + nranks - 1) % nranks;
     ncclWindow_t window;
     ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = before};
-    MUST(ncclMemAlloc((void **)&buf, BYTES));
-    MUST(ncclCommWindowRegister(comm, buf, BYTES, &window, NCCL_WIN_COLL_SYMMETRIC));
+    void *buf = window_memory(BYTES, &window);
     MUST(ncclCommSuspend(comm, NCCL_SUSPEND_MEM)); // @suspend
 #ifdef FIXED
     MUST(ncclCommResume(comm));
@@ -23,8 +22,7 @@ int main(void) {
 #endif
     MUST(ncclWaitSignal(1, &one, comm, stream));
     MUST(cudaStreamSynchronize(stream));
-    MUST(ncclCommWindowDeregister(comm, window));
-    MUST(ncclMemFree(buf));
+    end_window(buf, window);
     finish();
     return 0;
 }
