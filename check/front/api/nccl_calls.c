@@ -265,15 +265,16 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
     comm_entered(comm, at);
     put.comm = nccl_one_sided(comm, local, put.bytes, stream, at);
     struct judge *j = front_in();
-    bool wrong = registered_window(comm, window, &put) && judge_put(j, &put);
+    bool wrong =
+        registered_window(comm, window, &put) && judge_put(j, &put) && front_checks;
     front_out();
-    ncclResult_t result = wrong && front_checks ? nccl_refused(at)
-                                                : CALL(PNCCL(ncclPutSignal), local, count,
-                                                       type, peer, window, offset, signal,
-                                                       context, flags, comm, stream);
+    ncclResult_t result =
+        wrong ? nccl_refused(at)
+              : CALL(PNCCL(ncclPutSignal), local, count, type, peer, window, offset,
+                     signal, context, flags, comm, stream);
     comm_left();
     if (!nccl_failed(result))
         nccl_signals(put.comm, peer, false, stream, at);
-    return wrong && front_checks ? result : nccl_answer(result, at);
+    return wrong ? result : nccl_answer(result, at);
 }
 #endif

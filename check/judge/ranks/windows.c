@@ -71,7 +71,7 @@ void windows_news(struct judge *j, int slot) {
 
 void windows_meet(struct judge *j, uint64_t where) {
     j->common = j->shares_events || j->threads->next ? 0 : where;
-    for (int s = 0; s < j->order->nslots; s++)
+    for (int s = 0; s < j->order->nslots && j->common; s++)
         if (!clock_covers(&j->known, s, j->order->slots[s].news))
             j->common = 0; // they may come later
 }

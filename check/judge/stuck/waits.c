@@ -162,7 +162,7 @@ void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way 
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
     detour_heard(j);
-    windows_meet(j, 0);
+    windows_news(j, -1);
     if (done)
         waits_end(j, NULL);
     else
