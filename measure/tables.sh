@@ -285,7 +285,7 @@ beside_nccl_tests() { # WHICH UNIT DECIMALS RATIO-DECIMALS OURS THEIRS CSV KEPT
 if [ -f nccl-tests.txt ]; then
     echo "## Beside nccl-tests"
     echo
-    echo "Lesson 06 and nccl-tests (out of place, the slowest rank's time), one after the other"
+    echo "Lesson 06 and nccl-tests (out of place, the slowest rank's time)"
     echo "([output](nccl-tests.txt)). First large messages: our bus bandwidth, and ours over theirs. Where"
     echo "there are several runs, which took turns, it is their median, with the least and the most."
     echo
