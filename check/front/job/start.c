@@ -71,17 +71,17 @@ __attribute__((constructor(101))) static void begin(void) {
     front_options.kernels = !OVER_STANDIN;
     gethostname(front_host, sizeof front_host - 1);
     front_host[strcspn(front_host, ".")] = '\0';
-    const struct judge_outside outside = {.now = clock_time,
-                                          .send = talk_sends,
-                                          .say = talk_says,
-                                          .place = front_place,
-                                          .mpi_ranks = mpi_world_ranks,
-                                          .host_memory = pages_changed,
-                                          .strangers = strangers_any,
-                                          .worked = front_worked,
-                                          .arrived =
-                                              OVER_STANDIN ? STANDIN(arrived) : NULL,
-                                          .aborted = neighbours_aborted};
+    struct judge_outside outside = {.now = clock_time,
+                                    .send = talk_sends,
+                                    .say = talk_says,
+                                    .place = front_place,
+                                    .mpi_ranks = mpi_world_ranks,
+                                    .host_memory = pages_changed,
+                                    .strangers = strangers_any,
+                                    .worked = front_worked,
+                                    .aborted = neighbours_aborted};
+    if (OVER_STANDIN)
+        outside.arrived = STANDIN(arrived);
     strangers_not_this();
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);
