@@ -113,14 +113,14 @@ void *must_grow(void *memory, size_t bytes) {
 void (*fail_everywhere)(void);
 
 void fail(const char *format, ...) {
+    char text[4096]; // so that it is written at once, and nothing of others comes between
     va_list arguments;
     va_start(arguments, format);
-    fflush(stdout);
-    fprintf(stderr, "CPU build: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    fflush(stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    fflush(stdout);
+    fprintf(stderr, "CPU build: %s\n", text);
+    fflush(stderr);
     if (fail_everywhere)
         fail_everywhere();
     _exit(1);
