@@ -2,6 +2,9 @@
 
     torchrun --standalone --nproc_per_node=2 measure/ddp.py --layers 16 --width 2048 --batch 4096
 
+Several models, with the word `then` between them, are measured in one start: PyTorch's takes up to
+half a minute. Before each one's figures then stands the command line that measures it alone.
+
 Prints what `overlap --time` prints, measured the same way: a step without communication (the
 same model outside DDP), an all-reduce of as many bytes in DDP's buckets, and a step with DDP,
 in turns; of each the slowest rank's time, the median of batches of ten. `--bucket` is DDP's
@@ -10,6 +13,7 @@ bucket_cap_mb in bytes; NCCL_MAX_CTAS does what the lesson's --ctas does.
 import argparse
 import os
 import statistics
+import sys
 import time
 
 import torch
@@ -17,6 +21,25 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 REPEAT, BATCHES = 10, 7
+
+
+def models(parser):
+    """The options of each model on the command line. Starts PyTorch's ranks, and ends them."""
+    device = torch.device("cuda", int(os.environ["RANK"]) % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    dist.init_process_group(backend="nccl", device_id=device)
+    each = [[]]
+    for word in sys.argv[1:]:
+        if word == "then":
+            each.append([])
+        else:
+            each[-1].append(word)
+    for words in each:
+        if len(each) > 1 and dist.get_rank() == 0:
+            print(f"$ torchrun --standalone --nproc_per_node={dist.get_world_size()}",
+                  sys.argv[0], *words)
+        yield parser.parse_args(words)
+    dist.destroy_process_group()
 
 
 def network(layers, width):
@@ -56,25 +79,15 @@ def batch_seconds(operation):
     return took.item()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--layers", type=int, default=16)
-    parser.add_argument("--width", type=int, default=2048)
-    parser.add_argument("--batch", type=int, default=4096, help="of all ranks together")
-    parser.add_argument("--bucket", type=int, default=25 << 20, help="bytes")
-    options = parser.parse_args()
+def measure(options):
     layers, width = options.layers, options.width
-
-    device = torch.device("cuda", int(os.environ["RANK"]) % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group(backend="nccl", device_id=device)
     nranks = dist.get_world_size()
 
     # The data of network.h: each number is to become the mean of itself and the next.
     samples = 2 * torch.rand(options.batch // nranks, width, device="cuda") - 1
     wanted = (samples + samples.roll(-1, dims=1)) / 2
     compute = trainer(network(layers, width), layers, samples, wanted)
-    ddp = DistributedDataParallel(network(layers, width), device_ids=[device.index],
+    ddp = DistributedDataParallel(network(layers, width), device_ids=[torch.cuda.current_device()],
                                   bucket_cap_mb=options.bucket / (1 << 20),
                                   gradient_as_bucket_view=True)
     both = trainer(ddp, layers, samples, wanted)
@@ -101,7 +114,16 @@ def main():
         print(f"both             {both:9.3f} ms, {both / compute:.3f} of computing only")
         hidden = (compute + reduce - both) / min(compute, reduce)
         print(f"hidden           {hidden:9.2f} of the shorter of the two")
-    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--width", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=4096, help="of all ranks together")
+    parser.add_argument("--bucket", type=int, default=25 << 20, help="bytes")
+    for options in models(parser):
+        measure(options)
 
 
 if __name__ == "__main__":

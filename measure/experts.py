@@ -7,15 +7,13 @@ and back, once with their counts sent first, once in blocks of one size that hol
 turns, of each the slowest rank's time, the median of batches of ten.
 """
 import argparse
-import os
 import statistics
 
 import torch
 import torch.distributed as dist
 
-from ddp import batch_seconds
+from ddp import BATCHES, batch_seconds, models
 
-BATCHES = 7
 LAYERS = 64  # network.h: NETWORK_LAYERS
 
 
@@ -37,18 +35,8 @@ def expert(load, nexperts, token):
             "one": 0}[load]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--width", type=int, default=2048)
-    parser.add_argument("--batch", type=int, default=8192, help="tokens of all ranks together")
-    parser.add_argument("--load", default="uneven", choices=("even", "uneven", "empty", "one"))
-    options = parser.parse_args()
-
-    device = torch.device("cuda", int(os.environ["RANK"]) % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group(backend="nccl", device_id=device)
+def measure(options):
     rank, nranks = dist.get_rank(), dist.get_world_size()
-
     share = options.batch // nranks
     counts = [0] * nranks
     for token in range(rank * share, (rank + 1) * share):
@@ -87,7 +75,15 @@ def main():
               f" all ranks send {options.batch * token} bytes")
         print(f"padded       {blocks:9.3f} ms, {blocks / first:.3f} of that; capacity {capacity},"
               f" so {nranks * nranks * capacity * token} bytes")
-    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=8192, help="tokens of all ranks together")
+    parser.add_argument("--load", default="uneven", choices=("even", "uneven", "empty", "one"))
+    for options in models(parser):
+        measure(options)
 
 
 if __name__ == "__main__":

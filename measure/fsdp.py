@@ -9,30 +9,17 @@ rank's time, the median of batches of ten. `--stage 2` keeps the weights after t
 model take on a rank after the first step.
 """
 import argparse
-import os
 import statistics
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 
-from ddp import batch_seconds, network, trainer
-
-BATCHES = 7
+from ddp import BATCHES, batch_seconds, models, network, trainer
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--layers", type=int, default=16)
-    parser.add_argument("--width", type=int, default=2048)
-    parser.add_argument("--batch", type=int, default=4096, help="of all ranks together")
-    parser.add_argument("--stage", type=int, default=3, choices=(2, 3))
-    options = parser.parse_args()
+def measure(options):
     layers, width = options.layers, options.width
-
-    device = torch.device("cuda", int(os.environ["RANK"]) % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group(backend="nccl", device_id=device)
     nranks = dist.get_world_size()
 
     # The data of network.h: each number is to become the mean of itself and the next.
@@ -65,7 +52,16 @@ def main():
         print(f"this is stage {options.stage}:       {kept:10d} bytes measured")
         print(f"computing only   {compute:9.3f} ms a step")
         print(f"both             {both:9.3f} ms, {both / compute:.3f} of computing only")
-    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--width", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=4096, help="of all ranks together")
+    parser.add_argument("--stage", type=int, default=3, choices=(2, 3))
+    for options in models(parser):
+        measure(options)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ and with those of the gradients in the columns too, by plain calls; in turns, of
 rank's time, the median of batches of ten.
 """
 import argparse
-import os
 import statistics
 
 import torch
@@ -18,21 +17,11 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel,
                                                parallelize_module)
 
-from ddp import BATCHES, batch_seconds, network
+from ddp import BATCHES, batch_seconds, models, network
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--layers", type=int, default=8)
-    parser.add_argument("--width", type=int, default=4096)
-    parser.add_argument("--batch", type=int, default=4096, help="of all rows together")
-    parser.add_argument("--columns", type=int, default=2, help="ranks in a row")
-    options = parser.parse_args()
+def measure(options):
     layers, width, columns = options.layers, options.width, options.columns
-
-    device = torch.device("cuda", int(os.environ["RANK"]) % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group(backend="nccl", device_id=device)
     nranks = dist.get_world_size()
     rows = nranks // columns
     mesh = init_device_mesh("cuda", (rows, columns), mesh_dim_names=("dp", "tp"))
@@ -81,7 +70,16 @@ def main():
         print(f"computing only      {compute:9.3f} ms a step")
         print(f"with the rows       {with_rows:9.3f} ms")
         print(f"with the columns    {with_columns:9.3f} ms")
-    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--width", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=4096, help="of all rows together")
+    parser.add_argument("--columns", type=int, default=2, help="ranks in a row")
+    for options in models(parser):
+        measure(options)
 
 
 if __name__ == "__main__":

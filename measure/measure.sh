@@ -300,11 +300,20 @@ of_several() { # WAY…: the first alone on one GPU
     [ "$gpus" -gt 1 ] && printf '%s\n' "$@" || printf '%s\n' "$1"
 }
 
+# PyTorch's way of a lesson, on all its models in one start, which takes up to half a minute.
+pytorch() { # FILE PROGRAM MODEL…
+    local file=$1 program=$2 model them=
+    shift 2
+    have_pytorch || return 0
+    for model in "$@"; do them+="${them:+ then }$model"; done
+    # shellcheck disable=SC2086 # words
+    keep "$out/$file" 150 torchrun --standalone --nproc_per_node="$gpus" "measure/$program" $them
+}
+
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
-# PyTorch's DDP on the same model comes right after. (PyTorch takes up to half a minute to start, so it runs once
-# for each model of a lesson.)
+# PyTorch's DDP on the same models comes right after.
 overlap() {
-    local model layers width share form program=11-overlap/overlap
+    local model layers width share form program=11-overlap/overlap each=()
     begin "training-$gpus.txt"
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
@@ -314,15 +323,14 @@ overlap() {
             # shellcheck disable=SC2086 # words
             keep "$out/training-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
         done
-        # shellcheck disable=SC2086 # words
-        ! have_pytorch || keep "$out/training-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
-            measure/ddp.py $model
+        each+=("$model")
     done
+    pytorch "training-$gpus.txt" ddp.py "${each[@]}"
 }
 
 # Lesson 12 on the same models, in its stages; PyTorch's fully_shard right after.
 sharded() {
-    local model layers width share stage program=12-sharded/sharded
+    local model layers width share stage program=12-sharded/sharded each=()
     begin "sharded-$gpus.txt"
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
@@ -331,15 +339,14 @@ sharded() {
             # shellcheck disable=SC2086 # words
             keep "$out/sharded-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 --stage $stage --time
         done
-        # shellcheck disable=SC2086 # words
-        ! have_pytorch || keep "$out/sharded-$gpus.txt" 120 torchrun --standalone --nproc_per_node="$gpus" \
-            measure/fsdp.py $model --stage 3
+        each+=("$model --stage 3")
     done
+    pytorch "sharded-$gpus.txt" fsdp.py "${each[@]}"
 }
 
 # Lesson 13: a layer's tokens there and back, in two ways; PyTorch's all_to_all_single right after.
 experts() {
-    local size width share load program=13-experts/experts
+    local size width share load program=13-experts/experts each=()
     begin "experts-$gpus.txt"
     for size in $tokens; do
         IFS=: read -r width share <<<"$size"
@@ -347,11 +354,10 @@ experts() {
         for load in $(of_several uneven even one); do
             # shellcheck disable=SC2086 # words
             keep "$out/experts-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $size --layers 2 --steps 1 --load $load --time
-            # shellcheck disable=SC2086 # words
-            ! have_pytorch || [ "$load" != uneven ] || keep "$out/experts-$gpus.txt" 120 torchrun --standalone \
-                --nproc_per_node="$gpus" measure/experts.py $size --load $load
         done
+        each+=("$size --load uneven")
     done
+    pytorch "experts-$gpus.txt" experts.py "${each[@]}"
 }
 
 # Lesson 14: in how many micro-batches, and in which order; PyTorch on eight of them in turns right after.
@@ -365,17 +371,15 @@ pipeline() {
             of_several '' --all-forward | while read -r form; do
                 # shellcheck disable=SC2086 # words
                 keep "$out/pipeline-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
-                # shellcheck disable=SC2086 # words
-                ! have_pytorch || [ "$micro$form" != 8 ] || keep "$out/pipeline-$gpus.txt" 120 \
-                    torchrun --standalone --nproc_per_node="$gpus" measure/pipeline.py $model
             done
         done
+        pytorch "pipeline-$gpus.txt" pipeline.py "--layers $layers --width $width --batch $batch --micro 8"
     done
 }
 
 # Lesson 15: every grid; PyTorch on the same right after.
 grid() {
-    local model layers width batch columns form
+    local model layers width batch columns form each=()
     begin "grid-$gpus.txt"
     for model in $gridded; do
         IFS=: read -r layers width batch <<<"$model"
@@ -388,11 +392,10 @@ grid() {
                 # shellcheck disable=SC2086 # words
                 keep "$out/grid-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 15-grid/grid $model --steps 3 $form --time
             done
-            # shellcheck disable=SC2086 # words
-            ! have_pytorch || keep "$out/grid-$gpus.txt" 120 \
-                torchrun --standalone --nproc_per_node="$gpus" measure/grid.py $model
+            each+=("$model")
         done
     done
+    pytorch "grid-$gpus.txt" grid.py "${each[@]}"
 }
 
 # Lessons 16 to 23. Three ranks can share two GPUs from NCCL 2.30 on.

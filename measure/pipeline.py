@@ -8,35 +8,23 @@ through a rank's layers without any transfer, and a whole step, in turns; of eac
 rank's time, the median of batches of ten. There are at least as many micro-batches as ranks.
 """
 import argparse
-import os
 import statistics
 
 import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
-from ddp import BATCHES, batch_seconds, network
+from ddp import BATCHES, batch_seconds, models, network
 
 
 def loss_of(result, wanted):
     return (result - wanted).square().sum() / (2 * len(result))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--layers", type=int, default=16)
-    parser.add_argument("--width", type=int, default=2048)
-    parser.add_argument("--batch", type=int, default=16384)
-    parser.add_argument("--micro", type=int, default=8, help="micro-batches in a step")
-    parser.add_argument("--all-forward", action="store_true")
-    options = parser.parse_args()
+def measure(options):
     layers, width, micro = options.layers, options.width, options.micro
-
-    rank = int(os.environ["RANK"])
-    device = torch.device("cuda", rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    dist.init_process_group(backend="nccl", device_id=device)
-    nranks = dist.get_world_size()
+    rank, nranks = dist.get_rank(), dist.get_world_size()
+    device = torch.device("cuda", torch.cuda.current_device())
 
     mine = layers * (rank + 1) // nranks - layers * rank // nranks
     model = network(mine, width)
@@ -80,7 +68,17 @@ def main():
         print(f"PyTorch {torch.__version__}, NCCL {torch.cuda.nccl.version()}, {nranks} ranks")
         print(f"a step {step:.3f} ms, computing {compute:.3f} ms: "
               f"{1 - compute / step:.2f} of a step is idle, measured")
-    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--width", type=int, default=2048)
+    parser.add_argument("--batch", type=int, default=16384)
+    parser.add_argument("--micro", type=int, default=8, help="micro-batches in a step")
+    parser.add_argument("--all-forward", action="store_true")
+    for options in models(parser):
+        measure(options)
 
 
 if __name__ == "__main__":

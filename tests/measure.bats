@@ -154,23 +154,35 @@ END
 @test "training: lessons 11 to 15, PyTorch after each; a row for each" {
     long
     cat >bin/torchrun <<'END'
-#!/bin/sh
-echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
-case $* in
-*experts.py*)
-    echo 'counts first     0.125 ms a layer, there and back; all ranks send 4096 bytes'
-    echo 'padded           0.100 ms, 0.800 of that; capacity 3, so 6144 bytes'
-    exit
-    ;;
-*fsdp.py*) echo 'this is stage 3:          1234567 bytes measured' ;;
-esac
-echo 'computing only      10.000 ms a step'
-echo 'all-reduce only      2.000 ms'
-echo 'both                11.500 ms, 1.150 of computing only'
-echo 'hidden                0.25 of the shorter of the two'
-echo 'a step 20.000 ms, computing 10.000 ms: 0.50 of a step is idle, measured'
-echo 'with the rows        12.000 ms'
-echo 'with the columns     13.000 ms'
+#!/bin/bash
+figures() {
+    echo 'PyTorch 9.9.9, NCCL (2, 28, 3), 2 ranks'
+    case $* in
+    *experts.py*)
+        echo 'counts first     0.125 ms a layer, there and back; all ranks send 4096 bytes'
+        echo 'padded           0.100 ms, 0.800 of that; capacity 3, so 6144 bytes'
+        return
+        ;;
+    *fsdp.py*) echo 'this is stage 3:          1234567 bytes measured' ;;
+    esac
+    echo 'computing only      10.000 ms a step'
+    echo 'all-reduce only      2.000 ms'
+    echo 'both                11.500 ms, 1.150 of computing only'
+    echo 'hidden                0.25 of the shorter of the two'
+    echo 'a step 20.000 ms, computing 10.000 ms: 0.50 of a step is idle, measured'
+    echo 'with the rows        12.000 ms'
+    echo 'with the columns     13.000 ms'
+}
+# As ddp.py has it: several models in one start.
+words=$*
+before=${words%%.py *}.py rest=${words#*.py }
+while [[ $rest == *' then '* ]]; do
+    echo "$ torchrun $before ${rest%% then *}"
+    figures "$before"
+    rest=${rest#* then }
+done
+[[ $words != *' then '* ]] || echo "$ torchrun $before $rest"
+figures "$before"
 END
     printf '#!/bin/sh\nexit 0\n' >bin/python3
     chmod +x bin/torchrun bin/python3
@@ -214,6 +226,9 @@ END
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 1 \| all forward \| lesson 14 \| .* \| 0.50 \|$' out/README.md
     grep -qxF '| 4 × 32 | 64 | 2 | 8 | in turns | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
     [ "$(grep -c 'measure/pipeline.py' out/pipeline-2.txt)" -eq 1 ]
+    # PyTorch starts once for a lesson.
+    [ "$(cat out/*-2.txt | grep -c '^\$ torchrun --standalone .*\.py')" -eq 13 ]
+    [ "$(cat out/*-2.txt | grep -c '^PyTorch 9')" -eq 9 ]
 
     [ "$(grep -c '^OK: 2 ranks' out/grid-2.txt)" -eq 2 ]
     for grid in '1 × 2' '2 × 1'; do
