@@ -180,14 +180,15 @@ plot() { # NAME: NAME.csv to NAME.svg, where there is gnuplot
 }
 
 bandwidth() {
-    local n mode most
+    local n mode sizes
     for n in $counts; do
         begin "bandwidth-$n.txt"
-        most=$largest
-        [ "$n" -gt 1 ] || most=$large # nothing travels
+        sizes="--max $largest"
+        [ "$n" -gt 1 ] || sizes="--max $large --factor 8" # nothing travels
         # In the folder, so that the command line that is kept is one that anybody can type.
+        # shellcheck disable=SC2086 # words
         keep "$out/bandwidth-$n.txt" 150 "${mpirun[@]}" -np "$n" 06-bandwidth/bandwidth \
-            --max "$most" --csv "$out/bandwidth-$n.csv"
+            $sizes --csv "$out/bandwidth-$n.csv"
     done
     # Small messages, launched in four ways.
     begin bandwidth-small.txt
