@@ -11,7 +11,7 @@ static void first_weights(const struct training *t) {
     const size_t count = network_weights(&t->n);
     float *host = lesson_malloc(count * sizeof(float));
     network_first(&t->n, t->rank, host);
-    CHECK_CUDA(cudaMemcpyAsync(t->n.weight[0], host, count * sizeof(float),
+    CHECK_CUDA(cudaMemcpyAsync(t->expert.weight[0], host, count * sizeof(float),
                                cudaMemcpyHostToDevice, t->stream));
     free(host); // it is not pinned, so it has been read
 }
@@ -20,10 +20,12 @@ static void first_weights(const struct training *t) {
  * by the gradient. */
 static void keep_output(struct training *t, size_t step) {
     const struct network *n = &t->n;
-    if (step + 1 == n->steps)
-        CHECK_CUDA(cudaMemcpyAsync(t->output, n->activation[n->layers],
-                                   t->share * n->width * sizeof(float),
-                                   cudaMemcpyDeviceToHost, t->stream));
+    const size_t bytes = t->share * n->width * sizeof(float);
+    if (step + 1 < n->steps)
+        return;
+    t->output = lesson_malloc(bytes);
+    CHECK_CUDA(cudaMemcpyAsync(t->output, n->activation[n->layers], bytes,
+                               cudaMemcpyDeviceToHost, t->stream));
 }
 
 /* Prints what the training has given, and compares this rank's weights and the kept
@@ -33,8 +35,8 @@ static int verdict(struct training *t, bool timed) {
     const struct network *n = &t->n;
     const size_t count = network_weights(n), capacity = t->capacity;
     float *result = lesson_malloc(count * sizeof(float));
-    CHECK_CUDA(
-        cudaMemcpy(result, n->weight[0], count * sizeof(float), cudaMemcpyDeviceToHost));
+    CHECK_CUDA(cudaMemcpy(result, t->expert.weight[0], count * sizeof(float),
+                          cudaMemcpyDeviceToHost));
     network_print_losses(n);
     reference_report(n, &t->load, capacity, t->sent, t->ndropped);
     if (timed)
@@ -43,6 +45,7 @@ static int verdict(struct training *t, bool timed) {
     const int exit_code = network_verdict(n, result, expected, count, capacity == 0);
     free(expected);
     free(result);
+    free(t->output);
     return exit_code;
 }
 

@@ -13,20 +13,21 @@
 static void measure(struct training *t) {
     enum { TRIPS = 10 };
     struct stopwatch watches[2] = {{0}};
-    const struct route *route = &t->routes[0];
+    float *visiting = t->expert.activation[0];
     size_t capacity = t->capacity;
     t->capacity = 0;
     give_places(t, 0, 0);
     if (capacity == 0) // large enough that no token is dropped
-        capacity = reference_largest(route->leave, t->nranks);
+        capacity = reference_largest(t->leave[0], t->nranks);
     for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
         t->capacity = w == 0 ? 0 : capacity;
         give_places(t, 0, 0);
         stopwatch_start(&watches[w]);
         for (int i = 0; i < TRIPS; i++) {
-            exchange_counts(t, 0);
-            exchange(t, t->leaving, route->leave, t->visiting[0], route->come);
-            exchange(t, t->visiting[0], route->come, t->leaving, route->leave);
+            if (w == 0)
+                exchange_counts(t, 0);
+            exchange(t, t->leaving, t->leave[0], visiting, t->come[0]);
+            exchange(t, visiting, t->come[0], t->leaving, t->leave[0]);
         }
         CHECK_CUDA(cudaStreamSynchronize(t->stream));
         stopwatch_stop(&watches[w], TRIPS);

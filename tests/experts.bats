@@ -137,12 +137,12 @@ broken() {
 tokens='numbers of the 168 tokens are not what their experts make of them'
 
 @test "as many received as sent: mismatch" {
-    broken 's/route->leave, t->visiting\[l\], route->come/route->leave, t->visiting[l], route->leave/'
+    broken 's/t->leave\[l\], x, t->come\[l\]/t->leave[l], x, t->leave[l]/'
     grep -q '^NCCL CHECK: mismatch: a send and its receive give different counts' <<<"$err"
 }
 
 @test "counts that are read before they are there: race" {
-    broken '/route->come, come, bytes/,/}/ s|CHECK_CUDA(cudaStreamSynchronize|//&|'
+    broken '/t->come\[l\], come, bytes/,/}/ s|CHECK_CUDA(cudaStreamSynchronize|//&|'
     grep -q '^NCCL CHECK: race: the host reads pinned memory that a queued operation still uses' <<<"$err"
     grep -q '^  queued: cudaMemcpyAsync at broken.c:' <<<"$err"
 }
@@ -165,12 +165,12 @@ tokens='numbers of the 168 tokens are not what their experts make of them'
 }
 
 @test "the way back with the counts of the way there: no call differs, but the tokens do" {
-    broken 's/exchange(t, t->computed, route->come, t->leaving, route->leave)/exchange(t, t->computed, route->leave, t->leaving, route->come)/'
+    broken 's/exchange(t, y, t->come\[l\], t->leaving, t->leave\[l\])/exchange(t, y, t->leave[l], t->leaving, t->come[l])/'
     grep -q "$tokens" <<<"$err"
 }
 
 @test "two tokens that change places on the way: the tokens differ" {
-    broken 's/^    to_places(t, l, n->activation\[l\]);/&\n    size_t p = route->place[3]; route->place[3] = route->place[4]; route->place[4] = p;/'
+    broken 's/^    to_places(t, l, t->n.activation\[l\]);/&\n    size_t *place = t->place[l], p = place[3]; place[3] = place[4]; place[4] = p;/'
     grep -q "$tokens" <<<"$err"
 }
 
@@ -180,7 +180,7 @@ tokens='numbers of the 168 tokens are not what their experts make of them'
 }
 
 @test "dropped tokens that come back as zeros: the tokens differ" {
-    broken 's/from_places(t, l, n->activation\[l + 1\], n->activation\[l\])/from_places(t, l, n->activation[l + 1], t->computed)/' --capacity 5
+    broken 's/from_places(t, l, t->n.activation\[l + 1\], t->n.activation\[l\])/from_places(t, l, t->n.activation[l + 1], y)/' --capacity 5
     grep -q "$tokens" <<<"$err"
 }
 
