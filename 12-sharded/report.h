@@ -41,25 +41,19 @@ LESSON_FUNCTION void report_need(const struct network *n, size_t stage, size_t l
                  report_in_use(stage, layer) + network_samples_bytes(n, share));
 }
 
-/* The bytes of GPU memory that are free now. */
-LESSON_FUNCTION size_t report_free(void) {
-    size_t free_bytes, total_bytes;
-    CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-    return free_bytes;
-}
-
-/* Prints the bytes that a rank keeps: by formula in all stages, measured in this one.
- *   in_use  those of the measured bytes that are room for whole layers */
-LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage, size_t measured,
-                                 size_t in_use) {
+/* Prints the bytes that a rank keeps: by formula in all stages, and as allocated in
+ * this one.
+ *   in_use  those of the allocated bytes that are room for whole layers */
+LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage,
+                                 size_t allocated, size_t in_use) {
     if (lesson_self().rank != 0)
         return;
     for (size_t s = 0; s <= 3; s++)
         printf("stage %zu: a rank keeps %10zu bytes%s\n", s, report_bytes(s, whole, part),
                s == 0 ? " (all of it, as in lesson 10)" : "");
     printf(
-        "this is stage %zu:       %10zu bytes measured, %zu of them for whole layers\n",
-        stage, measured, in_use);
+        "this is stage %zu:       %10zu bytes allocated, %zu of them for whole layers\n",
+        stage, allocated, in_use);
 }
 
 /* Prints the bytes that a rank sends in a step: counted, and by formula.

@@ -25,8 +25,8 @@ struct training {
     ncclComm_t comm;
     bool communicate; // false for the times without communication
     size_t sent;      // bytes, in all steps so far
-    float *memory[5]; // what `zeros` has allocated
-    size_t nmemory;
+    float *memory[5]; // what `zeros` has allocated, `kept` bytes in all
+    size_t nmemory, kept;
 };
 
 /* A step uses each layer twice. Uses 0 … L-1 are the forward pass, first layer first;
@@ -116,6 +116,7 @@ static float *zeros(struct training *t, size_t count) {
     float **memory = &t->memory[t->nmemory++];
     CHECK_CUDA(cudaMalloc((void **)memory, count * sizeof(float)));
     CHECK_CUDA(cudaMemset(*memory, 0, count * sizeof(float)));
+    t->kept += count * sizeof(float);
     return *memory;
 }
 
@@ -169,23 +170,19 @@ int main(int argc, char **argv) {
     t.shard = (n->width * n->width + nranks - 1) / nranks;
     t.layer = nranks * t.shard;
     report_need(n, t.stage, t.layer, t.shard, t.share);
-    const size_t before = report_free();
     allocate(&t, t.stage > 2, &t.weights, n->weight);
     allocate(&t, t.stage > 1, &t.gradients, n->gradient);
     n->momentum[0] = zeros(&t, n->layers * t.shard); // always only this rank's shards
-    const size_t kept = before - report_free();
     network_malloc_samples(n, t.share); // also waits for the cudaMemset in `zeros`
 
-    float *host = lesson_malloc((network_weights(n) + t.layer) * sizeof(float));
-    keep_shards(&t, host);
+    keep_shards(&t);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);
     }
-    const int exit_code = verdict(&t, host, kept, timed);
+    const int exit_code = verdict(&t, timed);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
-    free(host);
     network_free_samples(n);
     for (size_t i = 0; i < t.nmemory; i++)
         CHECK_CUDA(cudaFree(t.memory[i]));
