@@ -94,12 +94,6 @@ static void queue_ring(struct ring *r) {
     }
 }
 
-/* Queues NCCL's all-reduce of the same numbers. */
-static void queue_nccl(struct ring *r) {
-    CHECK_NCCL(ncclAllReduce(r->mine, r->sum, r->count, ncclFloat32, ncclSum, r->comm,
-                             r->stream));
-}
-
 #include "setup.h"  // make_events, make_buffers, and what frees them and the lanes
 #include "timing.h" // measure, for --time
 
@@ -118,8 +112,7 @@ static void make_lanes(struct ring *r) {
     for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++) {
         // A new communicator with the same ranks in the same order.
         CHECK_NCCL(ncclCommSplit(r->comm, 0, r->rank, &lane->comm, &config));
-        // High priority (-5): an addition fills the GPU, and transfers must not wait for
-        // it.
+        // High priority (-5): transfers must not wait for an addition that fills the GPU.
         CHECK_CUDA(
             cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
     }
@@ -171,13 +164,6 @@ int main(int argc, char **argv) {
     queue_ring(&r);
     CHECK_CUDA(cudaStreamSynchronize(r.stream));
     check(timed ? NULL : "After ring all-reduce:", r.sum, host, r.count);
-
-    // NCCL's all-reduce of the same numbers. The ring's sums are overwritten first, so
-    // that they can't be taken for NCCL's.
-    CHECK_CUDA(cudaMemsetAsync(r.sum, 255, bytes, r.stream));
-    queue_nccl(&r);
-    CHECK_CUDA(cudaStreamSynchronize(r.stream));
-    check(timed ? NULL : "After ncclAllReduce:", r.sum, host, r.count);
     if (timed)
         measure(&r);
     const int exit_code = lesson_verdict("element");
