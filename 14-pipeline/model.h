@@ -27,7 +27,7 @@ static int verdict(struct pipeline *p, bool timed) {
     float *result = lesson_malloc(weights * sizeof(float));
     CHECK_CUDA(cudaMemcpy(result, n->weight[0], weights * sizeof(float),
                           cudaMemcpyDeviceToHost));
-    network_print_distances(n, p->distance, p->micro);
+    network_print_distances(n, p->data.distance, p->micro);
     report_work(n, p->first, p->ahead, p->micro, p->sent / n->steps);
     if (timed)
         measure(p);

@@ -17,9 +17,7 @@ struct pipeline {
     size_t micro, share;     // micro-batches in a step; samples in each
     size_t ahead;            // at most this many have gone forward here and are not back
     struct network data;     // all samples of a step; the first and the last rank fill it
-    float *arriving;         // a gradient from the next rank
-    float *leaving;          // a gradient for the previous rank
-    float *distance; // of the output from the target, for each micro-batch and step
+    float *arriving, *leaving; // a gradient from the next rank; one for the previous rank
     cudaStream_t stream;
     cublasHandle_t blas;
     ncclComm_t comm;
@@ -50,7 +48,7 @@ static void forward(struct pipeline *p, size_t step, size_t micro) {
     if (p->rank == p->last)
         network_loss(p->blas, w, share, p->n.batch, activation(p, layers, micro),
                      p->data.wanted + micro * share * w,
-                     &p->distance[step * p->micro + micro]);
+                     &p->data.distance[step * p->micro + micro]);
 }
 
 /* The same backward. The gradients of the weights add up over the micro-batches. */
@@ -110,20 +108,6 @@ static void train(struct pipeline *p, size_t step) {
                    p->n.momentum[0], p->n.weight[0]);
 }
 
-static void allocate(struct pipeline *p) {
-    struct network *n = &p->n;
-    const size_t bytes = n->batch * n->width * sizeof(float);
-    const size_t distances = n->steps * p->micro * sizeof(float);
-    CHECK_CUDA(cudaMalloc((void **)&p->distance, distances));
-    CHECK_CUDA(cudaMemset(p->distance, 0, distances));
-    network_malloc(n, p->ahead * p->share); // also waits for the cudaMemset
-    p->data = *n;
-    CHECK_CUDA(cudaMalloc((void **)&p->data.activation[0], bytes));
-    CHECK_CUDA(cudaMalloc((void **)&p->data.wanted, bytes));
-    CHECK_CUDA(cudaMalloc((void **)&p->arriving, bytes / p->micro));
-    CHECK_CUDA(cudaMalloc((void **)&p->leaving, bytes / p->micro));
-}
-
 #include "model.h" // first_weights, verdict: the model before and after
 
 int main(int argc, char **argv) {
@@ -164,7 +148,15 @@ int main(int argc, char **argv) {
     p.ahead = nranks - rank;
     if (asked.all_forward || p.ahead > p.micro)
         p.ahead = p.micro;
-    allocate(&p);
+    network_malloc(n, p.ahead * p.share);
+    // No layers: only samples, targets and, for each micro-batch of a step, a distance.
+    p.data = *whole;
+    p.data.layers = 0;
+    p.data.steps *= p.micro;
+    network_malloc_samples(&p.data, whole->batch);
+    const size_t bytes = p.share * n->width * sizeof(float);
+    CHECK_CUDA(cudaMalloc((void **)&p.arriving, bytes));
+    CHECK_CUDA(cudaMalloc((void **)&p.leaving, bytes));
 
     first_weights(&p);
     for (size_t step = 0; step < whole->steps; step++) {
@@ -178,10 +170,8 @@ int main(int argc, char **argv) {
     // Clean up in reverse order, so that nothing goes while something still uses it.
     CHECK_CUDA(cudaFree(p.leaving));
     CHECK_CUDA(cudaFree(p.arriving));
-    CHECK_CUDA(cudaFree(p.data.wanted));
-    CHECK_CUDA(cudaFree(p.data.activation[0]));
+    network_free_samples(&p.data);
     network_free(n);
-    CHECK_CUDA(cudaFree(p.distance));
     CHECK_CUBLAS(cublasDestroy(p.blas));
     CHECK_CUDA(cudaStreamDestroy(p.stream));
     CHECK_NCCL(ncclCommDestroy(p.comm));
