@@ -211,11 +211,25 @@ static void joins(struct judge *j, int from, const struct notice *join) {
         check_gpu(j, comm->of[r].world, &comm->of[r].join, comm);
 }
 
+/* Two calls that do not go together, of two ranks or of one. */
+static void say_two(struct judge *j, enum finding_name name, int from,
+                    const struct notice *one, int other_from,
+                    const struct notice *other) {
+    char where[JUDGE_PLACE];
+    struct text ranks = {0};
+    struct finding f = {.name = name, .site = one->site, .other = other->site};
+    text_add(&ranks, "  rank %d on %s: %s at %s\n", other_from, rank_host(j, other_from),
+             other->call, place(j, other->site, where));
+    text_add(&ranks, "  rank %d on %s: %s at %s\n", from, rank_host(j, from), one->call,
+             place(j, one->site, where));
+    set_lines(&f, "ranks", &ranks);
+    say(j, &f);
+}
+
 /* ncclCommDestroy waits for the ranks of its machine, if they have not been waited for.
  */
 static void check_ends(struct judge *j, const struct member_comm *comm,
                        const struct member *one) {
-    char where[JUDGE_PLACE];
     for (int r = 0; r < comm->nranks && !one->complete; r++) {
         const struct member *other = &comm->of[r];
         enum judge_end wanted = one->how == JUDGE_ABORTED     ? JUDGE_DESTROYED
@@ -225,17 +239,8 @@ static void check_ends(struct judge *j, const struct member_comm *comm,
             other->complete ||
             strcmp(rank_host(j, one->world), rank_host(j, other->world)) != 0)
             continue;
-        const struct member *of[] = {other, one};
-        struct text ranks = {0};
-        struct finding f = {.name = FINDING_deadlock_abort_and_destroy,
-                            .site = one->end.site,
-                            .other = other->end.site};
-        for (int i = 0; i < 2; i++)
-            text_add(&ranks, "  rank %d on %s: %s at %s\n", of[i]->world,
-                     rank_host(j, of[i]->world), of[i]->end.call,
-                     place(j, of[i]->end.site, where));
-        set_lines(&f, "ranks", &ranks);
-        say(j, &f);
+        say_two(j, FINDING_deadlock_abort_and_destroy, one->world, &one->end,
+                other->world, &other->end);
         return;
     }
 }
@@ -260,6 +265,35 @@ static void check_signals(struct judge *j, const struct member_comm *comm) {
             set_place(j, &f, "last", pair->site);
             say(j, &f);
         }
+}
+
+static void put_id(struct map *ids, uint64_t id, const struct notice *made) {
+    map_put(ids, id, memcpy(must_alloc(sizeof *made), made, sizeof *made));
+}
+
+/* "This function must be called by only one rank (the coordinator) before each grow
+ * operation" (NCCL User Guide, ncclCommGetUniqueId). */
+static void id_made(struct judge *j, int from, struct notice *made,
+                    struct member_comm *comm) {
+    struct map *ids = &j->members->ids;
+    const struct notice *other = map_get(ids, made->same);
+    if (map_get(ids, made->id))
+        return;
+    made->rank = from;
+    put_id(ids, made->id, made);
+    if (!made->same)
+        return;
+    if (other)
+        say_two(j, FINDING_setup_grow_ids, from, made, other->rank, other);
+    else
+        put_id(ids, made->same, made);
+    if (comm) { // some were quicker
+        map_put(&j->members->comms, made->id, NULL);
+        for (int r = 0; r < comm->nranks; r++)
+            if (comm->of[r].joined)
+                joins(j, comm->of[r].world, &comm->of[r].join);
+        release(comm);
+    }
 }
 
 static void hear(struct judge *j, int from, const struct notice *received,
@@ -319,21 +353,7 @@ static void hear(struct judge *j, int from, const struct notice *received,
             forget(members, comm);
         }
         return;
-    case NOTICE_ID:
-        if (!map_get(&members->ids, notice.id)) {
-            struct notice *made = must_alloc(sizeof *made);
-            *made = notice;
-            made->rank = from;
-            map_put(&members->ids, notice.id, made);
-            if (comm && made->same) { // some were quicker
-                map_put(&members->comms, notice.id, NULL);
-                for (int r = 0; r < comm->nranks; r++)
-                    if (comm->of[r].joined)
-                        joins(j, comm->of[r].world, &comm->of[r].join);
-                release(comm);
-            }
-        }
-        return;
+    case NOTICE_ID: id_made(j, from, &notice, comm); return;
     case NOTICE_HOLD: members->hold = members->changed + 1; return;
     }
 }
