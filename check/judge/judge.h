@@ -142,6 +142,10 @@ const void *judge_memory_on(struct judge *j, int device);
  * given away, an MPI window, a kernel's argument): never "nobody wrote it". */
 void judge_memory_open(struct judge *j, const void *address);
 
+/* These bytes are to be registered with a communicator, as a window or not. */
+void judge_registers(struct judge *j, const void *start, size_t bytes,
+                     struct judge_at at);
+
 /* Kernels on `device` may use memory that cudaMalloc made on `peer`, or no more
  * (cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess). */
 void judge_peer_access(struct judge *j, int device, int peer, bool on);

@@ -67,7 +67,7 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
                               void **handle) {
     ENTER_COMM(ncclCommRegister, comm, buffer, bytes, handle);
     struct comm *used;
-    comm_in(comm, &used, at);
+    judge_registers(comm_in(comm, &used, at), buffer, bytes, at);
     front_out();
     ncclResult_t result = CALL(PNCCL(ncclCommRegister), comm, buffer, bytes, handle);
     registration_made(comm, handle, buffer, bytes, false, result, at);
@@ -86,6 +86,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
                                     ncclWindow_t *window, int flags) {
     ENTER_COMM(ncclCommWindowRegister, comm, buffer, bytes, window, flags);
     comm_entered(comm, at);
+    TELL(judge_registers, buffer, bytes, at);
     bool waits =
         comm_together(comm, JUDGE_REGISTER, 0, NULL, bytes, at) && nccl_group.depth == 0;
     ncclResult_t result =

@@ -130,6 +130,12 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     return true;
 }
 
+void judge_registers(struct judge *j, const void *start, size_t bytes,
+                     struct judge_at at) {
+    const struct judge_range range = {.start = start, .bytes = bytes, .device = true};
+    one_range(j, &range, JUDGE_OTHER, at);
+}
+
 uint64_t uses_source(const struct judge_range *ranges, int n, enum judge_op_kind kind) {
     if (kind != JUDGE_COPY || n != 2 || ranges[0].write == ranges[1].write)
         return 0;

@@ -260,8 +260,11 @@ int judge_graph_instantiated(struct judge *j, int number, struct judge_at at) {
 static bool still_there(struct judge *j, const struct step *step,
                         struct judge_at launch) {
     for (int i = 0; i < step->ncalls; i++) {
-        const struct comm_facts *comm = calls_comm(j, step->calls[i].call.comm);
-        if (comm && comm->gone) // as it was destroyed, the graph was named
+        struct judge_call call = step->calls[i].call;
+        const struct comm_facts *comm = calls_comm(j, call.comm);
+        call.at = launch;
+        // As it was destroyed, the graph was named.
+        if (comm && (comm->gone || !judge_usable(j, &call)))
             return false;
     }
     for (int i = 0; i < step->nranges; i++) {
