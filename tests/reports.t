@@ -15,7 +15,7 @@ mpirun=(mpirun --oversubscribe)
 source "$top/tests/tap.bash"
 
 flags=$(make -s -C "$top" cpu-flags)
-for program in random races comms one_device library_lock; do
+for program in random races comms one_device thread_ranks library_lock; do
     # shellcheck disable=SC2086  # several options
     "${MPICC:-mpicc}" -std=c11 -D_DEFAULT_SOURCE -O1 "$top/tests/cpu/$program.c" $flags -o "$program"
 done
@@ -229,5 +229,8 @@ refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
 is "$(grep -c 'cudaSetDevice(rank % deviceCount)' stderr)" 1 'and which device each takes'
 refused '2 machines, ranks in turn' env CPU_HOSTS=2:cyclic "${mpirun[@]}" -np 4 ./comms
 is "$(grep -c 'MPI_COMM_TYPE_SHARED' stderr)" 1 'and that it is the place among the ranks of a machine'
+
+refused '3 threads without a launcher, 1 device' env CPU_DEVICES=1 ./thread_ranks
+is "$(grep -c 'CPU_DEVICES=3 makes them' stderr)" 1 'and how many devices are needed'
 
 finish

@@ -13,9 +13,10 @@ static ncclUniqueId id;
 static int wrong[RANKS];
 
 static void *of_rank(void *number) {
-    int rank = (int)(intptr_t)number, *a;
+    int rank = (int)(intptr_t)number, devices, *a;
     ncclComm_t comm;
-    CUDA(cudaSetDevice(rank));
+    CUDA(cudaGetDeviceCount(&devices));
+    CUDA(cudaSetDevice(rank % devices));
     NCCL(ncclCommInitRank(&comm, RANKS, id, rank));
     a = new_ints(N);
     set_ints(a, N, rank + 1);

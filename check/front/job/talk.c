@@ -325,8 +325,8 @@ void talk_forked(void) {
 }
 
 void talk_settles(void) {
-    for (int i = 0; i < 50 && helper_runs && front_job.nranks > 1 && !front_job.ending;
-         i++) {
+    const int rounds = front_job.nranks > 1 ? 50 : 5;
+    for (int i = 0; i < rounds && helper_runs && !front_job.ending; i++) {
         talk_helper_looks();
         talk_pause(0.02);
     }

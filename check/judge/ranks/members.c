@@ -155,16 +155,18 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
         return;
     struct text ranks = {0};
     bool one_each = join->nranks <= j->nranks; // a rank, not one for each thread
+    bool together = other->world == from;
     struct finding f = {.name = FINDING_setup_same_gpu,
                         .hint = join->thread > 1 && join->device == 0 && one_each
                                     ? HINT_same_gpu_thread
+                                : together            ? HINT_same_gpu_process
                                 : several_hosts(j)    ? HINT_same_gpu_hosts
                                 : !j->options.kernels ? HINT_same_gpu_cpu
                                                       : HINT_OF_FINDING,
                         .site = join->site,
                         .other = mixed((uint64_t)from, (uint64_t)other->world)};
     set(&f, "gpu", "%s", join->bus_id);
-    set(&f, "nranks", "%d", one_each ? join->nranks : j->nranks);
+    set(&f, "nranks", "%d", one_each || together ? join->nranks : j->nranks);
     set(&f, "gpu_host", "%s", join->host);
     describe(j, &ranks, other->world, &other->join);
     describe(j, &ranks, from, join);
