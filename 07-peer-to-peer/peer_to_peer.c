@@ -59,13 +59,6 @@ static void queue_copy(const struct self *s, int way, int from, int to, float *f
         CHECK_NCCL(ncclRecv(s->target, s->count, ncclFloat, from, s->comm, s->stream));
 }
 
-static void close_far(int way, float *far) {
-    if (way == THROUGH_HOST)
-        CHECK_CUDA(cudaFree(far));
-    else if (way == DIRECTLY)
-        CHECK_CUDA(cudaIpcCloseMemHandle(far));
-}
-
 /* One pair, while the others wait: seconds for a copy. The data is checked. */
 static double time_pair(const struct self *s, int way, int from, int to) {
     float *far = s->rank == from ? open_far(s, way, to) : NULL;
@@ -90,8 +83,10 @@ static double time_pair(const struct self *s, int way, int from, int to) {
         for (size_t i = 0; i < s->count; i++)
             lesson_expect(i, (double)s->host[i], (double)value(from, i));
     }
-    if (s->rank == from)
-        close_far(way, far);
+    if (s->rank == from && way == THROUGH_HOST)
+        CHECK_CUDA(cudaFree(far));
+    else if (s->rank == from && way == DIRECTLY)
+        CHECK_CUDA(cudaIpcCloseMemHandle(far));
     return watch.seconds;
 }
 
@@ -143,7 +138,6 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMalloc((void **)&s.target, s.bytes));
     CHECK_CUDA(
         cudaMemcpyAsync(s.source, s.host, s.bytes, cudaMemcpyHostToDevice, s.stream));
-    CHECK_CUDA(cudaStreamSynchronize(s.stream));
 
     // An address means nothing in another process. A handle does, on the same machine,
     // and it is 64 plain bytes, so MPI can carry it.
