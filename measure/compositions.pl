@@ -6,6 +6,7 @@
 #   measure/compositions.pl --file FILE --machine MACHINE.conf      another file, another machine
 #   measure/compositions.pl --only 08,09     only these lessons
 #   measure/compositions.pl --measure N…     on GPUs: what they take, on N ranks, as lines of such a file
+#   … --short, --long                        only those that take less than 0.1 ms, or more (18 is with the others)
 #
 # A line is: lesson (and which of its figures), ranks, size, measured µs, predicted µs. Large sizes are predicted
 # with small data: on a machine with `scale 32` each byte counts as 1024, each multiplication as 32768.
@@ -15,9 +16,9 @@ use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use Getopt::Long;
 
-my ($write, $file, $machine, $only, $measure);
+my ($write, $file, $machine, $only, $measure, $short, $long);
 GetOptions('write' => \$write, 'file=s' => \$file, 'machine=s' => \$machine, 'only=s' => \$only,
-    'measure' => \$measure) && ($measure || !@ARGV) or die "usage: see the first lines of $0\n";
+    'measure' => \$measure, 'short' => \$short, 'long' => \$long) && ($measure || !@ARGV) or die "usage: see the first lines of $0\n";
 chdir dirname($0) . '/..' or die;
 $file    //= 'results/compositions.csv';
 $machine //= 'cpu/machines/h200.conf';
@@ -103,6 +104,31 @@ my %lessons = (
                 ['columns', 1000 * ($_[0] =~ /^with the columns +$number ms/m)[0]];
         },
     },
+    '18' => {
+        program => '18-memory/memory_kinds',
+        options => sub { my ($scale, $bytes) = @_; '-n ' . $bytes / 4 / $scale**2 },
+        read    => sub {
+            my @ms = $_[0] =~ /^copy, then sum: $number ms a batch; copy beside the sum: $number ms/m;
+            ['in_turn', 1000 * $ms[0]], ['beside', 1000 * $ms[1]];
+        },
+    },
+    '19' => {
+        program => '19-small-messages/small_messages',
+        options => sub { my ($scale, $bytes, $values) = @_; '-n ' . $bytes / 4 . " --values $values" },
+        read    => sub {
+            my %names = ('a call for each value' => 'calls', 'all calls in one group' => 'group',
+                'one call for all values' => 'one', 'that call in a graph' => 'graph',
+                'that call on windows' => 'windows', 'windows and a graph' => 'windows_graph');
+            map { [$names{$_}, $_[0] =~ /^$_ +$number/m] } sort keys %names;
+        },
+    },
+    '20' => {
+        program => '20-one-sided/one_sided',
+        options => sub { my ($scale, $bytes) = @_; '-n ' . $bytes / 4 / $scale**2 },
+        read    => sub {
+            ['send', $_[0] =~ /^send and receive +$number us/m], ['put', $_[0] =~ /^put and signal +$number us/m];
+        },
+    },
 );
 
 sub model {    # layers, width, samples: width and samples are sides of matrices
@@ -114,7 +140,7 @@ sub model {    # layers, width, samples: width and samples are sides of matrices
 # Small sizes are as they are; large ones must be whole when they are divided.
 sub scale_of {
     my ($lesson, $size) = @_;
-    return $size =~ /^(\d+)/ && $1 >= 1 << 20 ? 32 : 1 if $lesson =~ /^0/;
+    return $size =~ /^(\d+)/ && $1 >= 1 << 20 ? 32 : 1 if $lesson =~ /^0|^18|^19|^20/;
     return $size =~ /^(\d+)/ && $1 >= 1024 ? 16 : 1 if $lesson eq '13';
     return $size =~ /x(\d+)/ && $1 >= 1024 ? 32 : 1;
 }
@@ -137,10 +163,12 @@ sub run {
     my $command = "mpirun --oversubscribe -np $ranks " . program($lesson) . " $options";
     local $ENV{NCCL_CPU_CLOCK} = $modelled // q();
     print STDERR "$command\n" if $measure;
-    my $output = `timeout -k 5 120 $command </dev/null`;
-    print STDERR "exit code ", $? >> 8, ": $command\n" if $?;
+    my $output = `timeout -k 5 120 $command 2>&1 </dev/null`;
+    return if $? && $measure && $output =~ /needs NCCL/;
+    print STDERR $output, "exit code ", $? >> 8, ": $command\n" if $?;
     die "nothing is predicted\n" if $? && !$measure;
     $failed |= $?;
+    return if $?;
     return $lesson->{read}->($output, $scale);
 }
 
@@ -151,14 +179,19 @@ if ($measure) {
     my $cpu = ($ENV{BACKEND} // '') eq 'cpu';    # a rehearsal
     say 'lesson,ranks,size,measured_us,predicted_us';
     for my $ranks (@ARGV) {
-        my @runs = (['08', $cpu ? 4096 : 67108864]);
-        push @runs, map { ['13', $_] } $cpu ? '8x16 uneven' : ('64x128 even', '1024x1024 uneven', '4096x8192 uneven');
+        my (@short, @long);
+        push @short, ['08', $cpu ? 4096 : 67108864];
+        push @short, map { ['13', $_] } $cpu ? '8x16 uneven' : ('64x128 even', '1024x1024 uneven');
+        push @short, ['19', '8 16'], ['20', 4096];
+        push @short, map { ['09', "1048576 $_"] } 2, 4 if !$cpu;
+        push @long, ['13', '4096x8192 uneven'], ['18', 67108864], ['20', 4194304] if !$cpu;
         # The dear ones on the largest number of ranks only.
-        push @runs, $cpu ? (['09', '4096 4'], ['11', '2x16x16 1 4'])
+        push @long, $cpu ? (['09', '4096 4'], ['11', '2x16x16 1 4'])
             : (['09', '268435456 4'], ['11', '16x2048x2048 1 4'], ['11', '8x4096x2048 1 4'], ['12', '16x2048x2048 3'],
                 ['12', '16x2048x2048 2'], ['14', '16x2048x16384 8'], ['14', '16x2048x16384 32'],
                 ['15', '16x2048x4096 2'], ['15', "16x2048x4096 $ranks"])
             if $ranks == $ARGV[-1];
+        my @runs = ($long ? () : @short, $short ? () : @long);
         for (@runs) {
             my ($name, $size) = @$_;
             for (run($name, $ranks, $size, 1)) {

@@ -18,7 +18,8 @@
 enum {
     BATCH = 20,
     MANY =
-        LESSON_CPU_BUILD ? BATCH : 100, // in a row: the wait at the end is a small part
+        LESSON_CPU_BUILD ? BATCH : 100,   // in a row: the wait at the end is a small part
+    LAUNCHES = LESSON_CPU_BUILD ? 1 : 20, // of a graph
     SMALL = 8,
     LARGEST = LESSON_CPU_BUILD ? 1 << 18 : 1 << 28, // of a message
     ROOM = LESSON_CPU_BUILD ? 1 << 20 : 1 << 30,    // of a buffer
@@ -81,8 +82,9 @@ static double in_a_row(const struct work *w, int times) {
     return watch.seconds;
 }
 
-/* The same of a graph that holds so many. */
-static double in_a_graph(const struct work *w, int times, int launches) {
+/* A graph that holds so many is launched so often, and then waited for. Seconds of one;
+ * or, for the host, of a launch. */
+static double in_a_graph(const struct work *w, int times, int launches, bool host) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     struct stopwatch watch = {0};
@@ -96,17 +98,22 @@ static double in_a_graph(const struct work *w, int times, int launches) {
         stopwatch_start(&watch);
         for (int i = 0; i < launches; i++)
             CHECK_CUDA(cudaGraphLaunch(exec, stream));
-        if (launches > 1) // the host's time, and not that of the work
+        if (host)
             stopwatch_stop(&watch, launches);
         CHECK_CUDA(cudaStreamSynchronize(stream));
-        if (launches == 1)
-            stopwatch_stop(&watch, times);
+        if (!host)
+            stopwatch_stop(&watch, launches * times);
         if (round == 0)
             watch = (struct stopwatch){0};
     }
     CHECK_CUDA(cudaGraphExecDestroy(exec));
     CHECK_CUDA(cudaGraphDestroy(graph));
     return watch.seconds;
+}
+
+/* On the GPU, without the host. */
+static double on_the_gpu(const struct work *w) {
+    return in_a_graph(w, BATCH, LAUNCHES, false);
 }
 
 /* Seconds that the host is kept by one call: so few are queued that none has to wait. Or
@@ -151,6 +158,11 @@ static void queue_group(const struct work *w, int i) {
 static void queue_copy(const struct work *w, int i) {
     (void)i;
     CHECK_CUDA(cudaMemcpyAsync(w->to, w->from, w->bytes, w->kind, stream));
+}
+
+static void queue_set(const struct work *w, int i) {
+    (void)i;
+    CHECK_CUDA(cudaMemsetAsync(w->to, 0, sizeof(float), stream));
 }
 
 static void queue_sum(const struct work *w, int i) {
@@ -262,8 +274,7 @@ static double time_registered(struct call *c) {
             const struct work w = work_of(op, c, bytes, windowed);
             if (w.bytes == 0)
                 continue;
-            const double seconds =
-                sends ? in_a_row(&w, batch_of(bytes)) : in_a_graph(&w, BATCH, 1);
+            const double seconds = sends ? in_a_row(&w, batch_of(bytes)) : on_the_gpu(&w);
             if (rank == 0)
                 printf("direct %-13s %d %10zu %10.2f\n", op->name, c->nranks, w.bytes,
                        seconds * 1e6);
@@ -276,9 +287,12 @@ static double time_registered(struct call *c) {
 
 /* A ring and a tree, and each of the protocols, on two ranks. */
 static void time_ways(void) {
+    enum { WAYS = 6, SIZES = 7, FACTOR = 16 }; // 8 B to 128 MiB
     static const char *const names[] = {"Ring", "Tree", "LL", "LL128", "Simple"};
-    double small[6], large[6], least = 1;
-    for (int w = 0; w < 6; w++) {
+    double seconds[WAYS][SIZES], least = 1;
+    const size_t sizes = LESSON_CPU_BUILD ? 4 : SIZES;
+    size_t bytes;
+    for (int w = 0; w < WAYS; w++) {
         ncclUniqueId id;
         struct call c = {.rank = rank, .nranks = 2, .stream = stream};
         setenv("NCCL_ALGO", names[w / 3], 1);
@@ -288,19 +302,29 @@ static void time_ways(void) {
         CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
         if (rank < 2)
             CHECK_NCCL(ncclCommInitRank(&c.comm, 2, id, rank));
-        struct work work = work_of(&operations[ALL_REDUCE], &c, SMALL, plain);
-        small[w] = in_a_row(&work, BATCH);
-        work = work_of(&operations[ALL_REDUCE], &c, LARGEST / 2, plain);
-        large[w] = in_a_row(&work, 4);
-        least = small[w] < least ? small[w] : least;
+        bytes = SMALL;
+        for (size_t i = 0; i < sizes; i++, bytes *= FACTOR) {
+            const struct work work = work_of(&operations[ALL_REDUCE], &c, bytes, plain);
+            seconds[w][i] = in_a_row(&work, bytes > 64 << 20 ? 4 : BATCH);
+            least = seconds[w][i] < least ? seconds[w][i] : least;
+        }
         if (c.comm)
             CHECK_NCCL(ncclCommDestroy(c.comm));
     }
     unsetenv("NCCL_ALGO");
     unsetenv("NCCL_PROTO");
-    for (int w = 0; w < 6 && rank == 0; w++)
-        printf("way %s %-6s %5.1f %6.0f\n", names[w / 3], names[2 + w % 3],
-               (small[w] - least) * 1e6, LARGEST / 2 / large[w] / 1e9);
+    for (int w = 0; w < WAYS && rank == 0; w++) {
+        bytes = SMALL;
+        for (size_t i = 1; i < sizes; i++)
+            bytes *= FACTOR;
+        printf("way %s %-6s %5.1f %6.0f ", names[w / 3], names[2 + w % 3],
+               (seconds[w][0] - least) * 1e6,
+               (double)bytes / seconds[w][sizes - 1] / 1e9);
+        bytes = SMALL;
+        for (size_t i = 1; i < sizes; i++)
+            printf(" %zu:%.1f", bytes *= FACTOR, (seconds[w][i] - least) * 1e6);
+        printf("\n");
+    }
 }
 
 /* What a call keeps the host for, and what a graph saves. */
@@ -310,10 +334,8 @@ static void time_launches(struct call *c) {
     const struct work cheap = work_of(&operations[REDUCE], c, SMALL, plain);
     const double call = on_the_host(&cheap);
     say("nccl_us", call * 1e6, "a reduce of 8 B: what the host needs for the call");
-    const double less = in_a_row(&w, MANY) - in_a_graph(&w, BATCH, 1);
-    say("graph_less_us", less > 0 ? less * 1e6 : 0,
-        "in a graph each takes so much less than in a row");
-    say("graph_us", in_a_graph(&w, 1, BATCH) * 1e6,
+    say("gpu_us", on_the_gpu(&w) * 1e6, "an all-reduce of 8 B in a graph");
+    say("graph_us", in_a_graph(&w, 1, BATCH, true) * 1e6,
         "launching a graph of one all-reduce");
     w.queue = queue_group;
     const double group = (on_the_host(&w) - call) / 15, more = group > 0 ? group : 0;
@@ -326,7 +348,9 @@ static void time_launches(struct call *c) {
 
     // A reduce that the host waits for, less the same in a row: the end of the last rank.
     w = work_of(&operations[REDUCE], c, SMALL, plain);
-    const double overhead = in_a_row(&w, 1) - in_a_graph(&w, BATCH, 1);
+    const double alone = in_a_row(&w, 1), overhead = alone - on_the_gpu(&w);
+    say("wait_us", overhead > call ? (overhead - call) * 1e6 : 0,
+        "a reduce of 8 B that the host waits for, less the call and its time in a graph");
     w = work_of(&operations[REDUCE], c, LARGEST / 4, plain);
     const double tail = in_a_row(&w, 1) - in_a_row(&w, BATCH) - overhead;
     say("tail_us", tail > 0 ? tail * 1e6 : 0, "a reduce of 64 MiB alone, and in a row");
@@ -357,12 +381,18 @@ static void time_copies(int ndevices) {
                      .to = plain[1],
                      .bytes = SMALL,
                      .kind = cudaMemcpyDeviceToDevice};
-    say("copy_us", in_a_row(&w, BATCH) * 1e6, "8 B within a GPU");
+    say("copy_us", in_a_row(&w, MANY) * 1e6, "8 B within a GPU");
+    w.queue = queue_set;
+    say("set_us", in_a_row(&w, MANY) * 1e6, "cudaMemsetAsync of 4 B");
+    w.queue = queue_copy;
     w.bytes = bytes;
     say("copy_within_GBs", rate((double)bytes, in_a_row(&w, 4)), "256 MiB within a GPU");
     void *pinned;
     CHECK_CUDA(cudaHostAlloc(&pinned, bytes, 0));
     w.to = pinned, w.kind = cudaMemcpyDeviceToHost;
+    w.bytes = SMALL;
+    say("host_copy_us", in_a_row(&w, MANY) * 1e6, "8 B to pinned memory");
+    w.bytes = bytes;
     say("copy_host_GBs", rate((double)bytes, in_a_row(&w, 2)),
         "256 MiB to pinned memory, by all GPUs at the same time");
     CHECK_CUDA(cudaFreeHost(pinned));
@@ -388,7 +418,7 @@ static void time_copies(int ndevices) {
 
 static void time_computing(void) {
     struct work w = {.queue = queue_sum, .bytes = sizeof(float)};
-    const double launch = in_a_row(&w, BATCH);
+    const double launch = in_a_row(&w, MANY);
     say("launch_us", launch * 1e6, "cublasSaxpy of one number, in a row");
     w.bytes = LARGEST;
     say("memory_GBs", rate(3.0 * LARGEST, in_a_row(&w, 4)), "cublasSaxpy of 256 MiB");
@@ -486,9 +516,9 @@ int main(int argc, char **argv) {
     say("link_GBs", link / 1e9, "the fastest send with registered buffers");
     if (nranks == 4) {
         struct work w = work_of(&operations[ALL_REDUCE], &two, SMALL, plain);
-        const double on_two = in_a_graph(&w, BATCH, 1);
+        const double on_two = on_the_gpu(&w);
         w = work_of(&operations[ALL_REDUCE], &c, SMALL, plain);
-        const double hop = (in_a_graph(&w, BATCH, 1) - on_two) / 2;
+        const double hop = (on_the_gpu(&w) - on_two) / 2;
         say("hop_us", hop > 0 ? hop * 1e6 : 0,
             "an all-reduce of 8 B in a graph on 4 ranks, two hops more than on 2");
     }

@@ -165,6 +165,9 @@ NCCL_CPU_CLOCK=h200 ranks 4 "$top/21-paths/paths" -n 32768 >"$work/out" 2>&1
 is "$(awk '$1 == 8 || $1 == 32768 { $1 = $1; print }' "$work/out")" \
     '8 8.53 10.73* 18.23 31.43 11.03 18.83 38.03
 32768 11.32 11.15* 18.42 31.61 11.51 19.05 38.20' 'the ways of an all-reduce on 4 ranks'
+NCCL_CPU_CLOCK=h200 ranks 2 "$top/21-paths/paths" -n 32768 >"$work/out" 2>&1
+is "$(awk '$1 == 32768 { $1 = $1; print }' "$work/out")" '32768 7.43 8.23* 12.13 18.53 9.43 10.03 18.23' \
+    'and on 2, where what was measured between the start and the rate counts'
 forced=$(NCCL_PROTO=^LL,LL128 NCCL_ALGO=ring NCCL_CPU_CLOCK=h200 takes mpirun --oversubscribe -np 4 "$work/work" 4 1000000)
 is "$forced" 54.083 '^LL,LL128 leaves Simple'
 
@@ -198,11 +201,26 @@ for file in two-h200-2.32 two-h100-2.32; do
     row=$(grep "$file.csv" "$top/cpu/clock.md" | sed 's/.*) | /| /')
     is "$row" "| $n | $mean % | $([ "$worst" -lt 0 ] || echo +)$worst % | $nlarge | $meanlarge % | ${worstlarge#-} % |" "and those of $file"
 done
+# Where a call takes longer than its operation on the GPU, what was measured in a row is the host's pace: it
+# counts in a row, and one that is waited for ends sooner after its call (14 + 5 + 2 µs).
+printf '%s\n' 'time all_reduce 2 8 14' 'time all_reduce 2 65536 16' 'time all_reduce 2 4000000 60' 'nccl_us 12' 'gpu_us 5' \
+    'as h200.conf' >"$work/host.conf"
+for case in '1 2 21' '20 2 14' '1 1000000 76' '20 1000000 60'; do
+    read -r times count wanted <<<"$case"
+    us=$(NCCL_CPU_CLOCK=$work/host.conf takes mpirun --oversubscribe -np 2 "$work/work" "$times" "$count")
+    result "$(awk -v a="$us" -v b="$wanted" 'BEGIN { print !(a >= b && a < b + 1) }')" "a slow host: $times of $count ($us µs)"
+done
 # On windows a collective is measured in a graph, so there nothing is taken off.
-printf '%s\n' 'time all_reduce 2 8 14' 'time all_reduce 2 1000000 20' 'direct all_reduce 2 8 3.8' 'graph_less_us 9' 'as h200.conf' >"$work/windows.conf"
+printf '%s\n' 'time all_reduce 2 8 14' 'time all_reduce 2 1000000 20' 'direct all_reduce 2 8 3.8' 'gpu_us 5' 'as h200.conf' >"$work/windows.conf"
 (cd "$top" && make -s BACKEND=cpu -C 19-small-messages) >/dev/null
 result "$(NCCL_CPU_CLOCK=$work/windows.conf ranks 2 "$top/19-small-messages/small_messages" |
     awk '/^windows and a graph/ { us = $(NF - 1) } END { print !(us > 3.7 && us < 5) }')" 'a graph of an all-reduce on windows takes what was measured'
+# Several runs of the same: the medians.
+for us in '9.5 200' '14 100' '8 300'; do
+    printf 'time all_reduce 2 8 %s # NCCL 2.32.3\nway Ring LL 0 118 8:%s\n08,2,16,%s,\n' "${us% *}" "${us#* }" "${us% *}" >"$work/run-${us% *}"
+done
+is "$("$top/measure/median.pl" "$work"/run-*)" $'time all_reduce 2 8 9.5 # NCCL 2.32.3\nway Ring LL 0 118 8:200\n08,2,16,9.5,' 'medians of three runs'
+is "$("$top/measure/median.pl" "$work/run-8" "$work/run-14" | head -n 1)" 'time all_reduce 2 8 11 # NCCL 2.32.3' 'and of two'
 # A run that fails predicts nothing, and the file stays as it was.
 mkdir "$work/failing"
 printf '#!/bin/sh\nexit 3\n' >"$work/failing/mpirun"

@@ -39,6 +39,8 @@ static const char *const op_names[CLOCK_OPS] = {
     "broadcast",      "reduce",     "all_reduce", "all_gather",
     "reduce_scatter", "all_to_all", "send_recv",  "gather"};
 
+enum { MOST_POINTS = 16 };
+
 struct row { // measured
     double bytes, seconds;
 };
@@ -58,9 +60,11 @@ static struct {
     bool has_law[CLOCK_OPS];
     double slower[CLOCK_OPS]; // so many times the bytes take as long there; 0: not given
     int times_at[CLOCK_OPS], slower_at[CLOCK_OPS]; // see depth; 0: not given
-    struct way {           // that an all-reduce can go: see `enum way`
-        int at;            // see depth; 0: not given
-        double more, rate; // than NCCL's own way, in latency; bytes a second
+    struct way {                        // that an all-reduce can go: see `enum way`
+        int at;                         // see depth; 0: not given
+        double more, rate;              // than NCCL's own way, in latency; bytes a second
+        struct row points[MOST_POINTS]; // measured on two ranks: seconds more
+        int npoints;
     } ways[CLOCK_WAYS];
 } machine;
 
@@ -77,12 +81,14 @@ enum value {
     WINDOW_US,
     ONE_SIDED_US,
     GRAPH_US,
-    GRAPH_LESS_US,
+    GPU_US,
     EVENT_US,
     WAIT_US,
     ASK_US,
     MPI_US,
     COPY_US,
+    HOST_COPY_US,
+    SET_US,
     WITHIN_GBS,
     HOST_GBS,
     PEER_GBS,
@@ -114,12 +120,14 @@ static const struct {
     [WINDOW_US] = {"window_us", 1e-6},
     [ONE_SIDED_US] = {"one_sided_us", 1e-6},
     [GRAPH_US] = {"graph_us", 1e-6},
-    [GRAPH_LESS_US] = {"graph_less_us", 1e-6},
+    [GPU_US] = {"gpu_us", 1e-6},
     [EVENT_US] = {"event_us", 1e-6},
     [WAIT_US] = {"wait_us", 1e-6},
     [ASK_US] = {"ask_us", 1e-6},
     [MPI_US] = {"mpi_us", 1e-6},
     [COPY_US] = {"copy_us", 1e-6},
+    [HOST_COPY_US] = {"host_copy_us", 1e-6},
+    [SET_US] = {"set_us", 1e-6},
     [WITHIN_GBS] = {"copy_within_GBs", 1e9},
     [HOST_GBS] = {"copy_host_GBs", 1e9},
     [PEER_GBS] = {"copy_peer_GBs", 1e9},
@@ -248,7 +256,7 @@ static void read_csv(const char *path, const char *where) {
             op_of(name) < 0 || !is_row(ranks, bytes, us))
             continue;
         rows++;
-        if (strcmp(mode, "graph") != 0) // see graph_less_us
+        if (strcmp(mode, "graph") != 0) // see gpu_us
             add_row(op_of(name), strcmp(mode, "plain") != 0, ranks, bytes, us);
     }
     fclose(in);
@@ -265,20 +273,30 @@ static int find(const char *name, const char *const *names, int n) {
     return -1;
 }
 
-/* `way Ring LL128 2.5 258` */
+/* `way Ring LL128 2.5 258 32768:5.8 524288:7.1` */
 static bool read_way(const char *line) {
     char algorithm[32], protocol[32];
-    double more, rate;
+    struct way new = {.at = depth};
     int a, p, end = 0;
-    if (sscanf(line, "%*s %31s %31s %lf %lf %n", algorithm, protocol, &more, &rate,
-               &end) != 4 ||
-        line[end] || (a = find(algorithm, algorithms, 2)) < 0 ||
-        (p = find(protocol, protocols, PROTOCOLS)) < 0 || !(more >= 0) || !(rate > 0) ||
-        !isfinite(more) || !isfinite(rate))
+    if (sscanf(line, "%*s %31s %31s %lf %lf %n", algorithm, protocol, &new.more,
+               &new.rate, &end) != 4 ||
+        (a = find(algorithm, algorithms, 2)) < 0 ||
+        (p = find(protocol, protocols, PROTOCOLS)) < 0 || !(new.more >= 0) ||
+        !(new.rate > 0) || !isfinite(new.more) || !isfinite(new.rate))
         return false;
+    new.more *= 1e-6;
+    new.rate *= 1e9;
+    for (line += end; *line; line += end) {
+        double bytes, us, last = new.npoints ? new.points[new.npoints - 1].bytes : 0;
+        if (new.npoints == MOST_POINTS ||
+            sscanf(line, "%lf:%lf %n", &bytes, &us, &end) != 2 || !(bytes > last) ||
+            !isfinite(bytes) || !(us >= 0) || !isfinite(us))
+            return false;
+        new.points[new.npoints++] = (struct row){bytes, us * 1e-6};
+    }
     struct way *way = &machine.ways[a * PROTOCOLS + p];
     if (way->at == 0 || way->at >= depth)
-        *way = (struct way){depth, more * 1e-6, rate * 1e9};
+        *way = new;
     return true;
 }
 
@@ -425,17 +443,18 @@ void clock_start(const char *asked, bool speaks) {
 
 struct cost clock_copy(enum clock_way way, size_t bytes) {
     static const struct {
-        enum value rate;
+        enum value start, rate;
         int uses;
-    } ways[] = {[WAY_SET] = {WITHIN_GBS, 0},
-                [WAY_WITHIN] = {WITHIN_GBS, 0},
-                [WAY_HOST] = {HOST_GBS, USES_HOST},
-                [WAY_PEER] = {PEER_GBS, USES_LINK},
-                [WAY_STAGED] = {STAGED_GBS, USES_HOST}};
+    } ways[] = {[WAY_SET] = {SET_US, WITHIN_GBS, 0},
+                [WAY_WITHIN] = {COPY_US, WITHIN_GBS, 0},
+                [WAY_HOST] = {HOST_COPY_US, HOST_GBS, USES_HOST},
+                [WAY_PEER] = {COPY_US, PEER_GBS, USES_LINK},
+                [WAY_STAGED] = {COPY_US, STAGED_GBS, USES_HOST}};
     double rate = value[ways[way].rate], scale = value[SCALE];
+    double start = value[ways[way].start]; // in a row: the host takes no longer
     double share = way == WAY_PEER ? value[PEER_GBS] / value[LINK_GBS] : 1;
-    return (struct cost){.host = value[LAUNCH_US],
-                         .latency = value[COPY_US],
+    return (struct cost){.host = fmin(value[LAUNCH_US], start),
+                         .latency = start,
                          .work = (double)bytes * scale * scale / rate,
                          .part = share < 1 ? share : 1,
                          .uses = ways[way].uses};
@@ -566,10 +585,33 @@ static const struct table *nearest(enum clock_op op, bool direct, int n) {
     return best;
 }
 
+/* Whether the host was what operations in a row waited for: its call takes longer than a
+ * small operation on the GPU. */
+static bool host_bound(const struct table *table) {
+    return value[GPU_US] < value[NCCL_US] && value[GPU_US] < shortest(table) &&
+           table->ranks > 1;
+}
+
+/* What such an operation takes on the GPU. Up to the size that takes so much longer than
+ * the shortest that the host can't have hidden anything, that is a straight line; `pace`
+ * is what the host takes. */
+static double beside_host(const struct table *table, double bytes, double *pace) {
+    double gpu = value[GPU_US], first = shortest(table), row = look_up(table, bytes);
+    int i = 0;
+    while (i < table->n - 1 && table->rows[i].seconds - first < first - gpu)
+        i++;
+    const struct row *knee = &table->rows[i];
+    double line = gpu + (knee->seconds - gpu) * bytes / knee->bytes;
+    bool hidden = bytes < knee->bytes && line < row;
+    *pace = hidden ? row : first;
+    return hidden ? line : row;
+}
+
 /* Latency, and the rest of the time, on n ranks of one node. */
 static void inside(enum clock_op op, int n, int here, double bytes, double *latency,
-                   double *moving) {
+                   double *moving, double *pace) {
     const struct table *table = nearest(op, PLAIN, n);
+    bool alone = pace && table && host_bound(table);
     if (n == 1 && !table) {
         *latency = value[NCCL_US];
         *moving = bytes / value[WITHIN_GBS];
@@ -581,7 +623,7 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
         *moving = bytes * traffic(op, n) / machine.law_bandwidth[op];
         return;
     }
-    double first = shortest(table), as_there = bytes;
+    double first = alone ? value[GPU_US] : shortest(table), as_there = bytes;
     *latency = first;
     if (table->ranks != n || here != n) {
         as_there = bytes * traffic(op, n) / traffic(op, table->ranks);
@@ -590,7 +632,9 @@ static void inside(enum clock_op op, int n, int here, double bytes, double *late
             *latency = value[LAUNCH_US];
     }
     double slower = machine.slower[op] > 0 ? machine.slower[op] : 1;
-    *moving = look_up(table, as_there * slower) - first;
+    as_there *= slower;
+    *moving =
+        (alone ? beside_host(table, as_there, pace) : look_up(table, as_there)) - first;
 }
 
 /* The same with registered buffers, where it is less. Beyond the largest size that was
@@ -607,7 +651,7 @@ static bool inside_direct(enum clock_op op, int n, int here, double bytes,
     double seconds, first = shortest(table) + (more > 0 ? more : 0);
     if (as_there > last->bytes) {
         double l, m;
-        inside(op, table->ranks, table->ranks, last->bytes / slower, &l, &m);
+        inside(op, table->ranks, table->ranks, last->bytes / slower, &l, &m, NULL);
         seconds = *latency + *moving - (l + m - last->seconds);
     } else {
         seconds = look_up(table, as_there) + (more > 0 ? more : 0);
@@ -659,13 +703,27 @@ unsigned clock_ways(void) {
     return bits;
 }
 
+/* What it takes longer on two ranks than the fastest way takes for next to nothing:
+ * straight lines from `more` through the points, and on from the last one by the rate. */
+static double along_points(const struct way *way, double bytes) {
+    struct row from = {0, way->more};
+    for (int i = 0; i < way->npoints; i++) {
+        struct row to = way->points[i];
+        if (bytes <= to.bytes)
+            return from.seconds + (to.seconds - from.seconds) * (bytes - from.bytes) /
+                                      (to.bytes - from.bytes);
+        from = to;
+    }
+    return from.seconds + (bytes - from.bytes) / way->rate;
+}
+
 /* Of an all-reduce: the best of the ways that are left. A ring passes 2 (n - 1) ranks,
  * two of each node to the next one. A tree is a chain up and down in each node, and a
  * tree of the nodes. Each hop costs what the protocol costs more than LL on two ranks. */
 static void by_ways(const struct ranks *ranks, double bytes, double *latency,
                     double *moving) {
     double least = 0, base, m;
-    inside(OP_ALL_REDUCE, 2, 2, 0, &base, &m);
+    inside(OP_ALL_REDUCE, 2, 2, 0, &base, &m, NULL);
     for (int w = 0; w < CLOCK_WAYS; w++) {
         const struct way *way = &machine.ways[w];
         if (way->at == 0 || !(ranks->ways & 1u << w))
@@ -683,6 +741,8 @@ static void by_ways(const struct ranks *ranks, double bytes, double *latency,
         if (far > 0 && outer < rate)
             rate = outer;
         double move = bytes * traffic(OP_ALL_REDUCE, ranks->n) / rate;
+        if (ranks->n == 2 && way->npoints > 0)
+            move = along_points(way, bytes) - way->more;
         if (least > 0 && start + move >= least)
             continue;
         least = start + move;
@@ -693,7 +753,7 @@ static void by_ways(const struct ranks *ranks, double bytes, double *latency,
 
 struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes,
                        int peers, bool far, bool direct) {
-    double latency, moving, tail = 0;
+    double latency, moving, tail = 0, pace = 0;
     int n = ranks->n, ctas = (int)value[CTAS];
     enum clock_op as = op;
     bytes *= value[SCALE] * value[SCALE];
@@ -708,7 +768,8 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
     bool between = op == OP_SEND_RECV ? far : ranks->nodes > 1;
     int here = between && ranks->most < n ? ranks->most : n;
     here = here < 2 && n > 1 ? 2 : here;
-    inside(as, n, here, bytes, &latency, &moving);
+    inside(as, n, here, bytes, &latency, &moving, &pace);
+    bool alone = pace > 0;
     // Collectives on windows are measured in a graph, sends in a row.
     bool as_in_graph = direct && inside_direct(as, n, here, bytes, &latency, &moving) &&
                        as != OP_SEND_RECV;
@@ -722,17 +783,18 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
         moving = moving > outer ? moving : outer;
     }
     if (op == OP_ALL_REDUCE && ranks->ways && n > 1)
-        by_ways(ranks, bytes, &latency, &moving);
+        by_ways(ranks, bytes, &latency, &moving), alone = false;
     if (op == OP_BROADCAST || op == OP_REDUCE)
         tail = (n - 1) * (moving / 3 < value[TAIL_US] ? moving / 3 : value[TAIL_US]);
     double part = moving > 0 ? out / moving / value[LINK_GBS] : 0;
-    return (struct cost){.latency = latency,
+    return (struct cost){.pace = direct ? 0 : pace,
+                         .latency = latency,
                          .work = moving,
                          .tail = tail,
                          .part = part < 1 ? part : 1,
                          .units = n > 1 ? ctas : 0,
                          .uses = n > 1 ? USES_LINK : 0,
-                         .as_in_graph = as_in_graph};
+                         .as_in_graph = as_in_graph || alone};
 }
 
 /* On two ranks, a group that also sends to itself is what all-to-all is; and what goes
@@ -770,9 +832,12 @@ double clock_graph(void) {
     return value[GRAPH_US];
 }
 
+/* As much less as an all-reduce on two ranks takes less in a graph. */
 void clock_recorded(struct cost *cost) {
-    double latency = cost->latency - (cost->as_in_graph ? 0 : value[GRAPH_LESS_US]);
-    cost->latency = latency > 0 ? latency : 0;
+    double latency, moving;
+    inside(OP_ALL_REDUCE, 2, 2, 0, &latency, &moving, NULL);
+    if (!cost->as_in_graph && latency > value[GPU_US])
+        cost->latency = fmax(cost->latency - (latency - value[GPU_US]), 0);
 }
 
 int clock_units(void) {
@@ -790,6 +855,8 @@ void clock_add(struct cost *group, const struct cost *call) {
     group->work = work;
     group->uses |= call->uses;
     group->as_in_graph |= call->as_in_graph;
+    if (call->pace > group->pace)
+        group->pace = call->pace;
     if (call->latency > group->latency)
         group->latency = call->latency;
     if (call->tail > group->tail)

@@ -23,6 +23,7 @@ enum { USES_LINK = 1, USES_HOST = 2, USES_UNITS = 4 };
 
 struct cost {
     double host;    // that the call keeps the host
+    double pace;    // the same, where the host was what operations in a row waited for
     double latency; // of the stream, before anything moves
     double work;    // of the stream, if it shares with nobody
     double tail;   // until the last rank is done; the next of its kind starts before that

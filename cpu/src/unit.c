@@ -117,8 +117,11 @@ static void set_cost(struct unit *unit) {
     // On two ranks, where it was measured in a row, that did not take less than the host.
     struct cost *cost = &unit->op.cost;
     bool measured = comm->nranks == 2 && launch != LAUNCH_ONE_SIDED && !any_direct;
-    if (measured && (messages || ncalls == 1) && cost->host > cost->latency)
-        cost->host = cost->latency;
+    double in_a_row = cost->pace > 0 ? cost->pace : cost->latency;
+    if (measured && (messages || ncalls == 1) && cost->host > in_a_row)
+        cost->host = in_a_row;
+    if (launch != LAUNCH_ONE_SIDED && cost->host < cost->pace)
+        cost->host = cost->pace;
 }
 
 /* It starts when the last of its ranks has come, and is as long as that with most to do.
