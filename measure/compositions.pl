@@ -191,7 +191,7 @@ if ($measure) {
                 ['12', '16x2048x2048 2'], ['14', '16x2048x16384 8'], ['14', '16x2048x16384 32'],
                 ['15', '16x2048x4096 2'], ['15', "16x2048x4096 $ranks"])
             if $ranks == $ARGV[-1];
-        my @runs = ($long ? () : @short, $short ? () : @long);
+        my @runs = grep { !$only || ",$only," =~ /,$_->[0],/ } $long ? () : @short, $short ? () : @long;
         for (@runs) {
             my ($name, $size) = @$_;
             for (run($name, $ranks, $size, 1)) {
