@@ -56,7 +56,7 @@ static size_t exchange(struct training *t, const float *from, const uint64_t *ou
     size_t coming = 0;
     CHECK_NCCL(ncclGroupStart());
     for (int peer = 0; peer < (int)t->nranks; peer++) {
-        if (out[peer] > 0) // both sides know that there is nothing to send
+        if (out[peer] > 0) // if it is 0, the peer knows that, too
             CHECK_NCCL(
                 ncclSend(from, out[peer] * w, ncclFloat, peer, t->comm, t->stream));
         if (in[peer] > 0)
