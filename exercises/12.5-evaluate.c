@@ -1,6 +1,6 @@
 //: kind repair
 //: title A look at the model
-//: trains that all ranks gather, also for what only one of them needs
+//: trains all ranks must gather, even if only one of them needs the weights
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclAllGather=1
 //: starter NCCL CHECK: deadlock

@@ -1,6 +1,6 @@
 //: kind fast
 //: title Keep them all busy
-//: trains micro-batches: neither too few nor too many
+//: trains neither too few micro-batches nor too many
 //: ranks 4 | 1 2
 //: clock slow-h200
 //: starter the computation alone

@@ -1,10 +1,10 @@
 //: kind build
 //: title Twice round the ring
-//: trains an interleaved schedule: two chunks of layers on each rank
+//: trains an interleaved schedule, with two chunks of layers on each rank
 //: ranks 2 3 | 4 7 8
 //: calls ncclSend ncclRecv
 //: starter output of micro-batch 0
-//: learned In an interleaved schedule each rank has several short chunks of layers; the pipeline fills faster, for more messages.
+//: learned In an interleaved schedule each rank has several short chunks of layers; the pipeline fills faster, but sends more messages.
 //: why A group sends the last result and receives the next input at once, so no rank of the ring waits in a send.
 //: hint In which order does a rank compute? First all micro-batches with chunk 0, then all with chunk 1.
 //:   Whose results does rank 0 receive for chunk 1?

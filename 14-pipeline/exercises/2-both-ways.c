@@ -2,9 +2,9 @@
 // make exercise N=14.2
 
 /*
- * "As long as first everything went forward and then everything backward, my pipeline
- * ran. Now that a rank sends an output forward and a gradient backward between two pieces
- * of work, it hangs." Repair it.
+ * "My pipeline worked as long as everything went forward first and backward later. Now a
+ * rank sends an output forward and a gradient backward between two pieces of work, and it
+ * hangs." Repair it.
  *
  * The first rank has nobody before it, the last nobody after it.
  */
