@@ -9,8 +9,7 @@
 #include "network.h"
 #include "report.h"
 
-// The events. Of GATHERED and SCATTERED there are two each, one for each of the two
-// places that whole layers have.
+// Events. GATHERED and SCATTERED are two each, one for each place of a whole layer.
 enum { HANDED, GATHERED, SCATTERED = GATHERED + 2, EVENTS = SCATTERED + 2 };
 
 struct training {

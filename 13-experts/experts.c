@@ -117,9 +117,11 @@ static void allocate(struct training *t) {
     CHECK_CUDA(cudaMalloc((void **)&t->leaving, room * token));
     CHECK_CUDA(cudaMalloc((void **)&t->counts, 2 * bytes));
     for (size_t l = 0; l < t->n.layers; l++) {
-        // Pinned, so the host does not wait for copies of it.
-        CHECK_CUDA(cudaMallocHost((void **)&t->leave[l], bytes));
-        CHECK_CUDA(cudaMallocHost((void **)&t->come[l], bytes));
+        uint64_t *leave, *come; // pinned: the host does not wait for copies of it
+        CHECK_CUDA(cudaMallocHost((void **)&leave, bytes));
+        CHECK_CUDA(cudaMallocHost((void **)&come, bytes));
+        t->leave[l] = leave;
+        t->come[l] = come;
         t->place[l] = lesson_malloc(t->share * sizeof(size_t));
     }
 }
