@@ -223,8 +223,10 @@ refused() { # TEXT COMMAND…
         'ended, 1 reports' "$text: reported, and the job ends"
 }
 refused '3 ranks that take device 0' "${mpirun[@]}" -np 3 ./one_device
-refused '2 ranks that see the same device' "${mpirun[@]}" \
-    -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms
+refused '2 programs that see the same device' "${mpirun[@]}" \
+    -np 1 env CUDA_VISIBLE_DEVICES=1 ./comms : -np 1 env CUDA_VISIBLE_DEVICES=1 ./one_device
+line=$(grep -n 'NCCL_IS(ncclInvalidUsage' "$top/tests/cpu/one_device.c" | cut -d: -f1)
+is "$(grep -c "rank 1 .*ncclCommInitRank.* at one_device.c:$line" stderr)" 1 'and the line of the program that has it'
 refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
 is "$(grep -c 'cudaSetDevice(rank % deviceCount)' stderr)" 1 'and which device each takes'
 refused '2 machines, ranks in turn' env CPU_HOSTS=2:cyclic "${mpirun[@]}" -np 4 ./comms

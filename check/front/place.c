@@ -2,9 +2,9 @@
  * place.c: the line that a call stands in.
  *
  * A call is known by the address that it returns to. As a number that means the same on
- * all ranks it is the number of the file it is in (the program is 0, the libraries follow
- * in the order in which they were loaded) and the offset in this file. addr2line, which
- * comes with the compiler, reads the line from the debug information.
+ * all ranks it is a tag of the file it is in, the program or a library, and the offset in
+ * this file. addr2line, which comes with the compiler, reads the line from the debug
+ * information.
  */
 #define _GNU_SOURCE
 #include "place.h"
@@ -16,10 +16,48 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
+
+struct place_file place_program;
+static struct known { // programs of other ranks
+    struct place_file file;
+    struct known *next;
+} * known;
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Ranks may have different programs, and on another machine the path may differ. */
+static uint64_t tag_of(const char *path) {
+    struct stat file = {0};
+    stat(path, &file);
+    uint64_t tag = (uint64_t)file.st_size;
+    for (const char *name = base_of(path); *name; name++)
+        tag = (tag ^ (unsigned char)*name) * UINT64_C(0x9e3779b97f4a7c15);
+    return tag >> FILE_SHIFT;
+}
+
+void place_begins(void) {
+    if (readlink("/proc/self/exe", place_program.path, sizeof place_program.path - 1) < 0)
+        place_program.path[0] = '\0';
+    place_program.tag = tag_of(place_program.path);
+}
+
+void place_knows(const struct place_file *program) {
+    struct known *one = calloc(1, sizeof *one);
+    if (one)
+        *one = (struct known){*program, known}, known = one;
+}
+
+static const char *path_of(const struct dl_phdr_info *info) {
+    return info->dlpi_name[0] ? info->dlpi_name : place_program.path;
+}
 
 struct found {
     uint64_t site;
@@ -28,7 +66,6 @@ struct found {
 
 struct search {
     uintptr_t address;
-    uint64_t number;
     struct found *found;
 };
 
@@ -38,8 +75,7 @@ static bool is_library(const char *path) {
         "libprrte", "libevent",     "mca_",       "pmix_mca_", // what MPI is made of
         "libucm",   "libucp",       "libucs",     "libuct"     // UCX, below MPI
     };
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
+    const char *base = base_of(path);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(base, names[i], strlen(names[i])) == 0)
             return true;
@@ -54,13 +90,12 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && search->address >= start &&
             search->address < start + header->p_memsz) {
-            search->found->site = search->number << FILE_SHIFT |
+            search->found->site = tag_of(path_of(info)) << FILE_SHIFT |
                                   ((search->address - info->dlpi_addr) & OFFSET_MASK);
             search->found->theirs = is_library(info->dlpi_name);
             return 1;
         }
     }
-    search->number++;
     return 0;
 }
 
@@ -100,7 +135,7 @@ uint64_t front_site(void *return_address) {
 }
 
 bool front_site_in_program(uint64_t site) {
-    return site >> FILE_SHIFT == 0;
+    return site >> FILE_SHIFT == place_program.tag;
 }
 
 /* Their threads call public functions, too: none of the program's doing. */
@@ -109,12 +144,11 @@ bool front_theirs(void *return_address) {
 }
 
 static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
-    struct place_file *name = data;
+    struct place_file *file = data;
     (void)size;
-    if (name->number-- > 0)
+    if (tag_of(path_of(info)) != file->tag)
         return 0;
-    name->address = (const char *)info->dlpi_addr;
-    snprintf(name->path, sizeof name->path, "%s", info->dlpi_name);
+    snprintf(file->path, sizeof file->path, "%s", path_of(info));
     return 1;
 }
 
@@ -191,13 +225,12 @@ bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
 }
 
 struct place_file place_file_of(uint64_t site) {
-    struct place_file name = {.number = site >> FILE_SHIFT};
-    dl_iterate_phdr(name_file, &name);
-    if (!name.path[0]) {
-        ssize_t length = readlink("/proc/self/exe", name.path, sizeof name.path - 1);
-        name.path[length > 0 ? length : 0] = '\0';
-    }
-    return name;
+    struct place_file file = {.tag = site >> FILE_SHIFT};
+    dl_iterate_phdr(name_file, &file);
+    for (const struct known *one = known; one && !file.path[0]; one = one->next)
+        if (one->file.tag == file.tag)
+            file = one->file;
+    return file;
 }
 
 /* The address is that of the next instruction: one byte back is inside the call. */
@@ -207,23 +240,23 @@ uint64_t place_offset(uint64_t site) {
 
 /* True if the line is the program's, or not known. */
 static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
-    struct place_file name = place_file_of(site);
+    struct place_file file = place_file_of(site);
     char lines[4096], function[128], place[JUDGE_PLACE];
     uint64_t offset = site & OFFSET_MASK;
-    if (!ask(name.path, place_offset(site), lines, sizeof lines))
+    if (!ask(file.path, place_offset(site), lines, sizeof lines))
         lines[0] = '\0';
     bool own = place_choose(lines, function, place);
-    const char *library = site >> FILE_SHIFT ? strrchr(name.path, '/') : NULL;
+    const char *in = front_site_in_program(site) ? "" : base_of(file.path);
     if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
         snprintf(out, JUDGE_PLACE, "%s", place);
     else if (function[0] && function[0] != '?')
-        snprintf(out, JUDGE_PLACE, "%s (%s%sbuilt without -g)", function,
-                 library ? library + 1 : "", library ? ", " : "");
-    else if (library)
-        snprintf(out, JUDGE_PLACE, "%.200s+0x%llx", library + 1,
-                 (unsigned long long)offset);
+        snprintf(out, JUDGE_PLACE, "%s (%s%sbuilt without -g)", function, in,
+                 *in ? ", " : "");
+    else if (file.path[0])
+        snprintf(out, JUDGE_PLACE, "%.200s%s0x%llx", *in ? in : "address ",
+                 *in ? "+" : "", (unsigned long long)offset);
     else
-        snprintf(out, JUDGE_PLACE, "address 0x%llx", (unsigned long long)offset);
+        snprintf(out, JUDGE_PLACE, "a library that is not here");
     return own;
 }
 

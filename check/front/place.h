@@ -15,15 +15,18 @@ void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 uint64_t front_program_frame(const char *at, void *const *frames, int n);
 
 /* How it is found, for the timeline, which looks many up at once. */
-enum { FILE_SHIFT = 48 };
+enum { FILE_SHIFT = 38 };
 struct place_file {
-    uint64_t number;
-    const char *address; // of the file's first byte; NULL: there is no such file
-    char path[4096];
+    uint64_t tag;
+    char path[4096]; // "": a library of another rank that is not here
 };
 struct place_file place_file_of(uint64_t site);
 uint64_t place_offset(uint64_t site);                           // in its file
 bool place_ask(char *const *arguments, char *out, size_t size); // addr2line
 bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]);
+
+extern struct place_file place_program; // of this rank
+void place_begins(void);
+void place_knows(const struct place_file *program); // another rank's
 
 #endif

@@ -86,6 +86,7 @@ __attribute__((constructor(101))) static void begin(void) {
     pthread_atfork(NULL, NULL, forked);
     spare = malloc(1 << 20);
     memory_ends = no_memory;
+    place_begins();
     front_begins(&outside);
     timeline_start();
     front_checks = front_options.mode != JUDGE_OFF;
@@ -193,6 +194,23 @@ static void hear_of_the_end(void) {
     PMPI_Comm_free_keyval(&key); // when it is used no more
 }
 
+/* A job may be of several. */
+static void share_programs(void) {
+    uint64_t *tags = must_alloc((size_t)front_job.nranks * sizeof *tags);
+    PMPI_Allgather(&place_program.tag, 1, MPI_UINT64_T, tags, 1, MPI_UINT64_T,
+                   MPI_COMM_WORLD);
+    for (int rank = 0, first = 0; rank < front_job.nranks; rank++, first = 0) {
+        while (tags[first] != tags[rank])
+            first++;
+        if (first < rank)
+            continue;
+        struct place_file program = place_program;
+        PMPI_Bcast(&program, sizeof program, MPI_BYTE, rank, MPI_COMM_WORLD);
+        place_knows(&program);
+    }
+    free(tags);
+}
+
 void start_mpi(void) {
     if (front_job.gave_up)
         timeline_on = 0; // the others hear nothing of this rank
@@ -211,6 +229,7 @@ void start_mpi(void) {
     front_obeys();
     front_checks = front_options.mode != JUDGE_OFF;
     share_names();
+    share_programs();
     if (timeline_on || hello.timeline)
         timeline_world(front_job.rank, front_job.nranks, front_host, hello.timeline);
     front_on = front_checks || timeline_on;
