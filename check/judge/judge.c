@@ -196,8 +196,8 @@ void judge_stream_gone(struct judge *j, int number) {
     order_stream_gone(j, number);
 }
 
-void judge_finishes(struct judge *j, bool finalize, struct judge_at at) {
-    waits_begin_finish(j, finalize, at);
+void judge_finishes(struct judge *j, enum judge_finish how, struct judge_at at) {
+    waits_begin_finish(j, how, at);
     read_post(j);
 }
 

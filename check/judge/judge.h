@@ -438,8 +438,10 @@ void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at);
 
 /* MPI_Finalize (the front then waits for all, as a wait of this kind, so that others can
- * be told where this rank is), or the end of the process without it. */
-void judge_finishes(struct judge *j, bool finalize, struct judge_at at);
+ * be told where this rank is), or the end of the process without it; or this rank ends
+ * the job, by `at`: whether others have waited for it is said a moment later. */
+enum judge_finish { JUDGE_EXITS, JUDGE_FINALIZES, JUDGE_ENDS_JOB };
+void judge_finishes(struct judge *j, enum judge_finish how, struct judge_at at);
 /* The process ends: what is still queued, or waits in a group, is lost. */
 void judge_exits(struct judge *j);
 /* At the very end: "1 device buffer (made at x.c:12), 2 streams (made at …)", "" if

@@ -989,12 +989,16 @@ static void ev_joins_thread(const struct event *e) {
 }
 static void ev_finish(const struct event *e) {
     ranks[e->rank].ended = true;
-    judge_finishes(e->judge, true, here(e, "MPI_Finalize"));
+    judge_finishes(e->judge, JUDGE_FINALIZES, here(e, "MPI_Finalize"));
 }
 static void ev_exit(const struct event *e) {
     ranks[e->rank].ended = true;
     judge_exits(e->judge);
-    judge_finishes(e->judge, false, here(e, "exit"));
+    judge_finishes(e->judge, JUDGE_EXITS, here(e, "exit"));
+}
+static void ev_ends_job(const struct event *e) {
+    ranks[e->rank].ended = true;
+    judge_finishes(e->judge, JUDGE_ENDS_JOB, here(e, "MPI_Abort"));
 }
 static void ev_thread_gone(const struct event *e) {
     judge_thread_gone(e->judge, e->thread);
@@ -1094,6 +1098,7 @@ static const struct {
     {"query", ev_query},
     {"finish", ev_finish},
     {"exit", ev_exit},
+    {"ends-job", ev_ends_job},
     {"thread-gone", ev_thread_gone},
     {"joins-thread", ev_joins_thread},
     {"broadcast", ev_broadcast},

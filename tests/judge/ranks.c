@@ -837,7 +837,7 @@ static void step(int r) {
         rank->leaving = s->comm;
         rank->waits = true;
         break;
-    case FINISH: judge_finishes(judge, true, at("MPI_Finalize", s)); break;
+    case FINISH: judge_finishes(judge, JUDGE_FINALIZES, at("MPI_Finalize", s)); break;
     case PAUSE: break;
     }
     judge_leave(judge);

@@ -93,8 +93,10 @@ double MPI_Wtime(void) {
 }
 
 int MPI_Abort(MPI_Comm comm, int code) {
+    AT_HERE;
     if (front_checks)
         TELL(judge_aborts);
+    start_job_ends(at);
     front_checks = front_on = false;
     if (timeline_on)
         timeline_dies(talk_has_helper());

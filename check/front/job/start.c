@@ -165,6 +165,7 @@ static void share_names(void) {
 
 /* The program has called MPI_Finalize, and MPI goes on below until the process ends. */
 static struct judge_at kept_at;
+static double begun;         // MPI
 static int exit_status = -1; // of the process: not yet
 static bool
     ends_below; // the program leaves MPI out: it was started for it, and ends with it
@@ -217,6 +218,7 @@ void start_mpi(void) {
     if (front_job.mpi_up || front_job.gave_up)
         return;
     front_job.mpi_up = true;
+    begun = clock_time(NULL);
     hear_of_the_end();
     strangers_of_libraries();
     struct hello hello = say_hello();
@@ -301,13 +303,23 @@ void start_has_functions(void) {
 }
 
 static void finish(bool finalize, struct judge_at at) {
-    judge_finishes(front_in(), finalize, at);
+    judge_finishes(front_in(), finalize ? JUDGE_FINALIZES : JUDGE_EXITS, at);
     front_leave();
     talk_helper_looks();
     if (front_job.mpi_up)
         talk_meets();
     else
         talk_helper_ends();
+}
+
+void start_job_ends(struct judge_at at) {
+    if (!front_checks || !front_job.mpi_up || front_job.ending || front_job.nranks == 1)
+        return;
+    judge_finishes(front_in(), JUDGE_ENDS_JOB, at);
+    front_leave();
+    talk_helper_looks();
+    if (clock_time(NULL) - begun > 1) // else nobody has waited for long
+        talk_pause(0.3);
 }
 
 /* Before MPI_Finalize is called below. */
@@ -348,6 +360,10 @@ static void exit_checks(int status) {
     if (front_checks && status != 0 && kept_at.call && !communicated &&
         front_job.mpi_up && !front_job.ending)
         finish(true, kept_at);
+    static char how[32];
+    snprintf(how, sizeof how, "exit code %d", status);
+    if (status != 0)
+        start_job_ends((struct judge_at){how, 0});
     if (!front_checks || front_job.ending || status != 0)
         return;
     judge_exits(front_in());

@@ -14,6 +14,7 @@ void start_communicates(bool all_here);
 void start_has_functions(void);
 void start_mpi(void);                    // it has started
 void start_mpi_ends(struct judge_at at); // MPI_Finalize is about to be called below
+void start_job_ends(struct judge_at at); // by this process
 void start_mpi_kept(struct judge_at at); // it will not be, until the process ends
 
 #endif

@@ -163,8 +163,7 @@ void marks_forget(struct stuck *s) {
 
 bool stuck_finished(const struct process *process) {
     for (int w = 0; process->data && w < process->head->n[WAITS]; w++)
-        if (process->waits[w].kind == WAIT_FINALIZE ||
-            process->waits[w].kind == WAIT_EXIT)
+        if (process->waits[w].kind >= WAIT_EXIT)
             return true;
     return false;
 }

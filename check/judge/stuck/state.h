@@ -14,8 +14,9 @@ enum wait_kind {
     WAIT_LEAVE,    // in ncclCommDestroy, for the ranks of the machine
     WAIT_MPI,      // in MPI
     WAIT_COMM,     // asks whether a communicator is ready
+    WAIT_EXIT,     // has ended without MPI_Finalize; as enum judge_finish, as the next
     WAIT_FINALIZE, // in MPI_Finalize
-    WAIT_EXIT      // has ended without
+    WAIT_ENDS_JOB
 };
 
 enum state_part { WAITS, ITEMS, OPS, COMMS, PAIRS, INTS, PARTS };

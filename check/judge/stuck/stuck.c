@@ -33,48 +33,6 @@ static bool fits(const struct state_head *head, size_t bytes) {
     return head->words_bytes >= 2 && all == bytes;
 }
 
-void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
-    struct stuck *s = stuck_of(j);
-    struct state_head head;
-    if (from < 0 || from >= s->n || bytes < sizeof head)
-        return;
-    memcpy(&head, data, sizeof head);
-    if (!fits(&head, bytes))
-        return;
-    struct process *process = &s->of[from];
-    struct process old = *process;
-    bool same = old.data && old.head->activity == head.activity &&
-                old.head->computing == head.computing &&
-                old.head->n[WAITS] == head.n[WAITS];
-    if (!same)
-        s->changed = now(j);
-    char *at = must_alloc(bytes);
-    memcpy(at, data, bytes);
-    *process = (struct process){.data = at,
-                                .heard = old.heard + 1,
-                                .suspect_heard = old.suspect_heard,
-                                .suspect_activity = old.suspect_activity,
-                                .suspect_worked = old.suspect_worked,
-                                .fresh = true};
-    const void *parts[PARTS];
-    process->head = (const struct state_head *)(const void *)at;
-    at += sizeof head;
-    for (int part = 0; part < PARTS; part++) {
-        parts[part] = at;
-        at += (size_t)head.n[part] * state_bytes[part];
-    }
-    process->waits = parts[WAITS];
-    process->items = parts[ITEMS];
-    process->ops = parts[OPS];
-    process->comms = parts[COMMS];
-    process->pairs = parts[PAIRS];
-    process->ints = parts[INTS];
-    process->failure = at;
-    process->unlooked = at + strlen(at) + 1;
-    process->marks = must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->marks);
-    release(&old);
-}
-
 /* A thread in MPI may have all that it needs, and not have noticed yet: on a machine
  * that is busy a thread may have no processor for a second, and the helper beside it has.
  * MPI looks for what comes, without a pause or with short ones: how long it has looked is
@@ -163,6 +121,64 @@ static void judge_all(struct judge *j) {
         verdict(j, first);
 }
 
+static void mark(struct judge *j) {
+    marks_find(j);
+    marks_set(j);
+    verdict_waits(j);
+}
+
+void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
+    struct stuck *s = stuck_of(j);
+    struct state_head head;
+    if (from < 0 || from >= s->n || bytes < sizeof head)
+        return;
+    memcpy(&head, data, sizeof head);
+    if (!fits(&head, bytes))
+        return;
+    struct process *process = &s->of[from];
+    struct process old = *process;
+    bool same = old.data && old.head->activity == head.activity &&
+                old.head->computing == head.computing &&
+                old.head->n[WAITS] == head.n[WAITS];
+    if (!same)
+        s->changed = now(j);
+    char *at = must_alloc(bytes);
+    memcpy(at, data, bytes);
+    *process = (struct process){.data = at,
+                                .heard = old.heard + 1,
+                                .suspect_heard = old.suspect_heard,
+                                .suspect_activity = old.suspect_activity,
+                                .suspect_worked = old.suspect_worked,
+                                .since = same ? old.since : now(j),
+                                .fresh = true};
+    const void *parts[PARTS];
+    process->head = (const struct state_head *)(const void *)at;
+    at += sizeof head;
+    for (int part = 0; part < PARTS; part++) {
+        parts[part] = at;
+        at += (size_t)head.n[part] * state_bytes[part];
+    }
+    process->waits = parts[WAITS];
+    process->items = parts[ITEMS];
+    process->ops = parts[OPS];
+    process->comms = parts[COMMS];
+    process->pairs = parts[PAIRS];
+    process->ints = parts[INTS];
+    process->failure = at;
+    process->unlooked = at + strlen(at) + 1;
+    process->marks = must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->marks);
+    release(&old);
+    for (int w = 0; w < head.n[WAITS]; w++) {
+        const struct state_wait *wait = &process->waits[w];
+        if (wait->kind != WAIT_ENDS_JOB || j->over)
+            continue;
+        mark(j);
+        verdict_ended(j, from, (struct judge_at){wait->call, wait->site});
+        marks_forget(s);
+        j->over = true;
+    }
+}
+
 void stuck_look(struct judge *j) {
     if (j->rank != 0 || j->over)
         return;
@@ -180,9 +196,7 @@ void stuck_look(struct judge *j) {
     for (int p = 0; p < s->n; p++)
         s->silent &= s->of[p].data && s->of[p].head->n[WAITS] > 0 &&
                      (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
-    marks_find(j);
-    marks_set(j);
-    verdict_waits(j);
+    mark(j);
     judge_all(j);
     marks_forget(s);
 }

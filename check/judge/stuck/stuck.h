@@ -30,8 +30,9 @@ struct process { // the newest description of one
     unsigned heard, suspect_heard;
     uint64_t suspect_activity;
     double suspect_worked;
-    bool fresh; // not looked at yet
-    bool host;  // its threads can go on
+    double since; // it has described itself like this
+    bool fresh;   // not looked at yet
+    bool host;    // its threads can go on
     struct op_mark {
         bool begins, ends; // it can
         int meeting;
@@ -103,5 +104,7 @@ void stuck_free(struct stuck *s);
  * moves. */
 void verdict_waits(struct judge *j);
 void verdict(struct judge *j, int p);
+/* Process p ends the job, by `at`; has anybody waited for it in NCCL? */
+void verdict_ended(struct judge *j, int p, struct judge_at at);
 
 #endif

@@ -56,7 +56,7 @@ void verdict_waits(struct judge *j) {
         int n = process->data && !process->host ? process->head->n[WAITS] : 0;
         for (int w = 0; w < n; w++) {
             const struct state_wait *wait = &process->waits[w];
-            if (wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT)
+            if (wait->kind >= WAIT_EXIT)
                 continue;
             struct cause own = cause_of(j, p, wait), *found = &process->cause;
             if (!process->wait ||
@@ -265,8 +265,7 @@ static void add_line(struct judge *j, struct text *text, int p,
     const struct notice *join = process->cause.join;
     const struct state_wait *wait = process->wait ? process->wait : &process->waits[0];
     for (int w = 0; stuck_finished(process) && w < process->head->n[WAITS]; w++)
-        if (process->waits[w].kind == WAIT_FINALIZE ||
-            process->waits[w].kind == WAIT_EXIT)
+        if (process->waits[w].kind >= WAIT_EXIT)
             wait = &process->waits[w];
     if (wait->kind == WAIT_EXIT)
         text_add(text, "has ended without MPI_Finalize");
@@ -280,9 +279,8 @@ static void add_line(struct judge *j, struct text *text, int p,
     if (join && strcmp(join->call, wait->call) != 0)
         text_add(text, " for %s(rank %d of %d ranks) at %s", join->call, join->rank,
                  join->nranks, place(j, join->site, where));
-    bool finished = wait->kind == WAIT_FINALIZE || wait->kind == WAIT_EXIT;
-    if (!finished && (process->cause.call || process->cause.signals ||
-                      (!about && wait->kind == WAIT_LEAVE)))
+    if (wait->kind < WAIT_EXIT && (process->cause.call || process->cause.signals ||
+                                   (!about && wait->kind == WAIT_LEAVE)))
         add_cause(j, text, p);
     else if (about)
         add_part(j, text, p, about);
@@ -557,6 +555,36 @@ static void report_stuck(struct judge *j, int first) {
     f.hint = hint_for(j, about, cycle >= 0);
     set_kept(j, &f);
     say(j, &f);
+}
+
+void verdict_ended(struct judge *j, int p, struct judge_at at) {
+    static const double LONG = 1; // seconds
+    struct text ranks = {0}, wait = {0};
+    int *who = must_alloc((size_t)j->stuck->n * sizeof *who), n = 0;
+    const struct process *of = j->stuck->of;
+    for (int q = 0; q < j->stuck->n; q++)
+        if (q != p && of[q].wait && (of[q].cause.call || of[q].cause.join) &&
+            now(j) - of[q].since > LONG &&
+            (n == 0 || of[q].wait->site == of[who[0]].wait->site))
+            who[n++] = q;
+    if (n > 0) {
+        char where[JUDGE_PLACE];
+        const struct process *first = &of[who[0]];
+        struct finding f = {.name = FINDING_note_ended};
+        add_ranks(&ranks, who, n);
+        set_lines(&f, "ranks", &ranks);
+        set(&f, "seconds", "%.1f", now(j) - first->since);
+        text_add(&wait, "%s at %s", first->wait->call,
+                 place(j, first->wait->site, where));
+        add_cause(j, &wait, who[0]);
+        set_lines(&f, "wait", &wait);
+        set(&f, "ended", "%d", p);
+        set(&f, "by", "%s", at.call);
+        if (at.site)
+            set_at(j, &f, "by", at);
+        say(j, &f);
+    }
+    free(who);
 }
 
 void verdict(struct judge *j, int p) {

@@ -193,10 +193,10 @@ void waits_asks(struct judge *j) {
 
 static void tell(struct judge *j);
 
-void waits_begin_finish(struct judge *j, bool finalize, struct judge_at at) {
+void waits_begin_finish(struct judge *j, enum judge_finish how, struct judge_at at) {
     struct waits *waits = j->waits;
     waits->finished = true;
-    waits->finish = finalize ? WAIT_FINALIZE : WAIT_EXIT;
+    waits->finish = (enum wait_kind)(WAIT_EXIT + how);
     waits->finish_at = at;
     waits->finish_thread = j->thread->number;
     waits->activity++;

@@ -1,0 +1,23 @@
+// Rank 1 gives up without a word while the others wait in an all-reduce.
+// exit: 3
+// expect: NCCL CHECK: note: rank 1 ends the job by MPI_Abort at @abort; rank 0 had waited
+//     for it for ... s in ncclAllReduce at @allreduce for ncclAllReduce(count 4,
+//     ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is not
+//     there
+#include "../check.h"
+
+int main(void) {
+    start();
+    int *buf = device_ints(4, rank);
+#ifndef FIXED
+    if (rank == 1) {
+        sleep(2);
+        MPI_Abort(MPI_COMM_WORLD, 3); // @abort
+    }
+#endif
+    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @allreduce
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaFree(buf));
+    finish();
+    return 0;
+}
