@@ -21,8 +21,8 @@ enum {
         LESSON_CPU_BUILD ? BATCH : 100,   // in a row: the wait at the end is a small part
     LAUNCHES = LESSON_CPU_BUILD ? 1 : 20, // of a graph
     SMALL = 8,
-    LARGEST = LESSON_CPU_BUILD ? 1 << 18 : 1 << 28, // of a message
-    ROOM = LESSON_CPU_BUILD ? 1 << 20 : 1 << 30,    // of a buffer
+    LARGEST = LESSON_CPU_BUILD ? 1 << 18 : 1 << 28, // that is timed in a long row
+    ROOM = LESSON_CPU_BUILD ? 1 << 19 : 1 << 30,    // of a buffer
     SIDE = LESSON_CPU_BUILD ? 64 : 4096,            // of a matrix
 };
 #define HAS_PUT (NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2))
@@ -225,7 +225,7 @@ static struct work work_of(const struct operation *op, struct call *c, size_t by
 }
 
 static int batch_of(size_t bytes) {
-    return bytes > (1 << 20) ? BATCH : MANY;
+    return bytes > LARGEST ? 4 : bytes > (1 << 20) ? BATCH : MANY;
 }
 
 /* Every element of a small one is compared. */
@@ -247,7 +247,7 @@ static void check(const struct operation *op, struct call *c) {
 static void time_operations(struct call *c) {
     for (const struct operation *op = operations; op < operations + OPERATIONS; op++) {
         check(op, c);
-        for (size_t bytes = SMALL; bytes <= LARGEST; bytes *= bytes < 32768 ? 8 : 2) {
+        for (size_t bytes = SMALL; bytes <= ROOM; bytes *= bytes < 32768 ? 8 : 2) {
             const struct work w = work_of(op, c, bytes, plain);
             if (w.bytes == 0)
                 continue;
@@ -479,8 +479,8 @@ int main(int argc, char **argv) {
     struct call two = first_ranks(c.comm, 2, NULL);
     ncclWindow_t windows[2], windows_of_two[2] = {NULL, NULL};
     for (int b = 0; b < 2; b++) {
-        CHECK_CUDA(cudaMalloc((void **)&plain[b], LARGEST));
-        CHECK_CUDA(cudaMemsetAsync(plain[b], 0, LARGEST, stream));
+        CHECK_CUDA(cudaMalloc((void **)&plain[b], ROOM));
+        CHECK_CUDA(cudaMemsetAsync(plain[b], 0, ROOM, stream));
         CHECK_NCCL(ncclMemAlloc((void **)&windowed[b], ROOM));
         CHECK_CUDA(cudaMemsetAsync(windowed[b], 0, ROOM, stream));
         CHECK_NCCL(ncclCommWindowRegister(c.comm, windowed[b], ROOM, &windows[b],
