@@ -126,23 +126,20 @@ bool judge_host_may_fault(struct judge *j, const void *at) {
            allocation_freed(j->uses, address_of(at));
 }
 
-static const char *use_words(char out[JUDGE_PLACE], const struct use *use) {
-    return use->is_call ? call_words(out, &use->call) : use->at.call;
+static const char *use_words(const struct use *use) {
+    return use->is_call ? call_words(&use->call) : use->at.call;
 }
 
 void set_use(struct judge *j, struct finding *f, const char *field,
              const struct use *use) {
-    char words[JUDGE_PLACE];
-    set_words_at(j, f, field, use_words(words, use), use->at.site);
+    set_words_at(j, f, field, use_words(use), use->at.site);
 }
 
 void set_queued(struct judge *j, struct finding *f, const struct use *use) {
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     const struct comm_facts *comm = use->is_call ? calls_comm(j, use->call.comm) : NULL;
     if (comm)
-        set(f, "queued", "%s at %s, operation %llu on communicator %d",
-            use_words(words, use), place(j, use->at.site, where),
-            (unsigned long long)use->index, comm->number);
+        set(f, "queued", "%s at %s, operation %llu on communicator %d", use_words(use),
+            place(j, use->at.site), (unsigned long long)use->index, comm->number);
     else
         set_use(j, f, "queued", use);
 }
@@ -156,10 +153,9 @@ void set_allocation(struct judge *j, struct finding *f, const struct allocation 
 }
 
 void set_buffer(struct judge *j, struct finding *f, const struct allocation *a) {
-    char where[JUDGE_PLACE];
     set(f, "buffer", "the buffer: %llu bytes of %s memory made at %s",
         (unsigned long long)(a->end - a->start), kind_name(a->kind),
-        place(j, a->made.site, where));
+        place(j, a->made.site));
 }
 
 void count_left(struct left *left, struct judge_at made) {
@@ -168,10 +164,9 @@ void count_left(struct left *left, struct judge_at made) {
 }
 
 void add_left(struct judge *j, struct text *text, const char *what, struct left left) {
-    char where[JUDGE_PLACE];
     if (left.n > 0)
         text_add(text, "%s%zu %s%s (made at %s)", text->used ? ", " : "", left.n, what,
-                 left.n == 1 ? "" : "s", place(j, left.site, where));
+                 left.n == 1 ? "" : "s", place(j, left.site));
 }
 
 void uses_left(struct judge *j, struct text *text) {

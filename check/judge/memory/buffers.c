@@ -38,7 +38,6 @@ static void report_elsewhere(struct judge *j, const struct judge_call *call,
 
 static bool one_buffer(struct judge *j, const struct judge_call *call, const char *which,
                        const void *start, size_t bytes) {
-    char words[JUDGE_PLACE];
     const struct allocation *a = allocation_find(j->uses, address_of(start));
     const struct freed *freed = allocation_freed(j->uses, address_of(start));
     const struct comm_facts *comm = calls_comm(j, call->comm);
@@ -47,7 +46,7 @@ static bool one_buffer(struct judge *j, const struct judge_call *call, const cha
         return false;
     if (!start && !j->options.kernels)
         return false; // ncclInvalidArgument
-    call_words(words, call);
+    const char *words = call_words(call);
     if (elsewhere) {
         report_elsewhere(j, call, which, a);
         return true;

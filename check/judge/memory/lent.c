@@ -53,10 +53,9 @@ void lent_report(struct judge *j, const struct allocation *a, const char *words,
  * until MPI is done: then nothing is said. */
 void lent_check(struct judge *j, const struct allocation *a, uint64_t from, uint64_t to,
                 bool write, const struct use *use, const struct clock *clock) {
-    char words[JUDGE_PLACE];
     const struct lent *lent = lent_part(j->uses, from, to, write);
     if (lent && !j->uses->kernels && !calls_before(j, use, clock) &&
         !functions_before(j, use))
-        lent_report(j, a, use->is_call ? call_words(words, &use->call) : use->at.call,
+        lent_report(j, a, use->is_call ? call_words(&use->call) : use->at.call,
                     does(write), use->at, lent);
 }

@@ -10,12 +10,10 @@
 /* Why the last wait of one stream does not put it after what is queued on another. */
 static void set_wait_in_vain(struct judge *j, struct finding *f, const struct use *use,
                              const struct use *other) {
-    char wait[JUDGE_PLACE], last[JUDGE_PLACE];
     struct waited waited = j->order->slots[use->slot].waited;
     if (!waited.at.call)
         return;
-    place(j, waited.at.site, wait);
-    place(j, waited.last.at.site, last);
+    const char *wait = place(j, waited.at.site), *last = place(j, waited.last.at.site);
     if (!waited.last.at.call)
         set(f, "wait", "%s at %s waits for nothing: its event was not yet recorded",
             waited.at.call, wait);
@@ -149,13 +147,12 @@ void uses_undo(struct judge *j, const struct judge_range *range, struct use *use
 static void report_group(struct judge *j, const struct judge_range *a,
                          const struct judge_call *one, const struct judge_range *b,
                          const struct judge_call *other) {
-    char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_race_group, .site = one->at.site, .other = other->at.site};
     const struct allocation *memory = allocation_find(j->uses, address_of(a->start));
-    set_words_at(j, &f, "use", call_words(words, one), one->at.site);
+    set_words_at(j, &f, "use", call_words(one), one->at.site);
     set(&f, "does", "%s", does(a->write));
-    set_words_at(j, &f, "other", call_words(words, other), other->at.site);
+    set_words_at(j, &f, "other", call_words(other), other->at.site);
     set(&f, "other_does", "%s", does(b->write));
     if (memory)
         set_buffer(j, &f, memory);

@@ -48,7 +48,6 @@ static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
 
 static void report_fresh(struct judge *j, const struct fresh *fresh) {
     const struct judge_call *call = &fresh->call;
-    char words[JUDGE_PLACE];
     struct finding f = {.name = fresh->op.call ? FINDING_memory_unwritten_read
                                                : FINDING_memory_unwritten,
                         .site = fresh->op.call ? fresh->op.site : call->at.site};
@@ -56,7 +55,7 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
         set_here(j, &f, fresh->op);
     } else {
         set(&f, "what", "sendbuff of %s", call->at.call);
-        set_words_at(j, &f, "here", call_words(words, call), call->at.site);
+        set_words_at(j, &f, "here", call_words(call), call->at.site);
     }
     set_buffer(j, &f, &fresh->of);
     set_failures(j, &f);
@@ -162,10 +161,9 @@ bool fresh_left_by(const struct allocation *a, uint64_t site) {
 void judge_unwritten(struct judge *j, char *out, size_t bytes) {
     struct text text = {0};
     const struct judge_at *at = &j->uses->copies_nothing, *made = &j->uses->nothing_made;
-    char where[JUDGE_PLACE], there[JUDGE_PLACE];
     if (at->call)
-        text_add(&text, "%s at %s, of what %s made at %s", at->call,
-                 place(j, at->site, where), made->call, place(j, made->site, there));
+        text_add(&text, "%s at %s, of what %s made at %s", at->call, place(j, at->site),
+                 made->call, place(j, made->site));
     text_out(&text, out, bytes);
 }
 

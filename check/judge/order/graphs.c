@@ -401,12 +401,11 @@ static bool is_held(struct judge *j, const struct comm_facts *comm, int number,
     const struct judge_call *call = call_of(graph, number);
     if (!call)
         return false;
-    char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_deadlock_graph, .site = at.site, .other = made.site};
     set_here(j, &f, at);
     set(&f, "comm", "%d", comm->number);
-    set_words_at(j, &f, "captured", call_words(words, call), call->at.site);
+    set_words_at(j, &f, "captured", call_words(call), call->at.site);
     set(&f, "graph", "%s", what);
     set_at(j, &f, "made", made);
     say(j, &f);

@@ -57,11 +57,10 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
             call = writes_in_group(j, group, &ranges[r]);
     if (!call)
         return;
-    char words[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_race_read_in_group, .site = at.site, .other = call->at.site};
     set_here(j, &f, at);
-    set(&f, "words", "%s", call_words(words, call));
+    set(&f, "words", "%s", call_words(call));
     set_place(j, &f, "words_at", call->at.site);
     set_place(j, &f, "group", group->at.site);
     say(j, &f);
@@ -116,12 +115,11 @@ static void check_merged(struct judge *j, const struct group *group) {
             call = &group->calls[i];
     if (!group->makes.call || !call)
         return;
-    char words[JUDGE_PLACE];
     struct finding f = {.name = FINDING_setup_merged_group,
                         .site = group->makes.site,
                         .other = call->at.site};
     set_at(j, &f, "here", group->makes);
-    set_words_at(j, &f, "words", call_words(words, call), call->at.site);
+    set_words_at(j, &f, "words", call_words(call), call->at.site);
     say(j, &f);
 }
 
@@ -194,12 +192,11 @@ void groups_check_open(struct judge *j, int stream, struct judge_at at) {
         }
     if (!group || (stream >= 0 && n == 0))
         return;
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     struct finding f = {
         .name = FINDING_setup_group_open, .site = group->at.site, .other = at.site};
     set_place(j, &f, "group", group->at.site);
     if (at.site)
-        set(&f, "where", "in %s at %s", at.call, place(j, at.site, where));
+        set(&f, "where", "in %s at %s", at.call, place(j, at.site));
     else
         set(&f, "where", "at %s", at.call);
     if (group->starts > 1) {
@@ -209,7 +206,7 @@ void groups_check_open(struct judge *j, int stream, struct judge_at at) {
     }
     if (first) {
         set(&f, "calls", "%zu call%s", n, n == 1 ? " waits" : "s wait");
-        set_words_at(j, &f, "words", call_words(words, first), first->at.site);
+        set_words_at(j, &f, "words", call_words(first), first->at.site);
     }
     say(j, &f);
 }

@@ -209,11 +209,10 @@ static void check_group_needed(struct judge *j, const struct comm *comm,
             break;
     if (!other)
         return;
-    char words[JUDGE_PLACE];
     struct finding f = {.name = FINDING_deadlock_no_group,
                         .site = fact->site,
                         .other = other->newest_site};
-    set_words_at(j, &f, "here", fact_words(words, fact), fact->site);
+    set_words_at(j, &f, "here", fact_words(fact), fact->site);
     set(&f, "comm_rank", "%d", comm->facts.rank);
     set(&f, "device", "%d", comm->facts.device);
     set(&f, "comm", "%d", comm->facts.number);
@@ -639,7 +638,6 @@ bool calls_before(struct judge *j, const struct use *use, const struct clock *cl
 /* What is queued and not known to be done. */
 void calls_check_unfinished(struct judge *j) {
     enum { MANY = 4 };
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     const struct unseen *u = &j->calls->unseen;
     struct text queued = {0};
     struct finding f = {.name = FINDING_missing_end};
@@ -648,7 +646,7 @@ void calls_check_unfinished(struct judge *j) {
         const struct unseen_op *op = u->at[i];
         if (is_unfinished(j, op) && n++ < MANY)
             text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
-                     call_words(words, &op->call), place(j, op->call.at.site, where),
+                     call_words(&op->call), place(j, op->call.at.site),
                      (unsigned long long)op->fact.index, op->fact.number);
     }
     if (n > MANY)

@@ -132,13 +132,12 @@ static void add_offsets(struct text *text, const struct fact *f) {
 
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
                      bool by_rank) {
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (by_rank)
         text_add(text, "  rank %d (device %d) on %s: ", f->rank, f->device,
                  rank_host(j, f->world));
     else
         text_add(text, "  rank %d on %s: ", f->world, rank_host(j, f->world));
-    text_add(text, "%s at %s%s", fact_words(words, f), fact_site(j, where, f),
+    text_add(text, "%s at %s%s", fact_words(f), place(j, f->site),
              f->captured ? ", in a graph" : "");
     add_offsets(text, f);
     text_add(text, "\n");

@@ -67,10 +67,9 @@ static void forget(struct members *members, struct member_comm *comm) {
 
 static void describe(struct judge *j, struct text *text, int world,
                      const struct notice *join) {
-    char where[JUDGE_PLACE];
     text_add(text, "  rank %d on %s: %s(rank %d of %d ranks, GPU %d) at %s\n", world,
              rank_host(j, world), join->call, join->rank, join->nranks, join->device,
-             place(j, join->site, where));
+             place(j, join->site));
 }
 
 /* Two joins that cannot both be: said a moment later, as one of them may fail at once. */
@@ -217,13 +216,12 @@ static void joins(struct judge *j, int from, const struct notice *join) {
 static void say_two(struct judge *j, enum finding_name name, int from,
                     const struct notice *one, int other_from,
                     const struct notice *other) {
-    char where[JUDGE_PLACE];
     struct text ranks = {0};
     struct finding f = {.name = name, .site = one->site, .other = other->site};
     text_add(&ranks, "  rank %d on %s: %s at %s\n", other_from, rank_host(j, other_from),
-             other->call, place(j, other->site, where));
+             other->call, place(j, other->site));
     text_add(&ranks, "  rank %d on %s: %s at %s\n", from, rank_host(j, from), one->call,
-             place(j, one->site, where));
+             place(j, one->site));
     set_lines(&f, "ranks", &ranks);
     say(j, &f);
 }

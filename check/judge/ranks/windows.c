@@ -137,11 +137,10 @@ static void compare(struct judge *j, const struct told *put, const struct told *
                         .site = put->site,
                         .other = other->site};
     set(&f, "call", "%s", put->call);
-    char where[2][JUDGE_PLACE];
     set(&f, "put", "rank %d on %s: %s at %s", put->world, put->host, put->call,
-        place(j, put->site, where[0]));
+        place(j, put->site));
     set(&f, "other", "rank %d on %s: %s at %s", other->world, other->host, other->call,
-        place(j, other->site, where[1]));
+        place(j, other->site));
     set(&f, "bytes", "%llu to %llu of rank %d's part of the window",
         (unsigned long long)from, (unsigned long long)to - 1, other->world);
     say(j, &f);

@@ -64,12 +64,11 @@ size_t failed_unlooked(const struct judge *j, struct judge_at *at, const char **
 
 void add_failures(struct judge *j, struct text *text, size_t n, struct judge_at first,
                   const char *words) {
-    char where[JUDGE_PLACE];
     if (n == 1)
         text_add(text, "1 call returned an error: ");
     else
         text_add(text, "%zu calls returned errors, the first: ", n);
-    text_add(text, "%s at %s: %s", first.call, place(j, first.site, where), words);
+    text_add(text, "%s at %s: %s", first.call, place(j, first.site), words);
 }
 
 static void add_unlooked(struct judge *j, struct text *text) {

@@ -55,14 +55,12 @@ void set_lines(struct finding *f, const char *field, struct text *lines) {
 }
 
 void set_place(struct judge *j, struct finding *f, const char *field, uint64_t site) {
-    char where[JUDGE_PLACE];
-    set(f, field, "%s", place(j, site, where));
+    set(f, field, "%s", place(j, site));
 }
 
 void set_words_at(struct judge *j, struct finding *f, const char *field,
                   const char *words, uint64_t site) {
-    char where[JUDGE_PLACE];
-    set(f, field, "%s at %s", words, place(j, site, where));
+    set(f, field, "%s at %s", words, place(j, site));
 }
 
 void set_at(struct judge *j, struct finding *f, const char *field, struct judge_at at) {

@@ -11,7 +11,6 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     struct left streams = {0}, events = {0}, comms = {0};
     const struct comm_facts *comm;
     uint64_t kept = 0;
-    char where[JUDGE_PLACE];
     uses_left(j, &text);
     for (int s = 0; s < (int)j->order->streams.n; s++)
         if (order_stream(j->order, s))
@@ -31,6 +30,6 @@ void judge_left_behind(struct judge *j, char *out, size_t bytes) {
     add_left(j, &text, "communicator", comms);
     if (kept)
         text_add(&text, ", which others aborted at %s, so this rank has to, too",
-                 place(j, kept, where));
+                 place(j, kept));
     text_out(&text, out, bytes);
 }

@@ -12,14 +12,13 @@ void reports_free(struct reports *reports) {
     free(reports);
 }
 
-const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]) {
+const char *place(struct judge *j, uint64_t site) {
     char *known = map_get(&j->reports->places, site);
     if (site && !known) {
         map_put(&j->reports->places, site, known = must_alloc(JUDGE_PLACE));
         j->outside.place(j->outside.self, site, known);
     }
-    snprintf(out, JUDGE_PLACE, "%s", site ? known : "an unknown place");
-    return out;
+    return site ? known : "an unknown place";
 }
 
 void rank_heard(struct judge *j, int world, const char *host) {

@@ -15,7 +15,7 @@ struct reports {
 void rank_heard(struct judge *j, int world, const char *host);
 const char *rank_host(struct judge *j, int world); // "?": not known
 
-const char *place(struct judge *j, uint64_t site, char out[JUDGE_PLACE]);
+const char *place(struct judge *j, uint64_t site);
 /* Says the report and empties it; with `end` the job is to end. What was said before
  * under the same key (0: always new) is not said again. */
 void report(struct judge *j, struct text *text, bool end, uint64_t key);

@@ -62,10 +62,13 @@ static const char *redop_name(int redop) {
     return redop >= 0 && redop < n ? judge_redop_names[redop] : "a PreMulSum";
 }
 
-const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
+const char *fact_words(const struct fact *f) {
     const char *name = judge_kind_names[f->kind], *type = type_name(f->type);
     const struct kind *kind = kind_of(f->kind);
     unsigned long long count = f->count;
+    static __thread char ring[4][JUDGE_PLACE];
+    static __thread unsigned next;
+    char *out = ring[next++ % 4];
     if (f->kind == JUDGE_REGISTER) {
         snprintf(out, JUDGE_PLACE, "%s(%llu bytes)", name, count);
     } else if (moves_nothing(f->kind)) {
@@ -84,23 +87,18 @@ const char *fact_words(char out[JUDGE_PLACE], const struct fact *f) {
     return out;
 }
 
-const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call) {
+const char *call_words(const struct judge_call *call) {
     struct fact fact = {.kind = call->kind,
                         .type = call->type,
                         .redop = call->redop,
                         .root = call->root,
                         .count = call->count};
-    return fact_words(out, &fact);
+    return fact_words(&fact);
 }
 
 void set_call(struct judge *j, struct finding *f, const struct judge_call *call) {
-    char words[JUDGE_PLACE];
     set(f, "call", "%s", call->at.call);
-    set_words_at(j, f, "here", call_words(words, call), call->at.site);
-}
-
-const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact) {
-    return place(j, fact->site, out);
+    set_words_at(j, f, "here", call_words(call), call->at.site);
 }
 
 bool same_process(const int *world, int nranks) {

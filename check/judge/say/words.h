@@ -21,16 +21,14 @@ struct kind {
 const struct kind *kind_of(int kind);
 bool pairs(int kind);         // sends and receives
 bool moves_nothing(int kind); // all ranks make the call, on no stream
-const char *fact_words(char out[JUDGE_PLACE], const struct fact *fact);
-const char *fact_site(struct judge *j, char out[JUDGE_PLACE], const struct fact *fact);
+// "ncclReduce(count 4, …)"; until four more were asked for
+const char *fact_words(const struct fact *fact);
+const char *call_words(const struct judge_call *call);
 /* Ranks of one process are told apart by their number in the communicator. */
 bool same_process(const int *world, int nranks);
 /* How many ranks a communicator has, and who they are where the numbers differ; by rank,
  * -1: not known. */
 void add_size(struct text *text, int number, int nranks, const int *world,
               const int *device);
-
-// "ncclReduce(count 4, …)"
-const char *call_words(char out[JUDGE_PLACE], const struct judge_call *call);
 
 #endif

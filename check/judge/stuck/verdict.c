@@ -138,13 +138,11 @@ static void add_cause(struct judge *j, struct text *text, int p) {
     const struct process *process = &j->stuck->of[p];
     const struct state_wait *wait = process->wait;
     const struct cause *cause = &process->cause;
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     if (cause->call) {
         const struct fact *call = cause->call;
         const struct meeting *m = cause->meeting;
         if (!moves_nothing(call->kind))
-            text_add(text, " for %s at %s", fact_words(words, call),
-                     fact_site(j, where, call));
+            text_add(text, " for %s at %s", fact_words(call), place(j, call->site));
         text_add(text, ", operation %llu on communicator %d",
                  (unsigned long long)call->index, call->number);
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
@@ -159,7 +157,7 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         free(absent);
     } else if (cause->signals) {
         text_add(text, " for the signals of %s at %s", cause->signals->call,
-                 fact_site(j, where, &cause->signals->fact));
+                 place(j, cause->signals->fact.site));
     } else if (wait->kind == WAIT_LEAVE) {
         const struct member_comm *comm = members_comm(j, wait->comm);
         int n = 0, nranks = comm ? comm->nranks : 0;
@@ -188,14 +186,13 @@ static const struct fact *keeps(struct judge *j, int p) {
 /* The first few who keep it, and who have given it up. */
 static void set_kept(struct judge *j, struct finding *f) {
     struct text text = {0};
-    char words[JUDGE_PLACE], where[JUDGE_PLACE];
     const struct member_comm *comm = NULL;
     for (int p = 0, n = 0; p < j->stuck->n && n < MANY; p++) {
         const struct fact *call = keeps(j, p);
         if (!call || (comm && members_comm(j, call->comm) != comm))
             continue;
         text_add(&text, "  rank %d has not aborted communicator %d: %s at %s waits\n", p,
-                 call->number, fact_words(words, call), fact_site(j, where, call));
+                 call->number, fact_words(call), place(j, call->site));
         comm = members_comm(j, call->comm);
         n++;
     }
@@ -203,7 +200,7 @@ static void set_kept(struct judge *j, struct finding *f) {
         const struct member *one = &comm->of[r];
         if (one->left && (one->how == JUDGE_ABORTED || one->how == JUDGE_REVOKED))
             text_add(&text, "%s rank %d in %s at %s", n++ ? "," : "  it was given up by",
-                     one->world, one->end.call, place(j, one->end.site, where));
+                     one->world, one->end.call, place(j, one->end.site));
     }
     if (comm) {
         f->hint = HINT_one_aborts;
@@ -218,7 +215,6 @@ static void add_part(struct judge *j, struct text *text, int p,
     const struct process *process = &j->stuck->of[p];
     const struct member_comm *comm = members_comm(j, about->comm);
     const struct member *member = NULL;
-    char where[JUDGE_PLACE];
     for (int r = 0; comm && r < comm->nranks; r++)
         if (comm->of[r].world == p)
             member = &comm->of[r];
@@ -235,8 +231,7 @@ static void add_part(struct judge *j, struct text *text, int p,
                  (unsigned long long)called.ops, called.ops == 1 ? "" : "s");
     if (called.captured)
         text_add(text, " and %llu captured into a graph that was not launched, at %s",
-                 (unsigned long long)called.captured,
-                 place(j, called.captured_site, where));
+                 (unsigned long long)called.captured, place(j, called.captured_site));
 }
 
 /* What failed first is often why the rest did; if it was not said already. */
@@ -255,7 +250,6 @@ static void add_first_failure(struct judge *j, struct text *text,
 static void add_line(struct judge *j, struct text *text, int p,
                      const struct fact *about) {
     const struct process *process = &j->stuck->of[p];
-    char where[JUDGE_PLACE];
     text_add(text, "  rank %d on %s: ", p,
              process->data ? process->head->host : rank_host(j, p));
     if (!process->data || process->head->n[WAITS] == 0) {
@@ -270,23 +264,23 @@ static void add_line(struct judge *j, struct text *text, int p,
     if (wait->kind == WAIT_EXIT)
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
-        text_add(text, "is in %s at %s", wait->call, place(j, wait->site, where));
+        text_add(text, "is in %s at %s", wait->call, place(j, wait->site));
     else if (join && strcmp(join->call, wait->call) == 0)
         text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call, join->rank,
-                 join->nranks, place(j, wait->site, where));
+                 join->nranks, place(j, wait->site));
     else
-        text_add(text, "waits in %s at %s", wait->call, place(j, wait->site, where));
+        text_add(text, "waits in %s at %s", wait->call, place(j, wait->site));
     if (join && strcmp(join->call, wait->call) != 0)
         text_add(text, " for %s(rank %d of %d ranks) at %s", join->call, join->rank,
-                 join->nranks, place(j, join->site, where));
+                 join->nranks, place(j, join->site));
     if (wait->kind < WAIT_EXIT && (process->cause.call || process->cause.signals ||
                                    (!about && wait->kind == WAIT_LEAVE)))
         add_cause(j, text, p);
     else if (about)
         add_part(j, text, p, about);
     if (process->failure[0])
-        text_add(text, "; got an error at %s: %s",
-                 place(j, process->head->failed_site, where), process->failure);
+        text_add(text, "; got an error at %s: %s", place(j, process->head->failed_site),
+                 process->failure);
     add_first_failure(j, text, process);
     text_add(text, "\n");
 }
@@ -456,11 +450,10 @@ static enum finding_name name_of(const struct fact *about, bool cycle) {
 
 static void set_title(struct judge *j, struct finding *f, int first,
                       const struct fact *about) {
-    char words[JUDGE_PLACE];
     set(f, "call", "%s", j->stuck->of[first].wait->call);
     if (!about)
         return;
-    set(f, "words", "%s", fact_words(words, about));
+    set(f, "words", "%s", fact_words(about));
     set(f, "operation", "%llu", (unsigned long long)about->index);
     set(f, "comm", "%d", about->number);
     set(f, "one", "%s", about->kind == JUDGE_SEND ? "send" : "receive");
@@ -568,14 +561,12 @@ void verdict_ended(struct judge *j, int p, struct judge_at at) {
             (n == 0 || of[q].wait->site == of[who[0]].wait->site))
             who[n++] = q;
     if (n > 0) {
-        char where[JUDGE_PLACE];
         const struct process *first = &of[who[0]];
         struct finding f = {.name = FINDING_note_ended};
         add_ranks(&ranks, who, n);
         set_lines(&f, "ranks", &ranks);
         set(&f, "seconds", "%.1f", now(j) - first->since);
-        text_add(&wait, "%s at %s", first->wait->call,
-                 place(j, first->wait->site, where));
+        text_add(&wait, "%s at %s", first->wait->call, place(j, first->wait->site));
         add_cause(j, &wait, who[0]);
         set_lines(&f, "wait", &wait);
         set(&f, "ended", "%d", p);
