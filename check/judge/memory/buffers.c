@@ -14,9 +14,9 @@ static void report_nowhere(struct judge *j, const struct judge_call *call,
     size_t before = allocation_position(j->uses, address_of(start));
     const struct allocation *near = before > 0 ? j->uses->table[before - 1] : NULL;
     bool slip = near && address_of(start) - near->end < NEAR;
-    struct finding f = {.name = slip ? FINDING_memory_begins_after
-                                     : FINDING_memory_no_gpu_memory,
-                        .site = call->at.site};
+    struct finding f =
+        finding(slip ? FINDING_memory_begins_after : FINDING_memory_no_gpu_memory,
+                call->at.site, 0);
     set(&f, "what", "%s", which);
     set_call(j, &f, call);
     if (slip) {
@@ -28,7 +28,7 @@ static void report_nowhere(struct judge *j, const struct judge_call *call,
 
 static void report_elsewhere(struct judge *j, const struct judge_call *call,
                              const char *which, const struct allocation *a) {
-    struct finding f = {.name = FINDING_memory_other_device, .site = call->at.site};
+    struct finding f = finding(FINDING_memory_other_device, call->at.site, 0);
     set(&f, "what", "%s", which);
     set_call(j, &f, call);
     set_allocation(j, &f, a);
@@ -100,7 +100,7 @@ static bool not_in_place(struct judge *j, const struct judge_call *call) {
     }
     if (in_place)
         return false;
-    struct finding f = {.name = FINDING_mismatch_in_place, .site = call->at.site};
+    struct finding f = finding(FINDING_mismatch_in_place, call->at.site, 0);
     set_call(j, &f, call);
     set_comm(j, &f, call->comm);
     set(&f, "rule", "%s", rule);
@@ -113,7 +113,7 @@ static bool other_device(struct judge *j, const struct judge_call *call,
     const struct comm_facts *comm = calls_comm(j, call->comm);
     if (!comm || !stream || !stream->made.call || stream->device == comm->device)
         return false;
-    struct finding f = {.name = FINDING_setup_stream_device, .site = call->at.site};
+    struct finding f = finding(FINDING_setup_stream_device, call->at.site, 0);
     set_call(j, &f, call);
     set(&f, "other_device", "%d", stream->device);
     set_place(j, &f, "made", stream->made.site);
@@ -156,7 +156,7 @@ bool judge_handle_device(struct judge *j, int number, int device, struct judge_a
     const struct stream *stream = order_stream(j->order, number);
     if (!stream || !stream->made.call || stream->device == device)
         return false;
-    struct finding f = {.name = FINDING_setup_handle_device, .site = at.site};
+    struct finding f = finding(FINDING_setup_handle_device, at.site, 0);
     set_here(j, &f, at);
     set(&f, "other_device", "%d", stream->device);
     set_place(j, &f, "stream", stream->made.site);

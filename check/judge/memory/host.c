@@ -40,10 +40,8 @@ static const struct use *unseen_use(struct judge *j, const struct allocation *a,
 static bool report_host(struct judge *j, const char *verb, struct judge_at at,
                         const struct use *use, const struct clock *clock,
                         bool in_stream) {
-    struct finding f = {.name = FINDING_race_host,
-                        .hint = in_stream ? HINT_between_streams : 0,
-                        .site = at.site,
-                        .other = use->at.site};
+    struct finding f = finding(FINDING_race_host, at.site, use->at.site);
+    f.hint = in_stream ? HINT_between_streams : HINT_OF_FINDING;
     if (detour_possible(j, use, clock))
         return false;
     set_here(j, &f, at);
@@ -82,9 +80,8 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
 
 static void report_device_memory(struct judge *j, const struct allocation *a,
                                  struct judge_at at) {
-    struct finding f = {.name = FINDING_memory_host_call,
-                        .hint = j->options.kernels ? HINT_OF_FINDING : HINT_host_call_cpu,
-                        .site = at.site};
+    struct finding f = finding(FINDING_memory_host_call, at.site, 0);
+    f.hint = j->options.kernels ? HINT_OF_FINDING : HINT_host_call_cpu;
     set_here(j, &f, at);
     set_buffer(j, &f, a);
     say(j, &f);
@@ -117,8 +114,8 @@ bool judge_host_uses(struct judge *j, const void *start, size_t bytes, bool writ
 static void report_no_memory(struct judge *j, const struct allocation *a,
                              const struct freed *gone, uint64_t address, const char *verb,
                              uint64_t site) {
-    struct finding f = {.name =
-                            gone ? FINDING_memory_host_freed : FINDING_memory_host_touch};
+    struct finding f =
+        finding(gone ? FINDING_memory_host_freed : FINDING_memory_host_touch, 0, 0);
     uint64_t start = gone ? gone->start : a->start;
     set(&f, "does", "%s", verb);
     set_place(j, &f, "at", site);
@@ -134,10 +131,8 @@ static bool report_touch(struct judge *j, const struct allocation *a, uint64_t b
                          const struct use *use, bool its_write, const char *verb,
                          uint64_t site) {
     bool in_stream = function_runs(j);
-    struct finding f = {.name = FINDING_race_touch,
-                        .hint = in_stream ? HINT_between_streams : 0,
-                        .site = site,
-                        .other = use->at.site};
+    struct finding f = finding(FINDING_race_touch, site, use->at.site);
+    f.hint = in_stream ? HINT_between_streams : HINT_OF_FINDING;
     if (detour_possible(j, use, &j->known))
         return false;
     set(&f, "who", "%s", in_stream ? "a function of cudaLaunchHostFunc" : "the host");
@@ -206,8 +201,7 @@ void judge_memory_in_use(struct judge *j, const void *start,
 void uses_graph_gone(struct judge *j, const void *start, const struct use *use,
                      struct judge_at launch) {
     const struct freed *freed = allocation_freed(j->uses, address_of(start));
-    struct finding f = {
-        .name = FINDING_memory_graph, .site = launch.site, .other = use->at.site};
+    struct finding f = finding(FINDING_memory_graph, launch.site, use->at.site);
     set_at(j, &f, "here", launch);
     set_use(j, &f, "captured", use);
     if (freed)
@@ -220,7 +214,7 @@ void judge_memory_overrun(struct judge *j, const void *start, size_t behind,
     struct judge_memory memory;
     if (!judge_memory_find(j, start, &memory))
         return;
-    struct finding f = {.name = FINDING_memory_overrun, .site = memory.made.site};
+    struct finding f = finding(FINDING_memory_overrun, memory.made.site, 0);
     set_at(j, &f, "here", at);
     set(&f, "bytes", "%zu", memory.bytes);
     set_at(j, &f, "made", memory.made);

@@ -37,8 +37,7 @@ void judge_memory_back(struct judge *j, int number) {
 
 void lent_report(struct judge *j, const struct allocation *a, const char *words,
                  const char *verb, struct judge_at at, const struct lent *lent) {
-    struct finding f = {
-        .name = FINDING_race_mpi, .site = at.site, .other = lent->at.site};
+    struct finding f = finding(FINDING_race_mpi, at.site, lent->at.site);
     set(&f, "call", "%s", at.call);
     set(&f, "does", "%s", verb);
     set_words_at(j, &f, "here", words, at.site);

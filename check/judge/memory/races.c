@@ -34,8 +34,7 @@ static enum finding_name race_of(const struct use *use, const struct use *other)
 static void report_race(struct judge *j, const struct allocation *a,
                         const struct use *use, const struct clock *clock, bool write,
                         const struct use *other, bool other_writes) {
-    struct finding f = {
-        .name = race_of(use, other), .site = use->at.site, .other = other->at.site};
+    struct finding f = finding(race_of(use, other), use->at.site, other->at.site);
     if (was_said(j, &f) || detour_possible(j, other, clock))
         return;
     set_use(j, &f, "use", use);
@@ -147,8 +146,7 @@ void uses_undo(struct judge *j, const struct judge_range *range, struct use *use
 static void report_group(struct judge *j, const struct judge_range *a,
                          const struct judge_call *one, const struct judge_range *b,
                          const struct judge_call *other) {
-    struct finding f = {
-        .name = FINDING_race_group, .site = one->at.site, .other = other->at.site};
+    struct finding f = finding(FINDING_race_group, one->at.site, other->at.site);
     const struct allocation *memory = allocation_find(j->uses, address_of(a->start));
     set_words_at(j, &f, "use", call_words(one), one->at.site);
     set(&f, "does", "%s", does(a->write));

@@ -21,7 +21,7 @@ void set_freed(struct judge *j, struct finding *f, const struct freed *freed) {
 
 void memory_report_freed(struct judge *j, const char *what, const char *words,
                          struct judge_at at, const struct freed *freed) {
-    struct finding f = {.name = FINDING_memory_freed, .site = at.site};
+    struct finding f = finding(FINDING_memory_freed, at.site, 0);
     set(&f, "what", "%s", what);
     set(&f, "call", "%s", at.call);
     set_words_at(j, &f, "here", words, at.site);
@@ -81,7 +81,7 @@ bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start
         (!call && a->kind == JUDGE_HOST_REGISTERED))
         return false;
     const struct comm_facts *comm = call ? calls_comm(j, call->comm) : NULL;
-    struct finding f = {.name = FINDING_memory_range, .site = at.site};
+    struct finding f = finding(FINDING_memory_range, at.site, 0);
     set(&f, "words", "%s", words);
     set_words_at(j, &f, "here", words, at.site);
     set(&f, "used", "%zu", bytes);
@@ -116,9 +116,8 @@ static bool one_range(struct judge *j, const struct judge_range *range,
     // again.
     const struct freed *freed = allocation_freed(j->uses, start);
     if (!freed && kind == JUDGE_COMPUTES && !j->options.kernels) {
-        struct finding f = {.name = FINDING_memory_no_gpu_memory,
-                            .hint = HINT_wants_device_memory,
-                            .site = at.site};
+        struct finding f = finding(FINDING_memory_no_gpu_memory, at.site, 0);
+        f.hint = HINT_wants_device_memory;
         set(&f, "what", "a buffer");
         set_here(j, &f, at);
         say(j, &f);
@@ -180,7 +179,7 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
         if (!a || a->kind != JUDGE_DEVICE || a->device == device ||
             access_of(j->uses, device, a->device) < j->uses->naccess)
             continue;
-        struct finding f = {.name = FINDING_memory_no_access, .site = at.site};
+        struct finding f = finding(FINDING_memory_no_access, at.site, 0);
         set_here(j, &f, at);
         set(&f, "does", "%s", does(ranges[i].write));
         set(&f, "device", "%d", device);
@@ -197,7 +196,7 @@ bool judge_put(struct judge *j, const struct judge_put *put) {
         windows_put(j, put);
         return false;
     }
-    struct finding f = {.name = FINDING_memory_window, .site = put->at.site};
+    struct finding f = finding(FINDING_memory_window, put->at.site, 0);
     set_here(j, &f, put->at);
     set(&f, "bytes", "%zu", put->bytes);
     set(&f, "from", "%zu", put->from);

@@ -48,9 +48,9 @@ static bool to_host(struct judge *j, const struct judge_range *ranges, int n,
 
 static void report_fresh(struct judge *j, const struct fresh *fresh) {
     const struct judge_call *call = &fresh->call;
-    struct finding f = {.name = fresh->op.call ? FINDING_memory_unwritten_read
-                                               : FINDING_memory_unwritten,
-                        .site = fresh->op.call ? fresh->op.site : call->at.site};
+    struct finding f =
+        finding(fresh->op.call ? FINDING_memory_unwritten_read : FINDING_memory_unwritten,
+                fresh->op.call ? fresh->op.site : call->at.site, 0);
     if (fresh->op.call) {
         set_here(j, &f, fresh->op);
     } else {
@@ -169,7 +169,7 @@ void judge_unwritten(struct judge *j, char *out, size_t bytes) {
 
 void judge_aborts(struct judge *j) {
     char unwritten[2 * JUDGE_PLACE];
-    struct finding f = {.name = FINDING_note_abort};
+    struct finding f = finding(FINDING_note_abort, 0, 0);
     judge_unwritten(j, unwritten, sizeof unwritten);
     if (!unwritten[0])
         return;

@@ -78,7 +78,7 @@ void background_uses(struct judge *j, enum background_use what, int number,
     if (i == 0)
         return;
     const struct pending one = all->at[i - 1];
-    struct finding f = {.name = names[what], .site = at.site, .other = one.at.site};
+    struct finding f = finding(names[what], at.site, one.at.site);
     set_here(j, &f, at);
     set_at(j, &f, "pending", one.at);
     set_comm(j, &f, one.comm);

@@ -401,8 +401,7 @@ static bool is_held(struct judge *j, const struct comm_facts *comm, int number,
     const struct judge_call *call = call_of(graph, number);
     if (!call)
         return false;
-    struct finding f = {
-        .name = FINDING_deadlock_graph, .site = at.site, .other = made.site};
+    struct finding f = finding(FINDING_deadlock_graph, at.site, made.site);
     set_here(j, &f, at);
     set(&f, "comm", "%d", comm->number);
     set_words_at(j, &f, "captured", call_words(call), call->at.site);

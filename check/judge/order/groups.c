@@ -57,8 +57,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
             call = writes_in_group(j, group, &ranges[r]);
     if (!call)
         return;
-    struct finding f = {
-        .name = FINDING_race_read_in_group, .site = at.site, .other = call->at.site};
+    struct finding f = finding(FINDING_race_read_in_group, at.site, call->at.site);
     set_here(j, &f, at);
     set(&f, "words", "%s", call_words(call));
     set_place(j, &f, "words_at", call->at.site);
@@ -115,9 +114,8 @@ static void check_merged(struct judge *j, const struct group *group) {
             call = &group->calls[i];
     if (!group->makes.call || !call)
         return;
-    struct finding f = {.name = FINDING_setup_merged_group,
-                        .site = group->makes.site,
-                        .other = call->at.site};
+    struct finding f =
+        finding(FINDING_setup_merged_group, group->makes.site, call->at.site);
     set_at(j, &f, "here", group->makes);
     set_words_at(j, &f, "words", call_words(call), call->at.site);
     say(j, &f);
@@ -192,8 +190,7 @@ void groups_check_open(struct judge *j, int stream, struct judge_at at) {
         }
     if (!group || (stream >= 0 && n == 0))
         return;
-    struct finding f = {
-        .name = FINDING_setup_group_open, .site = group->at.site, .other = at.site};
+    struct finding f = finding(FINDING_setup_group_open, group->at.site, at.site);
     set_place(j, &f, "group", group->at.site);
     if (at.site)
         set(&f, "where", "in %s at %s", at.call, place(j, at.site));

@@ -209,9 +209,7 @@ static void check_group_needed(struct judge *j, const struct comm *comm,
             break;
     if (!other)
         return;
-    struct finding f = {.name = FINDING_deadlock_no_group,
-                        .site = fact->site,
-                        .other = other->newest_site};
+    struct finding f = finding(FINDING_deadlock_no_group, fact->site, other->newest_site);
     set_words_at(j, &f, "here", fact_words(fact), fact->site);
     set(&f, "comm_rank", "%d", comm->facts.rank);
     set(&f, "device", "%d", comm->facts.device);
@@ -569,9 +567,8 @@ bool judge_usable(struct judge *j, const struct judge_call *call) {
     if (!comm || !comm->suspended.call || call->kind == JUDGE_SUSPEND ||
         call->kind == JUDGE_RESUME)
         return !revoked;
-    struct finding f = {.name = FINDING_setup_suspended,
-                        .site = call->at.site,
-                        .other = comm->suspended.site};
+    struct finding f =
+        finding(FINDING_setup_suspended, call->at.site, comm->suspended.site);
     set_here(j, &f, call->at);
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "suspended", comm->suspended);
@@ -587,10 +584,8 @@ void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
     const char *how = comm->how == JUDGE_ABORTED ? "aborted"
                       : revoked                  ? "revoked"
                                                  : "destroyed";
-    struct finding f = {.name = FINDING_setup_used_after,
-                        .hint = revoked ? HINT_used_after_revoke : HINT_OF_FINDING,
-                        .site = at.site,
-                        .other = comm->facts.ended.site};
+    struct finding f = finding(FINDING_setup_used_after, at.site, comm->facts.ended.site);
+    f.hint = revoked ? HINT_used_after_revoke : HINT_OF_FINDING;
     set_here(j, &f, at);
     set(&f, "comm", "%d", comm->facts.number);
     set_at(j, &f, "made", comm->facts.made);
@@ -640,7 +635,7 @@ void calls_check_unfinished(struct judge *j) {
     enum { MANY = 4 };
     const struct unseen *u = &j->calls->unseen;
     struct text queued = {0};
-    struct finding f = {.name = FINDING_missing_end};
+    struct finding f = finding(FINDING_missing_end, 0, 0);
     int n = 0;
     for (size_t i = 0; i < u->n; i++) {
         const struct unseen_op *op = u->at[i];

@@ -218,8 +218,8 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
     if (!differ(kept, c, &first, &other))
         return; // what differed was taken back
     const char *what = difference(first, other);
-    struct finding f = {.name = FINDING_mismatch_collective,
-                        .hint = hint_at(first, other, what)};
+    struct finding f = finding(FINDING_mismatch_collective, 0, 0);
+    f.hint = hint_at(first, other, what);
     set(&f, "differ", "%s", what);
     set(&f, "operation", "%llu", (unsigned long long)first->index);
     set(&f, "comm", "%d", first->number);
@@ -236,10 +236,10 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
     const struct kept *kept = map_get(&j->compare->comms, send->comm);
     bool by_rank = send->world == recv->world && send->rank != recv->rank;
     bool alike = send->type == recv->type && send->count == recv->count;
-    struct finding f = {.name = FINDING_mismatch_pair,
-                        .hint = send->both && recv->both ? HINT_grouped_apart
-                                : alike                  ? HINT_captured_by_some
-                                                         : HINT_OF_FINDING};
+    struct finding f = finding(FINDING_mismatch_pair, 0, 0);
+    f.hint = send->both && recv->both ? HINT_grouped_apart
+             : alike                  ? HINT_captured_by_some
+                                      : HINT_OF_FINDING;
     set(&f, "differ", "%s", difference(send, recv));
     set(&f, "comm", "%d", send->number);
     add_call(j, &ranks, send, by_rank);

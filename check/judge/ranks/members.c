@@ -83,10 +83,11 @@ struct conflict {
 
 static void say_conflict(struct judge *j, const struct conflict *c) {
     struct text ranks = {0};
-    struct finding f = {.name = c->used ? FINDING_setup_id_used_twice
-                                : c->join.nranks != c->other.nranks ? FINDING_setup_nranks
-                                : c->from != c->other_from ? FINDING_setup_same_rank
-                                                           : FINDING_setup_rank_twice};
+    struct finding f = finding(c->used ? FINDING_setup_id_used_twice
+                               : c->join.nranks != c->other.nranks ? FINDING_setup_nranks
+                               : c->from != c->other_from ? FINDING_setup_same_rank
+                                                          : FINDING_setup_rank_twice,
+                               0, 0);
     set(&f, "comm_rank", "%d", c->join.rank);
     if (c->before)
         describe(j, &ranks, c->other_from, &c->other);
@@ -155,15 +156,13 @@ static void check_gpu(struct judge *j, int from, const struct notice *join,
     struct text ranks = {0};
     bool one_each = join->nranks <= j->nranks; // a rank, not one for each thread
     bool together = other->world == from;
-    struct finding f = {.name = FINDING_setup_same_gpu,
-                        .hint = join->thread > 1 && join->device == 0 && one_each
-                                    ? HINT_same_gpu_thread
-                                : together            ? HINT_same_gpu_process
-                                : several_hosts(j)    ? HINT_same_gpu_hosts
-                                : !j->options.kernels ? HINT_same_gpu_cpu
-                                                      : HINT_OF_FINDING,
-                        .site = join->site,
-                        .other = mixed((uint64_t)from, (uint64_t)other->world)};
+    struct finding f = finding(FINDING_setup_same_gpu, join->site,
+                               mixed((uint64_t)from, (uint64_t)other->world));
+    f.hint = join->thread > 1 && join->device == 0 && one_each ? HINT_same_gpu_thread
+             : together                                        ? HINT_same_gpu_process
+             : several_hosts(j)                                ? HINT_same_gpu_hosts
+             : !j->options.kernels                             ? HINT_same_gpu_cpu
+                                                               : HINT_OF_FINDING;
     set(&f, "gpu", "%s", join->bus_id);
     set(&f, "nranks", "%d", one_each || together ? join->nranks : j->nranks);
     set(&f, "gpu_host", "%s", join->host);
@@ -217,7 +216,7 @@ static void say_two(struct judge *j, enum finding_name name, int from,
                     const struct notice *one, int other_from,
                     const struct notice *other) {
     struct text ranks = {0};
-    struct finding f = {.name = name, .site = one->site, .other = other->site};
+    struct finding f = finding(name, one->site, other->site);
     text_add(&ranks, "  rank %d on %s: %s at %s\n", other_from, rank_host(j, other_from),
              other->call, place(j, other->site));
     text_add(&ranks, "  rank %d on %s: %s at %s\n", from, rank_host(j, from), one->call,
@@ -255,7 +254,7 @@ static void check_signals(struct judge *j, const struct member_comm *comm) {
         for (size_t k = 0; k < comm->of[r].npairs; k++) {
             const struct member *one = &comm->of[r];
             const struct pair_count *pair = &one->pairs[k];
-            struct finding f = {.name = FINDING_left_signals, .site = pair->site};
+            struct finding f = finding(FINDING_left_signals, pair->site, 0);
             if (pair->what != PAIR_SIGNALS || pair->peer >= comm->nranks ||
                 members_pair(one, pair->peer, PAIR_WAITS) ||
                 members_pair(&comm->of[pair->peer], r, PAIR_WAITS))

@@ -94,7 +94,7 @@ void judge_says_last(struct judge *j, enum judge_last_words what, struct text *r
     } rows[] = {{FINDING_memory_unwritten_everywhere, "ranks"},
                 {FINDING_left_behind, "ranks"},
                 {FINDING_note_failed, "failed_calls"}};
-    struct finding f = {.name = rows[what].name};
+    struct finding f = finding(rows[what].name, 0, 0);
     if (!ranks->at)
         return;
     set_lines(&f, rows[what].field, ranks);

@@ -31,6 +31,10 @@ static const char *const hints[] = {
 #include "say/findings.list"
 };
 
+struct finding finding(enum finding_name name, uint64_t site, uint64_t other) {
+    return (struct finding){.name = name, .site = site, .other = other};
+}
+
 static void set_value(struct finding *f, const char *name, char *value) {
     if (f->nfields == FIELDS)
         abort();

@@ -28,7 +28,6 @@ enum hint_name {
 
 enum { FIELDS = 24, FIELD_NAME = 16 };
 
-/* `struct finding f = {FINDING_race_streams}`, then its fields, then say(). */
 struct finding {
     enum finding_name name;
     enum hint_name hint; // where it is not the finding's own
@@ -41,6 +40,9 @@ struct finding {
     uint64_t site, other;
 };
 
+/* `struct finding f = finding(FINDING_race_streams, at.site, other.site)`, then its
+ * fields, then say(). */
+struct finding finding(enum finding_name name, uint64_t site, uint64_t other);
 /* Sets {field}, as printf. */
 void set(struct finding *f, const char *field, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -14,10 +14,8 @@ void judge_found(struct judge *j, enum judge_found what, int comm, struct judge_
                 [JUDGE_CAPTURE_BROKEN] = {FINDING_setup_capture_broken, HINT_OF_FINDING},
                 [JUDGE_REGISTERED_FREED] = {FINDING_memory_registered, HINT_OF_FINDING},
                 [JUDGE_WINDOW_FREED] = {FINDING_memory_registered, HINT_window_freed}};
-    struct finding f = {.name = rows[what].name,
-                        .hint = rows[what].hint,
-                        .site = at.site,
-                        .other = other.site};
+    struct finding f = finding(rows[what].name, at.site, other.site);
+    f.hint = rows[what].hint;
     set_here(j, &f, at);
     set_comm(j, &f, comm);
     if (other.call)

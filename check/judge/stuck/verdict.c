@@ -368,7 +368,7 @@ static struct joins look_at_joins(struct judge *j) {
 static void report_join(struct judge *j) {
     struct joins joins = look_at_joins(j);
     struct text ranks = {0};
-    struct finding f = {.name = FINDING_setup_ranks_missing};
+    struct finding f = finding(FINDING_setup_ranks_missing, 0, 0);
     set(&f, "call", "%s", joins.other ? joins.other->call : "ncclCommInitRank");
     if (joins.other && joins.other->how == JUDGE_GROWS) {
         f.hint = HINT_grows;
@@ -399,7 +399,7 @@ static void report_join(struct judge *j) {
  * moved for long, and every rank waits. */
 static void report_standstill(struct judge *j) {
     struct text ranks = {0};
-    struct finding f = {.name = FINDING_missing_standstill};
+    struct finding f = finding(FINDING_missing_standstill, 0, 0);
     set(&f, "seconds", "%g", j->options.timeout);
     add_lines(j, &ranks, NULL, true);
     set_lines(&f, "ranks", &ranks);
@@ -535,7 +535,7 @@ static void report_stuck(struct judge *j, int first) {
     struct text ranks = {0}, size = {0};
     const struct fact *about = j->stuck->of[first].cause.call;
     int cycle = cycle_from(j, first, about);
-    struct finding f = {.name = name_of(about, cycle >= 0)};
+    struct finding f = finding(name_of(about, cycle >= 0), 0, 0);
     set_title(j, &f, first, about);
     add_lines(j, &ranks, about, false);
     set_lines(&f, "ranks", &ranks);
@@ -562,7 +562,7 @@ void verdict_ended(struct judge *j, int p, struct judge_at at) {
             who[n++] = q;
     if (n > 0) {
         const struct process *first = &of[who[0]];
-        struct finding f = {.name = FINDING_note_ended};
+        struct finding f = finding(FINDING_note_ended, 0, 0);
         add_ranks(&ranks, who, n);
         set_lines(&f, "ranks", &ranks);
         set(&f, "seconds", "%.1f", now(j) - first->since);
