@@ -122,11 +122,9 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
                               .at = at};
     int device = 0;
     comm_take_promised(false);
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
-        front_in(); // the default stream is that of the communicator's device
-        device = comm_known(handle) ? comm_known(handle)->device : 0;
-        front_out();
-    }
+    // The default stream is that of the communicator's device.
+    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
+        device = comm_now(handle).device;
     struct judge *j = front_in_stream(stream, device, &call.stream);
     struct comm *comm = comm_known(handle);
     if (comm && comm->state == COMING) {

@@ -29,11 +29,12 @@ struct comm *comm_known(ncclComm_t handle) {
     return table_get(&comms, handle);
 }
 
-uint64_t comm_id(ncclComm_t handle) {
+struct comm comm_now(ncclComm_t handle) {
     front_in();
-    uint64_t id = comm_known(handle) ? comm_known(handle)->id : 0;
+    struct comm *comm = comm_known(handle), now = {.state = NOT_KNOWN};
+    now = comm ? *comm : now;
     front_out();
-    return id;
+    return now;
 }
 
 const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
@@ -66,14 +67,9 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
 }
 
 bool comm_look_again(ncclComm_t handle) {
-    struct comm *comm, like;
+    const struct comm like = comm_now(handle);
+    const bool coming = like.state == COMING;
     ncclResult_t state = ncclSuccess;
-    front_in();
-    comm = comm_known(handle);
-    bool coming = comm && comm->state == COMING;
-    if (coming)
-        like = *comm;
-    front_out();
     if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
         state == ncclSuccess)
         comm_is_there(handle, like);
@@ -213,14 +209,13 @@ ncclResult_t nccl_lacks(const char *name) {
 }
 
 bool comm_is_given_up(ncclComm_t handle, struct judge_at at) {
-    struct judge *j = front_in();
-    const struct comm *comm = comm_known(handle);
-    bool gone = comm && comm->state == GONE && front_checks;
-    if (gone)
-        judge_comm_used_after(j, comm->number, at);
-    front_out();
-    return gone;
+    const struct comm comm = comm_now(handle);
+    if (comm.state != GONE || !front_checks)
+        return false;
+    TELL(judge_comm_used_after, comm.number, at);
+    return true;
 }
+
 /* Which threads are in a call on which communicator, from its first moment on: before the
  * judge's lock, for which a second thread would wait until the first has left. Of
  * communicators that share a place only one is looked at. */
@@ -268,9 +263,6 @@ const char *ncclGetErrorString(ncclResult_t result) {
 
 const char *ncclGetLastError(ncclComm_t comm) {
     PASS_NCCL(ncclGetLastError, comm);
-    front_in();
-    bool gone = comm_known(comm) && comm_known(comm)->state == GONE;
-    front_out();
     TELL(judge_looked);
-    return CALL(PNCCL(ncclGetLastError), gone ? NULL : comm);
+    return CALL(PNCCL(ncclGetLastError), comm_now(comm).state == GONE ? NULL : comm);
 }

@@ -33,12 +33,10 @@ bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_a
  * and then for the other ranks. Returns its number; -1: it does not block, or is not
  * known. */
 static int completes(ncclComm_t handle, struct judge_at at) {
-    struct comm like = {.number = -1};
-    struct judge *j = front_in();
-    const struct comm *comm = comm_known(handle);
-    if (comm && comm->state == THERE && !comm->slow && nccl_group.depth == 0)
-        like = *comm;
-    if (like.number >= 0 && !judge_comm_unfinished(j, like.number))
+    struct comm like = comm_now(handle);
+    if (like.state != THERE || like.slow || nccl_group.depth > 0)
+        return -1;
+    if (!judge_comm_unfinished(front_in(), like.number))
         like.nstreams = 0;
     front_out();
     for (int i = 0; i < like.nstreams; i++)
@@ -47,20 +45,11 @@ static int completes(ncclComm_t handle, struct judge_at at) {
     return like.number;
 }
 
-/* With a communicator that does not block, ncclCommFinalize only begins: the program asks
- * whether it is done before it destroys it (NCCL's manual, ncclCommFinalize). */
-static bool is_ending(ncclComm_t handle) {
-    front_in();
-    bool ending = comm_known(handle) && comm_known(handle)->ending;
-    front_out();
-    return ending;
-}
-
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     ENTER_COMM(ncclCommFinalize, comm);
     completes(comm, at);
     bool waits = comm_ends(comm, JUDGE_FINALIZED, true, at);
-    ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommFinalize), comm));
+    ncclResult_t result = MEETS(comm_now(comm).id, CALL(PNCCL(ncclCommFinalize), comm));
     struct judge *j = front_in();
     struct comm *ended = comm_known(comm);
     if (ended && result == ncclInProgress)
@@ -73,7 +62,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     ENTER_COMM(ncclCommDestroy, comm);
-    if (is_ending(comm)) { // it may be refused, and is there then
+    // Where it does not block, ncclCommFinalize only begins: the program asks whether it
+    // is done before it destroys it (NCCL's manual, ncclCommFinalize). It may be refused,
+    // and is there then.
+    if (comm_now(comm).ending) {
         ncclResult_t early = CALL(PNCCL(ncclCommDestroy), comm);
         if (early == ncclSuccess)
             comm_ends(comm, JUDGE_DESTROYED, false, at);
@@ -81,7 +73,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     }
     int number = completes(comm, at);
     bool waits = comm_ends(comm, JUDGE_DESTROYED, nccl_group.depth == 0, at);
-    ncclResult_t result = MEETS(comm_id(comm), CALL(PNCCL(ncclCommDestroy), comm));
+    ncclResult_t result = MEETS(comm_now(comm).id, CALL(PNCCL(ncclCommDestroy), comm));
     if (number >= 0 && result == ncclSuccess)
         TELL(judge_comm_complete, number);
     return waits ? nccl_waited(result, at) : nccl_answer(result, at);
@@ -126,6 +118,6 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     if (like.state == COMING && *error == ncclSuccess)
         comm_is_there(comm, like);
     if (timeline_on && *error == ncclSuccess)
-        timeline_comm_ready(comm_id(comm));
+        timeline_comm_ready(comm_now(comm).id);
     return result;
 }

@@ -23,7 +23,7 @@
 enum { COMM_STREAMS = 4 };
 
 struct comm {
-    enum { COMING, THERE, GONE } state;
+    enum { NOT_KNOWN, COMING, THERE, GONE } state;
     bool ending; // finalized, and not done yet as far as the program has asked
     bool slow;   // it does not block
     cudaStream_t streams[COMM_STREAMS]; // that its newest calls are on
@@ -47,7 +47,7 @@ const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
 void comm_gone(const void *handle, struct comm *comm); // it is given up
 
 /* Outside of them. */
-uint64_t comm_id(ncclComm_t handle); // 0: it is not known
+struct comm comm_now(ncclComm_t handle); // what is known of it
 void comm_is_there(ncclComm_t handle, struct comm like);
 void comm_forget(ncclComm_t handle); // it is another one's now, of which nothing is known
 /* A communicator that does not block and was coming may be there by now. True: it was

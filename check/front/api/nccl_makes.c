@@ -20,14 +20,6 @@ static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, struct comm like)
     nccl_group.newcomms = newcomm;
 }
 
-static bool is_slow(ncclComm_t handle) {
-    front_in();
-    const struct comm *comm = comm_known(handle);
-    bool slow = comm && comm->slow;
-    front_out();
-    return slow;
-}
-
 void newcomms_end(ncclResult_t result) {
     while (nccl_group.newcomms) {
         struct newcomm newcomm = *nccl_group.newcomms;
@@ -41,7 +33,7 @@ void newcomms_end(ncclResult_t result) {
             continue;
         }
         if (result == ncclSuccess) {
-            newcomm.like.slow = is_slow(newcomm.parent);
+            newcomm.like.slow = comm_now(newcomm.parent).slow;
             comm_is_there(*newcomm.out, newcomm.like);
             continue;
         }
@@ -68,7 +60,7 @@ ncclResult_t newcomm_returned(ncclResult_t result, struct judge_at at) {
     }
     if (nccl_failed(result))
         talk_settles();
-    bool slow = nccl_group.newcomms && is_slow(nccl_group.newcomms->parent);
+    bool slow = nccl_group.newcomms && comm_now(nccl_group.newcomms->parent).slow;
     TELL(judge_wait_end, result == ncclSuccess && !slow);
     newcomms_end(result);
     return nccl_answer(result, at);
@@ -189,7 +181,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
         newcomm_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
                        (struct comm){.id = id, .rank = -1, .at = at});
     ncclResult_t result =
-        known ? MEETS(comm_id(comm),
+        known ? MEETS(comm_now(comm).id,
                       CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
               : CALL(PNCCL(ncclCommSplit), comm, color, key, out, config);
     comm_left();
