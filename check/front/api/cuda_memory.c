@@ -147,9 +147,7 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle,
     if (again)
         opened_again(*pointer, 1);
     front_out();
-    if (again)
-        return error;
-    return cuda_made(error, pointer, bytes, JUDGE_PEER, at);
+    return again ? error : cuda_made(error, pointer, bytes, JUDGE_PEER, at);
 }
 
 cudaError_t cudaIpcCloseMemHandle(void *pointer) {
@@ -160,9 +158,8 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     if (stays)
         opened_again(pointer, -1);
     front_out();
-    if (stays)
-        return answer(CALL(BELOW(cudaIpcCloseMemHandle), pointer), at);
-    return release(BELOW(cudaIpcCloseMemHandle), pointer, OPENED, false, at);
+    return stays ? answer(CALL(BELOW(cudaIpcCloseMemHandle), pointer), at)
+                 : release(BELOW(cudaIpcCloseMemHandle), pointer, OPENED, false, at);
 }
 #endif
 

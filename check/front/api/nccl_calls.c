@@ -120,28 +120,15 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
                               .recvbuff = as_called->recv,
                               .config = as_called->config,
                               .at = at};
-    int device = 0;
-    comm_take_promised(false);
-    // The default stream is that of the communicator's device.
-    if (!stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
-        device = comm_now(handle).device;
-    struct judge *j = front_in_stream(stream, device, &call.stream);
-    struct comm *comm = comm_known(handle);
-    if (comm && comm->state == COMING) {
-        front_out();
-        comm_in(handle, &comm, at);
-        front_out();
-        j = front_in_stream(stream, device, &call.stream);
-        comm = comm_known(handle);
-    }
+    struct comm *comm;
+    struct judge *j = comm_in(handle, &comm, at);
+    const int device = comm ? comm->device : 0; // its default stream, if that is meant
     bool ask_send = unknown(j, as_called->send), ask_recv = unknown(j, as_called->recv);
-    if (ask_send || ask_recv) {
-        front_out();
-        call.send_nowhere = ask_send && is_nowhere(as_called->send);
-        call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
-        j = front_in_stream(stream, device, &call.stream);
-        comm = comm_known(handle);
-    }
+    front_out();
+    call.send_nowhere = ask_send && is_nowhere(as_called->send);
+    call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
+    j = front_in_stream(stream, device, &call.stream);
+    comm = comm_known(handle);
     enum judged judged = NOT_JUDGED;
     struct comm timed = {.state = GONE};
     if (comm && comm->state == GONE) {

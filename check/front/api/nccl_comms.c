@@ -114,24 +114,26 @@ void comm_gone(const void *handle, struct comm *comm) {
     comm->state = GONE;
     comm->ending = false;
     registered_gone(handle, NULL);
-    for (struct newcomm **at = &promised; *at;) {
-        struct newcomm *one = *at;
+    for (struct newcomm **at = &promised, *one; (one = *at);)
         if (one->parent == handle) {
             *at = one->next;
             free(one);
         } else {
             at = &one->next;
         }
-    }
 }
 
 struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at) {
     comm_take_promised(false);
-    bool was_coming = comm_look_again(handle);
     struct judge *j = front_in();
     *comm = comm_known(handle);
-    if (was_coming && *comm &&
-        ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
+    if (!*comm || (*comm)->state != COMING)
+        return j;
+    front_out();
+    comm_look_again(handle);
+    j = front_in();
+    *comm = comm_known(handle);
+    if (*comm && ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
         judge_found(j, JUDGE_NOT_READY, -1, (*comm)->at, at);
     return j;
 }

@@ -31,15 +31,13 @@ void registered_add(const void *comm, const void *handle, const void *buffer,
 }
 
 void registered_gone(const void *comm, const void *handle) {
-    for (struct registration **at = &all; *at;) {
-        struct registration *one = *at;
+    for (struct registration **at = &all, *one; (one = *at);)
         if (one->comm == comm && (!handle || one->handle == handle)) {
             *at = one->next;
             free(one);
         } else {
             at = &one->next;
         }
-    }
 }
 
 bool registered_window(const void *comm, const void *handle, struct judge_put *put) {

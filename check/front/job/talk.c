@@ -345,32 +345,33 @@ void talk_closes(void) {
     control = MPI_COMM_NULL;
 }
 
+static void complete(MPI_Request *request, bool helper_does_the_rest) {
+    for (int done = 0; PMPI_Test(request, &done, MPI_STATUS_IGNORE), !done;
+         talk_pause(0.0005))
+        if (!helper_does_the_rest)
+            take_parcels();
+}
+
 void talk_meets(void) {
     MPI_Request request;
     if (control == MPI_COMM_NULL)
         return;
-    int all = 0, *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);
+    int *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);
     int *mine = must_alloc((size_t)front_job.nranks * sizeof *mine);
     if (OVER_STANDIN)
         STANDIN(host_blocks)(1);
     PMPI_Ibarrier(control, &request);
-    while (PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all)
-        talk_pause(0.001);
+    complete(&request, true);
     talk_helper_ends();
     // From here on this thread does what the helper did. Nothing waits any more: what is
     // still to be told are calls, to be compared.
     round_of_judges();
     memcpy(mine, sent, (size_t)front_job.nranks * sizeof *mine);
     PMPI_Ialltoall(mine, 1, MPI_INT, expected, 1, MPI_INT, control, &request);
-    for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;) {
-        take_parcels();
-        talk_pause(0.0005);
-    }
+    complete(&request, false);
     for (int from = 0; from < front_job.nranks; from++)
-        while (received[from] < expected[from]) {
+        for (; received[from] < expected[from]; talk_pause(0.0002))
             take_parcels();
-            talk_pause(0.0002);
-        }
     // What was compared last is said, if it was wrong.
     if (!front_job.gave_up) {
         judge_last_look(front_in_as(0));
@@ -381,8 +382,7 @@ void talk_meets(void) {
         free(parcel);
     }
     PMPI_Ibarrier(control, &request);
-    for (all = 0; PMPI_Test(&request, &all, MPI_STATUS_IGNORE), !all;)
-        talk_pause(0.0002);
+    complete(&request, false);
     while (under_way) // received by now
         post_parcels();
     if (OVER_STANDIN)

@@ -152,12 +152,6 @@ void set_allocation(struct judge *j, struct finding *f, const struct allocation 
     set(f, "other_device", "%d", a->device);
 }
 
-void set_buffer(struct judge *j, struct finding *f, const struct allocation *a) {
-    set(f, "buffer", "the buffer: %llu bytes of %s memory made at %s",
-        (unsigned long long)(a->end - a->start), kind_name(a->kind),
-        place(j, a->made.site));
-}
-
 void count_left(struct left *left, struct judge_at made) {
     if (made.call)
         *left = (struct left){left->n + 1, made.site};

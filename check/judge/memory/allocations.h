@@ -76,7 +76,6 @@ void set_use(struct judge *j, struct finding *f, const char *field,
 void set_queued(struct judge *j, struct finding *f, const struct use *use);
 void set_allocation(struct judge *j, struct finding *f, const struct allocation *a);
 void set_freed(struct judge *j, struct finding *f, const struct freed *freed);
-void set_buffer(struct judge *j, struct finding *f, const struct allocation *a);
 
 /* ranges.c, for buffers.c; true if it was wrong and is reported. */
 bool memory_too_long(struct judge *j, const struct allocation *a, uint64_t start,

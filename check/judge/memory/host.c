@@ -83,7 +83,7 @@ static void report_device_memory(struct judge *j, const struct allocation *a,
     struct finding f = finding(FINDING_memory_host_call, at.site, 0);
     f.hint = j->options.kernels ? HINT_OF_FINDING : HINT_host_call_cpu;
     set_here(j, &f, at);
-    set_buffer(j, &f, a);
+    set_allocation(j, &f, a);
     say(j, &f);
 }
 

@@ -44,7 +44,7 @@ void lent_report(struct judge *j, const struct allocation *a, const char *words,
     set_at(j, &f, "lent", lent->at);
     set(&f, "lent_does", "%s", does(lent->write));
     if (a)
-        set_buffer(j, &f, a);
+        set_allocation(j, &f, a);
     say(j, &f);
 }
 

@@ -41,7 +41,7 @@ static void report_race(struct judge *j, const struct allocation *a,
     set(&f, "does", "%s", does(write));
     set_use(j, &f, "other", other);
     set(&f, "other_does", "%s", does(other_writes));
-    set_buffer(j, &f, a);
+    set_allocation(j, &f, a);
     set_failures(j, &f);
     if (!use->legacy && other->legacy && other->moves) {
         f.hint = HINT_copy_returns_early;
@@ -153,7 +153,7 @@ static void report_group(struct judge *j, const struct judge_range *a,
     set_words_at(j, &f, "other", call_words(other), other->at.site);
     set(&f, "other_does", "%s", does(b->write));
     if (memory)
-        set_buffer(j, &f, memory);
+        set_allocation(j, &f, memory);
     say(j, &f);
 }
 

@@ -57,7 +57,7 @@ static void report_fresh(struct judge *j, const struct fresh *fresh) {
         set(&f, "what", "sendbuff of %s", call->at.call);
         set_words_at(j, &f, "here", call_words(call), call->at.site);
     }
-    set_buffer(j, &f, &fresh->of);
+    set_allocation(j, &f, &fresh->of);
     set_failures(j, &f);
     say(j, &f);
 }

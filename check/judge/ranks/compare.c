@@ -453,12 +453,12 @@ void compare_look(struct judge *j) {
     struct compare *compare = j->compare;
     for (size_t i = 0; i < compare->noverdue; i++) {
         struct overdue one = compare->overdue[i];
-        if (one.collective->due == 0) {
-            compare->overdue[i--] = compare->overdue[--compare->noverdue];
-        } else if (j->last || now(j) >= one.collective->due) {
-            compare->overdue[i--] = compare->overdue[--compare->noverdue];
+        const double due = one.collective->due;
+        if (due != 0 && !j->last && now(j) < due)
+            continue;
+        compare->overdue[i--] = compare->overdue[--compare->noverdue];
+        if (due != 0)
             say_collective(j, one.kept, one.collective);
-        }
     }
     for (size_t i = 0; i < compare->nmisfits; i++)
         if (j->last || now(j) >= compare->misfits[i].due) {
