@@ -32,7 +32,7 @@ struct comm {
     unsigned times_ready; // comm_times_ready, when it came
     uint64_t id;
     int rank, nranks, device; // rank -1: to be asked
-    struct shrunk *shrunk;    // nccl_makes.c's
+    struct map shrunk;        // by the ranks that are left out: how often
     uint64_t grown;           // so often
     struct judge_at at;
 };

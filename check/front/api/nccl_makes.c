@@ -196,11 +196,6 @@ static bool contains(const int *list, int n, int rank) {
     return false;
 }
 
-struct shrunk { // a communicator, so often with this list
-    struct shrunk *next;
-    uint64_t list, n;
-};
-
 /* Those that are left out do not call it: it is nothing that all ranks of the
  * communicator do. Those that do call it have all called it as often with the same list.
  */
@@ -209,16 +204,9 @@ static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcl
     for (int r = 0; r < parent->nranks; r++)
         if (contains(excluded, nexcluded, r))
             list = comm_hash(&r, sizeof r, list);
-    struct shrunk *shrunk = parent->shrunk;
-    while (shrunk && shrunk->list != list)
-        shrunk = shrunk->next;
-    if (!shrunk) {
-        shrunk = must_alloc(sizeof *shrunk);
-        *shrunk = (struct shrunk){parent->shrunk, list, 0};
-        parent->shrunk = shrunk;
-    }
-    shrunk->n++;
-    return comm_hash(&shrunk->n, sizeof shrunk->n, list);
+    uintptr_t times = (uintptr_t)map_get(&parent->shrunk, list) + 1;
+    map_put(&parent->shrunk, list, (void *)times);
+    return comm_hash(&times, sizeof times, list);
 }
 
 /* How many ranks before this one are left out; -1: the list is wrong. */
