@@ -87,9 +87,11 @@ BEGIN {
             print "        (void)at;"
             continue
         }
-        call = "mpi_" word[1] "(&at"
+        call = word[1] == "win" ? "mpi_win(&at" : word[1] ~ /vs$/ ? "mpi_uses_vs(&at" : "mpi_uses(&at"
         for (k = 2; k <= m; k++)
             call = call ", " word[k]
+        if (word[1] != "win")
+            call = call ", " (word[1] ~ /^out/ ? "true" : "false")
         print (condition == "" ? "" : "        if (" condition ")\n    ") "        " call ");"
     }
     if (buffers != "")

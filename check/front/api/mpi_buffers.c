@@ -41,8 +41,7 @@ struct mpi_buffer *mpi_hands_over(int *n) {
     return buffers;
 }
 
-static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
-                           MPI_Datatype type) {
+static struct span span_of(const void *buffer, long long count, MPI_Datatype type) {
     MPI_Aint low, extent, true_low, true_extent;
     int size;
     struct span span = {0};
@@ -54,7 +53,7 @@ static struct span span_of(const void *buffer, MPI_Aint skip, long long count,
     PMPI_Type_get_true_extent(type, &true_low, &true_extent);
     if (size == 0)
         return span;
-    span.start = (const char *)buffer + skip + true_low;
+    span.start = (const char *)buffer + true_low;
     span.all = (size_t)(true_extent + (count - 1) * extent);
     span.used =
         size == extent && extent == true_extent ? (size_t)count * (size_t)size : 0;
@@ -65,9 +64,9 @@ bool mpi_takes_device_memory(void) {
     return !OVER_STANDIN || STANDIN(cuda_aware)();
 }
 
-static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
-                 long long count, MPI_Datatype type, bool write) {
-    struct span span = span_of(buffer, skip, count, type);
+void mpi_uses(const struct judge_at *at, const void *buffer, long long count,
+              MPI_Datatype type, bool write) {
+    struct span span = span_of(buffer, count, type);
     if (span.all == 0)
         return;
     if (span.used > 0) {
@@ -79,34 +78,15 @@ static void look(const struct judge_at *at, const void *buffer, MPI_Aint skip,
     has(span, write);
 }
 
-void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type) {
-    look(at, buffer, 0, count, type, false);
-}
-
-void mpi_out(const struct judge_at *at, const void *buffer, int count,
-             MPI_Datatype type) {
-    look(at, buffer, 0, count, type, true);
-}
-
-/* A part of the buffer for each rank. */
-static void look_vs(const struct judge_at *at, const void *buffer, const int *counts,
-                    const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
+void mpi_uses_vs(const struct judge_at *at, const void *buffer, const int *counts,
+                 const int *displs, MPI_Datatype type, MPI_Comm comm, bool write) {
     MPI_Aint low, extent;
-    if (!counts || !displs || buffer == MPI_IN_PLACE || type == MPI_DATATYPE_NULL)
+    if (!counts || !displs || buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM ||
+        type == MPI_DATATYPE_NULL)
         return;
     PMPI_Type_get_extent(type, &low, &extent);
     for (int r = 0, n = mpi_size(comm); r < n; r++)
-        look(at, buffer, displs[r] * extent, counts[r], type, write);
-}
-
-void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
-              const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    look_vs(at, buffer, counts, displs, type, comm, false);
-}
-
-void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, MPI_Datatype type, MPI_Comm comm) {
-    look_vs(at, buffer, counts, displs, type, comm, true);
+        mpi_uses(at, (const char *)buffer + displs[r] * extent, counts[r], type, write);
 }
 
 /* Others will read and write it, at any time and unseen. */

@@ -9,12 +9,11 @@
 
 /* The buffers that an MPI call is given. MPI does not look at one whose count is 0, and
  * MPI_IN_PLACE is none. A data type with holes is not looked at. */
-void mpi_in(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type);
-void mpi_out(const struct judge_at *at, const void *buffer, int count, MPI_Datatype type);
-void mpi_invs(const struct judge_at *at, const void *buffer, const int *counts,
-              const int *displs, MPI_Datatype type, MPI_Comm comm);
-void mpi_outvs(const struct judge_at *at, const void *buffer, const int *counts,
-               const int *displs, MPI_Datatype type, MPI_Comm comm);
+void mpi_uses(const struct judge_at *at, const void *buffer, long long count,
+              MPI_Datatype type, bool write);
+/* A part of the buffer for each rank. */
+void mpi_uses_vs(const struct judge_at *at, const void *buffer, const int *counts,
+                 const int *displs, MPI_Datatype type, MPI_Comm comm, bool write);
 void mpi_win(const struct judge_at *at, const void *buffer);
 /* Where MPI finds the bytes of a buffer in device memory: CPU_MPI=cuda-aware. */
 #define REACHED(buffer) \
