@@ -15,31 +15,23 @@
  * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
  * MPI under PMPI_. NULL where the library below is older than the function. */
 #ifdef FRONT_LINKED
-#define BELOW(name)                             \
-    ({                                          \
-        extern __typeof__(name) standin_##name; \
-        (__typeof__(&(name)))&standin_##name;   \
+#define LIES_BELOW(name, prefix)              \
+    ({                                        \
+        extern __typeof__(name) prefix##name; \
+        (__typeof__(&(name)))&prefix##name;   \
     })
-#define PNCCL(name)                      \
-    ({                                   \
-        extern __typeof__(name) p##name; \
-        (__typeof__(&(name)))&p##name;   \
-    })
+#define BELOW(name) LIES_BELOW(name, standin_)
+#define PNCCL(name) LIES_BELOW(name, p)
 #else
-#define BELOW(name)                    \
-    ({                                 \
-        static void *found;            \
-        if (!found)                    \
-            found = front_find(#name); \
-        (__typeof__(&(name)))found;    \
+#define LIES_BELOW(name, text)        \
+    ({                                \
+        static void *found;           \
+        if (!found)                   \
+            found = front_find(text); \
+        (__typeof__(&(name)))found;   \
     })
-#define PNCCL(name)                        \
-    ({                                     \
-        static void *found;                \
-        if (!found)                        \
-            found = front_find("p" #name); \
-        (__typeof__(&(name)))found;        \
-    })
+#define BELOW(name) LIES_BELOW(name, #name)
+#define PNCCL(name) LIES_BELOW(name, "p" #name)
 #endif
 /* The next definition of a function; NULL: there is none. */
 void *front_find(const char *name);
