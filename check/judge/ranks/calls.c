@@ -126,6 +126,12 @@ static struct pair_count *pair_count(struct comm *comm, int peer, enum pair_what
     return count;
 }
 
+/* How many calls of the kind there were; of a send (receive) to (from) that peer. */
+static uint64_t *counter(struct comm *comm, int kind, int peer) {
+    return pairs(kind) ? &pair_count(comm, peer, kind == JUDGE_SEND)->n
+                       : &comm->collectives;
+}
+
 /* A call that fails is taken back at once: who hears of it a little later never hears of
  * it. */
 static const double SETTLED = 0.02; // seconds
@@ -240,10 +246,10 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
 
 /* NCCL connects two ranks as the first group (or call) on each side says. */
 static int first_of_both(struct comm *comm, const struct judge_call *call,
-                         struct pair_count *count, uint64_t group) {
+                         uint64_t group) {
     const struct pair_count *other =
         map_get(&comm->pairs, pair_key(call->root, call->kind != JUDGE_SEND));
-    count->group = group;
+    pair_count(comm, call->root, call->kind == JUDGE_SEND)->group = group;
     return !other || other->n == 0          ? NOT_BOTH
            : group && group == other->group ? TOGETHER
                                             : APART;
@@ -282,11 +288,9 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     bool pair = pairs(call->kind);
     struct fact fact = fact_of(j, comm, call, at.captured, at.group != 0);
     comm->called.ops = fact.index;
-    struct pair_count *count =
-        pair ? pair_count(comm, call->root, call->kind == JUDGE_SEND) : NULL;
-    fact.seq = pair ? ++count->n : ++comm->collectives;
+    fact.seq = ++*counter(comm, call->kind, call->root);
     if (pair && fact.seq == 1)
-        fact.both = first_of_both(comm, call, count, at.group);
+        fact.both = first_of_both(comm, call, at.group);
     if (call->kind == JUDGE_SPLIT)
         comm->split = fact.seq;
     if (call->kind == JUDGE_SUSPEND)
@@ -353,16 +357,13 @@ void calls_taken_back(struct judge *j) {
     comm->called.ops--;
     if (call.fact.kind == JUDGE_SUSPEND)
         comm->suspended.call = NULL;
-    if (pairs(call.fact.kind))
-        pair_count(comm, call.fact.root, call.fact.kind == JUDGE_SEND)->n--;
-    else
-        comm->collectives--;
+    --*counter(comm, call.fact.kind, call.fact.root);
     if (comm->newest_seq > comm->collectives)
         comm->newest_seq = comm->collectives;
     struct unseen_op *op =
         call.number ? unseen_find(&j->calls->unseen, call.number) : NULL;
     if (op)
-        unseen_forget(&j->calls->unseen, op);
+        unseen_forget(&j->calls->unseen, -1, op);
     unsay(j, comm->keeper, &call.fact);
 }
 
@@ -414,9 +415,7 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
     comm->called.captured_site = call->at.site;
     j->calls->activity++;
     struct fact fact = fact_of(j, comm, call, true, group != 0);
-    fact.seq =
-        1 + (pairs(call->kind) ? pair_count(comm, call->root, call->kind == JUDGE_SEND)->n
-                               : comm->collectives);
+    fact.seq = 1 + *counter(comm, call->kind, call->root);
     recently(j, group, false)->fact = fact;
 }
 
@@ -532,7 +531,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     send_notice(j, &notice, left, n);
     free(left);
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
-        unseen_forget_comm(&j->calls->unseen, number);
+        unseen_forget(&j->calls->unseen, number, NULL);
     if (how == JUDGE_ABORTED && j->outside.aborted)
         j->outside.aborted(j->outside.self, comm->facts.id, at.site);
     comm->how = how;

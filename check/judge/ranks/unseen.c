@@ -138,10 +138,16 @@ static void release(struct unseen_op *op) {
     stock_give(&ops, op);
 }
 
+/* After some were seen. */
 static void tidy(struct unseen *u) {
+    size_t n = 0;
+    for (size_t i = 0; i < u->nactive; i++)
+        if (u->slots[u->active[i]].first < u->slots[u->active[i]].end)
+            u->active[n++] = u->active[i];
+    u->nactive = n;
     if (2 * u->nseen <= u->n)
         return;
-    size_t n = 0;
+    n = 0;
     for (size_t i = 0; i < u->n; i++)
         if (u->at[i]->seen)
             release(u->at[i]);
@@ -151,44 +157,19 @@ static void tidy(struct unseen *u) {
     u->nseen = 0;
 }
 
-static void drop_inactive(struct unseen *u) {
-    size_t n = 0;
-    for (size_t i = 0; i < u->nactive; i++)
-        if (u->slots[u->active[i]].first < u->slots[u->active[i]].end)
-            u->active[n++] = u->active[i];
-    u->nactive = n;
-}
-
-void unseen_forget(struct unseen *u, struct unseen_op *op) {
-    struct unseen_slot *slot = &u->slots[op->slot];
-    for (size_t i = slot->end; i > slot->first; i--)
-        if (slot->at[i - 1] == op) {
-            memmove(slot->at + i - 1, slot->at + i, (slot->end - i) * sizeof *slot->at);
-            slot->end--;
-            break;
-        }
-    op->seen = true;
-    u->nseen++;
-    drop_inactive(u);
-    tidy(u);
-}
-
-void unseen_forget_comm(struct unseen *u, int comm) {
+void unseen_forget(struct unseen *u, int comm, const struct unseen_op *only) {
     for (size_t i = 0; i < u->nactive; i++) {
         struct unseen_slot *slot = &u->slots[u->active[i]];
         size_t n = slot->first;
         for (size_t k = slot->first; k < slot->end; k++) {
             struct unseen_op *op = slot->at[k];
-            if (op->comm != comm) {
+            op->seen = only ? op == only : op->comm == comm;
+            u->nseen += op->seen;
+            if (!op->seen)
                 slot->at[n++] = op;
-                continue;
-            }
-            op->seen = true;
-            u->nseen++;
         }
         slot->end = n;
     }
-    drop_inactive(u);
     tidy(u);
 }
 
@@ -201,7 +182,6 @@ void unseen_cover(struct unseen *u, const struct clock *known) {
             u->nseen++;
         }
     }
-    drop_inactive(u);
     tidy(u);
 }
 

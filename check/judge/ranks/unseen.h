@@ -41,8 +41,8 @@ struct unseen_op *unseen_find(const struct unseen *u, uint64_t number);
 /* The newest of each slot that the clock covers; all calls of a group. */
 size_t unseen_covered(const struct unseen *u, const struct clock *clock,
                       const struct unseen_op ***list, size_t *size);
-void unseen_forget(struct unseen *u, struct unseen_op *op);
-void unseen_forget_comm(struct unseen *u, int comm); // all of its
+// all of the communicator's; or only that one
+void unseen_forget(struct unseen *u, int comm, const struct unseen_op *only);
 /* Forgets what the clock covers. */
 void unseen_cover(struct unseen *u, const struct clock *known);
 void unseen_free(struct unseen *u);
