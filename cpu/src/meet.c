@@ -278,9 +278,13 @@ static int place_of(const struct unique *unique) {
 void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
     struct unique unique;
     memcpy(&unique, id, sizeof unique);
-    if (is_id(&unique) && !unique.named && wire_alone() && nranks > 1 && rank >= 0 &&
-        rank < nranks)
-        seats_ask(unique.maker, unique.number, rank, nranks, wire_is_open());
+    if (!is_id(&unique) || !wire_alone() || nranks < 2 || rank < 0 || rank >= nranks)
+        return;
+    if (unique.named) { // the first that comes listens
+        unique.maker = unique.number;
+        usher_begin(unique.maker);
+    }
+    seats_ask(unique.maker, unique.number, rank, nranks, wire_is_open());
 }
 
 static ncclResult_t refused(const struct unique *unique) {

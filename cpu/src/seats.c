@@ -166,6 +166,11 @@ void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) 
         asked = must_alloc(sizeof *asked);
         *asked =
             (struct asked){.id = id, .usher = seats_connect(maker), .next = all_asked};
+        // With NCCL_COMM_ID it may be about to listen.
+        for (int i = 0; maker == id && asked->usher < 0 && i < 100; i++) {
+            usleep(1000);
+            asked->usher = seats_connect(maker);
+        }
         asked->ranks = must_alloc((size_t)nranks * sizeof *asked->ranks);
         all_asked = asked;
     }

@@ -151,6 +151,27 @@ static bool two_at_once(int number, int n) {
     return right;
 }
 
+/* --- With NCCL_COMM_ID all make the same id, for every communicator --- */
+
+static bool by_name(int number, int n) {
+    char name[32];
+    ncclUniqueId id;
+    ncclComm_t comms[2];
+    bool right = true;
+    snprintf(name, sizeof name, "127.0.0.1:%d", (int)getppid());
+    setenv("NCCL_COMM_ID", name, 1);
+    CUDA(cudaSetDevice(number));
+    for (int i = 0; i < 2; i++) {
+        int rank = i == 0 ? number : n - 1 - number;
+        NCCL(ncclGetUniqueId(&id));
+        NCCL(ncclCommInitRank(&comms[i], n, id, rank));
+        right = adds_up(comms[i], rank, n) && right;
+    }
+    for (int i = 0; i < 2; i++)
+        NCCL(ncclCommDestroy(comms[i]));
+    return right;
+}
+
 /* --- Those who cannot meet --- */
 
 static bool is_told(const ncclUniqueId *id, int rank, int nranks, const char *what) {
@@ -190,6 +211,8 @@ int main(void) {
     point("2 processes with 2 threads each");
     run(two_at_once, 3, NULL);
     point("3 processes make two communicators in one group");
+    run(by_name, 3, NULL);
+    point("NCCL_COMM_ID: 3 processes make two communicators, one after the other");
     NCCL(ncclGetUniqueId(&id));
     run(in_a_group, 3, &id);
     point("the id is made by a process that is no rank; a communicator before and after");

@@ -20,7 +20,10 @@ static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, struct comm like)
     nccl_group.newcomms = newcomm;
 }
 
+static __thread uint64_t joined; // so often
+
 void newcomms_end(ncclResult_t result) {
+    joined += nccl_group.newcomms && !nccl_failed(result) && !nccl_group.newcomms->parent;
     while (nccl_group.newcomms) {
         struct newcomm newcomm = *nccl_group.newcomms;
         free(nccl_group.newcomms);
@@ -84,7 +87,11 @@ uint64_t comm_hash_ids(const ncclUniqueId *ids, int n) {
 
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
                 struct judge_at at) {
-    const uint64_t id = comm_hash_ids(ids, nids);
+    uint64_t id = comm_hash_ids(ids, nids);
+    if (getenv("NCCL_COMM_ID")) { // all communicators have that
+        const uint64_t use[] = {joined, (uint64_t)nranks};
+        id = comm_hash(use, sizeof use, id);
+    }
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     if (OVER_STANDIN && ids && nids > 0)
         STANDIN(announces)(ids, rank, nranks);
