@@ -32,18 +32,18 @@ struct judge *judge_new(const struct judge_outside *outside,
     pthread_mutex_init(&j->lock, NULL);
     j->order = must_alloc(sizeof *j->order);
     j->uses = must_alloc(sizeof *j->uses);
-    j->functions = functions_new();
-    j->graphs = graphs_new();
+    j->functions = must_alloc(sizeof *j->functions);
+    j->graphs = must_alloc(sizeof *j->graphs);
     j->reports = must_alloc(sizeof *j->reports);
-    j->failures = failures_new();
-    j->background = background_new();
-    j->detours = detours_new();
+    j->failures = must_alloc(sizeof *j->failures);
+    j->background = must_alloc(sizeof *j->background);
+    j->detours = must_alloc(sizeof *j->detours);
     j->calls = must_alloc(sizeof *j->calls);
-    j->compare = compare_new();
+    j->compare = must_alloc(sizeof *j->compare);
     j->members = must_alloc(sizeof *j->members);
-    j->waits = waits_new();
+    j->waits = must_alloc(sizeof *j->waits);
     j->stuck = must_alloc(sizeof *j->stuck);
-    j->post = post_new();
+    j->post = must_alloc(sizeof *j->post);
     return j;
 }
 

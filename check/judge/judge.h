@@ -206,7 +206,8 @@ enum judge_op_kind {
     JUDGE_SET,
     JUDGE_COMPUTES, // cuBLAS
     JUDGE_KERNEL,   // what it uses is not known
-    JUDGE_OTHER
+    JUDGE_PUTS,     // into a window of another rank, or only signals it
+    JUDGE_AWAITS    // signals of other ranks (ncclWaitSignal)
 };
 
 /* An operation is queued; ranges outside known memory are passed over, those that run
@@ -214,10 +215,6 @@ enum judge_op_kind {
  * wrong with its ranges. */
 bool judge_op(struct judge *j, int stream, const struct judge_range *ranges, int n,
               enum judge_op_kind kind, struct judge_at at);
-
-/* What was queued last on the stream waits for signals of other ranks (ncclWaitSignal).
- */
-void judge_waits_signals(struct judge *j, int stream, struct judge_at at);
 
 /* cudaLaunchHostFunc. The front calls the other two in the thread that runs the function;
  * with the number that the first returned. What is called in between, is called by the
@@ -347,18 +344,21 @@ uint64_t judge_window_made(struct judge *j, int comm, const void *start, size_t 
                            bool more);
 /* Before ncclCommWindowDeregister is called. */
 void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_at at);
-/* A rank writes into another one's part of a window, before the call is made. True: it
- * would not lie in it. */
-struct judge_put {
-    int comm, peer;
-    uint64_t window;
-    bool later;               // it is captured, or in a group
-    size_t from, bytes, room; // of the window; room 0: not known
-    struct judge_at registered, at;
+/* A signal to another rank, with a put into its part of a window or alone; or a wait for
+ * some of its signals. */
+struct judge_signal {
+    int comm, stream, peer, index, waits; // for so many; 0: it signals
+    const struct judge_put {
+        uint64_t window;
+        size_t from, bytes, room; // of the window; room 0: not known
+        struct judge_at registered;
+    } * put; // NULL: none
+    struct judge_at at;
 };
-bool judge_put(struct judge *j, const struct judge_put *put);
-/* A signal to another rank is queued, with a put or alone, or a wait for some of its. */
-void judge_signals(struct judge *j, int comm, int peer, bool waits, struct judge_at at);
+/* Before a put is made. True: it would not lie in the window. */
+bool judge_put(struct judge *j, const struct judge_signal *signal);
+/* The call was made: what it does is queued, or captured. */
+void judge_signals(struct judge *j, const struct judge_signal *signal);
 /* False: the communicator was revoked or is suspended, which is named. judge_call asks
  * itself; of a put or a signal, `comm` and `at` are enough, and JUDGE_SEND. */
 bool judge_usable(struct judge *j, const struct judge_call *call);

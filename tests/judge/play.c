@@ -787,29 +787,34 @@ static void ev_register(const struct event *e) {
         judge_window_made(e->judge, comm_of(e, word(e, 1)), address(e, behind(e, "at")),
                           bytes, has(e, "more"));
 }
+/* put C R FROM BYTES on S; signal C R [waits N] on S */
+static void one_sided(const struct event *e, const char *call,
+                      const struct judge_put *put) {
+    int stream = stream_of(e, behind(e, "on"));
+    int waits = (int)number_behind(e, "waits", 0);
+    struct judge_signal signal = {.comm = comm_of(e, word(e, 1)),
+                                  .stream = stream,
+                                  .peer = (int)number(e, word(e, 2)),
+                                  .waits = waits,
+                                  .put = put,
+                                  .at = here(e, call)};
+    judge_op(e->judge, stream, NULL, 0, waits ? JUDGE_AWAITS : JUDGE_PUTS, signal.at);
+    if (put)
+        judge_put(e->judge, &signal);
+    judge_signals(e->judge, &signal);
+}
 static void ev_put(const struct event *e) {
-    size_t from = e->nwords > 4 ? (size_t)number(e, word(e, 3)) : 0;
-    size_t bytes = e->nwords > 4 ? (size_t)number(e, word(e, 4)) : 0;
-    judge_put(e->judge, &(struct judge_put){.comm = comm_of(e, word(e, 1)),
-                                            .peer = (int)number(e, word(e, 2)),
-                                            .window = 1,
-                                            .later = has(e, "later"),
-                                            .from = from,
-                                            .bytes = bytes,
-                                            .at = here(e, "ncclPutSignal")});
+    one_sided(e, "ncclPutSignal",
+              &(struct judge_put){.window = 1,
+                                  .from = (size_t)number(e, word(e, 3)),
+                                  .bytes = (size_t)number(e, word(e, 4))});
 }
 static void ev_deregister(const struct event *e) {
     judge_window_gone(e->judge, comm_of(e, word(e, 1)), 1,
                       here(e, "ncclCommWindowDeregister"));
 }
-static void ev_signals(const struct event *e) {
-    struct judge_at at = here(e, "ncclWaitSignal");
-    judge_op(e->judge, stream_of(e, word(e, 1)), NULL, 0, JUDGE_KERNEL, at);
-    judge_waits_signals(e->judge, stream_of(e, word(e, 1)), at);
-}
 static void ev_signal(const struct event *e) {
-    judge_signals(e->judge, comm_of(e, word(e, 1)), (int)number(e, word(e, 2)),
-                  has(e, "waits"), here(e, "ncclSignal"));
+    one_sided(e, has(e, "waits") ? "ncclWaitSignal" : "ncclSignal", NULL);
 }
 static void ev_suspend(const struct event *e) {
     of_all(e, comm_of(e, word(e, 1)), JUDGE_SUSPEND, 0);
@@ -1078,7 +1083,6 @@ static const struct {
     {"abort", ev_abort},
     {"revoke", ev_revoke},
     {"put", ev_put},
-    {"signals", ev_signals},
     {"signal", ev_signal},
     {"deregister", ev_deregister},
     {"suspend", ev_suspend},

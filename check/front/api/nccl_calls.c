@@ -206,32 +206,28 @@ size_t nccl_bytes(size_t count, ncclDataType_t type) {
     return count * size_of(type);
 }
 
-int nccl_one_sided(ncclComm_t comm, const void *reads, size_t bytes, cudaStream_t stream,
-                   struct judge_at at) {
-    const struct judge_range range = {reads, bytes, false, true};
+struct judge_signal nccl_one_sided(ncclComm_t comm, enum judge_op_kind kind,
+                                   struct judge_range reads, cudaStream_t stream,
+                                   struct judge_at at) {
     struct judge_call call = {.kind = JUDGE_SEND, .at = at};
+    struct judge_signal signal = {.at = at};
     struct judge *j = front_in();
     const struct comm *known = comm_known(comm);
-    int number, device = known ? known->device : -1;
+    int device = known ? known->device : -1;
     call.comm = known && known->state == THERE ? known->number : -1;
     if (!judge_usable(j, &call))
         call.comm = -1;
     front_out();
-    j = front_in_stream(stream, device, &number);
-    if (number >= 0)
-        judge_op(j, number, &range, reads ? 1 : 0, reads ? JUDGE_OTHER : JUDGE_KERNEL,
-                 at);
-    if (number >= 0 && bytes == NCCL_WAITS)
-        judge_waits_signals(j, number, at);
+    signal.comm = call.comm;
+    j = front_in_stream(stream, device, &signal.stream);
+    judge_op(j, signal.stream, &reads, reads.start ? 1 : 0, kind, at);
     front_out();
-    return call.comm;
+    return signal;
 }
 
-/* A graph may be launched often or never: its waits count, and its signals do not. */
-void nccl_signals(int comm, int peer, bool wait, cudaStream_t stream,
-                  struct judge_at at) {
-    if (wait || !stream_capturing(stream))
-        TELL(judge_signals, comm, peer, wait, at);
+void nccl_signals(struct judge_signal signal, int peer, int index, int waits) {
+    signal.peer = peer, signal.index = index, signal.waits = waits;
+    TELL(judge_signals, &signal);
 }
 
 #if NCCL_VERSION_CODE >= 22900
@@ -240,18 +236,16 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                            unsigned flags, ncclComm_t comm, cudaStream_t stream) {
     ENTER_COMM(ncclPutSignal, local, count, type, peer, window, offset, signal, context,
                flags, comm, stream);
-    struct judge_put put = {.peer = peer,
-                            .later = nccl_group.depth > 0 || stream_capturing(stream),
-                            .from = offset,
-                            .bytes = nccl_bytes(count, type),
-                            .at = at};
+    struct judge_put put = {.from = offset, .bytes = nccl_bytes(count, type)};
     // Sizes may differ: that of the other rank is known over the stand-in only.
     put.room = OVER_STANDIN ? STANDIN(window_bytes)(comm, window, peer) : 0;
     comm_entered(comm, at);
-    put.comm = nccl_one_sided(comm, local, put.bytes, stream, at);
+    struct judge_signal one =
+        nccl_one_sided(comm, JUDGE_PUTS,
+                       (struct judge_range){local, put.bytes, false, true}, stream, at);
     struct judge *j = front_in();
-    bool wrong =
-        registered_window(comm, window, &put) && judge_put(j, &put) && front_checks;
+    one.put = registered_window(comm, window, &put) ? &put : NULL;
+    bool wrong = one.put && judge_put(j, &one) && front_checks;
     front_out();
     ncclResult_t result =
         wrong ? nccl_refused(at)
@@ -259,7 +253,7 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                      signal, context, flags, comm, stream);
     comm_left();
     if (!nccl_failed(result))
-        nccl_signals(put.comm, peer, false, stream, at);
+        nccl_signals(one, peer, signal, 0);
     return wrong ? result : nccl_answer(result, at);
 }
 #endif

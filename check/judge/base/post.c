@@ -6,19 +6,6 @@
 
 #include "base/self.h"
 
-struct post {
-    struct letter {
-        char *data;
-        size_t bytes;
-    } * at;
-    size_t first, end, size;
-    char *taken;
-};
-
-struct post *post_new(void) {
-    return must_alloc(sizeof(struct post));
-}
-
 void post(struct judge *j, int to, const void *data, size_t bytes) {
     if (to != j->rank) {
         j->outside.send(j->outside.self, to, data, bytes);

@@ -17,7 +17,14 @@ enum {
 void post(struct judge *j, int to, const void *data, size_t bytes);
 /* NULL: there is none; until the next. */
 const void *post_take(struct judge *j, size_t *bytes);
-struct post *post_new(void);
+struct post {
+    struct letter {
+        char *data;
+        size_t bytes;
+    } * at;
+    size_t first, end, size;
+    char *taken;
+};
 void post_free(struct post *post);
 
 #endif

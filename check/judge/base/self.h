@@ -49,12 +49,14 @@ struct judge {
     uint64_t groups;   // so far
     uint64_t meetings; // judge_meets's, so far
     uint64_t met;      // the newest of them that was a barrier, and is over
-    // windows.c's: where all ranks have met, if nothing can have come from others since
-    // then; 0: something can.
-    uint64_t common;
+    // windows.c's: where all ranks have met, if what has come from others since then is
+    // known; 0: it is not. All that is told of comes after `since`.
+    uint64_t epoch;
+    struct record since;
     struct own_window *own;
-    size_t nown, own_size;
-    struct map places, windows; // windows: of communicators whose keeper it is
+    struct told **kept; // of communicators whose keeper it is
+    size_t ntold, nown, own_size, nkept, kept_size;
+    struct map places, numbers, sent; // epochs; the keeper's: of ids in clocks, signals
     bool shares_events; // with other processes, which wait for them, or record them
     struct functions *functions;
     struct background *background;

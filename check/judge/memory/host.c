@@ -130,7 +130,7 @@ static void report_no_memory(struct judge *j, const struct allocation *a,
 static bool report_touch(struct judge *j, const struct allocation *a, uint64_t byte,
                          const struct use *use, bool its_write, const char *verb,
                          uint64_t site) {
-    bool in_stream = function_runs(j);
+    bool in_stream = j->thread->function;
     struct finding f = finding(FINDING_race_touch, site, use->at.site);
     f.hint = in_stream ? HINT_between_streams : HINT_OF_FINDING;
     if (detour_possible(j, use, &j->known))

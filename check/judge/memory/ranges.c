@@ -132,7 +132,7 @@ static bool one_range(struct judge *j, const struct judge_range *range,
 void judge_registers(struct judge *j, const void *start, size_t bytes,
                      struct judge_at at) {
     const struct judge_range range = {.start = start, .bytes = bytes, .device = true};
-    one_range(j, &range, JUDGE_OTHER, at);
+    one_range(j, &range, JUDGE_PUTS, at);
 }
 
 uint64_t uses_source(const struct judge_range *ranges, int n, enum judge_op_kind kind) {
@@ -190,14 +190,13 @@ bool uses_out_of_reach(struct judge *j, const struct judge_range *ranges, int n,
     return false;
 }
 
-bool judge_put(struct judge *j, const struct judge_put *put) {
+bool judge_put(struct judge *j, const struct judge_signal *signal) {
+    const struct judge_put *put = signal->put;
     if (put->room == 0 ||
-        (put->bytes <= put->room && put->from <= put->room - put->bytes)) {
-        windows_put(j, put);
+        (put->bytes <= put->room && put->from <= put->room - put->bytes))
         return false;
-    }
-    struct finding f = finding(FINDING_memory_window, put->at.site, 0);
-    set_here(j, &f, put->at);
+    struct finding f = finding(FINDING_memory_window, signal->at.site, 0);
+    set_here(j, &f, signal->at);
     set(&f, "bytes", "%zu", put->bytes);
     set(&f, "from", "%zu", put->from);
     set(&f, "room", "%zu", put->room);

@@ -13,19 +13,6 @@
 
 #include "ranks/comms.h"
 
-struct background {
-    struct pending {
-        const struct thread *thread; // that waits for the answer; NULL: it is on the way
-        int comm, stream;            // stream -1: of a call that has none
-        struct judge_at at;
-    } * at;
-    size_t n, size;
-};
-
-struct background *background_new(void) {
-    return must_alloc(sizeof(struct background));
-}
-
 void background_free(struct background *background) {
     free(background->at);
     free(background);

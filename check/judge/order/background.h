@@ -6,10 +6,16 @@
 
 #include "judge.h"
 
-struct background;
 /* Calls that return before NCCL has put them into their streams (blocking = 0). One that
  * was called, and what it returned; its communicator is ready. */
-struct background *background_new(void);
+struct background {
+    struct pending {
+        const struct thread *thread; // that waits for the answer; NULL: it is on the way
+        int comm, stream;            // stream -1: of a call that has none
+        struct judge_at at;
+    } * at;
+    size_t n, size;
+};
 void background_free(struct background *background);
 void background_called(struct judge *j, const struct judge_call *call);
 /* The communicator is ready (or `stream` says, when it is asked, that it has done all.

@@ -57,7 +57,9 @@ struct waited {
 struct slot {
     struct clock clock;
     uint64_t count; // operations so far; goes on when the slot is used again
-    uint64_t news;  // the newest that may have waited for other ranks
+    uint64_t news;  // the newest that may have waited for other ranks, or signalled them
+    // windows.c's: of the signals that it counts (0: operations); before the epoch.
+    uint64_t id, earlier;
     int device;
     enum judge_stream_kind kind;
     struct waited waited;

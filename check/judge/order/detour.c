@@ -21,17 +21,6 @@ struct passed { // a call of this process that has other ranks
     struct clock clock;
 };
 
-struct detours {
-    struct passed *calls; // a ring
-    size_t n, size;       // n: so far
-    uint64_t moment;      // grows with each call, and when the host hears of others
-    uint64_t heard;       // at that moment last
-};
-
-struct detours *detours_new(void) {
-    return must_alloc(sizeof(struct detours));
-}
-
 static size_t oldest(const struct detours *d) {
     return d->n > KEPT ? d->n - KEPT : 0;
 }
@@ -80,7 +69,7 @@ void detour_heard(struct judge *j) {
 
 void judge_shares_event(struct judge *j) {
     j->shares_events = true;
-    j->common = 0;
+    j->epoch = 0;
 }
 
 /* Whether a call begins only when the use has ended. */

@@ -13,7 +13,12 @@ void detour_taken_back(struct judge *j, const struct fact *fact);
 void detour_heard(struct judge *j); // the host, of other ranks
 /* Whether other ranks may put what comes after `clock` after `first`. */
 bool detour_possible(struct judge *j, const struct use *first, const struct clock *clock);
-struct detours *detours_new(void);
+struct detours {
+    struct passed *calls; // a ring
+    size_t n, size;       // n: so far
+    uint64_t moment;      // grows with each call, and when the host hears of others
+    uint64_t heard;       // at that moment last
+};
 void detours_free(struct detours *detours);
 
 #endif

@@ -16,15 +16,6 @@ struct function {
     size_t first, nruns, size;
 };
 
-struct functions {
-    struct numbers all;
-    size_t queued;
-};
-
-struct functions *functions_new(void) {
-    return must_alloc(sizeof(struct functions));
-}
-
 static void function_free(void *function) {
     struct function *f = function;
     for (size_t i = f->first; i < f->nruns; i++)
@@ -90,10 +81,6 @@ void function_ends(struct judge *j, int number) {
 
 bool functions_queued(const struct judge *j) {
     return j->functions->queued > 0;
-}
-
-bool function_runs(const struct judge *j) {
-    return j->thread->function;
 }
 
 bool function_before(const struct function *f, const struct use *use) {

@@ -8,13 +8,15 @@
 
 struct function;
 /* A function of the program that is queued on a stream. */
-struct functions *functions_new(void);
+struct functions {
+    struct numbers all;
+    size_t queued;
+};
 void functions_free(struct functions *functions);
 int function_new(struct judge *j, bool captured);
 void function_queued(struct judge *j, int function, int slot);
 void function_begins(struct judge *j, int function);
 void function_ends(struct judge *j, int function);
-bool function_runs(const struct judge *j); // in the thread that is in
 bool functions_queued(const struct judge *j);
 /* Whether it comes before that use of memory. */
 bool function_before(const struct function *function, const struct use *use);

@@ -56,15 +56,6 @@ struct executable {
     struct clock end; // of the newest launch
 };
 
-struct graphs {
-    struct numbers graphs, executables;
-    uint64_t captures; // so far
-};
-
-struct graphs *graphs_new(void) {
-    return must_alloc(sizeof(struct graphs));
-}
-
 static void graph_drop(void *held) {
     struct graph *graph = held;
     if (--graph->holders > 0)

@@ -7,7 +7,10 @@
 #include "order/clocks.h"
 #include "say/text.h"
 
-struct graphs *graphs_new(void);
+struct graphs {
+    struct numbers graphs, executables;
+    uint64_t captures; // so far
+};
 void graphs_free(struct graphs *graphs);
 void graph_stream_gone(struct judge *j, int stream);
 /* Into the graph that `stream` is captured into. */

@@ -216,15 +216,16 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
         use->seq = position.seq;
         use->index = calls_issued(j, call, position);
         int nranges = slot >= 0 ? uses_of_call(j, call, ranges) : 0;
-        windows_use(j, ranges, nranges, call->at);
         if (slot >= 0)
             add_use(j, use, ranges, nranges,
                     &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], latest);
         use_drop(use);
-        windows_news(j, slot);
+        windows_use(j, slot, ranges, nranges, call->at);
         if (latest)
             latest->ncalls++;
     }
+    for (int i = 0; i < n; i++)
+        windows_call(j, &calls[i].call, calls[i].slot);
     for (int c = 0; c < t.ncomms; c++)
         clock_free(&t.clocks[c]);
     if (!many)

@@ -56,7 +56,7 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     bool wrong = uses_check(j, ranges, n, kind, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
     groups_check_op(j, ranges, n, at);
-    if (kind == JUDGE_KERNEL)
+    if (kind == JUDGE_KERNEL || (kind >= JUDGE_PUTS && n == 0))
         j->uses->kernels = true;
     if (stream->capture) {
         graph_op(j, stream, ranges, n, false, at);
@@ -65,23 +65,15 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         struct use *use = use_new(at);
         uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
         use->source = nothing ? nothing : source;
-        windows_use(j, ranges, n, at);
         use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
         issue_op(j, stream->slot, ranges, n, use, latest);
-        if (kind == JUDGE_KERNEL)
-            windows_news(j, stream->slot);
+        if (kind == JUDGE_KERNEL || (j->thread->group && kind < JUDGE_PUTS))
+            windows_news(j, stream->slot); // puts of the group come later
+        windows_use(j, stream->slot, ranges, n, at);
+        if (kind == JUDGE_AWAITS)
+            waits_signals_queued(j, stream->slot, at);
     }
     return wrong;
-}
-
-void judge_waits_signals(struct judge *j, int number, struct judge_at at) {
-    struct stream *stream = order_stream(j->order, number);
-    if (!stream || stream->capture)
-        return;
-    uint64_t seq = order_next(j->order, stream->slot);
-    struct position position = {
-        .slot = stream->slot, .seq = seq, .clock = order_clock(j->order, stream->slot)};
-    waits_signals_queued(j, position, at);
 }
 
 int judge_host_function(struct judge *j, int number, struct judge_at at) {

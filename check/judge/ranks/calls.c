@@ -56,10 +56,6 @@ const struct comm_facts *calls_comm(struct judge *j, int comm) {
 /* Who compares; before MPI has started, this process. */
 enum { HERE = -2, SENT = -1 };
 
-static int keeper_of(const struct judge *j, uint64_t id) {
-    return j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
-}
-
 void name_call(char out[CALL_NAME], const char *call) {
     snprintf(out, CALL_NAME, "%s", call ? call : "the program");
 }
@@ -89,7 +85,7 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                                       .device = device,
                                       .blocks = blocks,
                                       .made = at};
-    comm->keeper = keeper_of(j, id);
+    comm->keeper = j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
     comm->thread = -1;
     comm->same = map_get(&calls->by_id, id);
     map_put(&calls->by_id, id, comm);
@@ -448,7 +444,7 @@ struct notice calls_notice(const struct judge_join *join) {
 void calls_joins(struct judge *j, const struct judge_join *join) {
     struct notice notice = calls_notice(join);
     notice.thread = j->thread->number;
-    j->common = 0;
+    j->epoch = 0;
     struct recent_call *recent = recently(j, 0, true);
     recent->notice = notice;
     send_notice(j, &notice, NULL, 0);
@@ -492,12 +488,13 @@ static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send
     return n;
 }
 
-void judge_signals(struct judge *j, int comm, int peer, bool waits, struct judge_at at) {
-    struct comm *of = comm_of(j, comm);
-    if (!of || (!waits && j->threads->next))
+void calls_signals(struct judge *j, const struct judge_signal *signal) {
+    struct comm *of = comm_of(j, signal->comm);
+    if (!of || (!signal->waits && j->threads->next))
         return;
-    struct pair_count *count = pair_count(of, peer, waits ? PAIR_WAITS : PAIR_SIGNALS);
-    count->site = at.site;
+    struct pair_count *count =
+        pair_count(of, signal->peer, signal->waits ? PAIR_WAITS : PAIR_SIGNALS);
+    count->site = signal->at.site;
     count->n++;
 }
 

@@ -45,21 +45,6 @@ struct misfit { // a send and its receive; or one of each of two ranks
     double due;
 };
 
-struct compare {
-    struct map comms;
-    struct misfit *misfits;
-    size_t nmisfits, misfits_size;
-    struct overdue {
-        struct kept *kept;
-        struct collective *collective;
-    } * overdue;
-    size_t noverdue, overdue_size;
-};
-
-struct compare *compare_new(void) {
-    return must_alloc(sizeof(struct compare));
-}
-
 static struct kept *kept_of(struct judge *j, const struct fact *fact) {
     struct compare *compare = j->compare;
     struct kept *kept = map_get(&compare->comms, fact->comm);

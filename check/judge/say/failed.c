@@ -5,20 +5,6 @@
 
 #include "say/report.h"
 
-struct failures {
-    struct unlooked { // of one thread
-        int thread;
-        size_t n, serial;
-        struct judge_at first;
-        char *text; // what the library says of the first
-    } * at;
-    size_t n, size, serial;
-};
-
-struct failures *failures_new(void) {
-    return must_alloc(sizeof(struct failures));
-}
-
 void failures_free(struct failures *failures) {
     for (size_t i = 0; i < failures->n; i++)
         free(failures->at[i].text);

@@ -6,7 +6,15 @@
 
 #include "say/finding.h"
 
-struct failures *failures_new(void);
+struct failures {
+    struct unlooked { // of one thread
+        int thread;
+        size_t n, serial;
+        struct judge_at first;
+        char *text; // what the library says of the first
+    } * at;
+    size_t n, size, serial;
+};
 void failures_free(struct failures *failures);
 // a call of the thread that is in
 void failed(struct judge *j, const char *text, struct judge_at at);

@@ -11,7 +11,6 @@
 #include "ranks/comms.h"
 #include "ranks/windows.h"
 #include "say/failed.h"
-#include "stuck/state.h"
 
 #include <stdio.h>
 
@@ -38,20 +37,6 @@ struct thread_wait {
     uint64_t yes[QUESTIONS];
     int nyes;
 };
-
-struct waits {
-    uint64_t activity, activity_sent;
-    double sent; // to rank 0, last
-    bool sent_waiting;
-    bool finished;
-    int finish_thread;
-    enum wait_kind finish;
-    struct judge_at finish_at;
-};
-
-struct waits *waits_new(void) {
-    return must_alloc(sizeof(struct waits));
-}
 
 static struct stock stock;
 
@@ -219,7 +204,7 @@ void waits_end(struct judge *j, struct clock *what) {
     }
     uint64_t met = wait->way == JUDGE_MEETS ? wait->meeting : 0;
     if (wait->kind == WAIT_MPI || wait->kind == WAIT_LEAVE)
-        windows_meet(j, met);
+        windows_meet(j, met, -1);
     j->met = met ? met : j->met;
     if (what) {
         *what = wait->what;
@@ -240,7 +225,9 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
     j->waits->activity++;
 }
 
-void waits_signals_queued(struct judge *j, struct position position, struct judge_at at) {
+void waits_signals_queued(struct judge *j, int slot, struct judge_at at) {
+    struct slot *of = &j->order->slots[slot];
+    struct position position = {.slot = slot, .seq = of->count, .clock = &of->clock};
     struct unseen_op *op = unseen_add(&j->calls->unseen, position, -1);
     op->fact.site = at.site;
     op->at = at;

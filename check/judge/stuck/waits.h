@@ -5,6 +5,17 @@
 #define WAITS_H
 
 #include "ranks/calls.h"
+#include "stuck/state.h"
+
+struct waits {
+    uint64_t activity, activity_sent;
+    double sent; // to rank 0, last
+    bool sent_waiting;
+    bool finished;
+    int finish_thread;
+    enum wait_kind finish;
+    struct judge_at finish_at;
+};
 
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
@@ -17,10 +28,9 @@ void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by asks.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-void waits_signals_queued(struct judge *j, struct position position, struct judge_at at);
+void waits_signals_queued(struct judge *j, int slot, struct judge_at at);
 bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
-struct waits *waits_new(void);
 // rank 0 hears of waits that last; true if there are any
 bool waits_tell(struct judge *j);
 

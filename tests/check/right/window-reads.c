@@ -29,9 +29,9 @@ static void halo(void) {
     for (int i = 0; i < STEPS; i++) {
         put(left, PLACE + 2 + i % 2);
         put(right, PLACE + i % 2);
-        wait_for(left);
-        copy(got, PLACE + i % 2);
+        wait_for(left); // of two ranks it is the same one, whose second put this reads
         wait_for(right);
+        copy(got, PLACE + i % 2);
         copy(got + COUNT, PLACE + 2 + i % 2);
         if (i % 5 == 4)
             MUST(cudaStreamSynchronize(stream));
