@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check/judge")
 events=(*.events)
-echo "1..$((${#events[@]} + 4))"
+echo "1..$((${#events[@]} + 5))"
 tests=0
 
 # point NAME COMMAND…: ok if the command succeeds; the end of what it prints, if not.
@@ -32,7 +32,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 fast() {
     local source
     make -s -C "$top" BACKEND=cpu cpu-flags >/dev/null
-    for source in play random ranks; do
+    for source in play random ranks puts; do
         "${CC:-gcc}" "${warnings[@]}" -O1 "$source.c" "$top"/build/cpu/judge.o -lpthread \
             -o "$work/fast/$source"
     done
@@ -62,6 +62,7 @@ for file in "${events[@]}"; do
     fi
 done
 point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
+point 'random puts, and which of them the reads come after' "$work/fast/puts" 1 "${ALL:+2}1000"
 programs=${ALL:+600}
 programs=${programs:-300}
 point "$programs random programs of several ranks, each right and with seven mistakes" "$work/fast/ranks" 1 "$programs"
