@@ -88,7 +88,7 @@ void gather(float *parts, size_t count, ncclWindow_t window, int rank, int nrank
         ncclWaitSignalDesc_t one = {.opCnt = 1, .peer = peer};
         CHECK_NCCL(ncclWaitSignal(1, &one, comm, stream));
     }
-    //: wrong left-only: of parts is -1, expected
+    //: wrong left-only: NCCL CHECK: race: ncclPutSignal writes what another rank reads
     for (int peer = 0; peer < nranks; peer++)
         if (peer != rank)
             CHECK_NCCL(ncclPutSignal(parts + (size_t)rank * count, count, ncclFloat32,
