@@ -10,10 +10,10 @@
 #     lessons      every lesson as it is, on 1, 2, 4 and all GPUs: is it right? (1)
 #     bandwidth    lesson 06: seven collectives, 8 B to 1 GiB, and small messages in four ways (2)
 #     nccl-tests   lessons 06 and 19 and NVIDIA's nccl-tests in turn, where NCCL_TESTS_HOME is set (2)
-#     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (4)
+#     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (3)
 #     training     lessons 11 to 15, and PyTorch's way right after each; or one of them: overlap, sharded,
-#                  experts, pipeline, grid (11)
-#     production   lessons 16 to 23; the times from a fault to the next step (2)
+#                  experts, pipeline, grid (8)
+#     production   lessons 16 to 23; the times from a fault to the next step (1)
 #     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
 #                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (5)
 #     write        README.md with the tables, and plots, from the files; needs no GPU
@@ -164,8 +164,8 @@ ring() {
     [ "$gpus" -gt 1 ] || return 0 # a ring of one has no steps
     begin ring.txt
     for count in $ring_sizes; do
-        for pieces in 1 2 4 8; do
-            # In small pieces it is the number of messages that costs, whatever else is done.
+        for pieces in 4 1; do
+            # Of little data it is the number of messages that costs, whatever else is done.
             [ "$count" -gt 1000000 ] || [ "$pieces" = 4 ] || continue
             keep "$out/ring.txt" 120 "${mpirun[@]}" -np "$gpus" 09-pipelined-ring/pipelined_ring \
                 -n "$count" --pieces "$pieces" --time
@@ -371,13 +371,15 @@ experts() {
 
 # Lesson 14: in how many micro-batches, and in which order; PyTorch on eight of them in turns right after.
 pipeline() {
-    local model layers width batch micro form
+    local model layers width batch micro form orders
     begin "pipeline-$gpus.txt"
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
         for micro in $(of_several 8 1 2 4 32); do
             model="--layers $layers --width $width --batch $batch --micro $micro"
-            of_several '' --all-forward | while read -r form; do
+            orders=('')
+            [ "$micro" -lt 8 ] || orders+=(--all-forward) # of fewer both orders take the same time
+            of_several "${orders[@]}" | while read -r form; do
                 # shellcheck disable=SC2086 # words
                 keep "$out/pipeline-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" 14-pipeline/pipeline $model --steps 3 $form --time
             done
@@ -416,6 +418,8 @@ production() {
     keep "$out/production-$gpus.txt" 60 "${start[@]}" --rounds "$rounds"
     for way in 18-memory/memory_kinds 19-small-messages/small_messages 20-one-sided/one_sided \
         "20-one-sided/one_sided -n $exchange" 21-paths/paths; do
+        # Lesson 20 needs NCCL 2.29.
+        [[ $way != 20-* ]] || ! grep -qE '^nccl: NCCL 2\.(1.|2[0-8])' "$out/machine-$gpus.txt" || continue
         # shellcheck disable=SC2086 # words
         keep "$out/production-$gpus.txt" 90 "${mpirun[@]}" -np "$gpus" $way
     done
