@@ -43,16 +43,16 @@ static void relay(void) {
 static void all_to_all(void) {
     ncclWaitSignalDesc_t *all = malloc((size_t)nranks * sizeof *all);
     for (int i = 0; i < STEPS; i++) {
-        int first = PLACE + i % 2 * nranks;
+        int first = PLACE + i % 2 * nranks, n = 0;
         MUST(ncclGroupStart());
-        for (int p = 0; p < nranks; p++) {
-            all[p] = (ncclWaitSignalDesc_t){.opCnt = 1, .peer = p};
+        for (int p = (rank + 1) % nranks; p != rank; p = (p + 1) % nranks) {
+            all[n++] = (ncclWaitSignalDesc_t){.opCnt = 1, .peer = p};
             put(MINE, p, first + rank);
         }
         MUST(ncclGroupEnd());
-        MUST(ncclWaitSignal(nranks, all, comm, stream));
-        for (int p = 0; p < nranks; p++)
-            take(first + p, stream);
+        MUST(ncclWaitSignal(n, all, comm, stream));
+        for (int k = 0; k < n; k++)
+            take(first + all[k].peer, stream);
         if (i % 4 == 3)
             MUST(cudaStreamSynchronize(stream));
     }
