@@ -72,7 +72,8 @@ void judge_free(struct judge *j) {
         graph_stream_gone(j, s);
     graphs_free(j->graphs);
     functions_free(j->functions);
-    background_free(j->background);
+    free(j->background->at);
+    free(j->background);
     uses_free(j->uses);
     order_free(j->order);
     reports_free(j->reports);

@@ -206,8 +206,10 @@ enum judge_op_kind {
     JUDGE_SET,
     JUDGE_COMPUTES, // cuBLAS
     JUDGE_KERNEL,   // what it uses is not known
-    JUDGE_PUTS,     // into a window of another rank, or only signals it
-    JUDGE_AWAITS    // signals of other ranks (ncclWaitSignal)
+    // Into a window of another rank, or only signals it; signals of others
+    // (ncclWaitSignal).
+    JUDGE_PUTS,
+    JUDGE_AWAITS
 };
 
 /* An operation is queued; ranges outside known memory are passed over, those that run
@@ -347,7 +349,7 @@ void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_
 /* A signal to another rank, with a put into its part of a window or alone; or a wait for
  * some of its signals. */
 struct judge_signal {
-    int comm, stream, peer, index, waits; // for so many; 0: it signals
+    int comm, stream;
     const struct judge_put {
         uint64_t window;
         size_t from, bytes, room; // of the window; room 0: not known
@@ -357,8 +359,10 @@ struct judge_signal {
 };
 /* Before a put is made. True: it would not lie in the window. */
 bool judge_put(struct judge *j, const struct judge_signal *signal);
-/* The call was made: what it does is queued, or captured. */
-void judge_signals(struct judge *j, const struct judge_signal *signal);
+/* The call was made: what it does is queued, or captured. `index`: the signal's number;
+ * `waits`: for so many of the peer's, 0: it signals. */
+void judge_signals(struct judge *j, struct judge_signal signal, int peer, int index,
+                   int waits);
 /* False: the communicator was revoked or is suspended, which is named. judge_call asks
  * itself; of a put or a signal, `comm` and `at` are enough, and JUDGE_SEND. */
 bool judge_usable(struct judge *j, const struct judge_call *call);

@@ -794,14 +794,12 @@ static void one_sided(const struct event *e, const char *call,
     int waits = (int)number_behind(e, "waits", 0);
     struct judge_signal signal = {.comm = comm_of(e, word(e, 1)),
                                   .stream = stream,
-                                  .peer = (int)number(e, word(e, 2)),
-                                  .waits = waits,
                                   .put = put,
                                   .at = here(e, call)};
     judge_op(e->judge, stream, NULL, 0, waits ? JUDGE_AWAITS : JUDGE_PUTS, signal.at);
     if (put)
         judge_put(e->judge, &signal);
-    judge_signals(e->judge, &signal);
+    judge_signals(e->judge, signal, (int)number(e, word(e, 2)), 0, waits);
 }
 static void ev_put(const struct event *e) {
     one_sided(e, "ncclPutSignal",

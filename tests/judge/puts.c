@@ -125,15 +125,11 @@ static void signals(struct rank *r, int s, int peer, bool wait, int place) {
     int node = queue(r, s, place < 0 ? OTHER : PUT);
     nodes[node].owner = peer;
     nodes[node].place = place;
-    struct judge_signal signal = {
-        .comm = r->comm,
-        .stream = r->streams[s],
-        .peer = peer,
-        .waits = wait,
-        .put = place < 0 ? NULL : &put,
-        .at = at(wait ? "ncclWaitSignal" : "ncclPutSignal", node)};
+    const struct judge_signal signal = {
+        r->comm, r->streams[s], place < 0 ? NULL : &put,
+        at(wait ? "ncclWaitSignal" : "ncclPutSignal", node)};
     judge_op(r->j, r->streams[s], NULL, 0, wait ? JUDGE_AWAITS : JUDGE_PUTS, signal.at);
-    judge_signals(r->j, &signal);
+    judge_signals(r->j, signal, peer, 0, wait);
     if (!wait) {
         r->signals[peer][++r->sent[peer]] = node;
         return;

@@ -207,27 +207,21 @@ size_t nccl_bytes(size_t count, ncclDataType_t type) {
 }
 
 struct judge_signal nccl_one_sided(ncclComm_t comm, enum judge_op_kind kind,
-                                   struct judge_range reads, cudaStream_t stream,
+                                   const void *reads, size_t bytes, cudaStream_t stream,
                                    struct judge_at at) {
+    const struct judge_range range = {reads, bytes, false, true};
     struct judge_call call = {.kind = JUDGE_SEND, .at = at};
     struct judge_signal signal = {.at = at};
     struct judge *j = front_in();
     const struct comm *known = comm_known(comm);
     int device = known ? known->device : -1;
     call.comm = known && known->state == THERE ? known->number : -1;
-    if (!judge_usable(j, &call))
-        call.comm = -1;
+    signal.comm = judge_usable(j, &call) ? call.comm : -1;
     front_out();
-    signal.comm = call.comm;
     j = front_in_stream(stream, device, &signal.stream);
-    judge_op(j, signal.stream, &reads, reads.start ? 1 : 0, kind, at);
+    judge_op(j, signal.stream, &range, reads ? 1 : 0, kind, at);
     front_out();
     return signal;
-}
-
-void nccl_signals(struct judge_signal signal, int peer, int index, int waits) {
-    signal.peer = peer, signal.index = index, signal.waits = waits;
-    TELL(judge_signals, &signal);
 }
 
 #if NCCL_VERSION_CODE >= 22900
@@ -241,8 +235,7 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
     put.room = OVER_STANDIN ? STANDIN(window_bytes)(comm, window, peer) : 0;
     comm_entered(comm, at);
     struct judge_signal one =
-        nccl_one_sided(comm, JUDGE_PUTS,
-                       (struct judge_range){local, put.bytes, false, true}, stream, at);
+        nccl_one_sided(comm, JUDGE_PUTS, local, put.bytes, stream, at);
     struct judge *j = front_in();
     one.put = registered_window(comm, window, &put) ? &put : NULL;
     bool wrong = one.put && judge_put(j, &one) && front_checks;
@@ -253,7 +246,7 @@ ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t type,
                      signal, context, flags, comm, stream);
     comm_left();
     if (!nccl_failed(result))
-        nccl_signals(one, peer, signal, 0);
+        TELL(judge_signals, one, peer, signal, 0);
     return wrong ? result : nccl_answer(result, at);
 }
 #endif

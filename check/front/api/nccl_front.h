@@ -175,10 +175,8 @@ ncclResult_t nccl_refused(struct judge_at at);
  * what it reads here; NULL: nothing. The communicator that is returned is -1 if it is not
  * known, or was revoked, or is suspended. */
 struct judge_signal nccl_one_sided(ncclComm_t comm, enum judge_op_kind kind,
-                                   struct judge_range reads, cudaStream_t stream,
+                                   const void *reads, size_t bytes, cudaStream_t stream,
                                    struct judge_at at);
-/* It is queued: a signal to a rank, or a wait for so many of that rank. */
-void nccl_signals(struct judge_signal signal, int peer, int index, int waits);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
 
 #if NCCL_VERSION_CODE >= 23200
@@ -244,17 +242,16 @@ uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing
         comm_left();                                                            \
         return result;                                                          \
     }
-#define NCCL_ONE_SIDED(name, parameters, kind, npeers, peer, index, waits, ...) \
-    ncclResult_t name parameters {                                              \
-        ENTER_COMM(name, __VA_ARGS__);                                          \
-        comm_entered(comm, at);                                                 \
-        struct judge_signal one =                                               \
-            nccl_one_sided(comm, kind, (struct judge_range){0}, stream, at);    \
-        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);                   \
-        comm_left();                                                            \
-        for (int i = 0; i < npeers && !nccl_failed(result); i++)                \
-            nccl_signals(one, peer, index, waits);                              \
-        return nccl_answer(result, at);                                         \
+#define NCCL_ONE_SIDED(name, parameters, kind, npeers, peer, index, waits, ...)    \
+    ncclResult_t name parameters {                                                 \
+        ENTER_COMM(name, __VA_ARGS__);                                             \
+        comm_entered(comm, at);                                                    \
+        struct judge_signal one = nccl_one_sided(comm, kind, NULL, 0, stream, at); \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);                      \
+        comm_left();                                                               \
+        for (int i = 0; i < npeers && !nccl_failed(result); i++)                   \
+            TELL(judge_signals, one, peer, index, waits);                          \
+        return nccl_answer(result, at);                                            \
     }
 
 #endif

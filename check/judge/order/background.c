@@ -13,11 +13,6 @@
 
 #include "ranks/comms.h"
 
-void background_free(struct background *background) {
-    free(background->at);
-    free(background);
-}
-
 void background_called(struct judge *j, const struct judge_call *call) {
     struct background *all = j->background;
     ROOM(all->at, all->n, &all->size);

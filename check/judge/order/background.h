@@ -16,7 +16,6 @@ struct background {
     } * at;
     size_t n, size;
 };
-void background_free(struct background *background);
 void background_called(struct judge *j, const struct judge_call *call);
 /* The communicator is ready (or `stream` says, when it is asked, that it has done all.
  * That too may come too early, but NCCL's manual has a loop that asks the stream first:

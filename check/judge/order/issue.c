@@ -221,11 +221,10 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
                     &t.clocks[index_in(t.comms, &t.ncomms, call->comm)], latest);
         use_drop(use);
         windows_use(j, slot, ranges, nranges, call->at);
+        windows_call(j, call, slot);
         if (latest)
             latest->ncalls++;
     }
-    for (int i = 0; i < n; i++)
-        windows_call(j, &calls[i].call, calls[i].slot);
     for (int c = 0; c < t.ncomms; c++)
         clock_free(&t.clocks[c]);
     if (!many)

@@ -8,7 +8,7 @@
 #include "order/graphs.h"
 #include "order/groups.h"
 #include "order/issue.h"
-#include "stuck/waits.h"
+#include "ranks/comms.h"
 
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int number,
@@ -70,8 +70,13 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
         if (kind == JUDGE_KERNEL || (j->thread->group && kind < JUDGE_PUTS))
             windows_news(j, stream->slot); // puts of the group come later
         windows_use(j, stream->slot, ranges, n, at);
-        if (kind == JUDGE_AWAITS)
-            waits_signals_queued(j, stream->slot, at);
+        if (kind == JUDGE_AWAITS) {
+            const struct slot *slot = &j->order->slots[stream->slot];
+            struct position here = {stream->slot, slot->count, &slot->clock, 0, false};
+            struct unseen_op *op = unseen_add(&j->calls->unseen, here, -1);
+            op->fact.site = at.site;
+            op->at = at;
+        }
     }
     return wrong;
 }

@@ -110,7 +110,7 @@ static uint64_t pair_key(int peer, enum pair_what what) {
     return 4 * (uint64_t)(uint32_t)peer + what;
 }
 
-static struct pair_count *pair_count(struct comm *comm, int peer, enum pair_what what) {
+struct pair_count *pair_count(struct comm *comm, int peer, enum pair_what what) {
     uint64_t key = pair_key(peer, what);
     struct pair_count *count = map_get(&comm->pairs, key);
     if (!count) {
@@ -486,16 +486,6 @@ static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send
         n = fact->seq - 1 < n ? fact->seq - 1 : n;
     }
     return n;
-}
-
-void calls_signals(struct judge *j, const struct judge_signal *signal) {
-    struct comm *of = comm_of(j, signal->comm);
-    if (!of || (!signal->waits && j->threads->next))
-        return;
-    struct pair_count *count =
-        pair_count(of, signal->peer, signal->waits ? PAIR_WAITS : PAIR_SIGNALS);
-    count->site = signal->at.site;
-    count->n++;
 }
 
 void calls_comm_ends(struct judge *j, int number, enum judge_end how,

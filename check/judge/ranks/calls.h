@@ -24,8 +24,6 @@ void calls_free(struct calls *calls);
 // its index
 uint64_t calls_issued(struct judge *j, const struct judge_call *call, struct position at);
 void calls_taken_back(struct judge *j); // the newest of this thread, which failed
-// they are counted, to be told when the communicator ends
-void calls_signals(struct judge *j, const struct judge_signal *signal);
 void calls_joins(struct judge *j, const struct judge_join *join);
 void calls_join_failed(struct judge *j);
 void calls_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);

@@ -53,7 +53,8 @@ struct told {
     // Meetings left before the put, entered before it was gone; signals like the one that
     // is sent, before the epoch.
     uint64_t comm, site, epoch, meetings, earlier;
-    struct count at, sent; // its place; the signal that it sends (id 0: none)
+    struct count at, sent; // its place; the signal that it sends (id 0: none, of which
+                           // nobody hears)
     char words[CALL_NAME + JUDGE_HOST + 32];
     struct clock clock;
     size_t nheard;
@@ -142,12 +143,12 @@ uint64_t judge_window_made(struct judge *j, int number, const void *start, size_
 
 void judge_window_gone(struct judge *j, int comm, uint64_t window, struct judge_at at) {
     for (size_t i = j->nown; i-- > 0;) {
-        struct own_window *own = &j->own[i];
-        if (own->comm == comm && own->read.window == window) {
-            own->read.what = GONE;
-            tell(j, comm, (struct told){.did = own->read}, -1, at);
-            *own = j->own[--j->nown];
-        }
+        struct own_window own = j->own[i];
+        if (own.comm != comm || own.read.window != window)
+            continue;
+        own.read.what = GONE;
+        tell(j, comm, (struct told){.did = own.read}, -1, at);
+        j->own[i] = j->own[--j->nown];
     }
 }
 
@@ -162,34 +163,39 @@ static int slot_of(struct judge *j, uint64_t id) {
     return order->nslots++;
 }
 
-void judge_signals(struct judge *j, const struct judge_signal *signal) {
-    const struct stream *stream = order_stream(j->order, signal->stream);
-    const struct comm *comm = comm_of(j, signal->comm);
-    const struct judge_put *put = signal->put;
-    // A graph may be launched often or never: its waits count, and its signals do not.
-    if (signal->waits || !stream || !stream->capture)
-        calls_signals(j, signal);
+void judge_signals(struct judge *j, struct judge_signal signal, int peer, int index,
+                   int waits) {
+    const struct stream *stream = order_stream(j->order, signal.stream);
+    struct comm *comm = comm_of(j, signal.comm);
+    const struct judge_put *put = signal.put;
     if (!stream || !comm)
         return;
-    uint64_t from = (uint64_t)comm->facts.rank, to = (uint64_t)signal->peer;
-    uint64_t pair = signal->waits ? mixed(to, from) : mixed(from, to);
-    uint64_t id = mixed(mixed(comm->facts.id, pair), (uint64_t)signal->index) | 1;
-    int s = slot_of(j, signal->waits ? id : id - 1), slot = stream->slot;
+    // A graph may be launched often or never: its waits count, and its signals do not.
+    if (waits || !(j->threads->next || stream->capture)) {
+        struct pair_count *count =
+            pair_count(comm, peer, waits ? PAIR_WAITS : PAIR_SIGNALS);
+        count->site = signal.at.site;
+        count->n++;
+    }
+    uint64_t me = (uint64_t)comm->facts.rank, other = (uint64_t)peer;
+    uint64_t pair = waits ? mixed(other, me) : mixed(me, other);
+    uint64_t id = mixed(mixed(comm->facts.id, pair), (uint64_t)index) | 1;
+    int s = slot_of(j, waits ? id : id - 1), slot = stream->slot;
     struct slot *mine = &j->order->slots[slot], *signals = &j->order->slots[s];
     if (stream->capture)
-        signals->news = UINT64_MAX; // a graph may be launched at any time
+        signals->news = UINT64_MAX; // it may be launched at any time
     // In another stream, at the same time: which is which?
     if (stream->capture || !clock_covers(&mine->clock, s, signals->count))
         j->epoch = 0;
     mine->news = mine->count;
-    signals->count += signal->waits ? (uint64_t)signal->waits : 1;
+    signals->count += waits ? (uint64_t)waits : 1;
     struct told told = {
         .did.what = SIGNAL, .sent = {id, signals->count}, .earlier = signals->earlier};
     if (put)
-        told.did = (struct did){PUT, signal->peer, put->window, put->from,
-                                put->from + put->bytes};
-    if (!signal->waits)
-        tell(j, signal->comm, told, slot, signal->at);
+        told.did =
+            (struct did){PUT, peer, put->window, put->from, put->from + put->bytes};
+    if (!waits)
+        tell(j, signal.comm, told, slot, signal.at);
     clock_reach(&mine->clock, s, signals->count);
 }
 
@@ -222,7 +228,9 @@ static bool is_before(struct judge *j, const struct told *a, const struct told *
     return clock_covers(&b->clock, number_of(j, a->at.id), a->at.n);
 }
 
-static void compare(struct judge *j, const struct told *put, const struct told *other) {
+static void compare(struct judge *j, const struct told *one, const struct told *two) {
+    const struct told *put = one->did.what == PUT ? one : two,
+                      *other = put == one ? two : one;
     const struct did *a = &put->did, *b = &other->did;
     uint64_t from = a->from > b->from ? a->from : b->from;
     uint64_t to = a->to < b->to ? a->to : b->to;
@@ -255,13 +263,10 @@ static bool has_place(struct judge *j, struct told *told) {
         if (sent)
             clock_join(&told->clock, &sent->clock);
     }
-    if (told->sent.id)
-        map_put(&j->sent, mixed(mixed(told->sent.id, told->epoch), told->sent.n), told);
+    map_put(&j->sent, mixed(mixed(told->sent.id, told->epoch), told->sent.n), told);
     for (size_t i = 0; i < j->nkept; i++)
-        if (j->kept[i]->placed) {
+        if (j->kept[i]->placed)
             compare(j, told, j->kept[i]);
-            compare(j, j->kept[i], told);
-        }
     return true;
 }
 
@@ -280,8 +285,7 @@ void windows_receive(struct judge *j, const void *data, size_t bytes) {
         forget(j);
     ROOM(j->kept, j->nkept, &j->kept_size);
     j->kept[j->nkept++] = told;
-    if (told->sent.id)
-        map_put(&j->sent, mixed(told->sent.id, told->epoch), told);
+    map_put(&j->sent, mixed(told->sent.id, told->epoch), told);
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < j->nkept; i++)

@@ -225,14 +225,6 @@ void waits_thread_gone(struct judge *j, struct thread *thread) {
     j->waits->activity++;
 }
 
-void waits_signals_queued(struct judge *j, int slot, struct judge_at at) {
-    struct slot *of = &j->order->slots[slot];
-    struct position position = {.slot = slot, .seq = of->count, .clock = &of->clock};
-    struct unseen_op *op = unseen_add(&j->calls->unseen, position, -1);
-    op->fact.site = at.site;
-    op->at = at;
-}
-
 /* The first of its waits from this one on that has not been over for long. */
 static struct thread_wait *lasting(struct judge *j, struct thread_wait *wait) {
     while (wait && wait->poll && now(j) - wait->renewed >= POLLS_WITHIN)

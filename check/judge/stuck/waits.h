@@ -28,7 +28,6 @@ void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
  * stream), to be joined by asks.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
-void waits_signals_queued(struct judge *j, int slot, struct judge_at at);
 bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
 // rank 0 hears of waits that last; true if there are any
