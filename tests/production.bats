@@ -303,6 +303,16 @@ fault() {
     fault count
 }
 
+@test "22: on GPUs, the timeline of a report has the parts of both ranks" {
+    on_gpus || skip "of GPUs; tests/timeline.t sees the CPU build's"
+    skip_unless_ranks 2
+    make -s -C "$top" check-library
+    NCCL_TIMELINE=$BATS_TEST_TMPDIR/run.json ranks 2 check/nccl-check "$top/22-hangs/hangs" --fault branch
+    show
+    grep -q '^NCCL CHECK: deadlock' <<<"$err"
+    grep -q '"ranks":2,' "$BATS_TEST_TMPDIR/run.json"
+}
+
 @test "22: a rank that is stopped is not accused, and all go on when it wakes; one that is dead ends the job" {
     on_gpus && skip "of the CPU build"
     NCCL_CHECK_TIMEOUT=0.5 ranks 2 22-hangs/hangs --fault stopped 3>&- &

@@ -1036,10 +1036,18 @@ void timeline_alone(void) {
     front_depth--;
 }
 
+/* When the job ends. In a thread that is not the program's, device 0 is the current one:
+ * to ask CUDA there would make a context on it, which takes longer than rank 0 waits. */
+static void read_at_end(double patience) {
+    if (first_device >= 0)
+        go_to(first_device);
+    read_all(patience);
+}
+
 /* CUDA may be what hangs. */
 static void *read_at_death(void *read) {
     front_depth = 1;
-    read_all(0.05);
+    read_at_end(0.05);
     atomic_store((atomic_bool *)read, true);
     return NULL;
 }
@@ -1077,7 +1085,7 @@ void timeline_asked(void) {
     if (!there)
         return;
     PMPI_Recv(NULL, 0, MPI_BYTE, status.MPI_SOURCE, ASKED, ours, MPI_STATUS_IGNORE);
-    read_all(0);
+    read_at_end(0);
     pthread_mutex_lock(&lock);
     struct trace_part part = make_part();
     pthread_mutex_unlock(&lock);
