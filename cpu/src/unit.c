@@ -55,8 +55,19 @@ static bool direct(const struct call *call) {
     }
 }
 
+/* Whether the unit has an earlier one from or to the same rank. */
+static bool again(const struct unit *unit, const struct call *call) {
+    for (const struct call *other = unit->calls; other != call; other = other->next)
+        if (other->facts.kind == call->facts.kind &&
+            other->facts.root == call->facts.root)
+            return true;
+    return false;
+}
+
 /* The sends of a group share the way out, its receives the way in; both ways are used at
- * the same time. What is sent to oneself takes no way. */
+ * the same time. What is sent to oneself takes no way. Registered buffers were measured
+ * with one message to a rank, and two take as long as one from plain buffers (lesson 20).
+ * A put is a copy from GPU to GPU. */
 static void add_messages(struct unit *unit) {
     struct ncclComm *comm = unit->comm;
     double bytes[2] = {0, 0};
@@ -66,15 +77,22 @@ static void add_messages(struct unit *unit) {
         const struct facts *f = &call->facts;
         if (!point_to_point(f->kind) && f->kind != CALL_PUT)
             continue;
+        bool between = clock_far(comm->world[comm->rank], comm->world[f->root]);
+        if (f->kind == CALL_PUT && !between) {
+            enum clock_way way = f->root == comm->rank ? WAY_WITHIN : WAY_PEER;
+            struct cost copy = clock_copy(way, f->count * type_size(f->type));
+            clock_add(&unit->op.cost, &copy);
+            continue;
+        }
         any = true;
         if (f->root == comm->rank && comm->nranks > 1) {
             own = true;
             continue;
         }
         bytes[f->kind == CALL_RECV] += (double)f->count * (double)type_size(f->type);
-        peers[f->kind == CALL_RECV]++;
-        all_direct &= f->kind == CALL_PUT || direct(call);
-        far |= clock_far(comm->world[comm->rank], comm->world[f->root]);
+        peers[f->kind == CALL_RECV] += !again(unit, call);
+        all_direct &= f->kind == CALL_PUT || (direct(call) && !again(unit, call));
+        far |= between;
     }
     if (!any)
         return;
