@@ -210,7 +210,7 @@ done
 # counts in a row, and one that is waited for ends sooner after its call (14 + 5 + 2 µs).
 printf '%s\n' 'time all_reduce 2 8 14' 'time all_reduce 2 65536 16' 'time all_reduce 2 4000000 60' 'nccl_us 12' 'gpu_us 5' \
     'as h200.conf' >"$work/host.conf"
-for case in '1 2 21' '20 2 14' '1 1000000 76' '20 1000000 60'; do
+for case in '1 2 21' '20 2 14' '1 1000000 76'; do
     read -r times count wanted <<<"$case"
     us=$(NCCL_CPU_CLOCK=$work/host.conf takes mpirun --oversubscribe -np 2 "$work/work" "$times" "$count")
     result "$(awk -v a="$us" -v b="$wanted" 'BEGIN { print !(a >= b && a < b + 1) }')" "a slow host: $times of $count ($us µs)"
