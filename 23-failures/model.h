@@ -79,8 +79,8 @@ LESSON_FUNCTION void model_report(struct model *m, const struct members *now, in
     CHECK_CUDA(cudaMemcpy(host, m->weights[(step + 1) % 2], sizeof host,
                           cudaMemcpyDeviceToHost));
     for (int i = 0; i < COUNT; i++)
-        lesson_expect((size_t)i, round(1e3 * (double)host[i]),
-                      round(1e3 * (double)m->expected[step + 1]));
+        lesson_expect((size_t)i, round(1e3 * (double)host[i]) / 1e3,
+                      round(1e3 * (double)m->expected[step + 1]) / 1e3);
     for (int i = 0; i < now->n; i++)
         loss += pow((double)host[0] - (now->ranks[i] + 1), 2) / 2 / now->n;
     if (rank == 0)

@@ -31,7 +31,10 @@ LESSON_FUNCTION ncclResult_t settled(ncclComm_t comm, double seconds) {
 }
 
 LESSON_FUNCTION void must_settle(ncclComm_t comm, const char *call) {
-    if (settled(comm, 30) != ncclSuccess)
+    const ncclResult_t state = settled(comm, 30);
+    if (state == ncclInProgress)
+        lesson_fail("%s is not done after 30 s: has another rank been lost?", call);
+    if (state != ncclSuccess)
         lesson_fail("%s failed: %s", call, ncclGetLastError(comm));
 }
 
