@@ -11,7 +11,9 @@
 
 #include "say/words.h"
 
-enum { KEPT = 512, WIDE = 1024 }; // calls that are remembered; slots: with more, none is
+/* Calls that are remembered one by one, and slots: of one with more, and of those before,
+ * it is known only what they came after. */
+enum { KEPT = 512, WIDE = 1024 };
 
 struct passed { // a call of this process that has other ranks
     uint64_t comm, seq, index, group, at;
@@ -29,27 +31,34 @@ void detour_call(struct judge *j, const struct fact *fact, struct position at) {
     struct detours *d = j->detours;
     bool pair = pairs(fact->kind), root = fact->root == fact->rank;
     int other = root ? fact->rank + 1 : fact->root;
-    if (fact->nranks < 2 || fact->count == 0 || (pair && root) || at.clock->n > WIDE)
+    bool gives = pair ? fact->kind == JUDGE_SEND
+                      : part_needs(fact->kind, fact->root, other, fact->rank);
+    if (fact->nranks < 2 || fact->count == 0 || (pair && root))
         return;
+    if (at.clock->n > WIDE) {
+        if (gives)
+            clock_join(&d->forgotten, at.clock);
+        return;
+    }
     if (d->n < KEPT)
         ROOM(d->calls, d->n, &d->size);
     struct passed *call = &d->calls[d->n++ % KEPT];
     struct clock clock = call->clock; // its memory is used again
+    if (call->gives)
+        clock_join(&d->forgotten, &clock);
     clock_copy(&clock, at.clock);
-    *call = (struct passed){
-        .comm = fact->comm,
-        .seq = fact->seq,
-        .index = fact->index,
-        .group = at.group,
-        .at = at.seq,
-        .rank = fact->rank,
-        .kind = fact->kind,
-        .slot = at.slot,
-        .gives = pair ? fact->kind == JUDGE_SEND
-                      : part_needs(fact->kind, fact->root, other, fact->rank),
-        .gets = part_needs(fact->kind, fact->root, fact->rank, other),
-        .issued = ++d->moment,
-        .clock = clock};
+    *call = (struct passed){.comm = fact->comm,
+                            .seq = fact->seq,
+                            .index = fact->index,
+                            .group = at.group,
+                            .at = at.seq,
+                            .rank = fact->rank,
+                            .kind = fact->kind,
+                            .slot = at.slot,
+                            .gives = gives,
+                            .gets = part_needs(fact->kind, fact->root, fact->rank, other),
+                            .issued = ++d->moment,
+                            .clock = clock};
 }
 
 void detour_taken_back(struct judge *j, const struct fact *fact) {
@@ -105,17 +114,18 @@ bool detour_possible(struct judge *j, const struct use *first,
         if (call->slot == first->slot && call->at == first->seq)
             group = call->group;
     }
-    for (size_t i = oldest(d); i < d->n && !j->shares_events; i++) {
+    for (size_t i = oldest(d); i < d->n; i++) {
         const struct passed *call = &d->calls[i % KEPT];
         if (comes_after(call, first, group) && answered(d, call, clock))
             return true;
     }
-    return j->shares_events;
+    return j->shares_events || clock_covers(&d->forgotten, first->slot, first->seq);
 }
 
 void detours_free(struct detours *d) {
     for (size_t i = 0; i < d->n && i < KEPT; i++)
         clock_free(&d->calls[i].clock);
+    clock_free(&d->forgotten);
     free(d->calls);
     free(d);
 }

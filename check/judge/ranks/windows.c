@@ -20,6 +20,7 @@
 
 #include "base/post.h"
 #include "memory/allocations.h"
+#include "order/groups.h"
 #include "ranks/comms.h"
 #include "say/words.h"
 
@@ -185,7 +186,8 @@ void judge_signals(struct judge *j, struct judge_signal signal, int peer, int in
     if (stream->capture)
         signals->news = UINT64_MAX; // it may be launched at any time
     // In another stream, at the same time: which is which?
-    if (stream->capture || !clock_covers(&mine->clock, s, signals->count))
+    if (stream->capture || groups_joins_streams(j, signal.stream) ||
+        !clock_covers(&mine->clock, s, signals->count))
         j->epoch = 0;
     mine->news = mine->count;
     signals->count += waits ? (uint64_t)waits : 1;

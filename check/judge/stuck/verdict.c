@@ -550,6 +550,13 @@ static void report_stuck(struct judge *j, int first) {
     say(j, &f);
 }
 
+/* Perhaps by way of others. */
+static bool waits_for(struct judge *j, int q, int p) {
+    for (int n = 0; n < j->stuck->n && q >= 0 && q != p; n++)
+        q = blocker(j, q);
+    return q == p;
+}
+
 void verdict_ended(struct judge *j, int p, struct judge_at at) {
     static const double LONG = 1; // seconds
     struct text ranks = {0}, wait = {0};
@@ -557,7 +564,7 @@ void verdict_ended(struct judge *j, int p, struct judge_at at) {
     const struct process *of = j->stuck->of;
     for (int q = 0; q < j->stuck->n; q++)
         if (q != p && of[q].wait && (of[q].cause.call || of[q].cause.join) &&
-            now(j) - of[q].since > LONG &&
+            now(j) - of[q].since > LONG && waits_for(j, q, p) &&
             (n == 0 || of[q].wait->site == of[who[0]].wait->site))
             who[n++] = q;
     if (n > 0) {

@@ -2,16 +2,17 @@
 // announcement: the others add it up in parts, so all of them wait, not the root alone.
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclReduce(count 1000, ncclInt32, ncclSum, root 0),
-//     operation 1 on communicator 1, waits for ranks that never come
+//     operation 2 on communicator 1, waits for ranks that never come
 // expect 3+: rank @last on @host: waits in cudaStreamSynchronize at @sync for
-//     ncclReduce(count 1000, ncclInt32, ncclSum, root 0) at @reduce, operation 1 on
+//     ncclReduce(count 1000, ncclInt32, ncclSum, root 0) at @reduce, operation 2 on
 //     communicator 1; rank 1 is not there
-// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations
+// expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 1 operation
 //     on the communicator
 #include "../check.h"
 
 int main(void) {
     start();
+    use_comm(comm); // the first collective connects: it waits for all by itself
     int *buf = device_ints(1000, 1);
 #ifndef FIXED
     if (rank != 1)
