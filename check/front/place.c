@@ -23,10 +23,7 @@
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
 struct place_file place_program;
-static struct known { // programs of other ranks
-    struct place_file file;
-    struct known *next;
-} * known;
+static struct place_file *known; // programs of other ranks
 
 static const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -50,9 +47,12 @@ void place_begins(void) {
 }
 
 void place_knows(const struct place_file *program) {
-    struct known *one = calloc(1, sizeof *one);
-    if (one)
-        *one = (struct known){*program, known}, known = one;
+    struct place_file *one = malloc(sizeof *one);
+    if (!one)
+        return;
+    *one = *program;
+    one->next = known;
+    known = one;
 }
 
 static const char *path_of(const struct dl_phdr_info *info) {
@@ -60,13 +60,9 @@ static const char *path_of(const struct dl_phdr_info *info) {
 }
 
 struct found {
+    uintptr_t address;
     uint64_t site;
     bool theirs; // in NCCL, MPI, what MPI is made of, or the CUDA runtime itself
-};
-
-struct search {
-    uintptr_t address;
-    struct found *found;
 };
 
 static bool is_library(const char *path) {
@@ -83,16 +79,16 @@ static bool is_library(const char *path) {
 }
 
 static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
-    struct search *search = data;
+    struct found *found = data;
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_LOAD && search->address >= start &&
-            search->address < start + header->p_memsz) {
-            search->found->site = tag_of(path_of(info)) << FILE_SHIFT |
-                                  ((search->address - info->dlpi_addr) & OFFSET_MASK);
-            search->found->theirs = is_library(info->dlpi_name);
+        if (header->p_type == PT_LOAD && found->address >= start &&
+            found->address < start + header->p_memsz) {
+            found->site = tag_of(path_of(info)) << FILE_SHIFT |
+                          ((found->address - info->dlpi_addr) & OFFSET_MASK);
+            found->theirs = is_library(info->dlpi_name);
             return 1;
         }
     }
@@ -120,9 +116,8 @@ static struct found find(void *return_address) {
         else if (taken == return_address && atomic_load(&kept->there))
             return kept->found;
     }
-    struct found found = {0};
-    struct search search = {.address = (uintptr_t)return_address, .found = &found};
-    dl_iterate_phdr(find_file, &search);
+    struct found found = {.address = (uintptr_t)return_address};
+    dl_iterate_phdr(find_file, &found);
     if (mine) {
         mine->found = found;
         atomic_store(&mine->there, true);
@@ -215,9 +210,8 @@ bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
         where[strcspn(where, " ")] = '\0';
         if (place[0] && is_theirs(where))
             continue;
-        const char *base = strrchr(where, '/');
         snprintf(function, 128, "%.127s", name);
-        snprintf(place, JUDGE_PLACE, "%.200s", base ? base + 1 : where);
+        snprintf(place, JUDGE_PLACE, "%.200s", base_of(where));
         if (!is_theirs(where))
             return true;
     }
@@ -227,9 +221,9 @@ bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
 struct place_file place_file_of(uint64_t site) {
     struct place_file file = {.tag = site >> FILE_SHIFT};
     dl_iterate_phdr(name_file, &file);
-    for (const struct known *one = known; one && !file.path[0]; one = one->next)
-        if (one->file.tag == file.tag)
-            file = one->file;
+    for (const struct place_file *one = known; one && !file.path[0]; one = one->next)
+        if (one->tag == file.tag)
+            file = *one;
     return file;
 }
 

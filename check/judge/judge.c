@@ -50,7 +50,9 @@ struct judge *judge_new(const struct judge_outside *outside,
 static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     groups_free(thread->group);
-    latest_free(thread->latest);
+    latest_clear(thread->latest);
+    free(thread->latest->uses);
+    free(thread->latest);
     free(thread->recent->at);
     free(thread->recent);
     free(thread);
@@ -145,7 +147,7 @@ static void read_post(struct judge *j) {
 }
 
 bool judge_look(struct judge *j) {
-    calls_flush(j);
+    calls_flush(j, false);
     bool waits = waits_tell(j);
     read_post(j);
     compare_look(j);

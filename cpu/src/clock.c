@@ -743,6 +743,9 @@ static void by_ways(const struct ranks *ranks, double bytes, double *latency,
         double move = bytes * traffic(OP_ALL_REDUCE, ranks->n) / rate;
         if (ranks->n == 2 && way->npoints > 0)
             move = along_points(way, bytes) - way->more;
+        // Measured, the smallest sizes may take less than next to nothing does.
+        start += fmin(move, 0);
+        move = fmax(move, 0);
         if (least > 0 && start + move >= least)
             continue;
         least = start + move;
@@ -782,8 +785,10 @@ struct cost clock_nccl(enum clock_op op, const struct ranks *ranks, double bytes
         latency += value[NETWORK_US] * (op == OP_SEND_RECV ? 1 : hops(as, ranks->nodes));
         moving = moving > outer ? moving : outer;
     }
-    if (op == OP_ALL_REDUCE && ranks->ways && n > 1)
-        by_ways(ranks, bytes, &latency, &moving), alone = false;
+    if (op == OP_ALL_REDUCE && ranks->ways && n > 1) {
+        by_ways(ranks, bytes, &latency, &moving);
+        alone = false;
+    }
     if (op == OP_BROADCAST || op == OP_REDUCE)
         tail = (n - 1) * (moving / 3 < value[TAIL_US] ? moving / 3 : value[TAIL_US]);
     double part = moving > 0 ? out / moving / value[LINK_GBS] : 0;

@@ -1421,6 +1421,8 @@ static void read_setting(const char *line, struct the_case *c) {
         c->options.mode = JUDGE_OFF;
     else if (strcmp(line, "kernels") == 0)
         c->options.kernels = true;
+    else if (strcmp(line, "unseen") == 0)
+        c->options.unseen = true;
     else if (strcmp(line, "apart") == 0)
         c->apart = true;
     else if (strncmp(line, "timeout ", 8) == 0)
@@ -1428,8 +1430,8 @@ static void read_setting(const char *line, struct the_case *c) {
 }
 
 static bool is_setting(const char *line) {
-    static const char *const known[] = {"ranks ", "timeout ", "warn",
-                                        "off",    "kernels",  "apart"};
+    static const char *const known[] = {"ranks ",  "timeout ", "warn", "off",
+                                        "kernels", "unseen",   "apart"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(line, known[i], strlen(known[i])) == 0)
             return true;
@@ -1449,7 +1451,8 @@ static void check_line(int i) {
 }
 
 static void play_file(const char *path, const char *only) {
-    struct the_case all = {.from = 2, .to = 8, .options = {JUDGE_ON, 30, false}}, c = all;
+    struct the_case all = {.from = 2, .to = 8, .options = {JUDGE_ON, 30, false, false}},
+                    c = all;
     read_file(path);
     for (int i = 1; i <= nlines; i++)
         check_line(i);

@@ -282,7 +282,7 @@ static void step(int streams) {
 static void start(struct rank *r, int number) {
     const struct judge_outside outside = {
         .self = r, .now = tell_time, .send = send_to, .say = say, .place = tell_place};
-    const struct judge_options options = {JUDGE_WARN, 30, false};
+    const struct judge_options options = {JUDGE_WARN, 30, false, false};
     const struct judge_at made = at("made", MOST);
     *r = (struct rank){.number = number, .host = -1, .recorded = -1, .last = {-1, -1}};
     r->j = judge_new(&outside, &options);

@@ -158,7 +158,7 @@ static int kind_of(int s) {
 static void start(void) {
     const struct judge_outside outside = {
         .now = tell_time, .send = send_to, .say = say, .place = tell_place};
-    const struct judge_options options = {JUDGE_WARN, 30, false};
+    const struct judge_options options = {JUDGE_WARN, 30, false, false};
     j = judge_new(&outside, &options);
     judge_enter(j, 1);
     for (int b = 0; b < BUFFERS; b++) {

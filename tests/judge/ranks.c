@@ -602,7 +602,7 @@ static struct judge_at at(const char *call, const struct step *s) {
 }
 
 static void start(void) {
-    const struct judge_options options = {JUDGE_ON, 30, false};
+    const struct judge_options options = {JUDGE_ON, 30, false, false};
     nops = nopen = nsaid = 0;
     over = false;
     now = 1000;

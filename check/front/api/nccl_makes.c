@@ -284,12 +284,6 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
     return nccl_answer(result, at);
 }
 
-/* Over the real NCCL its ranks have no number in common by which the judges could know
- * it: nothing is said of it once it is made. */
-static uint64_t id_of_grown_comm(ncclComm_t comm) {
-    return OVER_STANDIN && comm ? STANDIN(comm_id)(comm) : 0;
-}
-
 ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank,
                           ncclComm_t *out, ncclConfig_t *config) {
     ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
@@ -318,10 +312,14 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
             talk_settles();
         TELL(judge_wait_end, result == ncclSuccess);
     }
-    uint64_t id_made = result == ncclSuccess && out ? id_of_grown_comm(*out) : 0;
-    if (id_made)
-        comm_is_there(*out, (struct comm){.id = id_made, .rank = -1, .at = at});
-    else if (!nccl_failed(result) && out && *out)
+    if (nccl_failed(result) || !out || !*out)
+        return nccl_answer(result, at);
+    // Over the real NCCL its ranks have no number in common by which the judges could
+    // know it: nothing is said of it once it is made.
+    uint64_t made = OVER_STANDIN && result == ncclSuccess ? STANDIN(comm_id)(*out) : 0;
+    if (made)
+        comm_is_there(*out, (struct comm){.id = made, .rank = -1, .at = at});
+    else
         comm_forget(*out);
     return nccl_answer(result, at);
 }

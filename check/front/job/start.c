@@ -274,7 +274,7 @@ static void communicates(bool all_here) {
         STANDIN(needs_mpi)();
         PMPI_Initialized(&started);
         if (started) {
-            ends_below = true;
+            ends_below = front_options.unseen = true;
             start_mpi();
         }
     }

@@ -15,6 +15,7 @@ struct thread { // one of the program's that has entered
     uint64_t joins;           // it waits until the thread of that name has ended; 0
     struct thread_wait *wait; // waits.c's; NULL: it computes
     struct group *group;      // groups.c's; the open one
+    int signals; // windows.c's; 1 + the stream of that group's newest put; 0: none
     struct latest *latest;    // issue.c's; what it told of last, should that fail
     struct recent *recent;    // calls.c's; the calls that it told of last
     uint64_t meeting;         // judge_meets's, in which it is; 0: in none

@@ -20,13 +20,6 @@ static bool not_of_default_stream(const struct use *use, void *self) {
     return !use->legacy;
 }
 
-/* "Managing memory allocations using cudaMalloc and cudaFree causes the GPU to
- * synchronize across all executing CUDA streams" (CUDA C++ Programming Guide, "Stream
- * Ordered Memory Allocator"). So what uses the memory is done before it is gone. */
-static bool free_waits(const struct allocation *a) {
-    return a->kind == JUDGE_DEVICE || a->kind == JUDGE_MANAGED;
-}
-
 static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                                     uint64_t from, uint64_t to, bool write,
                                     bool *its_write) {
@@ -58,7 +51,11 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
     struct allocation *a = i > 0 ? uses->table[i - 1] : NULL;
     if (!a || a->start != address_of(start))
         return;
-    bool its_write, waits = slot < 0 && free_waits(a);
+    // "Managing memory allocations using cudaMalloc and cudaFree causes the GPU to
+    // synchronize across all executing CUDA streams" (CUDA C++ Programming Guide, "Stream
+    // Ordered Memory Allocator"). So what uses the memory is done before it is gone.
+    bool its_write,
+        waits = slot < 0 && (a->kind == JUDGE_DEVICE || a->kind == JUDGE_MANAGED);
     // It waits for the default stream's own copies anyway.
     const struct clock *clock = slot < 0 ? &j->known : order_clock(j->order, slot);
     const struct use *other =

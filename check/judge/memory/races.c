@@ -25,16 +25,13 @@ static void set_wait_in_vain(struct judge *j, struct finding *f, const struct us
             wait, waited.last.at.call, last);
 }
 
-static enum finding_name race_of(const struct use *use, const struct use *other) {
-    return other->makes  ? FINDING_race_not_made_yet
-           : use->legacy ? FINDING_race_default_stream
-                         : FINDING_race_streams;
-}
-
 static void report_race(struct judge *j, const struct allocation *a,
                         const struct use *use, const struct clock *clock, bool write,
                         const struct use *other, bool other_writes) {
-    struct finding f = finding(race_of(use, other), use->at.site, other->at.site);
+    struct finding f = finding(other->makes  ? FINDING_race_not_made_yet
+                               : use->legacy ? FINDING_race_default_stream
+                                             : FINDING_race_streams,
+                               use->at.site, other->at.site);
     if (was_said(j, &f) || detour_possible(j, other, clock))
         return;
     set_use(j, &f, "use", use);

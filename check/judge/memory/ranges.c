@@ -8,10 +8,6 @@
 #include "ranks/comms.h"
 #include "ranks/windows.h"
 
-static bool is_copy(enum judge_op_kind kind) {
-    return kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;
-}
-
 void set_freed(struct judge *j, struct finding *f, const struct freed *freed) {
     set(f, "bytes", "%llu", (unsigned long long)(freed->end - freed->start));
     set(f, "kind", "%s", kind_name(freed->kind));
@@ -123,7 +119,8 @@ static bool one_range(struct judge *j, const struct judge_range *range,
         say(j, &f);
         return true;
     }
-    if (!freed || !judge_on_device(freed->kind) || (is_copy(kind) && !range->device))
+    bool copies = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;
+    if (!freed || !judge_on_device(freed->kind) || (copies && !range->device))
         return false;
     memory_report_freed(j, "a buffer", at.call, at, freed);
     return true;

@@ -93,12 +93,6 @@ uint64_t order_next(struct order *order, int slot) {
     return s->count;
 }
 
-void order_device(struct order *order, int device, struct clock *into) {
-    for (int s = 0; s < order->nslots; s++)
-        if (device < 0 || order->slots[s].device == device)
-            clock_join(into, &order->slots[s].clock);
-}
-
 struct stream *order_stream(struct order *order, int stream) {
     return numbers_get(&order->streams, stream);
 }
@@ -172,18 +166,4 @@ void judge_event_gone(struct judge *j, int number) {
         return;
     event_free(event);
     numbers_drop(&j->order->events, number);
-}
-
-void order_record(struct order *order, struct event *event, int slot,
-                  struct judge_at at) {
-    uint64_t seq = order_next(order, slot);
-    clock_copy(&event->clock, order_clock(order, slot));
-    event->last = (struct record){at, slot, seq};
-}
-
-void order_wait(struct order *order, const struct event *event, int slot,
-                struct judge_at at) {
-    clock_join(order_clock(order, slot), &event->clock);
-    order_next(order, slot);
-    order->slots[slot].waited = (struct waited){at, event->last};
 }

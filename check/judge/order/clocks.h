@@ -97,11 +97,5 @@ void order_awaited(const struct order *order, const struct stream *stream,
                    struct clock *into);
 // one operation more, which the clock covers
 uint64_t order_next(struct order *order, int slot);
-/* On an event: what C holds now is what waits for it come after. */
-void order_record(struct order *order, struct event *event, int slot, struct judge_at at);
-void order_wait(struct order *order, const struct event *event, int slot,
-                struct judge_at at);
-/* All that is queued on a device; -1: on all of them. */
-void order_device(struct order *order, int device, struct clock *into);
 
 #endif

@@ -16,8 +16,9 @@
 enum { KEPT = 512, WIDE = 1024 };
 
 struct passed { // a call of this process that has other ranks
-    uint64_t comm, seq, index, group, at;
-    int rank, kind, slot;
+    struct fact fact;
+    uint64_t group, at;
+    int slot;
     bool gives, gets; // data to others, from others
     uint64_t issued;
     struct clock clock;
@@ -47,26 +48,17 @@ void detour_call(struct judge *j, const struct fact *fact, struct position at) {
     if (call->gives)
         clock_join(&d->forgotten, &clock);
     clock_copy(&clock, at.clock);
-    *call = (struct passed){.comm = fact->comm,
-                            .seq = fact->seq,
-                            .index = fact->index,
-                            .group = at.group,
-                            .at = at.seq,
-                            .rank = fact->rank,
-                            .kind = fact->kind,
-                            .slot = at.slot,
-                            .gives = gives,
-                            .gets = part_needs(fact->kind, fact->root, fact->rank, other),
-                            .issued = ++d->moment,
-                            .clock = clock};
+    bool gets = part_needs(fact->kind, fact->root, fact->rank, other);
+    *call = (struct passed){*fact, at.group, at.seq,      at.slot,
+                            gives, gets,     ++d->moment, clock};
 }
 
 void detour_taken_back(struct judge *j, const struct fact *fact) {
     struct detours *d = j->detours;
     for (size_t i = oldest(d); i < d->n; i++) {
         struct passed *call = &d->calls[i % KEPT];
-        if (call->comm == fact->comm && call->rank == fact->rank &&
-            call->index == fact->index)
+        if (call->fact.comm == fact->comm && call->fact.rank == fact->rank &&
+            call->fact.index == fact->index)
             call->gives = call->gets = false;
     }
 }
@@ -96,8 +88,9 @@ static bool answered(const struct detours *d, const struct passed *call,
         return true;
     for (size_t i = oldest(d); i < d->n; i++) {
         const struct passed *other = &d->calls[i % KEPT];
-        bool earlier = other->comm == call->comm && other->kind == call->kind &&
-                       other->seq <= call->seq;
+        bool earlier = other->fact.comm == call->fact.comm &&
+                       other->fact.kind == call->fact.kind &&
+                       other->fact.seq <= call->fact.seq;
         if (other->gets && !earlier && clock_covers(clock, other->slot, other->at) &&
             !clock_covers(&call->clock, other->slot, other->at))
             return true;

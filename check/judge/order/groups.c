@@ -20,7 +20,6 @@ struct group { // that a thread has opened
     struct judge_at makes;      // the first communicator that it makes; call NULL: none
     struct judge_call *calls;
     size_t ncalls, size;
-    int signals; // one more than the stream of its newest put, signal or wait; 0: none
 };
 
 void groups_free(struct group *group) {
@@ -132,6 +131,7 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
         issue(j, group->calls, group->ncalls, true, latest);
     groups_free(group);
     j->thread->group = NULL;
+    j->thread->signals = 0;
 }
 
 static bool add(struct judge *j, const struct judge_call *call) {
@@ -154,14 +154,6 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
         issue(j, &alone, 1, false, latest_begin(j, call->at));
     }
     return wrong;
-}
-
-bool groups_joins_streams(struct judge *j, int stream) {
-    struct group *group = j->thread->group;
-    int last = group ? group->signals : 0;
-    if (group)
-        group->signals = stream + 1;
-    return last > 0 && last != stream + 1;
 }
 
 void judge_joins(struct judge *j, const struct judge_join *join) {

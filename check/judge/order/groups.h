@@ -14,9 +14,6 @@ void groups_call_failed(struct judge *j, struct judge_at at);
 /* An operation is queued at once, and the open group uses the same memory. */
 void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
                      struct judge_at at);
-/* A put, a signal or a wait for some: the open group has another one on another stream,
- * so that each comes after both ("CUDA Stream Semantics"). */
-bool groups_joins_streams(struct judge *j, int stream);
 /* A group that holds calls for `stream` (-1: any, or none) was not ended. */
 void groups_check_open(struct judge *j, int stream, struct judge_at at);
 

@@ -108,7 +108,9 @@ void judge_record(struct judge *j, int number, int on, struct judge_at at) {
         return;
     }
     order_ready(j, stream);
-    order_record(j->order, event, stream->slot, at);
+    uint64_t seq = order_next(j->order, stream->slot);
+    clock_copy(&event->clock, order_clock(j->order, stream->slot));
+    event->last = (struct record){at, stream->slot, seq};
 }
 
 void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at) {
@@ -119,5 +121,7 @@ void judge_stream_waits(struct judge *j, int on, int number, struct judge_at at)
         ((event->graph || stream->capture) && graph_waits(j, stream, number)))
         return;
     order_ready(j, stream);
-    order_wait(j->order, event, stream->slot, at);
+    clock_join(order_clock(j->order, stream->slot), &event->clock);
+    order_next(j->order, stream->slot);
+    j->order->slots[stream->slot].waited = (struct waited){at, event->last};
 }

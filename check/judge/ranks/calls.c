@@ -132,7 +132,8 @@ static uint64_t *counter(struct comm *comm, int kind, int peer) {
  * it. */
 static const double SETTLED = 0.02; // seconds
 
-static void flush(struct judge *j, double until) {
+void calls_flush(struct judge *j, bool all) {
+    const double until = now(j) - (all ? 0 : SETTLED);
     struct calls *calls = j->calls;
     struct fact *log = calls->log;
     size_t n = 0;
@@ -163,19 +164,11 @@ static void flush(struct judge *j, double until) {
     }
 }
 
-void calls_flush(struct judge *j) {
-    flush(j, now(j) - SETTLED);
-}
-
-void calls_flush_all(struct judge *j) {
-    flush(j, now(j));
-}
-
 static void pass_on(struct judge *j, int to, const struct fact *fact) {
     enum { AT_ONCE = 64 };
     struct calls *calls = j->calls;
     if (calls->nlog >= AT_ONCE)
-        calls_flush_all(j);
+        calls_flush(j, true);
     ROOM(calls->log, calls->nlog, &calls->log_size);
     ROOM(calls->log_to, calls->nlog, &calls->log_to_size);
     calls->log[calls->nlog] = *fact;
@@ -415,18 +408,6 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
     recently(j, group, false)->fact = fact;
 }
 
-void calls_not_captured(struct judge *j, int number) {
-    struct comm *comm = comm_of(j, number);
-    if (comm && comm->called.captured > 0 && --comm->called.captured == 0)
-        comm->called.captured_site = 0;
-}
-
-void calls_launched(struct judge *j, int number) {
-    struct comm *comm = comm_of(j, number);
-    if (comm)
-        comm->called.captured = 0;
-}
-
 struct notice calls_notice(const struct judge_join *join) {
     struct notice notice = {.what = NOTICE_JOINS,
                             .id = join->id,
@@ -445,8 +426,7 @@ void calls_joins(struct judge *j, const struct judge_join *join) {
     struct notice notice = calls_notice(join);
     notice.thread = j->thread->number;
     j->epoch = 0;
-    struct recent_call *recent = recently(j, 0, true);
-    recent->notice = notice;
+    recently(j, 0, true)->notice = notice;
     send_notice(j, &notice, NULL, 0);
 }
 

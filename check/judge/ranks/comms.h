@@ -48,7 +48,6 @@ struct calls {
     uint64_t failed_site;
 };
 
-void calls_flush_all(struct judge *j); // what is very new, too
 struct comm *comm_of(struct judge *j, int comm);
 struct pair_count *pair_count(struct comm *comm, int peer, enum pair_what what);
 void name_call(char out[CALL_NAME], const char *call);

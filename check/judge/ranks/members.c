@@ -282,10 +282,10 @@ static void id_made(struct judge *j, int from, struct notice *made,
     put_id(ids, made->id, made);
     if (!made->same)
         return;
-    if (other)
-        say_two(j, FINDING_setup_grow_ids, from, made, other->rank, other);
-    else
+    if (!other)
         put_id(ids, made->same, made);
+    else if (other->rank != from)
+        say_two(j, FINDING_setup_grow_ids, from, made, other->rank, other);
     if (comm) { // some were quicker
         map_put(&j->members->comms, made->id, NULL);
         for (int r = 0; r < comm->nranks; r++)

@@ -9,7 +9,8 @@
  * these clocks: the n-th signal for which a rank has waited brings it all that came
  * before that signal on the other rank. A put and a read of which neither comes before
  * the other are a race. What a rank does after it may have heard of others in another way
- * is not told, nor can anything be said of what comes after its signals.
+ * is not told, nor can anything be said of what comes after its signals. Of ranks
+ * that have no MPI to meet by nothing is said.
  *
  * A put into a deregistered window is wrong if a barrier lies between the two.
  *
@@ -20,7 +21,6 @@
 
 #include "base/post.h"
 #include "memory/allocations.h"
-#include "order/groups.h"
 #include "ranks/comms.h"
 #include "say/words.h"
 
@@ -110,7 +110,7 @@ void windows_news(struct judge *j, int slot) {
 void windows_meet(struct judge *j, uint64_t where, int slot) {
     struct slot *slots = j->order->slots;
     const struct clock *over = slot < 0 ? &j->known : &slots[slot].clock;
-    j->epoch = j->shares_events || j->threads->next ? 0 : where;
+    j->epoch = j->options.unseen || j->shares_events || j->threads->next ? 0 : where;
     j->since = (struct record){.slot = slot < 0 ? 0 : slot,
                                .seq = slot < 0 ? 0 : slots[slot].count};
     j->ntold = 0;
@@ -185,9 +185,12 @@ void judge_signals(struct judge *j, struct judge_signal signal, int peer, int in
     struct slot *mine = &j->order->slots[slot], *signals = &j->order->slots[s];
     if (stream->capture)
         signals->news = UINT64_MAX; // it may be launched at any time
-    // In another stream, at the same time: which is which?
-    if (stream->capture || groups_joins_streams(j, signal.stream) ||
-        !clock_covers(&mine->clock, s, signals->count))
+    // In another stream, at the same time: which is which? And in a group each comes
+    // after what both streams had before ("CUDA Stream Semantics").
+    struct thread *thread = j->thread;
+    bool joins = thread->group && thread->signals && thread->signals != signal.stream + 1;
+    thread->signals = thread->group ? signal.stream + 1 : 0;
+    if (stream->capture || joins || !clock_covers(&mine->clock, s, signals->count))
         j->epoch = 0;
     mine->news = mine->count;
     signals->count += waits ? (uint64_t)waits : 1;

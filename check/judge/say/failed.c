@@ -68,9 +68,7 @@ static void add_unlooked(struct judge *j, struct text *text) {
 void set_failures(struct judge *j, struct finding *f) {
     struct text text = {0};
     add_unlooked(j, &text);
-    if (text.at)
-        set(f, "failures", "%s", text.at);
-    free(text.at);
+    set_lines(f, "failures", &text);
 }
 
 void judge_says_last(struct judge *j, enum judge_last_words what, struct text *ranks) {

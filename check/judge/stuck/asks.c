@@ -24,7 +24,9 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
     struct clock clock = {0};
     groups_check_open(j, -1, at);
     background_uses(j, USES_DEVICE, device, at);
-    order_device(j->order, device, &clock);
+    for (int s = 0; s < j->order->nslots; s++)
+        if (device < 0 || j->order->slots[s].device == device)
+            clock_join(&clock, &j->order->slots[s].clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
 }

@@ -38,10 +38,6 @@ struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact) {
     return m;
 }
 
-static int member_of(const struct fact *fact) {
-    return !pairs(fact->kind) ? fact->rank : fact->kind == JUDGE_RECV;
-}
-
 /* Of a member that has left, after so many calls. What it aborted under way may have
  * ended all the same, but then nobody waits for it long. */
 static enum status left_at(const struct stuck *s, const struct member *member,
@@ -121,7 +117,8 @@ void marks_find(struct judge *j) {
             if (op->signals)
                 continue;
             struct meeting *m = stuck_meeting(s, &op->fact);
-            int member = member_of(&op->fact);
+            int kind = op->fact.kind,
+                member = pairs(kind) ? kind == JUDGE_RECV : op->fact.rank;
             if (member < 0 || member >= m->n)
                 continue;
             process->marks[i].meeting = m->number;
@@ -427,13 +424,6 @@ static bool end_others(struct judge *j, struct front *front, int p) {
     return news;
 }
 
-/* All who wait for process p to make a call hear that it can. */
-static void count_calls_of(struct stuck *s, struct front *front, int p) {
-    const struct process *process = &s->of[p];
-    for (size_t k = 0; k < process->nawaited; k++)
-        one_more_here(s, front, s->meetings[process->awaited[k]]);
-}
-
 static void mark_none(struct stuck *s) {
     for (int p = 0; p < s->n; p++) {
         struct process *process = &s->of[p];
@@ -466,8 +456,9 @@ void marks_set(struct judge *j) {
             news |= s->of[p].others && end_others(j, &front, p);
             if (!s->of[p].host && host_can(j, p)) {
                 s->of[p].host = news = true;
-                if (stuck_can_call(s, p))
-                    count_calls_of(s, &front, p);
+                // All who wait for it to make a call hear that it can.
+                for (size_t k = 0; stuck_can_call(s, p) && k < s->of[p].nawaited; k++)
+                    one_more_here(s, &front, s->meetings[s->of[p].awaited[k]]);
             }
             begin_ops(s, &front);
         }

@@ -187,7 +187,7 @@ void waits_begin_finish(struct judge *j, enum judge_finish how, struct judge_at 
     waits->activity++;
     if (j->options.mode == JUDGE_OFF)
         return;
-    calls_flush_all(j);
+    calls_flush(j, true);
     tell(j); // perhaps the last word of this process
 }
 
@@ -338,14 +338,6 @@ static void add_order(struct judge *j, struct described *d, struct state_wait *r
     free(list);
 }
 
-static void add_launches(struct described *d, struct state_wait *record,
-                         const struct thread_wait *wait) {
-    record->first = d->head.n[ITEMS];
-    record->n = (int32_t)wait->nlaunches;
-    for (size_t i = 0; i < wait->nlaunches; i++)
-        *(struct recent_call *)one_more(d, ITEMS) = wait->launches[i];
-}
-
 static void add_peers(struct judge *j, struct described *d, struct state_wait *record,
                       const struct thread_wait *wait) {
     record->n = -1;
@@ -407,10 +399,14 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
     }
     if (wait->kind == WAIT_ORDER)
         add_order(j, d, record, wait);
-    else if (wait->kind == WAIT_LAUNCH)
-        add_launches(d, record, wait);
     else if (wait->kind == WAIT_MPI)
         add_peers(j, d, record, wait);
+    if (wait->kind != WAIT_LAUNCH)
+        return;
+    record->first = d->head.n[ITEMS];
+    record->n = (int32_t)wait->nlaunches;
+    for (size_t i = 0; i < wait->nlaunches; i++)
+        *(struct recent_call *)one_more(d, ITEMS) = wait->launches[i];
 }
 
 /* Of a loop that asks each question is a wait of its own: it goes on when one is
