@@ -18,7 +18,7 @@ int main(void) {
         MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
     MUST(cudaMemsetAsync(buf, 0, 4 * sizeof(int), stream));
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, second, stream));
-    for (int i = 0; rank != 0 && i < 100; i++) {
+    for (int i = 0; rank != 0 && i < 40; i++) {
         EXPECT(cudaStreamQuery(stream), cudaErrorNotReady);
         usleep(10000);
     }

@@ -23,7 +23,7 @@ int main(void) {
         MPI_Irecv(&first, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &a);
         MPI_Irecv(&second, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, &b);
         for (double end = MPI_Wtime() + 3; !got_a && MPI_Wtime() < end;) {
-            for (volatile int i = 0; i < 1000000; i = i + 1) {
+            for (volatile int i = 0; i < 5000000; i = i + 1) {
             }
             MPI_Test(&a, &got_a, MPI_STATUS_IGNORE);
         }
