@@ -357,6 +357,10 @@ ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0)
 my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
 my $part = read_file("$dir/a.svg");
 ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
+# README.md shows lesson 11's picture, and says how it is drawn; readme.t draws it for the lesson.
+my @shown = map { [read_file("$top/$_") =~ /(--layers 4 [-\w ]*--steps 2)|(FROM=\S+ TO=\S+)/g] } 'README.md', '11-overlap/README.md';
+my @how = map { join ' ', grep { defined } @$_ } @shown;
+ok($how[0] =~ /--layers .*FROM=/ && index($how[1], $how[0]) >= 0, 'README.md draws lesson 11 as the lesson does', "@how");
 # Late in a long run the times are long, and must not run into one another.
 ($status, $said, $svg) = draw("FILE='$Bin/timeline/h200.json' SVG='$dir/a.svg' FROM=1925.6 TO=1934.95");
 my @marks;
