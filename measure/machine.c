@@ -291,7 +291,9 @@ static void time_ways(void) {
     static const char *const names[] = {"Ring", "Tree", "LL", "LL128", "Simple"};
     double seconds[WAYS][SIZES], least = 1;
     const size_t sizes = LESSON_CPU_BUILD ? 4 : SIZES;
-    size_t bytes;
+    size_t bytes[SIZES] = {SMALL};
+    for (size_t i = 1; i < sizes; i++)
+        bytes[i] = FACTOR * bytes[i - 1];
     for (int w = 0; w < WAYS; w++) {
         ncclUniqueId id;
         struct call c = {.rank = rank, .nranks = 2, .stream = stream};
@@ -302,10 +304,10 @@ static void time_ways(void) {
         CHECK_MPI(MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD));
         if (rank < 2)
             CHECK_NCCL(ncclCommInitRank(&c.comm, 2, id, rank));
-        bytes = SMALL;
-        for (size_t i = 0; i < sizes; i++, bytes *= FACTOR) {
-            const struct work work = work_of(&operations[ALL_REDUCE], &c, bytes, plain);
-            seconds[w][i] = in_a_row(&work, bytes > 64 << 20 ? 4 : BATCH);
+        for (size_t i = 0; i < sizes; i++) {
+            const struct work work =
+                work_of(&operations[ALL_REDUCE], &c, bytes[i], plain);
+            seconds[w][i] = in_a_row(&work, bytes[i] > 64 << 20 ? 4 : BATCH);
             least = seconds[w][i] < least ? seconds[w][i] : least;
         }
         if (c.comm)
@@ -314,15 +316,11 @@ static void time_ways(void) {
     unsetenv("NCCL_ALGO");
     unsetenv("NCCL_PROTO");
     for (int w = 0; w < WAYS && rank == 0; w++) {
-        bytes = SMALL;
-        for (size_t i = 1; i < sizes; i++)
-            bytes *= FACTOR;
         printf("way %s %-6s %5.1f %6.0f ", names[w / 3], names[2 + w % 3],
                (seconds[w][0] - least) * 1e6,
-               (double)bytes / seconds[w][sizes - 1] / 1e9);
-        bytes = SMALL;
+               (double)bytes[sizes - 1] / seconds[w][sizes - 1] / 1e9);
         for (size_t i = 1; i < sizes; i++)
-            printf(" %zu:%.1f", bytes *= FACTOR, (seconds[w][i] - least) * 1e6);
+            printf(" %zu:%.1f", bytes[i], (seconds[w][i] - least) * 1e6);
         printf("\n");
     }
 }
