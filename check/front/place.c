@@ -23,7 +23,10 @@
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 
 struct place_file place_program;
-static struct place_file *known; // programs of other ranks
+static struct known { // programs of other ranks
+    struct place_file file;
+    struct known *next;
+} * known;
 
 static const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -47,11 +50,10 @@ void place_begins(void) {
 }
 
 void place_knows(const struct place_file *program) {
-    struct place_file *one = malloc(sizeof *one);
+    struct known *one = malloc(sizeof *one);
     if (!one)
         return;
-    *one = *program;
-    one->next = known;
+    *one = (struct known){*program, known};
     known = one;
 }
 
@@ -221,9 +223,9 @@ bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
 struct place_file place_file_of(uint64_t site) {
     struct place_file file = {.tag = site >> FILE_SHIFT};
     dl_iterate_phdr(name_file, &file);
-    for (const struct place_file *one = known; one && !file.path[0]; one = one->next)
-        if (one->tag == file.tag)
-            file = *one;
+    for (const struct known *one = known; one && !file.path[0]; one = one->next)
+        if (one->file.tag == file.tag)
+            file = one->file;
     return file;
 }
 

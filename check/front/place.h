@@ -19,7 +19,6 @@ enum { FILE_SHIFT = 38 };
 struct place_file {
     uint64_t tag;
     char path[4096]; // "": a library of another rank that is not here
-    struct place_file *next;
 };
 struct place_file place_file_of(uint64_t site);
 uint64_t place_offset(uint64_t site);                           // in its file

@@ -50,9 +50,7 @@ struct judge *judge_new(const struct judge_outside *outside,
 static void thread_free(struct judge *j, struct thread *thread) {
     waits_thread_gone(j, thread);
     groups_free(thread->group);
-    latest_clear(thread->latest);
-    free(thread->latest->uses);
-    free(thread->latest);
+    latest_free(thread->latest);
     free(thread->recent->at);
     free(thread->recent);
     free(thread);

@@ -195,12 +195,15 @@ static void hear_of_the_end(void) {
     PMPI_Comm_free_keyval(&key); // when it is used no more
 }
 
-/* A job may be of several. */
+/* Of a job that is of several, mpirun -np 1 ./a : -np 1 ./b. */
 static void share_programs(void) {
     uint64_t *tags = must_alloc((size_t)front_job.nranks * sizeof *tags);
     PMPI_Allgather(&place_program.tag, 1, MPI_UINT64_T, tags, 1, MPI_UINT64_T,
                    MPI_COMM_WORLD);
-    for (int rank = 0, first = 0; rank < front_job.nranks; rank++, first = 0) {
+    bool several = false;
+    for (int rank = 1; rank < front_job.nranks; rank++)
+        several |= tags[rank] != tags[0];
+    for (int rank = 0, first = 0; several && rank < front_job.nranks; rank++, first = 0) {
         while (tags[first] != tags[rank])
             first++;
         if (first < rank)

@@ -228,9 +228,7 @@ void graph_calls_failed(struct judge *j, int number) {
     const struct graph *graph = stream && stream->capture ? stream->capture->graph : NULL;
     struct step *step = graph && graph->nsteps ? &graph->steps[graph->nsteps - 1] : NULL;
     for (; step && step->ncalls > 0; step->ncalls--, step->nranges = 0) {
-        struct comm *comm = comm_of(j, step->calls[step->ncalls - 1].call.comm);
-        if (comm && comm->called.captured > 0 && --comm->called.captured == 0)
-            comm->called.captured_site = 0;
+        calls_not_captured(j, step->calls[step->ncalls - 1].call.comm);
         step->kind = STEP_OP; // nothing, in its place
     }
 }
@@ -280,9 +278,7 @@ static void launch_calls(struct judge *j, const struct step *step, const int *sl
     for (int i = 0; i < step->ncalls; i++) {
         calls[i] = step->calls[i];
         calls[i].slot = slots[step->calls[i].slot];
-        struct comm *comm = comm_of(j, calls[i].call.comm);
-        if (comm)
-            comm->called.captured = 0;
+        calls_launched(j, calls[i].call.comm);
     }
     issue_calls(j, calls, step->ncalls, step->grouped, NULL);
     free(calls);

@@ -28,6 +28,12 @@ struct latest *latest_begin(struct judge *j, struct judge_at at) {
     return latest;
 }
 
+void latest_free(struct latest *latest) {
+    latest_clear(latest);
+    free(latest->uses);
+    free(latest);
+}
+
 static void tell_use(struct latest *latest, struct use *use,
                      const struct judge_range *range) {
     if (!latest)

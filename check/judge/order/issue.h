@@ -20,6 +20,7 @@ struct latest {          // what a thread told of last
 };
 struct latest *latest_begin(struct judge *j, struct judge_at at); // empty
 void latest_clear(struct latest *latest);
+void latest_free(struct latest *latest);
 /* It has not happened. */
 void latest_undo(struct judge *j, struct latest *latest);
 

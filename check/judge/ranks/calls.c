@@ -408,6 +408,18 @@ void calls_captured(struct judge *j, const struct judge_call *call, uint64_t gro
     recently(j, group, false)->fact = fact;
 }
 
+void calls_not_captured(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    if (comm && comm->called.captured > 0 && --comm->called.captured == 0)
+        comm->called.captured_site = 0;
+}
+
+void calls_launched(struct judge *j, int number) {
+    struct comm *comm = comm_of(j, number);
+    if (comm)
+        comm->called.captured = 0;
+}
+
 struct notice calls_notice(const struct judge_join *join) {
     struct notice notice = {.what = NOTICE_JOINS,
                             .id = join->id,

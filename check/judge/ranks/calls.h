@@ -46,6 +46,8 @@ size_t call_recv_bytes(struct judge *j, const struct judge_call *call);
 void calls_flush(struct judge *j, bool all);
 /* Captured, and not issued; but NCCL may connect ranks, and wait for that, even then. */
 void calls_captured(struct judge *j, const struct judge_call *call, uint64_t group);
+void calls_not_captured(struct judge *j, int comm); // the newest, which failed
+void calls_launched(struct judge *j, int comm);     // a graph that has calls of it
 // the newest, for reports
 void calls_failure(struct judge *j, const char *text, struct judge_at at);
 /* `done` reaches all calls of `comm` that the host does not know to be done. */

@@ -9,8 +9,8 @@
  * these clocks: the n-th signal for which a rank has waited brings it all that came
  * before that signal on the other rank. A put and a read of which neither comes before
  * the other are a race. What a rank does after it may have heard of others in another way
- * is not told, nor can anything be said of what comes after its signals. Of ranks
- * that have no MPI to meet by nothing is said.
+ * is not told, nor can anything be said of what comes after its signals. Of ranks that
+ * have no MPI to meet by, nothing is said.
  *
  * A put into a deregistered window is wrong if a barrier lies between the two.
  *
@@ -111,8 +111,9 @@ void windows_meet(struct judge *j, uint64_t where, int slot) {
     struct slot *slots = j->order->slots;
     const struct clock *over = slot < 0 ? &j->known : &slots[slot].clock;
     j->epoch = j->options.unseen || j->shares_events || j->threads->next ? 0 : where;
-    j->since = (struct record){.slot = slot < 0 ? 0 : slot,
-                               .seq = slot < 0 ? 0 : slots[slot].count};
+    j->since = (struct record){0};
+    if (slot >= 0)
+        j->since = (struct record){.slot = slot, .seq = slots[slot].count};
     j->ntold = 0;
     for (int s = 0; s < j->order->nslots; s++) {
         slots[s].earlier = slots[s].count;
