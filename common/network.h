@@ -168,7 +168,10 @@ LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float
     const size_t one = n->width * n->width;
     const float noise = 0.25f / sqrtf((float)n->width);
     for (size_t i = 0; i < n->layers * one; i++)
-        host[i] = (i % one % (n->width + 1) == 0) + noise * network_number(seed, i);
+        host[i] = noise * network_number(seed, i);
+    for (size_t l = 0; l < n->layers; l++)
+        for (size_t i = 0; i < n->width; i++)
+            host[l * one + i * (n->width + 1)] += 1;
 }
 
 /* Samples `first`, first + 1, … of the data and their targets, in host memory: each

@@ -233,6 +233,8 @@ ours() { # ARGUMENT…
     keep "$out/$beside" 60 "${mpirun[@]}" -np "$gpus" 06-bandwidth/bandwidth "$@"
 }
 
+under=() # what stands before nccl-tests' command lines: env and variables
+
 theirs() { # NAMES ARGUMENT…
     local name program start names=$1
     shift
@@ -244,7 +246,7 @@ theirs() { # NAMES ARGUMENT…
         start=("$program" -g "$gpus")
         ! ldd "$program" 2>/dev/null | grep -q libmpi ||
             start=("${mpirun[@]}" -np "$gpus" "$program" -g 1)
-        keep "$out/$beside" 90 "${start[@]}" -f 2 -a 3 "$@"
+        keep "$out/$beside" 90 "${under[@]}" "${start[@]}" -f 2 -a 3 "$@"
     done
 }
 
@@ -375,7 +377,7 @@ pipeline() {
     begin "pipeline-$gpus.txt"
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
-        for micro in $(of_several 8 1 2 4 32); do
+        for micro in $(of_several 8 1 4 32); do
             model="--layers $layers --width $width --batch $batch --micro $micro"
             orders=('')
             [ "$micro" -lt 8 ] || orders+=(--all-forward) # of fewer both orders take the same time
@@ -409,7 +411,8 @@ grid() {
     pytorch "grid-$gpus.txt" grid.py "${each[@]}"
 }
 
-# Lessons 16 to 23. Three ranks can share two GPUs from NCCL 2.30 on.
+# Lessons 16 to 23, with nccl-tests on the same sizes right after 18, 20 and 21. Three ranks can share two GPUs from
+# NCCL 2.30 on.
 production() {
     local way n=$gpus
     [ "$gpus" -ge 3 ] || ! grep -qE '^nccl: NCCL 2\.[3-9][0-9]' "$out/machine-$gpus.txt" || n=3
@@ -422,6 +425,7 @@ production() {
         [[ $way != 20-* ]] || ! grep -qE '^nccl: NCCL 2\.(1.|2[0-8])' "$out/machine-$gpus.txt" || continue
         # shellcheck disable=SC2086 # words
         keep "$out/production-$gpus.txt" 90 "${mpirun[@]}" -np "$gpus" $way
+        [ -z "$tests_home" ] || beside_production "$way"
     done
     keep "$out/production-$gpus.txt" 90 env NCCL_P2P_DISABLE=1 "${mpirun[@]}" -np "$gpus" 21-paths/paths
     # Over sockets the largest sizes would take minutes.
@@ -432,6 +436,21 @@ production() {
         keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \
             23-failures/failures --deadline 1000 --fault leave $way
     done
+}
+
+beside_production() { # PROGRAM
+    local beside=production-$gpus.txt under=() registered
+    case $1 in
+    18-*) for registered in 0 1 2; do theirs all_reduce -b 64M -e 64M -R $registered; done ;;
+    *one_sided) theirs sendrecv -b 4K -e 4M -f 1024 -w 100 -n 100 ;;
+    21-*)
+        theirs all_reduce -b 8 -e 128M -f 16
+        under=(env NCCL_ALGO=Ring NCCL_PROTO=Simple)
+        theirs all_reduce -b 8 -e 128M -f 16
+        under=(env NCCL_ALGO=Tree NCCL_PROTO=LL)
+        theirs all_reduce -b 8 -e 128M -f 16
+        ;;
+    esac
 }
 
 # --- What only has to be right ----------------------------------------------------------------

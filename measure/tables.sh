@@ -405,11 +405,12 @@ for file in $(compgen -G 'production-[0-9]*.txt'); do
     echo
     taken "$file"
     echo
-    echo 'What they print, less drawings and verdicts:'
+    echo 'What they print, less drawings and verdicts; of nccl-tests the columns are bytes, count, type, operation, root, and'
+    echo 'time (µs), bandwidth and bus bandwidth (GB/s) and errors, out of place and in place:'
     echo
     echo '```'
     awk '/^\$ / { shown = !/23-failures/ } shown' "$file" |
-        grep -vE '^(OK|FAILED|\[[0-9.]+ s)|^ +-+$|^GPU +[0-9]+ +\||^Before|^After' | cat -s
+        grep -vE '^(OK|FAILED|#|\[[0-9.]+ s)|^ +-+$|^GPU +[0-9]+ +\||^Before|^After' | cat -s
     echo '```'
     echo
     echo 'Lesson 23, seconds from the last good step to the next one:'

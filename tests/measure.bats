@@ -80,6 +80,8 @@ END
     [ "$(grep -c '^\[[0-9.]* s\]$' lessons.txt)" -eq 6 ]
     grep -A 2 'broadcast_perf' nccl-tests.txt | grep -qx '\[exit code 3\]'
     [ "$(grep -c ' 19-small-messages/small_messages$' nccl-tests.txt)" -eq 3 ]
+    grep -qE '^\$ env NCCL_ALGO=Tree NCCL_PROTO=LL .*all_reduce_perf .* -b 8 -e 128M -f 16$' production-2.txt
+    [ "$(grep -cE '^\$ .*all_reduce_perf .* -b 64M -e 64M -R [012]$' production-2.txt)" -eq 3 ]
     for name in bandwidth-1 bandwidth-2 bandwidth-small; do
         grep -q '^<svg' $name.svg
     done
