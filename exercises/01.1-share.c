@@ -12,7 +12,7 @@
 //:   a parameter here?
 //: hint ncclBroadcast takes: send buffer, receive buffer, number of elements, type, root,
 //:   communicator, stream. In place, both buffers are the same pointer.
-//: hint CHECK_NCCL(ncclBroadcast(buf, buf, …, ncclInt32, …, comm, stream)); fill in the two dots.
+//: hint CHECK_NCCL(ncclBroadcast(buf, buf, …, ncclInt32, …, comm, stream)); fill in the two gaps.
 //: file
 
 /*

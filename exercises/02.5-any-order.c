@@ -3,11 +3,11 @@
 //: trains the same order of calls on all ranks
 //: ranks 2 3 | 1 4 7 8
 //: starter Different layers were added here
-//: learned Calls are matched by their order, not by their buffers: all ranks must make them in the same one.
+//: learned Calls are matched by their order, not by their buffers: all ranks must make them in the same order.
 //: why The order in which the layers are ready no longer matters: the calls follow the layers' numbers.
 //: hint On which rank are which layers ready first? What then meets in the first all-reduce?
 //: hint NCCL does not know layers. The first call of one rank belongs to the first call of the others.
-//: hint Call for layer 0, 1, 2, … on every rank, and don't use `ready` for the order.
+//: hint Make the calls for layer 0, 1, 2, … on every rank, and don't use `ready` for the order.
 //: file
 
 /*

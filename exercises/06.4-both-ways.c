@@ -6,7 +6,7 @@
 //: only ncclSend ncclRecv
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter it takes … times
-//: learned A link carries as much back as forth at the same time; a send and a receive in one group use both.
+//: learned A link carries data in both directions at once; a send and a receive in one group use both.
 //: why In one group the send and the receive progress together, and each has a direction of the link for itself.
 //: hint How many bytes cross the link, in each direction? When is one of them idle?
 //: hint Even ranks send, then receive. What makes one operation of both?

@@ -6,7 +6,7 @@
  * calls work in `buf`. With small buffers the sums were right, with large ones they are
  * not."
  *
- * `buf` has nranks * count floats. Repair it, without any further buffer.
+ * `buf` has nranks * count floats. Repair it without another buffer.
  */
 #include "lesson.h"
 

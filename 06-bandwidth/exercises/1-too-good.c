@@ -2,11 +2,12 @@
 // make exercise N=06.1
 
 /*
- * "We measured an all-reduce of 16 MiB: 7000 GB/s! And if rank 0 reads a file before,
- * the same all-reduce takes a hundred times as long on the other ranks."
+ * "We measured an all-reduce of 16 MiB: 7000 GB/s! And if rank 0 reads a file first, the
+ * same all-reduce takes a hundred times as long on the other ranks."
  *
- * Repair it: seconds for one all-reduce, `repeat` of which are queued one after the
- * other. All ranks call this function, but some come later than others.
+ * Repair it: it returns how many seconds one all-reduce takes, if `repeat` of them are
+ * queued one after another. All ranks call this function, but some come later than
+ * others.
  */
 #include "lesson.h"
 
