@@ -13,10 +13,11 @@
 //: file
 
 /*
- * "Each rank of our ring exchanges its edges with both neighbours. It passed all tests,
- * with edges of 10 floats. Now the edges have 10,000, and it hangs."
+ * "Each rank of our ring exchanges its edges with both neighbours. The ranks have talked
+ * to each other before. It passed all tests, with edges of 10 floats. Now the edges have
+ * 10,000, and it hangs."
  *
- * Repair it.
+ * Repair it. (The checks report it with 10 floats, too.)
  */
 #include "lesson.h"
 
