@@ -25,6 +25,7 @@ struct use {
     bool is_call;
     bool moves;  // bytes: a copy, or a set
     bool makes;  // cudaMallocAsync: the memory is there after it
+    bool awaits; // signals of other ranks
     bool legacy; // in a default stream
 };
 struct use *use_new(struct judge_at at);

@@ -25,8 +25,8 @@ struct step {
         STEP_WAIT_EXTERNAL
     } kind;
     int branch;
-    int number; // of the function, the event's snapshot, or the event
-    bool makes; // memory
+    int number;         // of the function, the event's snapshot, or the event
+    bool makes, awaits; // as those of struct use
     bool grouped;
     struct judge_at at;
     struct judge_range *ranges; // of all calls, too
@@ -153,9 +153,10 @@ static void step_ranges(struct judge *j, struct step *step,
 }
 
 void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
-              int n, bool makes, struct judge_at at) {
+              int n, bool makes, bool awaits, struct judge_at at) {
     struct step *step = step_new(stream, STEP_OP, at);
     step->makes = makes;
+    step->awaits = awaits;
     step_ranges(j, step, ranges, n);
 }
 
@@ -311,6 +312,7 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
         case STEP_OP: {
             struct use *use = use_new(step->at);
             use->makes = step->makes;
+            use->awaits = step->awaits;
             issue_op(j, slot, step->ranges, step->nranges, use, NULL);
             break;
         }

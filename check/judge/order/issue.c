@@ -70,6 +70,12 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
     use->slot = slot;
     use->seq = order_next(j->order, slot);
     add_use(j, use, ranges, n, order_clock(j->order, slot), latest);
+    if (use->awaits) {
+        struct position here = {slot, use->seq, order_clock(j->order, slot), 0, false};
+        struct unseen_op *op = unseen_add(&j->calls->unseen, here, -1);
+        op->fact.site = use->at.site;
+        op->at = use->at;
+    }
     use_drop(use);
 }
 

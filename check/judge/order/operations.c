@@ -18,7 +18,7 @@ void judge_memory_made(struct judge *j, const void *start, size_t bytes,
     struct allocation *allocation = uses_made(j, start, bytes, kind, device, at);
     if (stream && stream->capture) {
         allocation->of_graph = true; // which makes and frees it at each launch
-        graph_op(j, stream, &range, 1, true, at);
+        graph_op(j, stream, &range, 1, true, false, at);
     } else if (stream) {
         struct use *use = use_new(at);
         use->makes = true;
@@ -36,7 +36,7 @@ void judge_memory_freed(struct judge *j, const void *start, int number,
     } else if (stream->capture) {
         if (judge_memory_find(j, start, &memory)) {
             struct judge_range range = {start, memory.bytes, true, true};
-            graph_op(j, stream, &range, 1, false, at);
+            graph_op(j, stream, &range, 1, false, false, at);
         }
     } else {
         order_ready(j, stream);
@@ -59,24 +59,18 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     if (kind == JUDGE_KERNEL || (kind >= JUDGE_PUTS && n == 0))
         j->uses->kernels = true;
     if (stream->capture) {
-        graph_op(j, stream, ranges, n, false, at);
+        graph_op(j, stream, ranges, n, false, kind == JUDGE_AWAITS, at);
     } else {
         order_ready(j, stream);
         struct use *use = use_new(at);
         uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
         use->source = nothing ? nothing : source;
         use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
+        use->awaits = kind == JUDGE_AWAITS;
         issue_op(j, stream->slot, ranges, n, use, latest);
         if (kind == JUDGE_KERNEL || (j->thread->group && kind < JUDGE_PUTS))
             windows_news(j, stream->slot); // puts of the group come later
         windows_use(j, stream->slot, ranges, n, at);
-        if (kind == JUDGE_AWAITS) {
-            const struct slot *slot = &j->order->slots[stream->slot];
-            struct position here = {stream->slot, slot->count, &slot->clock, 0, false};
-            struct unseen_op *op = unseen_add(&j->calls->unseen, here, -1);
-            op->fact.site = at.site;
-            op->at = at;
-        }
     }
     return wrong;
 }
