@@ -82,6 +82,8 @@ $(cpu_build)/front.o: $(cpu_build)/judge.o $(call front_in,$(cpu_build)) $(cpu_b
 # NCCL's are pncclX there, as in NCCL, and the others standin_X.
 check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* MPIX_*
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main pthread_join
+# Ranks can meet by these: only what the program itself uses of them is imported (cpu/src/system.c).
+check_meetings := access fcntl mmap shm_open socket
 
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 	$(Q)$(NM) -g --defined-only $^ | awk '/^$$/ { next } /:$$/ { file++; next } \
@@ -89,7 +91,8 @@ $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 	    { print $$3, ($$3 ~ /^nccl/ ? "p" : "standin_") $$3 }' >$@
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(Q)$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
-	$(Q)$(LD) -r $(cpu_build)/front.o $(cpu_build)/below.o -o $@
+	$(Q)$(LD) -r $(foreach one,$(check_meetings),--wrap=$(one) --defsym __wrap_$(one)=standin_$(one)) \
+	    $(cpu_build)/front.o $(cpu_build)/below.o -o $@
 	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' --weaken-symbol=sched_yield $@ # a program may have its own, as MPI and NCCL let it
 $(cpu_library): $(cpu_build)/whole.o

@@ -72,7 +72,7 @@ struct judge_options {
     double timeout; // seconds without progress anywhere until a wait counts as endless,
                     // where nothing else can decide (NCCL_CHECK_TIMEOUT)
     bool kernels;   // operations may exist that nobody told of (real GPUs)
-    bool unseen;    // ranks meet in ways that nobody tells of: the program has no MPI
+    bool unseen;    // ranks may meet in ways that nobody tells of
 };
 
 struct judge *judge_new(const struct judge_outside *outside,

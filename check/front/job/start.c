@@ -139,6 +139,7 @@ static struct hello say_hello(void) {
     while (n < front_job.nranks &&
            receive_in_time(&other, sizeof other, MPI_ANY_SOURCE, tag)) {
         hello.threads = other.threads < hello.threads ? other.threads : hello.threads;
+        hello.options.unseen |= other.options.unseen;
         there[other.rank] = true;
         n++;
     }
@@ -167,8 +168,8 @@ static void share_names(void) {
 static struct judge_at kept_at;
 static double begun;         // MPI
 static int exit_status = -1; // of the process: not yet
-static bool
-    ends_below; // the program leaves MPI out: it was started for it, and ends with it
+// The program leaves MPI out: it was started for it, and ends with it.
+static bool ends_below;
 
 static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm;
@@ -224,6 +225,7 @@ void start_mpi(void) {
     begun = clock_time(NULL);
     hear_of_the_end();
     strangers_of_libraries();
+    front_options.unseen |= strangers_meet();
     struct hello hello = say_hello();
     if (!hello.all) {
         timeline_on = 0; // it would wait for the others
