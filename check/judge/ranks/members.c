@@ -99,13 +99,11 @@ static void say_conflict(struct judge *j, const struct conflict *c) {
 static void conflict(struct judge *j, bool used, int from, const struct notice *join,
                      const struct member *other) {
     struct members *members = j->members;
-    struct conflict c = {
-        .used = used, .from = from, .join = *join, .before = other != NULL};
+    struct conflict c = {used, other != NULL, from, -1, *join, {0}, now(j) + 0.1};
     if (other) {
         c.other_from = other->world;
         c.other = other->join;
     }
-    c.due = now(j) + 0.1;
     ROOM(members->conflicts, members->nconflicts, &members->conflicts_size);
     members->conflicts[members->nconflicts++] = c;
 }
@@ -334,8 +332,11 @@ static void hear(struct judge *j, int from, const struct notice *received,
         member->complete = member->left;
         member->left = true;
         member->how = (enum judge_end)notice.how;
-        comm->given_up |= notice.how == JUDGE_ABORTED || notice.how == JUDGE_REVOKED;
         member->end = notice;
+        if (notice.how == JUDGE_ABORTED || notice.how == JUDGE_REVOKED) {
+            comm->given_up = true;
+            member->gives_up = notice;
+        }
         check_ends(j, comm, member);
         free(member->pairs);
         member->pairs = must_alloc(n * sizeof *left);

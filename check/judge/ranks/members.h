@@ -10,8 +10,8 @@ struct member {
     int world, device;                 // -1: not known
     bool joined, made, left, complete; // complete: finalized or revoked before its end
     enum judge_end how;
-    struct notice join, end;
-    struct pair_count *pairs; // at its end
+    struct notice join, end, gives_up; // gives_up: aborts or revokes
+    struct pair_count *pairs;          // at its end
     size_t npairs;
 };
 

@@ -191,16 +191,16 @@ static void set_kept(struct judge *j, struct finding *f) {
         const struct fact *call = keeps(j, p);
         if (!call || (comm && members_comm(j, call->comm) != comm))
             continue;
-        text_add(&text, "  rank %d has not aborted communicator %d: %s at %s waits\n", p,
+        text_add(&text, "  rank %d has not given up communicator %d: %s at %s waits\n", p,
                  call->number, fact_words(call), place(j, call->site));
         comm = members_comm(j, call->comm);
         n++;
     }
     for (int r = 0, n = 0; comm && r < comm->nranks && n < MANY; r++) {
         const struct member *one = &comm->of[r];
-        if (one->left && (one->how == JUDGE_ABORTED || one->how == JUDGE_REVOKED))
+        if (one->gives_up.call[0])
             text_add(&text, "%s rank %d in %s at %s", n++ ? "," : "  it was given up by",
-                     one->world, one->end.call, place(j, one->end.site));
+                     one->world, one->gives_up.call, place(j, one->gives_up.site));
     }
     if (comm) {
         f->hint = HINT_one_aborts;

@@ -4,11 +4,11 @@
 // this function in order to abort the NCCL communicator successfully" (NCCL User Guide,
 // ncclCommAbort).
 // expect: NCCL CHECK: deadlock: ranks wait for one another
-// expect: rank 1 has not aborted communicator 1: ncclAllReduce(count 4, ncclInt32,
+// expect: rank 1 has not given up communicator 1: ncclAllReduce(count 4, ncclInt32,
 //     ncclSum) at @old waits
 // expect: it was given up by rank 0 in ncclCommAbort at @abort
-// expect: Hint: when one rank aborts a communicator, all others have to abort it too:
-//     what they wait for
+// expect: Hint: when one rank aborts or revokes a communicator, all others have to do
+//     that too
 #include "../check.h"
 
 int main(void) {
