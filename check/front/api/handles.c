@@ -108,21 +108,23 @@ void stream_made(struct judge *j, cudaStream_t handle, bool blocking, int device
     announce(j, handle, blocking ? JUDGE_BLOCKING : JUDGE_NON_BLOCKING, device, at);
 }
 
+static void gone(struct judge *j, struct stream *stream) {
+    if (stream->number >= 0)
+        judge_stream_gone(j, stream->number);
+    stream->number = -1; // to ask the library about it would be a use after the end
+}
+
 void stream_gone(struct judge *j, cudaStream_t handle) {
     struct stream *stream = table_get(&streams, handle);
-    if (stream && stream->number >= 0)
-        judge_stream_gone(j, stream->number);
     if (stream)
-        stream->number = -1; // to ask the library about it would be a use after the end
+        gone(j, stream);
 }
 
 void streams_reset(struct judge *j, int device) {
     for (size_t i = 0; i < streams.size; i++) {
         struct stream *stream = streams.at[i].value;
-        if (!stream || stream->number < 0 || stream->device != device)
-            continue;
-        judge_stream_gone(j, stream->number);
-        stream->number = -1;
+        if (stream && stream->device == device)
+            gone(j, stream);
     }
 }
 

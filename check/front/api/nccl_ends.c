@@ -8,8 +8,8 @@ bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_a
     comm_look_again(handle);
     struct judge *j = front_in();
     struct comm *comm = comm_known(handle);
-    if (comm &&
-        comm->state == COMING) { // given up on the way: it was there, as far as it came
+    // Given up on the way: it was there, as far as it came.
+    if (comm && comm->state == COMING) {
         struct comm like = *comm;
         like.state = THERE;
         if (like.rank >= 0)

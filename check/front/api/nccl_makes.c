@@ -30,35 +30,23 @@ void newcomms_end(ncclResult_t result) {
         nccl_group.newcomms = newcomm.next;
         if (nccl_failed(result) || !newcomm.out)
             continue;
-        if (!*newcomm.out) {
-            if (newcomm.parent)
-                newcomm_promised(&newcomm);
-            continue;
-        }
-        if (result == ncclSuccess) {
+        if (*newcomm.out && result == ncclSuccess) {
             newcomm.like.slow = comm_now(newcomm.parent).slow;
             comm_is_there(*newcomm.out, newcomm.like);
-            continue;
+        } else if (*newcomm.out || newcomm.parent) {
+            newcomm_promised(&newcomm);
+            comm_take_promised(false);
         }
-        newcomm.like.state = COMING;
-        newcomm.like.slow = true;
-        struct judge *j = front_in();
-        newcomm.like.times_ready = comm_times_ready;
-        comm_announce(j, *newcomm.out, &newcomm.like);
-        front_out();
     }
-}
-
-static void drop_newest(void) {
-    struct newcomm *newest = nccl_group.newcomms;
-    nccl_group.newcomms = newest->next;
-    free(newest);
 }
 
 ncclResult_t newcomm_returned(ncclResult_t result, struct judge_at at) {
     if (nccl_group.depth > 0) {
-        if (nccl_failed(result))
-            drop_newest();
+        if (nccl_failed(result)) {
+            struct newcomm *newest = nccl_group.newcomms;
+            nccl_group.newcomms = newest->next;
+            free(newest);
+        }
         return nccl_answer(result, at);
     }
     if (nccl_failed(result))

@@ -51,18 +51,13 @@ bool registered_window(const void *comm, const void *handle, struct judge_put *p
     return true;
 }
 
-static const struct registration *find(const void *comm, const void *buffer) {
-    for (const struct registration *one = all; one; one = one->next)
-        if (one->comm == comm && (const char *)buffer >= one->start &&
-            (const char *)buffer < one->start + one->bytes)
-            return one;
-    return NULL;
-}
-
 /* 0: in no symmetric window, or nothing is known of it. */
 static size_t offset_of(const void *comm, const void *buffer) {
-    const struct registration *one = find(comm, buffer);
-    return one && one->symmetric ? (size_t)((const char *)buffer - one->start) + 1 : 0;
+    const char *at = buffer;
+    for (const struct registration *one = all; one; one = one->next)
+        if (one->comm == comm && at >= one->start && at < one->start + one->bytes)
+            return one->symmetric ? (size_t)(at - one->start) + 1 : 0;
+    return 0;
 }
 
 /* Of a call in place one buffer is a part of the other, each rank's its own (NCCL User

@@ -112,8 +112,9 @@ static void split(struct part *tree, uint64_t at, struct part **before,
 /* Forgets bytes [from, to). If `use` is not NULL, it used them last. */
 static void replace(struct part **tree, uint64_t from, uint64_t to, struct use *use) {
     struct part *before, *between, *behind, *only = *tree;
-    if (use && only && only->from == from && only->to == to && !only->left &&
-        !only->right) { // most programs use a buffer the same way again and again
+    // Most programs use a buffer the same way again and again.
+    bool alone = only && !only->left && !only->right;
+    if (use && alone && only->from == from && only->to == to) {
         use->holders++;
         use_drop(only->use);
         only->use = use;

@@ -111,9 +111,8 @@ void windows_meet(struct judge *j, uint64_t where, int slot) {
     struct slot *slots = j->order->slots;
     const struct clock *over = slot < 0 ? &j->known : &slots[slot].clock;
     j->epoch = j->options.unseen || j->shares_events || j->threads->next ? 0 : where;
-    j->since = (struct record){0};
-    if (slot >= 0)
-        j->since = (struct record){.slot = slot, .seq = slots[slot].count};
+    j->since = (struct record){.slot = slot < 0 ? 0 : slot,
+                               .seq = slot < 0 ? 0 : slots[slot].count};
     j->ntold = 0;
     for (int s = 0; s < j->order->nslots; s++) {
         slots[s].earlier = slots[s].count;

@@ -72,16 +72,12 @@ void set_failures(struct judge *j, struct finding *f) {
 }
 
 void judge_says_last(struct judge *j, enum judge_last_words what, struct text *ranks) {
-    static const struct {
-        enum finding_name name;
-        const char *field;
-    } rows[] = {{FINDING_memory_unwritten_everywhere, "ranks"},
-                {FINDING_left_behind, "ranks"},
-                {FINDING_note_failed, "failed_calls"}};
-    struct finding f = finding(rows[what].name, 0, 0);
+    static const enum finding_name names[] = {FINDING_memory_unwritten_everywhere,
+                                              FINDING_left_behind, FINDING_note_failed};
+    struct finding f = finding(names[what], 0, 0);
     if (!ranks->at)
         return;
-    set_lines(&f, rows[what].field, ranks);
+    set_lines(&f, what == JUDGE_CALLS_FAILED ? "failed_calls" : "ranks", ranks);
     say(j, &f);
 }
 
