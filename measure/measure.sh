@@ -278,9 +278,9 @@ model() {
     measure/aside machine
     local turn several=(2 "$gpus") machines=() short=() long=$work/long.csv
     [ "$gpus" -gt 2 ] || several=(2)
-    # What is short changes from run to run, so it is measured in turn and the medians count.
+    # What is short changes from run to run, so it is measured in turn and the medians count. The runs stay beside them.
     for ((turn = 1; turn <= turns; turn++)); do
-        machines+=("$work/machine-$turn.conf") short+=("$work/short-$turn.csv")
+        machines+=("$out/machine-$turn.conf") short+=("$out/short-$turn.csv")
         timeout --kill-after=10 100 "${mpirun[@]}" -np "$gpus" build/machine/machine </dev/null |
             sed '/^CPU build/d' >"${machines[-1]}" || echo measure/machine.c >>"$work/failed"
         measure/compositions.pl --measure --short "${several[@]}" >"${short[-1]}" ||
