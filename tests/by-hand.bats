@@ -39,9 +39,11 @@ by_hand() {
     done
 }
 
-@test "Slurm's variables, without an MPI that srun knows" {
+@test "a timeline has all ranks; Slurm's variables, without an MPI that srun knows" {
+    export NCCL_TIMELINE=$BATS_TEST_TMPDIR/run.json
     SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=1 SLURM_NODELIST=x by_hand 2
     [ "$codes" = ' 0 0' ]
+    grep -q '"ranks":2,' "$NCCL_TIMELINE"
 }
 
 @test "the checks see all ranks" {
@@ -49,16 +51,15 @@ by_hand() {
     grep -q 'NCCL CHECK: mismatch: the ranks give different counts' <<<"$err"
     grep -q 'rank 1 on .*: ncclAllReduce(count 4999' <<<"$err"
     [[ $codes != *' 0'* ]]
+    # The other ranks end, too, and have nothing to add.
+    [ "$(grep -c '^[NC]' <<<"$err")" -eq 1 ]
 }
 
 @test "a rank that dies takes the others with it" {
     by_hand 3 killed
     [ "$codes" = ' 1 137 1' ]
-    [ "$(grep -c 'the job has ended, and this process with it' <<<"$err")" -eq 2 ]
-}
-
-@test "a timeline has all ranks" {
-    export NCCL_TIMELINE=$BATS_TEST_TMPDIR/run.json
-    by_hand 2
-    grep -q '"ranks":2,' "$NCCL_TIMELINE"
+    [ "$err" = 'CPU build: rank 1 has crashed, was killed or has called _exit, and all other ranks end with it' ]
+    by_hand 3 code
+    [ "$codes" = ' 1 7 1' ]
+    [ "$err" = 'CPU build: rank 1 has ended with exit code 7, and all other ranks end with it' ]
 }

@@ -201,15 +201,16 @@ for np in 1 2; do
 done
 
 # A setting that is none.
-settings() { # LINE SETTING…
-    local line=$1
+settings() { # LINES SETTING…
+    local lines=$1
     shift
     timeout --kill-after=5 300 "${mpirun[@]}" -np 2 env "$@" ./to_itself >stdout 2>stderr || true
-    is "$(grep -m 1 '^NCCL CHECK' stderr)" "$line" "$*"
+    is "$(grep '^NCCL CHECK' stderr)" "$lines" "$*"
 }
 found='NCCL CHECK: mismatch: a send and its receive give different counts on communicator 1'
-settings 'NCCL CHECK: NCCL_CHECK=OFF is not on, warn or off: on is taken' NCCL_CHECK=OFF
-settings 'NCCL CHECK: NCCL_CHECK_TIMEOUT=soon is not a number of seconds: 5 is taken' NCCL_CHECK_TIMEOUT=soon
+settings "NCCL CHECK: NCCL_CHECK=OFF is not on, warn or off: on is taken
+NCCL CHECK: NCCL_CHECK_TIMEOUT=soon is not a number of seconds: 5 is taken
+$found" NCCL_CHECK=OFF NCCL_CHECK_TIMEOUT=soon
 settings "$found" NCCL_CHECK=on NCCL_CHECK_TIMEOUT=20
 settings "$found" NCCL_CHECK= NCCL_CHECK_TIMEOUT=
 
@@ -231,6 +232,13 @@ refused '3 ranks, 2 devices' "${mpirun[@]}" -np 3 env CPU_DEVICES=2 ./comms
 is "$(grep -c 'cudaSetDevice(rank % deviceCount)' stderr)" 1 'and which device each takes'
 refused '2 machines, ranks in turn' env CPU_HOSTS=2:cyclic "${mpirun[@]}" -np 4 ./comms
 is "$(grep -c 'MPI_COMM_TYPE_SHARED' stderr)" 1 'and that it is the place among the ranks of a machine'
+
+# With NCCL_COMM_ID all ids are the same.
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -D_DEFAULT_SOURCE "$top/tests/check/wrong/setup-nranks-differ.c" $flags -o nranks
+NCCL_COMM_ID=127.0.0.1:1 timeout --kill-after=5 300 "${mpirun[@]}" -np 2 ./nranks >stdout 2>stderr || true
+is "$(grep '^NCCL CHECK' stderr)" 'NCCL CHECK: setup: the ranks do not agree on how many they are' \
+    'NCCL_COMM_ID, and different nranks'
 
 refused '3 threads without a launcher, 1 device' env CPU_DEVICES=1 ./thread_ranks
 is "$(grep -c 'CPU_DEVICES=3 makes them' stderr)" 1 'and how many devices are needed'

@@ -60,6 +60,11 @@ double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+double base_patience(void) {
+    const char *timeout = getenv("NCCL_CHECK_TIMEOUT");
+    return 2 * (timeout && atof(timeout) > 0 ? atof(timeout) : 5);
+}
+
 /* The C library's, before which this one stands. Where ranks share processors, MPI yields
  * as often as it looks for messages, and if no other rank wants the processor it looks
  * again at once. Whoever has done nothing else for a millisecond sleeps for one. */

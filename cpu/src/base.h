@@ -32,6 +32,8 @@ static inline void base_leave(const int *unused) {
 void base_pause(unsigned looks);
 
 double now(void); // seconds
+/* How long processes may take to come together before somebody says who is missing. */
+double base_patience(void);
 uint64_t base_random(void);
 uint64_t base_process(void); // a number that no other process has, on any machine
 

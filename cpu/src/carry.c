@@ -368,14 +368,15 @@ static struct message *take_early(struct ncclComm *comm, struct early *before) {
     return (struct message *)taken;
 }
 
-bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes) {
+bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes,
+                bool stays) {
     struct early *before = NULL;
     for (struct early *early = comm->early; early; before = early, early = early->next) {
         if (((struct message *)early)->facts.kind != kind)
             continue;
-        struct message *message = take_early(comm, before);
-        memcpy(payload, message->payload, bytes);
-        free(message);
+        memcpy(payload, ((struct message *)early)->payload, bytes);
+        if (!stays)
+            free(take_early(comm, before));
         return true;
     }
     return false;

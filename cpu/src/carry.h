@@ -110,8 +110,9 @@ extern void (*carry_put)(struct ncclComm *comm, const struct facts *facts,
 /* Tells rank `facts->to` of something that it does not answer. */
 void carry_tell(struct ncclComm *comm, struct facts *facts, const void *payload,
                 size_t bytes);
-/* Takes the payload of what another rank has told with this kind; false: nothing. */
-bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes);
+/* Takes the payload of what another rank has told with this kind, or leaves it there as
+ * well; false: nothing. */
+bool carry_told(struct ncclComm *comm, int kind, void *payload, size_t bytes, bool stays);
 /* The communicator is ready: what came for it before that is taken in. */
 void carry_adopt(struct ncclComm *comm);
 /* Tells the other ranks that this one has given `comm` up, and when. */

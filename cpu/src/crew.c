@@ -55,17 +55,15 @@ static void say(void) {
         return;
     fprintf(stderr,
             "CPU build: %d of %d processes wait in ncclCommInitRank; missing%s:%s%s\n"
-            "  In a program without MPI_Init, all processes that mpirun has started must"
+            "  In a program without MPI_Init, all processes of the launcher must"
             " make a communicator before the first one is there.\n",
             n, all_ranks, here && atoi(here) < all_ranks ? ", or on other machines" : "",
             ranks, missing > MOST ? " …" : "");
 }
 
 static void *watch(void *unused) {
-    const char *timeout = getenv("NCCL_CHECK_TIMEOUT");
-    double seconds = 2 * (timeout && atof(timeout) > 0 ? atof(timeout) : 5);
     (void)unused;
-    usleep((useconds_t)(seconds * 1e6));
+    usleep((useconds_t)(base_patience() * 1e6));
     if (!over)
         say();
     return NULL;

@@ -25,8 +25,11 @@ void standin_mpi_ends(void);
 /* Processes are about to meet: starts MPI, if a launcher has started them and the program
  * leaves MPI out. */
 void standin_needs_mpi(void);
-/* A rank of this process is about to meet others by an id, as meet_announce(). */
-void standin_announces(const void *id, int rank, int nranks);
+/* A rank of this process is about to meet others by an id, as meet_announce(). Those of a
+ * communicator that grows were told the id. */
+void standin_announces(void *comm, const void *id, int rank, int nranks);
+/* The job is about to be ended, and the user has been told why. */
+void standin_job_ends(void);
 #pragma GCC visibility pop
 
 #endif

@@ -290,14 +290,8 @@ void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
 static ncclResult_t refused(const struct unique *unique) {
     const char *why = seats_refused(unique->number);
     if (!why)
-        why = "the process that made it is not in this MPI job";
-    // Few programs print more of this than "unhandled system error".
-    fprintf(stderr,
-            "CPU build: the ranks with this commId cannot meet: %s; begin with mpirun.\n",
-            why);
-    return nccl_error(ncclSystemError,
-                      "the ranks with this commId cannot meet: %s; begin with mpirun",
-                      why);
+        seats_say(why = "the process that made it is not in this MPI job");
+    return nccl_error(ncclSystemError, "the ranks with this commId cannot meet: %s", why);
 }
 
 /* Nobody meets where the others were made. */

@@ -9,6 +9,8 @@ ncclResult_t meet_unique_id(ncclUniqueId *id);
 /* A rank is about to join: where nothing connects this process with others, it has to be
  * known of all of its ranks before the first one waits. May be called again. */
 void meet_announce(const ncclUniqueId *id, int rank, int nranks);
+/* For a rank of a communicator that is to grow, if it has been told the id. */
+void comm_announces_growth(struct ncclComm *comm, int nranks);
 void meet_seated(void); // MPI was started after a meeting by an id: see seats.h
 
 /* Each begins what ends when the new communicator is no longer JOINING: it is READY, or

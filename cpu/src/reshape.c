@@ -203,7 +203,7 @@ static bool step_grow(struct op *op) {
     op->done = grow->comm->aborted;
     if (op->done)
         comm_fail(made, ncclInvalidUsage, "the communicator was given up meanwhile");
-    if (op->done || !carry_told(grow->comm, CALL_GROW_ID, &id, sizeof id))
+    if (op->done || !carry_told(grow->comm, CALL_GROW_ID, &id, sizeof id, false))
         return op->done;
     meet_announce(&id, grow->comm->rank, grow->nranks);
     ncclResult_t result = meet_join(made, &id, 0, grow->comm->rank, grow->nranks);
@@ -217,6 +217,16 @@ static void drop_grow(struct op *op) {
     grow->comm->meetings--;
     comm_release(grow->comm);
     comm_release(grow->made);
+}
+
+/* The id stays where it is: the call takes it. */
+void comm_announces_growth(struct ncclComm *comm, int nranks) {
+    ncclUniqueId id;
+    if (check_comm(__func__, comm) != ncclSuccess || !wire_alone())
+        return;
+    queue_look();
+    if (carry_told(comm, CALL_GROW_ID, &id, sizeof id, true))
+        meet_announce(&id, comm->rank, nranks);
 }
 
 static ncclResult_t begin_grow(struct meeting_call *meets) {
@@ -279,7 +289,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
         // The new ranks of its group, which begin with waiting for all, must not wait for
         // this one. It has been told of the id already.
         queue_look();
-        if (carry_told(comm, CALL_GROW_ID, &meets.ids.first, sizeof *id))
+        if (carry_told(comm, CALL_GROW_ID, &meets.ids.first, sizeof *id, false))
             meets.parent = NULL;
     }
     return make(meets);

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "seats.h"
 
+#include "wire.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -17,36 +19,45 @@ extern char **environ;
 
 /* --- Sockets ---------------------------------------------------------------------- */
 
-static int new_socket(uint64_t maker, struct sockaddr_un *address, socklen_t *length) {
+static void name_of(uint64_t number, struct sockaddr_un *address, socklen_t *length) {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     // A zero byte first: a name that is no file, and goes when its socket does.
     int n = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                     "nccl-cpu-%016llx", (unsigned long long)maker);
+                     "nccl-cpu-%016llx", (unsigned long long)number);
     *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+}
+
+/* What follows the making of a socket; -1 if that fails. */
+static int or_closed(int made, bool well) {
+    if (well || made < 0)
+        return made;
+    close(made);
+    return -1;
+}
+
+static int bound(uint64_t number, int type) {
+    struct sockaddr_un address;
+    socklen_t length;
+    name_of(number, &address, &length);
+    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    return or_closed(made, bind(made, (struct sockaddr *)&address, length) == 0);
 }
 
 int seats_listen(uint64_t maker) {
+    int made = bound(maker, SOCK_SEQPACKET);
+    return or_closed(made, listen(made, SOMAXCONN) == 0);
+}
+
+static int connected(uint64_t number, int type) {
     struct sockaddr_un address;
     socklen_t length;
-    int made = new_socket(maker, &address, &length);
-    if (made >= 0 && bind(made, (struct sockaddr *)&address, length) == 0 &&
-        listen(made, SOMAXCONN) == 0)
-        return made;
-    if (made >= 0)
-        close(made);
-    return -1;
+    name_of(number, &address, &length);
+    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    return or_closed(made, connect(made, (struct sockaddr *)&address, length) == 0);
 }
 
 int seats_connect(uint64_t maker) {
-    struct sockaddr_un address;
-    socklen_t length;
-    int made = new_socket(maker, &address, &length);
-    if (made >= 0 && connect(made, (struct sockaddr *)&address, length) == 0)
-        return made;
-    if (made >= 0)
-        close(made);
-    return -1;
+    return connected(maker, SOCK_SEQPACKET);
 }
 
 union control {
@@ -97,12 +108,17 @@ static bool of_launcher(const char *variable) {
     return false;
 }
 
-static int rank_in_job(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
+static int first_set(const char *const *names) {
+    for (; *names; names++)
+        if (getenv(*names))
+            return atoi(getenv(*names));
     return -1;
+}
+
+static int rank_in_job(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        NULL};
+    return first_set(names);
 }
 
 void seats_hold(void) {
@@ -140,6 +156,7 @@ struct asked {
     int usher; // a socket
     enum seats_answer answer;
     char why[SEATS_TEXT];
+    int nranks;
     bool *ranks; // of this process
     struct asked *next;
 };
@@ -155,9 +172,14 @@ static struct asked *asked_for(uint64_t id) {
     return asked;
 }
 
+void seats_say(const char *why) {
+    fprintf(stderr, "CPU build: the ranks with this unique id cannot meet: %s\n", why);
+}
+
 static void refuse(struct asked *asked, const char *why) {
     asked->answer = SEATS_NONE;
     snprintf(asked->why, sizeof asked->why, "%s", why);
+    seats_say(why);
 }
 
 void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) {
@@ -172,31 +194,98 @@ void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) 
             asked->usher = seats_connect(maker);
         }
         asked->ranks = must_alloc((size_t)nranks * sizeof *asked->ranks);
+        asked->nranks = nranks;
         all_asked = asked;
     }
-    if (asked->ranks[rank] || asked->answer != SEATS_WAIT)
+    bool differs = nranks != asked->nranks; // which is the usher's to refuse
+    if (asked->answer != SEATS_WAIT || (!differs && asked->ranks[rank]))
         return;
-    asked->ranks[rank] = true;
+    if (!differs)
+        asked->ranks[rank] = true;
     struct hail hail = {.id = id, .rank = rank, .nranks = nranks, .has_mpi = has_mpi};
     hail.process = base_process();
     if (!seats_send(asked->usher, &hail, sizeof hail, -1))
         refuse(asked, "the process that made it has ended, or runs on another machine or"
-                      " in another container");
+                      " in another container: begin with mpirun");
 }
 
-/* Others of the job have gone, and mpirun ends it. */
-static void *watch(void *unused) {
-    char none;
-    (void)unused;
-    if (read(my_seat, &none, 1) <= 0 && !leaving) {
-        fflush(stdout);
-        fprintf(stderr, "CPU build: the job has ended, and this process with it\n");
-        _exit(1);
+/* --- How the others end ----------------------------------------------------------- */
+
+/* Each process of the job has a socket of this name, until it ends. */
+static int mailbox = -1;
+
+static uint64_t mailbox_of(int rank) {
+    return met_by ^ (uint64_t)(rank + 1) * 0x9e3779b97f4a7c15;
+}
+
+struct gone {
+    int32_t rank, how; // see seats_leave()
+    int32_t tells;     // whoever gets this is to say it to the user
+};
+
+static int ranks_in_job(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
+    return first_set(names);
+}
+
+static void tell_others(int how) {
+    struct gone gone = {.rank = rank_in_job(), .how = how, .tells = how != SEATS_SAID};
+    for (int rank = 0; rank < ranks_in_job(); rank++) {
+        int other = rank == gone.rank ? -1 : connected(mailbox_of(rank), SOCK_DGRAM);
+        if (other >= 0 &&
+            send(other, &gone, sizeof gone, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+            gone.tells = false;
+        close(other);
     }
-    return NULL;
 }
 
-static bool sit_down(int seat) {
+/* Without a word: who has no socket any more? (All have one when MPI has started.) */
+static struct gone look_for_gone(void) {
+    struct gone gone = {.rank = -1, .how = SEATS_SILENT, .tells = true};
+    for (int rank = ranks_in_job() - 1; rank >= 0 && wire_is_open(); rank--) {
+        int other = connected(mailbox_of(rank), SOCK_DGRAM);
+        if (other < 0)
+            gone.rank = rank;
+        else if (rank < rank_in_job())
+            gone.tells = false;
+        close(other);
+    }
+    return gone;
+}
+
+static void say_who_has_gone(const struct gone *gone) {
+    char how[80] = "has crashed, was killed or has called _exit";
+    fflush(stdout);
+    if (gone->how >= 0)
+        snprintf(how, sizeof how, "has ended with exit code %d", gone->how);
+    if (gone->rank >= 0)
+        fprintf(stderr, "CPU build: rank %d %s, and all other ranks end with it\n",
+                gone->rank, how);
+    else
+        fprintf(stderr, "CPU build: mpirun, which connects the ranks, has ended, and they"
+                        " end with it\n");
+}
+
+/* Another process of the job has gone, mpirun ends the job, and this one goes, too. */
+static void *watch(void *unused) {
+    struct gone gone;
+    struct pollfd both[] = {{.fd = my_seat, .events = POLLIN},
+                            {.fd = mailbox, .events = POLLIN}};
+    (void)unused;
+    poll(both, 2, -1);
+    if (leaving)
+        return NULL;
+    bool told = recv(mailbox, &gone, sizeof gone, MSG_DONTWAIT) == (long)sizeof gone;
+    if (!told)
+        gone = look_for_gone();
+    if (gone.tells)
+        say_who_has_gone(&gone);
+    if (!told)
+        usleep(300000); // the others look for this one, too
+    _exit(1);
+}
+
+static bool sit_down(int seat, uint64_t id) {
     static char message[SEATS_ENVIRONMENT];
     pthread_t thread;
     int inherited;
@@ -215,7 +304,9 @@ static bool sit_down(int seat) {
         snprintf(message, sizeof message, "%d", inherited);
         setenv("PMI_FD", message, 1);
     }
+    met_by = id;
     my_seat = seat;
+    mailbox = bound(mailbox_of(rank_in_job()), SOCK_DGRAM);
     if (pthread_create(&thread, NULL, watch, NULL) == 0) {
         pthread_setname_np(thread, "nccl-cpu"); // not the program's own
         pthread_detach(thread);
@@ -232,15 +323,15 @@ static void hear(struct asked *asked) {
         (long)sizeof answer) {
         refuse(asked, "the process that made it has ended");
     } else if (answer.what == SEATS_NONE) {
-        refuse(asked, answer.text);
+        asked->answer = SEATS_NONE; // which has been said
+        snprintf(asked->why, sizeof asked->why, "%s", answer.text);
     } else if (answer.what != SEATS_TAKE) {
         asked->answer = (enum seats_answer)answer.what;
-    } else if (my_seat < 0 && sit_down(seat)) {
+    } else if (my_seat < 0 && sit_down(seat, asked->id)) {
         asked->answer = SEATS_TAKE;
-        met_by = asked->id;
     } else {
         close(seat);
-        refuse(asked, "this process is in a different job already");
+        refuse(asked, "this process is in a different job already: begin with mpirun");
     }
     close(asked->usher);
     asked->usher = -1;
@@ -270,8 +361,10 @@ const char *seats_refused(uint64_t id) {
     return asked && asked->answer == SEATS_NONE ? asked->why : NULL;
 }
 
-void seats_leave(void) {
+void seats_leave(int how) {
     leaving = true;
-    if (my_seat >= 0)
+    if (my_seat >= 0 && how == 0)
         send(my_seat, "", 1, MSG_NOSIGNAL);
+    else if (my_seat >= 0)
+        tell_others(how);
 }

@@ -49,7 +49,10 @@ bool seats_settled(const void *unused); // whether all that was asked has been a
 bool seats_taken(void);                 // MPI can be started
 uint64_t seats_id(void);                // the id that they have met by; 0: none
 const char *seats_refused(uint64_t id); // why it cannot be; NULL: it can
-/* MPI has ended: the one that held the seat may go. */
-void seats_leave(void);
+void seats_say(const char *why);        // to the user, since few programs do
+/* The process is about to end, and how: with this exit code, or after it has said why to
+ * the user. (Or SEATS_SILENT, which it cannot say.) */
+enum { SEATS_SAID = -1, SEATS_SILENT = -2 };
+void seats_leave(int how);
 
 #endif

@@ -26,6 +26,7 @@ static void abort_job(void) {
     int started, ended;
     PMPI_Initialized(&started);
     PMPI_Finalized(&ended);
+    seats_leave(SEATS_SAID);
     if (started && !ended)
         PMPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -235,9 +236,16 @@ static void need_mpi(void) {
         settle();
 }
 
-void standin_announces(const void *id, int rank, int nranks) {
+void standin_job_ends(void) {
+    seats_leave(SEATS_SAID);
+}
+
+void standin_announces(void *comm, const void *id, int rank, int nranks) {
     LOCKED;
-    meet_announce(id, rank, nranks);
+    if (comm)
+        comm_announces_growth(comm, nranks);
+    else if (id)
+        meet_announce(id, rank, nranks);
 }
 
 /* Processes are about to meet. A program that leaves MPI out gets it all the same; of
@@ -269,8 +277,7 @@ __attribute__((destructor)) static void end(void) {
         standin_mpi_ends();
         PMPI_Finalize();
     }
-    if (exit_status == 0)
-        seats_leave();
+    seats_leave(exit_status & 0xff); // as a shell sees it
 }
 
 /* Before the constructors of the program, which may make a communicator (the front's are

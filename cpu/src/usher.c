@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,6 +38,8 @@ struct party { // all those with one id
     int nranks, came, seats; // seats: that are asked of mpirun
     bool *there;             // ranks
     bool late;               // some of them are in a job already
+    bool said;               // why they cannot meet
+    char wrong[SEATS_TEXT];  // that; whoever comes later is told, too
     int launcher;            // -1: none; ends when mpirun does
     double began;
     struct party *next;
@@ -76,6 +79,28 @@ static void tell_all(const struct party *party, enum seats_answer what,
             tell(guest, what, text, -1);
 }
 
+static void turn_away(struct party *party) {
+    bool any = false;
+    for (struct guest *guest = guests; guest; guest = guest->next)
+        any |= guest->id == party->id && guest->socket >= 0;
+    if (any && !party->said)
+        seats_say(party->wrong);
+    party->said |= any;
+    tell_all(party, SEATS_NONE, party->wrong);
+}
+
+/* They cannot meet: all are told, those who come later, too. */
+__attribute__((format(printf, 2, 3))) static void refuse(struct party *party,
+                                                         const char *why, ...) {
+    va_list arguments;
+    va_start(arguments, why);
+    if (!party->wrong[0])
+        vsnprintf(party->wrong, sizeof party->wrong, why, arguments);
+    va_end(arguments);
+    party->began = 0;
+    turn_away(party);
+}
+
 /* A process that gets a seat, or has one. */
 static bool has_seat(uint64_t process) {
     for (const struct guest *guest = guests; guest; guest = guest->next)
@@ -95,9 +120,8 @@ static void tell_late(struct party *party) {
             tell(guest, SEATS_HAVE, "", -1);
         }
     if (party->late)
-        tell_all(party, SEATS_NONE,
-                 "some of its ranks have met by another id before, and this process was"
-                 " not among them");
+        refuse(party, "some of them have met by a different id before, and this process"
+                      " was not among them: begin with mpirun");
 }
 
 /* --- mpirun ----------------------------------------------------------------------- */
@@ -148,7 +172,7 @@ static void launch(struct party *party) {
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     snprintf(number, sizeof number, "%d", party->seats);
     if (length <= 0 || pipe2(ends, O_CLOEXEC) != 0) {
-        tell_all(party, SEATS_NONE, "mpirun cannot be started");
+        refuse(party, "mpirun, which is to connect them, cannot be started");
         return;
     }
     program[length] = '\0';
@@ -182,9 +206,7 @@ static void complete(struct party *party) {
     if (processes == 1) {
         tell_all(party, SEATS_ALONE, "");
     } else if (with_mpi > 0) {
-        tell_all(party, SEATS_NONE,
-                 "the program calls MPI_Init, and mpirun has not"
-                 " started it");
+        refuse(party, "the program calls MPI_Init: begin with mpirun");
     } else {
         party->seats = processes;
         launch(party);
@@ -217,12 +239,27 @@ static void has_come(struct guest *guest, const struct hail *hail) {
     guest->id = hail->id;
     guest->process = hail->process;
     guest->has_mpi = hail->has_mpi;
-    if (hail->nranks == party->nranks && !party->there[hail->rank]) {
-        party->there[hail->rank] = true;
-        party->came++;
+    char wrong[SEATS_TEXT] = "";
+    if (hail->nranks != party->nranks)
+        snprintf(wrong, sizeof wrong, "rank %d gives %d as nranks, and another one %d",
+                 hail->rank, hail->nranks, party->nranks);
+    else if (party->there[hail->rank])
+        snprintf(wrong, sizeof wrong, "two processes call themselves rank %d of %d ranks",
+                 hail->rank, hail->nranks);
+    if (wrong[0] && party->seats > 0) { // the others are all there
+        seats_say(wrong);
+        tell(guest, SEATS_NONE, wrong, -1);
+        return;
     }
+    if (wrong[0])
+        refuse(party, "%s", wrong);
     tell_late(party);
-    if (party->came == party->nranks && party->seats == 0 && !party->late)
+    if (party->wrong[0]) {
+        turn_away(party);
+        return;
+    }
+    party->there[hail->rank] = true;
+    if (++party->came == party->nranks && party->seats == 0)
         complete(party);
 }
 
@@ -248,27 +285,30 @@ static void hear(struct guest *guest) {
     close(guest->socket);
     guest->socket = -1;
     if (party && party->seats == 0)
-        tell_all(party, SEATS_NONE, "a process ended before all ranks had come");
+        refuse(party, "rank %d ended before all ranks had come", guest->rank);
 }
 
 /* --- The thread ------------------------------------------------------------------- */
 
 static void say_who_is_missing(struct party *party) {
-    enum { SECONDS = 10, MOST = 10 };
+    enum { MOST = 10 };
+    char ranks[16 * MOST] = "";
+    int missing = 0;
     if (party->came == party->nranks || party->began == 0 ||
-        now() < party->began + SECONDS)
+        now() < party->began + base_patience())
         return;
     party->began = 0;
-    fprintf(stderr,
-            "CPU build: %d of %d ranks of a communicator have called"
-            " ncclCommInitRank and wait; missing:",
-            party->came, party->nranks);
-    for (int rank = 0, n = 0; rank < party->nranks && n <= MOST; rank++)
-        if (!party->there[rank] && n++ < MOST)
-            fprintf(stderr, " %d", rank);
-        else if (n > MOST)
-            fprintf(stderr, " …");
-    fprintf(stderr, "\n");
+    for (int rank = 0; rank < party->nranks; rank++)
+        if (!party->there[rank] && missing++ < MOST) {
+            size_t length = strlen(ranks);
+            snprintf(ranks + length, sizeof ranks - length, " %d", rank);
+        }
+    fprintf(
+        stderr,
+        "CPU build: %d of %d ranks wait in ncclCommInitRank; missing:%s%s\n"
+        "  Has every rank been started? Each gives nranks = %d, a rank of its own, and the"
+        " unique id that one of them has made for all.\n",
+        party->came, party->nranks, ranks, missing > MOST ? " …" : "", party->nranks);
 }
 
 static bool somebody_waits(void) {
@@ -301,7 +341,7 @@ static void *usher(void *socket) {
         int n = count();
         struct pollfd all[n]; // not the heap's: a forked process would have lost it
         all_descriptors(all, listens);
-        poll(all, (nfds_t)n, somebody_waits() ? 1000 : -1);
+        poll(all, (nfds_t)n, somebody_waits() ? 250 : -1);
         struct pollfd *next = all + 1;
         for (struct guest *guest = guests; guest; guest = guest->next, next++)
             if (guest->socket >= 0 && next->revents)
@@ -313,8 +353,8 @@ static void *usher(void *socket) {
                 continue;
             close(party->launcher);
             party->launcher = -1;
-            tell_all(party, SEATS_NONE,
-                     "mpirun, which is to connect its ranks, has ended");
+            refuse(party, "mpirun, which is to connect them, could not be started, or"
+                          " has ended");
         }
         if (all[0].revents) {
             struct guest *guest = must_alloc(sizeof *guest);

@@ -58,6 +58,8 @@ int main(int argc, char **argv) {
     MUST(cudaMemcpy(data, &host, sizeof host, cudaMemcpyHostToDevice));
     if (rank == 1 && strcmp(fault, "killed") == 0)
         raise(SIGKILL);
+    if (rank == 1 && strcmp(fault, "code") == 0)
+        exit(7);
     size_t count = rank == 1 && strcmp(fault, "count") == 0 ? N - 1 : N;
     MUST(ncclAllReduce(data, data, count, ncclFloat, ncclSum, comm, NULL));
     MUST(cudaStreamSynchronize(NULL));

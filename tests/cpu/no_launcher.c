@@ -192,6 +192,52 @@ static bool without_one(int number, int n) {
     _exit(0);
 }
 
+static bool one_rank_twice(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    return is_told(&id, 0, n, "two processes call themselves rank 0 of 2");
+}
+
+static bool different_nranks(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    return is_told(&id, number, n + number, "as nranks, and another one");
+}
+
+/* The last rank comes when it has been said that it is missing. */
+static const char *said; // a file
+
+static bool comes_late(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    ncclComm_t comm;
+    char text[1000] = "";
+    while (number == n - 1 &&
+           !strstr(text, "2 of 3 ranks wait in ncclCommInitRank; missing: 2")) {
+        FILE *file = fopen(said, "r");
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        fclose(file);
+        usleep(10000);
+    }
+    CUDA(cudaSetDevice(number));
+    NCCL(ncclCommInitRank(&comm, n, id, number));
+    bool right = adds_up(comm, number, n);
+    NCCL(ncclCommDestroy(comm));
+    return right;
+}
+
+/* What this process says to the user goes to a file meanwhile. */
+static void run_late(const ncclUniqueId *id) {
+    char name[] = "no_launcher.XXXXXX";
+    int file = mkstemp(name), before = dup(2);
+    said = name;
+    dup2(file, 2);
+    setenv("NCCL_CHECK_TIMEOUT", "0.2", 1);
+    run(comes_late, 3, id);
+    unsetenv("NCCL_CHECK_TIMEOUT");
+    dup2(before, 2);
+    close(before);
+    close(file);
+    unlink(name);
+}
+
 static bool with_mpi(int number, int n) {
     MPI_Init(NULL, NULL);
     ncclUniqueId id = receive_id(number);
@@ -219,6 +265,14 @@ int main(void) {
     NCCL(ncclGetUniqueId(&id));
     run(without_one, 3, &id);
     point("a process ends before all ranks have come: the others are told");
+    NCCL(ncclGetUniqueId(&id));
+    run(one_rank_twice, 2, &id);
+    NCCL(ncclGetUniqueId(&id));
+    run(different_nranks, 2, &id);
+    point("one rank twice, and different nranks: all are told");
+    NCCL(ncclGetUniqueId(&id));
+    run_late(&id);
+    point("a rank comes late: it is said that it is missing, and the others wait");
     NCCL(ncclGetUniqueId(&id));
     run(with_mpi, 2, &id);
     point("processes that call MPI_Init are told");

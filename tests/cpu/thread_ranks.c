@@ -1,7 +1,7 @@
 /*
  * Without MPI: every process has a thread for each of its devices, and all of them make a
- * communicator at the same moment. mpirun starts several such processes, which have
- * nothing to do with one another.
+ * communicator at the same moment, and grow it together. mpirun starts several such
+ * processes, which have nothing to do with one another.
  */
 #define TAP_ALONE
 #include "ints.h"
@@ -10,7 +10,30 @@
 
 enum { N = 3000, RANKS = 3 };
 static ncclUniqueId id;
+static pthread_barrier_t has_id; // that grows a communicator
 static int wrong[RANKS];
+
+/* The last rank is left out, and comes back. */
+static void grow(ncclComm_t comm, int rank, int *a) {
+    static ncclUniqueId again;
+    ncclComm_t fewer = NULL, grown;
+    int last = RANKS - 1, sum;
+    if (rank < last)
+        NCCL(ncclCommShrink(comm, &last, 1, &fewer, NULL, 0));
+    if (rank == 0)
+        NCCL(ncclCommGetUniqueId(fewer, &again));
+    pthread_barrier_wait(&has_id);
+    NCCL(ncclCommGrow(fewer, RANKS, rank == 0 || !fewer ? &again : NULL,
+                      fewer ? -1 : rank, &grown, NULL));
+    set_ints(a, 1, rank + 1);
+    NCCL(ncclAllReduce(a, a, 1, ncclInt32, ncclSum, grown, 0));
+    CUDA(cudaStreamSynchronize(0));
+    CUDA(cudaMemcpy(&sum, a, sizeof sum, cudaMemcpyDeviceToHost));
+    wrong[rank] += sum != RANKS * (RANKS + 1) / 2;
+    if (fewer)
+        NCCL(ncclCommDestroy(fewer));
+    NCCL(ncclCommDestroy(grown));
+}
 
 static void *of_rank(void *number) {
     int rank = (int)(intptr_t)number, devices, *a;
@@ -28,6 +51,7 @@ static void *of_rank(void *number) {
         wrong[rank] += host[i] != RANKS * (RANKS + 1) / 2;
     }
     free(host);
+    grow(comm, rank, a);
     CUDA(cudaFree(a));
     NCCL(ncclCommDestroy(comm));
     return NULL;
@@ -38,6 +62,7 @@ int main(void) {
     const char *number = getenv("OMPI_COMM_WORLD_RANK");
     tap_rank = atoi(number ? number : "0");
     NCCL(ncclGetUniqueId(&id));
+    pthread_barrier_init(&has_id, NULL, RANKS);
     for (intptr_t r = 0; r < RANKS; r++) {
         pthread_create(&threads[r], NULL, of_rank, (void *)r);
     }

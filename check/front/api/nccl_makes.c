@@ -76,13 +76,14 @@ uint64_t comm_hash_ids(const ncclUniqueId *ids, int n) {
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
                 struct judge_at at) {
     uint64_t id = comm_hash_ids(ids, nids);
-    if (getenv("NCCL_COMM_ID")) { // all communicators have that
-        const uint64_t use[] = {joined, (uint64_t)nranks};
+    // All communicators have that. The first one is to have as many ranks everywhere.
+    if (getenv("NCCL_COMM_ID")) {
+        const uint64_t use[] = {joined, joined ? (uint64_t)nranks : 0};
         id = comm_hash(use, sizeof use, id);
     }
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     if (OVER_STANDIN && ids && nids > 0)
-        STANDIN(announces)(ids, rank, nranks);
+        STANDIN(announces)(NULL, ids, rank, nranks);
     start_communicates(nranks <= 1 || nccl_group.depth > 0);
     join.device = current_device();
     if (!gpus_are_shared())
@@ -277,6 +278,8 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
     ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
     struct comm *parent = NULL;
     struct judge_join join = {.how = JUDGE_GROWS, .nranks = nranks, .at = at};
+    if (OVER_STANDIN)
+        STANDIN(announces)(comm, id, rank, nranks);
     start_communicates(nccl_group.depth > 0);
     join.device = current_device();
     struct judge *j = comm_in(comm, &parent, at);

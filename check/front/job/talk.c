@@ -88,6 +88,8 @@ void talk_says(void *self, const char *text, bool end, uint64_t key) {
         return;
     if (timeline_on)
         timeline_dies(helper_runs && !front_in_signal);
+    if (OVER_STANDIN)
+        STANDIN(job_ends)();
     talk_pause(0.1); // the launcher passes on what was printed before it hears of the end
     pthread_t thread;
     front_depth++; // the thread is none of the program's
