@@ -222,8 +222,8 @@ END
         [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
     done
 
-    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline-2.txt)" -eq 7 ]
-    [ "$(grep -c '^OK: 2 ranks' out/pipeline-2.txt)" -eq 7 ]
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline-2.txt)" -eq 6 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline-2.txt)" -eq 6 ]
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 32 \| all forward \| lesson 14 \| .* \| 0.03 \|$' out/README.md
     grep -qxF '| 4 × 32 | 64 | 2 | 8 | in turns | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
