@@ -91,17 +91,17 @@ void strangers_of_libraries(void) {
 
 /* What the program's own file imports tells; what its libraries have is theirs. */
 bool strangers_meet(void) {
+    static const char *const means[] = {
+        "mmap",   "mmap64", "shmat", "sem_open", "semop", "mq_open", "msgget",
+        "socket", "mkfifo", "flock", "lockf",    "fcntl", "fcntl64", "access"};
     const char *names = NULL;
     size_t bytes = 0;
     for (const ElfW(Dyn) *one = _r_debug.r_map->l_ld; one->d_tag != DT_NULL; one++) {
         names = one->d_tag == DT_STRTAB ? (const char *)one->d_un.d_ptr : names;
         bytes = one->d_tag == DT_STRSZ ? one->d_un.d_val : bytes;
     }
-    for (const char *one =
-             "mmap\0mmap64\0shmat\0sem_open\0semop\0mq_open\0msgget\0socket\0"
-             "mkfifo\0flock\0lockf\0fcntl\0fcntl64\0access\0";
-         names && *one; one += strlen(one) + 1)
-        if (memmem(names, bytes, one, strlen(one) + 1))
+    for (size_t i = 0; names && i < sizeof means / sizeof *means; i++)
+        if (memmem(names, bytes, means[i], strlen(means[i]) + 1))
             return true;
     return false;
 }
