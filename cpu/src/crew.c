@@ -55,8 +55,8 @@ static void say(void) {
         return;
     fprintf(stderr,
             "CPU build: %d of %d processes wait in ncclCommInitRank; missing%s:%s%s\n"
-            "  In a program without MPI_Init, all processes of the launcher must"
-            " make a communicator before the first one is there.\n",
+            "  In a program without MPI_Init, all processes that a launcher has"
+            " started together must make a communicator before any of them has one.\n",
             n, all_ranks, here && atoi(here) < all_ranks ? ", or on other machines" : "",
             ranks, missing > MOST ? " …" : "");
 }

@@ -291,7 +291,8 @@ static ncclResult_t refused(const struct unique *unique) {
     const char *why = seats_refused(unique->number);
     if (!why)
         seats_say(why = "the process that made it is not in this MPI job");
-    return nccl_error(ncclSystemError, "the ranks with this commId cannot meet: %s", why);
+    return nccl_error(seats_misused(unique->number) ? ncclInvalidUsage : ncclSystemError,
+                      "the ranks with this commId cannot meet: %s", why);
 }
 
 /* Nobody meets where the others were made. */

@@ -322,8 +322,8 @@ static void hear(struct asked *asked) {
     if (seats_receive(asked->usher, &answer, sizeof answer, &seat) !=
         (long)sizeof answer) {
         refuse(asked, "the process that made it has ended");
-    } else if (answer.what == SEATS_NONE) {
-        asked->answer = SEATS_NONE; // which has been said
+    } else if (answer.what == SEATS_NONE || answer.what == SEATS_MISUSED) {
+        asked->answer = (enum seats_answer)answer.what; // which has been said
         snprintf(asked->why, sizeof asked->why, "%s", answer.text);
     } else if (answer.what != SEATS_TAKE) {
         asked->answer = (enum seats_answer)answer.what;
@@ -358,7 +358,12 @@ uint64_t seats_id(void) {
 
 const char *seats_refused(uint64_t id) {
     const struct asked *asked = asked_for(id);
-    return asked && asked->answer == SEATS_NONE ? asked->why : NULL;
+    return asked && asked->answer >= SEATS_NONE ? asked->why : NULL;
+}
+
+bool seats_misused(uint64_t id) {
+    const struct asked *asked = asked_for(id);
+    return asked && asked->answer == SEATS_MISUSED;
 }
 
 void seats_leave(int how) {

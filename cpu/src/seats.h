@@ -23,11 +23,18 @@ struct hail { // to the usher, from a rank or from one that holds a seat
     int32_t has_mpi;      // that the program has started
 };
 
-enum seats_answer { SEATS_WAIT, SEATS_ALONE, SEATS_TAKE, SEATS_HAVE, SEATS_NONE };
+enum seats_answer {
+    SEATS_WAIT,
+    SEATS_ALONE,
+    SEATS_TAKE,
+    SEATS_HAVE,
+    SEATS_NONE,
+    SEATS_MISUSED // none, because of what the ranks say
+};
 
 struct answer { // of the usher: to SEATS_TAKE a descriptor belongs, of who holds the seat
     int32_t what;
-    char text[SEATS_TEXT]; // SEATS_NONE: why
+    char text[SEATS_TEXT]; // SEATS_NONE, SEATS_MISUSED: why
 };
 
 /* Process `maker` listens at a socket of this name; both return -1 where that fails. */
@@ -49,6 +56,7 @@ bool seats_settled(const void *unused); // whether all that was asked has been a
 bool seats_taken(void);                 // MPI can be started
 uint64_t seats_id(void);                // the id that they have met by; 0: none
 const char *seats_refused(uint64_t id); // why it cannot be; NULL: it can
+bool seats_misused(uint64_t id);        // SEATS_MISUSED
 void seats_say(const char *why);        // to the user, since few programs do
 /* The process is about to end, and how: with this exit code, or after it has said why to
  * the user. (Or SEATS_SILENT, which it cannot say.) */

@@ -40,6 +40,7 @@ struct party { // all those with one id
     bool late;               // some of them are in a job already
     bool said;               // why they cannot meet
     char wrong[SEATS_TEXT];  // that; whoever comes later is told, too
+    bool misused;            // it is what they say
     int launcher;            // -1: none; ends when mpirun does
     double began;
     struct party *next;
@@ -86,7 +87,7 @@ static void turn_away(struct party *party) {
     if (any && !party->said)
         seats_say(party->wrong);
     party->said |= any;
-    tell_all(party, SEATS_NONE, party->wrong);
+    tell_all(party, party->misused ? SEATS_MISUSED : SEATS_NONE, party->wrong);
 }
 
 /* They cannot meet: all are told, those who come later, too. */
@@ -248,11 +249,13 @@ static void has_come(struct guest *guest, const struct hail *hail) {
                  hail->rank, hail->nranks);
     if (wrong[0] && party->seats > 0) { // the others are all there
         seats_say(wrong);
-        tell(guest, SEATS_NONE, wrong, -1);
+        tell(guest, SEATS_MISUSED, wrong, -1);
         return;
     }
-    if (wrong[0])
+    if (wrong[0]) {
+        party->misused = true;
         refuse(party, "%s", wrong);
+    }
     tell_late(party);
     if (party->wrong[0]) {
         turn_away(party);

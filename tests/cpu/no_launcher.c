@@ -174,9 +174,10 @@ static bool by_name(int number, int n) {
 
 /* --- Those who cannot meet --- */
 
-static bool is_told(const ncclUniqueId *id, int rank, int nranks, const char *what) {
+static bool is_told(const ncclUniqueId *id, int rank, int nranks, ncclResult_t result,
+                    const char *what) {
     ncclComm_t comm = NULL;
-    bool failed = ncclCommInitRank(&comm, nranks, *id, rank) == ncclSystemError && !comm;
+    bool failed = ncclCommInitRank(&comm, nranks, *id, rank) == result && !comm;
     return failed && strstr(ncclGetLastError(NULL), what);
 }
 
@@ -185,7 +186,7 @@ static bool without_one(int number, int n) {
     ncclUniqueId id = receive_id(number);
     pthread_t thread;
     if (number < n - 1)
-        return is_told(&id, number, n + 1, "ended before");
+        return is_told(&id, number, n + 1, ncclSystemError, "ended before");
     ranks[0] = (struct rank){number, n + 1, id, false};
     pthread_create(&thread, NULL, of_rank, &ranks[0]);
     usleep(300000);
@@ -194,12 +195,14 @@ static bool without_one(int number, int n) {
 
 static bool one_rank_twice(int number, int n) {
     ncclUniqueId id = receive_id(number);
-    return is_told(&id, 0, n, "two processes call themselves rank 0 of 2");
+    return is_told(&id, 0, n, ncclInvalidUsage,
+                   "two processes call themselves rank 0 of 2");
 }
 
 static bool different_nranks(int number, int n) {
     ncclUniqueId id = receive_id(number);
-    return is_told(&id, number, n + number, "as nranks, and another one");
+    return is_told(&id, number, n + number, ncclInvalidUsage,
+                   "as nranks, and another one");
 }
 
 /* The last rank comes when it has been said that it is missing. */
@@ -241,14 +244,14 @@ static void run_late(const ncclUniqueId *id) {
 static bool with_mpi(int number, int n) {
     MPI_Init(NULL, NULL);
     ncclUniqueId id = receive_id(number);
-    bool told = is_told(&id, number, n, "MPI_Init");
+    bool told = is_told(&id, number, n, ncclSystemError, "MPI_Init");
     MPI_Finalize();
     return told;
 }
 
 static bool too_late(int number, int n) {
     ncclUniqueId id = receive_id(number);
-    return is_told(&id, number, n, "has ended");
+    return is_told(&id, number, n, ncclSystemError, "has ended");
 }
 
 int main(void) {
