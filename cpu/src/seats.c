@@ -7,6 +7,7 @@
 
 #include "wire.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -182,33 +183,6 @@ static void refuse(struct asked *asked, const char *why) {
     seats_say(why);
 }
 
-void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) {
-    struct asked *asked = asked_for(id);
-    if (!asked) {
-        asked = must_alloc(sizeof *asked);
-        *asked =
-            (struct asked){.id = id, .usher = seats_connect(maker), .next = all_asked};
-        // With NCCL_COMM_ID it may be about to listen.
-        for (int i = 0; maker == id && asked->usher < 0 && i < 100; i++) {
-            usleep(1000);
-            asked->usher = seats_connect(maker);
-        }
-        asked->ranks = must_alloc((size_t)nranks * sizeof *asked->ranks);
-        asked->nranks = nranks;
-        all_asked = asked;
-    }
-    bool differs = nranks != asked->nranks; // which is the usher's to refuse
-    if (asked->answer != SEATS_WAIT || (!differs && asked->ranks[rank]))
-        return;
-    if (!differs)
-        asked->ranks[rank] = true;
-    struct hail hail = {.id = id, .rank = rank, .nranks = nranks, .has_mpi = has_mpi};
-    hail.process = base_process();
-    if (!seats_send(asked->usher, &hail, sizeof hail, -1))
-        refuse(asked, "the process that made it has ended, or runs on another machine or"
-                      " in another container: begin with mpirun");
-}
-
 /* --- How the others end ----------------------------------------------------------- */
 
 /* Each process of the job has a socket of this name, until it ends. */
@@ -319,8 +293,10 @@ static void hear(struct asked *asked) {
     int seat;
     if (poll(&(struct pollfd){.fd = asked->usher, .events = POLLIN}, 1, 0) != 1)
         return;
-    if (seats_receive(asked->usher, &answer, sizeof answer, &seat) !=
-        (long)sizeof answer) {
+    long got = seats_receive(asked->usher, &answer, sizeof answer, &seat);
+    if (got < 0 && errno == ECONNRESET) // it went on to say something after the answer
+        got = seats_receive(asked->usher, &answer, sizeof answer, &seat);
+    if (got != (long)sizeof answer) {
         refuse(asked, "the process that made it has ended");
     } else if (answer.what == SEATS_NONE || answer.what == SEATS_MISUSED) {
         asked->answer = (enum seats_answer)answer.what; // which has been said
@@ -335,6 +311,36 @@ static void hear(struct asked *asked) {
     }
     close(asked->usher);
     asked->usher = -1;
+}
+
+void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) {
+    struct asked *asked = asked_for(id);
+    if (!asked) {
+        asked = must_alloc(sizeof *asked);
+        *asked =
+            (struct asked){.id = id, .usher = seats_connect(maker), .next = all_asked};
+        // With NCCL_COMM_ID it may be about to listen.
+        for (int i = 0; maker == id && asked->usher < 0 && i < 100; i++) {
+            usleep(1000);
+            asked->usher = seats_connect(maker);
+        }
+        asked->ranks = must_alloc((size_t)nranks * sizeof *asked->ranks);
+        asked->nranks = nranks;
+        all_asked = asked;
+    }
+    bool differs = nranks != asked->nranks; // which is the usher's to refuse
+    if (asked->answer != SEATS_WAIT || (!differs && asked->ranks[rank]))
+        return;
+    if (!differs)
+        asked->ranks[rank] = true;
+    struct hail hail = {.id = id, .rank = rank, .nranks = nranks, .has_mpi = has_mpi};
+    hail.process = base_process();
+    if (seats_send(asked->usher, &hail, sizeof hail, -1))
+        return;
+    hear(asked); // another rank of this process may have been answered
+    if (asked->answer == SEATS_WAIT)
+        refuse(asked, "the process that made it has ended, or runs on another machine or"
+                      " in another container: begin with mpirun");
 }
 
 bool seats_settled(const void *unused) {

@@ -205,6 +205,25 @@ static bool different_nranks(int number, int n) {
                    "as nranks, and another one");
 }
 
+static void *is_refused(void *argument) {
+    struct rank *mine = argument;
+    mine->right = is_told(&mine->id, mine->rank, mine->nranks, ncclInvalidUsage,
+                          "as nranks, and another one");
+    return NULL;
+}
+
+static bool of_threads(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    pthread_t threads[2];
+    for (int t = 0; t < 2; t++) {
+        ranks[t] = (struct rank){t * IDS, n + 1 + t * IDS, id, false};
+        pthread_create(&threads[t], NULL, is_refused, &ranks[t]);
+    }
+    for (int t = 0; t < 2; t++)
+        pthread_join(threads[t], NULL);
+    return ranks[0].right && ranks[1].right;
+}
+
 /* The last rank comes when it has been said that it is missing. */
 static const char *said; // a file
 
@@ -272,7 +291,9 @@ int main(void) {
     run(one_rank_twice, 2, &id);
     NCCL(ncclGetUniqueId(&id));
     run(different_nranks, 2, &id);
-    point("one rank twice, and different nranks: all are told");
+    NCCL(ncclGetUniqueId(&id));
+    run(of_threads, 1, &id);
+    point("one rank twice, and different nranks, of processes or threads: all are told");
     NCCL(ncclGetUniqueId(&id));
     run_late(&id);
     point("a rank comes late: it is said that it is missing, and the others wait");
