@@ -337,8 +337,9 @@ void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) 
         return;
     hear(asked); // another rank of this process may have been answered
     if (asked->answer == SEATS_WAIT)
-        refuse(asked, "the process that made it has ended, or runs on another machine or"
-                      " in another container: begin with mpirun");
+        refuse(asked,
+               "the process that made it has ended (an id of an earlier run?), or"
+               " is on another machine or in another container: begin with mpirun");
 }
 
 bool seats_settled(const void *unused) {

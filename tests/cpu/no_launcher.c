@@ -270,7 +270,8 @@ static bool with_mpi(int number, int n) {
 
 static bool too_late(int number, int n) {
     ncclUniqueId id = receive_id(number);
-    return is_told(&id, number, n, ncclSystemError, "has ended");
+    return is_told(&id, number, n, ncclSystemError,
+                   "has ended (an id of an earlier run?)");
 }
 
 int main(void) {
