@@ -9,6 +9,7 @@
 
 #include "lesson.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 enum { AGREE_MOST = 64 };
@@ -129,11 +130,24 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank,
     return now;
 }
 
-/* Which ranks come to the end of the program within `seconds`, lost ones, too. */
+LESSON_FUNCTION void agree_too_long(int signal) {
+    static const char why[] =
+        "A rank was lost after the last step: given up after 60 s.\n";
+    (void)signal;
+    const ssize_t written = write(STDERR_FILENO, why, sizeof why - 1);
+    (void)written;
+    _exit(1);
+}
+
+/* Which ranks come to the end of the program within `seconds`, lost ones, too. What comes
+ * after it has 60 s: no call of MPI has a time limit, and MPI_Finalize waits for all. */
 LESSON_FUNCTION struct members agree_end(int nranks, int rank, double seconds) {
     struct members all = agree_all(nranks);
     all.round = AGREE_END;
-    return agree(&all, rank, seconds);
+    all = agree(&all, rank, seconds);
+    signal(SIGALRM, agree_too_long);
+    alarm(60);
+    return all;
 }
 
 /* The verdict of those who have come. MPI's collectives in lesson_verdict would wait for
