@@ -91,12 +91,14 @@ int main(int argc, char **argv) {
         {0}};
     lesson_options(argc, argv, options);
     for (int f = 0; f < FAULTS; f++)
-        if (faults[f] && (faulty >= (size_t)t.nranks || faulty_step >= steps)) {
+        if (faults[f] &&
+            (faulty >= (size_t)t.nranks || faulty_step + (f == BRANCH) >= steps)) {
             if (t.rank == 0)
                 fprintf(stderr,
                         "hangs: nobody would have the fault: the ranks are 0 to %d, the "
-                        "steps 0 to %zu\n",
-                        t.nranks - 1, steps - 1);
+                        "steps 0 to %zu%s\n",
+                        t.nranks - 1, steps - 1,
+                        f == BRANCH ? ", and after the last all leave the loop" : "");
             lesson_leave(1);
         }
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));

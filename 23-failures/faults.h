@@ -44,9 +44,11 @@ LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
         lesson_misused(argv[0], options, "only one --how at a time");
     if (asked.join && !fault[LEAVE])
         lesson_misused(argv[0], options, "--join needs --fault leave");
-    for (int i = 0; i < FAULTS && nranks > 1; i++) // alone it has nobody who goes on
+    for (int i = 0; i < FAULTS; i++)
         if (fault[i])
             asked.fault = (enum fault)i;
+    if (asked.fault != NO_FAULT && nranks == 1)
+        lesson_misused(argv[0], options, "--fault needs two ranks: one has to go on");
     asked.how = how[ANEW] || !HAS_SHRINK    ? ANEW
                 : how[REVOKE] && HAS_REVOKE ? REVOKE
                                             : SHRINK;

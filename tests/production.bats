@@ -274,14 +274,16 @@ skip_unless_nccl() {
         on_gpus || [ "$n" -ne 3 ] || fault=(--fault slow)
         all_right "$n" $((5 * n)) values 22-hangs/hangs "${fault[@]}"
     done
-    # A fault that no rank would have, in one process: rank 1 of one, and a step after the last.
-    for fault in '--fault skip' '--fault slow --rank 0 --step 5'; do
+    # A fault that no rank would have, in one process: rank 1 of one, a step after the last, a branch after it.
+    for fault in '--fault skip' '--fault slow --rank 0 --step 5' '--fault branch --rank 0 --step 4'; do
         code=0
         # shellcheck disable=SC2086 # several words
         err=$("$top/22-hangs/hangs" $fault 2>&1) || code=$?
         echo "$fault: exit code $code: $err"
         [ "$code" -eq 1 ]
-        grep -qxF 'hangs: nobody would have the fault: the ranks are 0 to 0, the steps 0 to 4' <<<"$err"
+        more=
+        [[ $fault != *branch* ]] || more=', and after the last all leave the loop'
+        grep -qxF "hangs: nobody would have the fault: the ranks are 0 to 0, the steps 0 to 4$more" <<<"$err"
     done
 }
 
@@ -363,6 +365,9 @@ survives() {
     ranks 1 23-failures/failures --fault leave --fault stop
     [ "$code" -eq 2 ]
     grep -qx 'failures: only one --fault at a time' <<<"$err"
+    ranks 1 23-failures/failures --fault exit
+    [ "$code" -eq 2 ]
+    grep -qx 'failures: --fault needs two ranks: one has to go on' <<<"$err"
 }
 
 @test "23: a deadline that is much too short: whoever is late learns that it is out" {
