@@ -132,7 +132,7 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank,
 
 LESSON_FUNCTION void agree_too_long(int signal) {
     static const char why[] =
-        "A rank was lost after the last step: given up after 60 s.\n";
+        "A rank was lost after its last step: given up after 60 s.\n";
     (void)signal;
     const ssize_t written = write(STDERR_FILENO, why, sizeof why - 1);
     (void)written;

@@ -85,7 +85,7 @@ void check(void) {
     ncclComm_t comms[ngpus];
     cudaStream_t streams[ngpus];
     CHECK_NCCL(ncclCommInitAll(comms, ngpus, NULL));
-    check_case("%d GPUs, %d tensors", ngpus, TENSORS);
+    check_case("%d GPU%s, %d tensors", ngpus, ngpus == 1 ? "" : "s", TENSORS);
     float *yours[ngpus][TENSORS], *ours[ngpus][TENSORS];
     float **your_rows[ngpus], **our_rows[ngpus];
     float expected[TENSORS][ELEMENTS] = {{0}}, mine[ELEMENTS];

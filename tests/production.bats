@@ -422,10 +422,10 @@ survives() {
     [ "$(tail -n 1 <<<"$out")" = "OK: 2 ranks left, $((2 * 1024 * 12)) weights checked, 0 wrong" ]
     grep -qE "^step +3: loss [0-9.]+, 2 ranks," <<<"$out"
     on_gpus && return
-    # One that is killed after the last step: the other waits in the verdict, for a minute, here for a second.
+    # One that is killed after its last step: the other waits in the verdict, for a minute, here for a second.
     breaks 2 23-failures/failures 's/^#include "faults.h"/#include <unistd.h>\n#define alarm(s) (alarm)((s) \/ 60)\n&/
         s/const int exit_code = agree_verdict/if (t.rank == 1)\nraise(SIGKILL);\n&/'
-    [[ $err == 'A rank was lost after the last step: given up after 60 s.' && $out != *OK:* ]]
+    [[ $err == 'A rank was lost after its last step: given up after 60 s.' && $out != *OK:* ]]
 }
 
 @test "23: a rank leaves, the others shrink; it joins again, with their weights" {
