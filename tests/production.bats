@@ -359,15 +359,9 @@ survives() {
     for n in $(few_counts); do
         all_right "$n" $((12 * 1024 * n)) weights 23-failures/failures
     done
-    ranks 1 23-failures/failures --join
-    [ "$code" -eq 2 ]
-    grep -qx 'failures: --join needs --fault leave' <<<"$err"
-    ranks 1 23-failures/failures --fault leave --fault stop
-    [ "$code" -eq 2 ]
-    grep -qx 'failures: only one --fault at a time' <<<"$err"
-    ranks 1 23-failures/failures --fault exit
-    [ "$code" -eq 2 ]
-    grep -qx 'failures: --fault needs two ranks: one has to go on' <<<"$err"
+    misuse 23-failures/failures '--join needs --fault leave' --join
+    misuse 23-failures/failures 'only one --fault at a time' --fault leave --fault stop
+    misuse 23-failures/failures '--fault needs two ranks: one has to go on' --fault exit
 }
 
 @test "23: a deadline that is much too short: whoever is late learns that it is out" {
