@@ -60,6 +60,14 @@ END
     chmod +x nccl-tests/build/*
 }
 
+@test "what is measured runs without the modelled clock" {
+    printf '#!/bin/sh\necho "${NCCL_CPU_CLOCK-unset} $*" >>"%s/ran"\nexit 1\n' "$PWD" >mpirun
+    chmod +x mpirun
+    NCCL_CPU_CLOCK=h200 BACKEND=cpu PATH=$PWD:$PATH run "$top/measure/compositions.pl" --measure --only 20 2
+    [ "$status" -ne 0 ]
+    grep -qE '^unset .*one_sided' ran
+}
+
 @test "a rehearsal of what is measured: command lines and tables; what fails is named, the rest goes on" {
     long
     nccl_tests
