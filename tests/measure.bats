@@ -61,6 +61,7 @@ END
 }
 
 @test "what is measured runs without the modelled clock" {
+    # shellcheck disable=SC2016 # the script's
     printf '#!/bin/sh\necho "${NCCL_CPU_CLOCK-unset} $*" >>"%s/ran"\nexit 1\n' "$PWD" >mpirun
     chmod +x mpirun
     NCCL_CPU_CLOCK=h200 BACKEND=cpu PATH=$PWD:$PATH run "$top/measure/compositions.pl" --measure --only 20 2
