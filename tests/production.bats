@@ -142,6 +142,7 @@ refused() {
 @test "17: a wrong address, a port in use, torchrun's own store, a rank that never comes, a stranger" {
     on_gpus && skip "one build is enough"
     refused 'MASTER_ADDR=no-such-machine.invalid: ' MASTER_ADDR=no-such-machine.invalid
+    refused 'MASTER_ADDR=::1: ' MASTER_ADDR=::1
 
     # What the environment says is looked at before all else.
     refused 'RANK=-1: it must be a whole number from 0 to 1, because ranks count from 0' RANK=-1 WORLD_SIZE=2
