@@ -103,7 +103,8 @@ LESSON_FUNCTION void *store_listen(void *argument) {
     return NULL;
 }
 
-/* Opens the store at address:port. Rank 0 listens there, all connect to it. */
+/* Opens the store at address:port, a name or an IPv4 address. Rank 0 listens there, all
+ * connect to it. */
 LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank,
                                          int seconds) {
     struct store *s = lesson_malloc(sizeof *s);
