@@ -138,7 +138,11 @@ void *numbers_get(const struct numbers *all, int number) {
     return number >= 0 && (size_t)number < all->n ? all->at[number] : NULL;
 }
 
-void numbers_drop(struct numbers *all, int number) {
+void numbers_drop(struct numbers *all, int number, void (*thing)(void *thing)) {
+    void *dropped = numbers_get(all, number);
+    if (!dropped)
+        return;
+    thing(dropped);
     all->at[number] = NULL;
     ROOM(all->free, all->nfree, &all->free_size);
     all->free[all->nfree++] = number;

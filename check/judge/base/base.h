@@ -51,7 +51,8 @@ struct numbers {
 };
 int numbers_add(struct numbers *all, void *thing);
 void *numbers_get(const struct numbers *all, int number); // NULL: not there
-void numbers_drop(struct numbers *all, int number);
+// frees the thing, too, if there is one
+void numbers_drop(struct numbers *all, int number, void (*thing)(void *thing));
 void numbers_clear(struct numbers *all, void (*thing)(void *thing)); // frees each, too
 
 /* A number in which all bits of `x` and `y` are mixed. */

@@ -28,11 +28,7 @@ int judge_memory_lent(struct judge *j, const void *start, size_t bytes, bool wri
 }
 
 void judge_memory_back(struct judge *j, int number) {
-    struct lent *lent = numbers_get(&j->uses->lent, number);
-    if (!lent)
-        return;
-    free(lent);
-    numbers_drop(&j->uses->lent, number);
+    numbers_drop(&j->uses->lent, number, free);
 }
 
 void lent_report(struct judge *j, const struct allocation *a, const char *words,

@@ -125,8 +125,7 @@ void order_stream_gone(struct judge *j, int number) {
     if (legacy_of(order, stream->device) == stream)
         order->legacy[stream->device] = 0;
     order_slot_gone(order, stream->slot);
-    free(stream);
-    numbers_drop(&order->streams, number);
+    numbers_drop(&order->streams, number, free);
 }
 
 void order_awaited(const struct order *order, const struct stream *stream,
@@ -161,9 +160,5 @@ int judge_event_made(struct judge *j, struct judge_at at) {
 }
 
 void judge_event_gone(struct judge *j, int number) {
-    struct event *event = order_event(j->order, number);
-    if (!event)
-        return;
-    event_free(event);
-    numbers_drop(&j->order->events, number);
+    numbers_drop(&j->order->events, number, event_free);
 }

@@ -73,10 +73,8 @@ void function_ends(struct judge *j, int number) {
     for (struct thread *t = j->threads; t; t = t->next)
         if (t->function == f)
             t->function = NULL;
-    if (!f->captured) {
-        function_free(f);
-        numbers_drop(&j->functions->all, number);
-    }
+    if (!f->captured)
+        numbers_drop(&j->functions->all, number, function_free);
 }
 
 bool functions_queued(const struct judge *j) {

@@ -345,11 +345,7 @@ void judge_graph_launched(struct judge *j, int number, int on, struct judge_at a
 }
 
 void judge_graph_gone(struct judge *j, int number) {
-    struct graph *graph = numbers_get(&j->graphs->graphs, number);
-    if (!graph)
-        return;
-    graph_drop(graph);
-    numbers_drop(&j->graphs->graphs, number);
+    numbers_drop(&j->graphs->graphs, number, graph_drop);
 }
 
 void judge_executable_gone(struct judge *j, int number) {
@@ -359,8 +355,7 @@ void judge_executable_gone(struct judge *j, int number) {
     // What was launched still happens.
     for (int b = 0; b < executable->graph->nbranches; b++)
         order_slot_gone(j->order, executable->slots[b]);
-    executable_free(executable);
-    numbers_drop(&j->graphs->executables, number);
+    numbers_drop(&j->graphs->executables, number, executable_free);
 }
 
 void graphs_left(struct judge *j, struct text *text) {
