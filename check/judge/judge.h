@@ -329,6 +329,7 @@ struct judge_call {
     // + 1. 0: in none, or a buffer that need not.
     size_t send_offset, recv_offset;
     uint64_t config; // must be the same on all ranks; 0: none
+    int launched;    // the event that its launch records on the stream, + 1; 0: none
     // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
     // either.
     bool send_nowhere, recv_nowhere;

@@ -724,6 +724,8 @@ static void add_details(const struct event *e, int from, struct judge_call *call
             call->root = (int)number(e, word(e, ++i));
         else if (strcmp(w, "config") == 0)
             call->config = (uint64_t)number(e, word(e, ++i));
+        else if (strcmp(w, "launches") == 0)
+            call->launched = named(e, word(e, ++i), EVENT)->number + 1;
         else if (strcmp(w, "window") == 0)
             call->send_offset = call->recv_offset = (size_t)number(e, word(e, ++i)) + 1;
         else if (strcmp(w, "fresh") == 0)

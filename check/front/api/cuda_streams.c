@@ -43,7 +43,7 @@ static int announce_event(struct judge *j, cudaEvent_t handle, int device,
 
 /* An event that was not seen being made is another process's (cudaIpcOpenEventHandle), or
  * a library's. */
-static int event_number(struct judge *j, cudaEvent_t handle) {
+int event_number(struct judge *j, cudaEvent_t handle) {
     const struct event *event = table_get(&events, handle);
     const struct judge_at at = {"another library", 0};
     if (event)

@@ -39,6 +39,7 @@ struct judge *front_in_stream(cudaStream_t handle, int device, int *stream);
 
 /* The number alone, and the device that the stream is on. */
 int stream_number(cudaStream_t handle, int device, int *on);
+int event_number(struct judge *j, cudaEvent_t handle);
 bool stream_capturing(cudaStream_t handle); // outside of front_in
 /* As cudaStreamSynchronize, for a call that waits for it. */
 void stream_waited_for(cudaStream_t handle, struct judge_at at);

@@ -106,11 +106,37 @@ static void is_on(struct comm *comm, cudaStream_t stream) {
     comm->streams[comm->nstreams++] = stream;
 }
 
+#if NCCL_VERSION_CODE >= 23200
+static uint64_t hash_of(ncclCollConfig_t c) {
+    const char *algorithms = c.algSelection ? c.algSelection : "";
+    const int event = c.launchCompletionEvent != NULL;
+    const int force = algorithms[0] && c.forceAlgSelection;
+    const int numbers[] = {c.minCTAs,   c.maxCTAs, c.nvlsCTAs, c.cgaClusterSize,
+                           c.CTAPolicy, event,     force};
+    return comm_hash(numbers, sizeof numbers,
+                     comm_hash(algorithms, strlen(algorithms), 0));
+}
+
+/* "The same configuration must be set on every rank; NCCL validates it only locally"
+ * (nccl.h): as a number, 0 if nothing is set. Only the event is each rank's own. */
+static uint64_t config_of(const ncclCollConfig_t *given, cudaEvent_t *launched) {
+    const ncclCollConfig_t unset = NCCL_COLLCONFIG_INITIALIZER;
+    ncclCollConfig_t c = unset;
+    if (given && given->magic == c.magic)
+        memcpy(&c, given, given->size < sizeof c ? given->size : sizeof c);
+    *launched = c.launchCompletionEvent;
+    return hash_of(c) - hash_of(unset);
+}
+#else
+#define config_of(given, launched) 0
+#endif
+
 /* The judge does not hear of what NCCL will refuse anyway (a root that is none, an
  * unknown type). */
 enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
     const ncclComm_t handle = as_called->comm;
     const cudaStream_t stream = as_called->stream;
+    cudaEvent_t launched = NULL;
     struct judge_call call = {.kind = as_called->kind,
                               .type = (int)as_called->type,
                               .root = as_called->root,
@@ -118,7 +144,7 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
                               .type_bytes = size_of(as_called->type),
                               .sendbuff = as_called->send,
                               .recvbuff = as_called->recv,
-                              .config = as_called->config,
+                              .config = config_of(as_called->config, &launched),
                               .at = at};
     struct comm *comm;
     struct judge *j = comm_in(handle, &comm, at);
@@ -128,6 +154,8 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
     call.send_nowhere = ask_send && is_nowhere(as_called->send);
     call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
     j = front_in_stream(stream, device, &call.stream);
+    if (launched)
+        call.launched = event_number(j, launched) + 1;
     comm = comm_known(handle);
     enum judged judged = NOT_JUDGED;
     struct comm timed = {.state = GONE};
@@ -176,31 +204,6 @@ ncclResult_t nccl_refused(struct judge_at at) {
     front_out();
     return ncclInvalidArgument;
 }
-
-#if NCCL_VERSION_CODE >= 23200
-/* "The same configuration must be set on every rank; NCCL validates it only locally"
- * (nccl.h). */
-uint64_t nccl_config(const ncclCollConfig_t *given) {
-    enum { UNSET = NCCL_CONFIG_UNDEF_INT };
-    ncclCollConfig_t c = NCCL_COLLCONFIG_INITIALIZER;
-    if (given && given->magic == c.magic)
-        memcpy(&c, given, given->size < sizeof c ? given->size : sizeof c);
-    const char *algorithms = c.algSelection ? c.algSelection : "";
-    const int numbers[] = {c.minCTAs,
-                           c.maxCTAs,
-                           c.nvlsCTAs,
-                           c.cgaClusterSize,
-                           c.CTAPolicy,
-                           c.launchCompletionEvent ? 1 : UNSET,
-                           algorithms[0] ? c.forceAlgSelection : UNSET};
-    bool set = false;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        set |= numbers[i] != UNSET;
-    return set ? comm_hash(numbers, sizeof numbers,
-                           comm_hash(algorithms, strlen(algorithms), 0))
-               : 0;
-}
-#endif
 
 size_t nccl_bytes(size_t count, ncclDataType_t type) {
     return count * size_of(type);

@@ -161,7 +161,7 @@ struct nccl_call {
     int root;              // or peer
     ncclComm_t comm;
     cudaStream_t stream;
-    uint64_t config; // judge_call's
+    const void *config; // an ncclCollConfig_t, or NULL
 };
 /* What the judge says of a call before it is made; then what the call returned. */
 enum judged { NOT_JUDGED, JUDGED_RIGHT, JUDGED_WRONG, COMM_IS_GONE };
@@ -178,12 +178,6 @@ struct judge_signal nccl_one_sided(ncclComm_t comm, enum judge_op_kind kind,
                                    const void *reads, size_t bytes, cudaStream_t stream,
                                    struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
-
-#if NCCL_VERSION_CODE >= 23200
-uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing is set
-#else
-#define nccl_config(config) 0
-#endif
 
 /* The kinds of nccl.list */
 
@@ -223,8 +217,8 @@ uint64_t nccl_config(const ncclCollConfig_t *config); // as a number; 0: nothing
         return newcomm_returned(                                                  \
             MEETS(comm_hash_ids(ids, nids), CALL(PNCCL(name), __VA_ARGS__)), at); \
     }
-#define NCCL_CALL(name, ...) NCCL_CALL_AS(0, name, __VA_ARGS__)
-#define NCCL_CONFIGURED(name, ...) NCCL_CALL_AS(nccl_config(config), name, __VA_ARGS__)
+#define NCCL_CALL(name, ...) NCCL_CALL_AS(NULL, name, __VA_ARGS__)
+#define NCCL_CONFIGURED(name, ...) NCCL_CALL_AS(config, name, __VA_ARGS__)
 #define NCCL_CALL_AS(config, name, parameters, kind, send, recv, op, root, ...) \
     ncclResult_t name parameters {                                              \
         ENTER_NCCL(name, __VA_ARGS__);                                          \

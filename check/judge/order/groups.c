@@ -94,6 +94,13 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
         free(issued);
 }
 
+/* They come after what their streams hold so far, but not after the calls. */
+static void record_launches(struct judge *j, const struct judge_call *calls, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        judge_record(j, calls[i].launched - 1, calls[i].stream,
+                     (struct judge_at){"launchCompletionEvent", calls[i].at.site});
+}
+
 void judge_group_starts(struct judge *j, struct judge_at at) {
     struct group *group = j->thread->group;
     if (!group) {
@@ -125,6 +132,7 @@ void judge_group_ends(struct judge *j, struct judge_at at) {
     struct group *group = j->thread->group;
     if (!group || --group->depth > 0)
         return;
+    record_launches(j, group->calls, group->ncalls);
     struct latest *latest = latest_begin(j, at);
     check_merged(j, group);
     if (group->ncalls)
@@ -151,6 +159,7 @@ bool judge_call(struct judge *j, const struct judge_call *call) {
         latest_begin(j, call->at)->in_group = true;
     } else {
         struct judge_call alone = *call;
+        record_launches(j, call, 1);
         issue(j, &alone, 1, false, latest_begin(j, call->at));
     }
     return wrong;
