@@ -41,6 +41,7 @@ static const char *find_place(int *rank, int *nranks, int *local) {
         const struct place *p = &places[i];
         if (!getenv(p->rank) || !getenv(p->size))
             continue;
+        lesson_alone.rank = atoi(getenv(p->rank)); // for the message, if it is wrong
         *nranks = number_of(p->size, 1, 1, MOST_RANKS);
         *rank = number_of(p->rank, 0, 0, *nranks - 1);
         *local =
@@ -88,7 +89,6 @@ int main(int argc, char **argv) {
 
     int rank = 0, nranks = 1, local = 0;
     const char *who = find_place(&rank, &nranks, &local);
-    lesson_alone.rank = rank;
     lesson_alone.nranks = nranks;
 
     // Where do we meet? Rank 0 listens there. torchrun has a store of its own at that

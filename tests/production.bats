@@ -146,7 +146,7 @@ refused() {
 
     # What the environment says is looked at before all else.
     refused 'RANK=-1: it must be a whole number from 0 to 1, because ranks count from 0' RANK=-1 WORLD_SIZE=2
-    refused 'RANK=3: it must be a whole number from 0 to 1,' RANK=3 WORLD_SIZE=2
+    refused 'rank 3 on this machine: RANK=3: it must be a whole number from 0 to 1,' RANK=3 WORLD_SIZE=2
     refused 'WORLD_SIZE=0: it must be a whole number from 1 to ' RANK=0 WORLD_SIZE=0
     refused 'WORLD_SIZE=: it must be' RANK=0 WORLD_SIZE=
     refused 'RANK is set, but WORLD_SIZE is not' RANK=0
