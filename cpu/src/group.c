@@ -137,7 +137,7 @@ static ncclResult_t meet(struct meeting_call *meetings) {
     ncclResult_t result = ncclSuccess;
     for (struct meeting_call *meets = meetings; meets; meets = meets->next)
         if (!meets->parent)
-            meet_announce(&meets->ids.first, meets->rank, meets->nranks);
+            meet_announce(&meets->ids.first, meets->rank, meets->nranks, true);
     for (struct meeting_call *meets = meetings; meets; meets = meets->next)
         begin(meets);
     while (meetings) {

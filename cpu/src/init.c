@@ -9,7 +9,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     NCCL_CALL;
     if (!id)
         return nccl_error(ncclInvalidArgument, "ncclGetUniqueId: uniqueId is NULL");
-    return meet_unique_id(id);
+    return meet_unique_id(id, false);
 }
 
 ncclResult_t check_config(const char *name, const ncclConfig_t *config) {

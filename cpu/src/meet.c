@@ -35,7 +35,8 @@ struct unique {
     char magic[8];
     uint64_t number, maker; // maker: base_process()
     int32_t named;          // by NCCL_COMM_ID
-    char rest[NCCL_UNIQUE_ID_BYTES - 28];
+    int32_t grows;          // for ncclCommGrow
+    char rest[NCCL_UNIQUE_ID_BYTES - 32];
 };
 _Static_assert(sizeof(struct unique) == NCCL_UNIQUE_ID_BYTES, "as large as NCCL's");
 // A zero byte soon: it is no string, nor is NCCL's, in which the tenth byte is 0.
@@ -84,14 +85,15 @@ static void issue(uint64_t number) {
     helper_duty(1, queue_look);
 }
 
-ncclResult_t meet_unique_id(ncclUniqueId *id) {
+ncclResult_t meet_unique_id(ncclUniqueId *id, bool grows) {
     struct unique common;
     if (named(&common)) {
         memcpy(id, &common, sizeof common);
         return ncclSuccess;
     }
     // The others may not come to any call before they have the id: nothing waits here.
-    struct unique unique = {.number = base_random(), .maker = base_process()};
+    struct unique unique = {
+        .number = base_random(), .maker = base_process(), .grows = grows};
     if (wire_alone())
         usher_begin(unique.maker);
     memcpy(unique.magic, magic, sizeof magic);
@@ -275,7 +277,7 @@ static int place_of(const struct unique *unique) {
     return unique->named || unique->number == seats_id() ? 0 : wire_find(unique->maker);
 }
 
-void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
+void meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called) {
     struct unique unique;
     memcpy(&unique, id, sizeof unique);
     if (!is_id(&unique) || !wire_alone() || nranks < 2 || rank < 0 || rank >= nranks)
@@ -284,7 +286,13 @@ void meet_announce(const ncclUniqueId *id, int rank, int nranks) {
         unique.maker = unique.number;
         usher_begin(unique.maker);
     }
-    seats_ask(unique.maker, unique.number, rank, nranks, wire_is_open());
+    const struct hail hail = {.id = unique.number,
+                              .rank = rank,
+                              .nranks = nranks,
+                              .has_mpi = wire_is_open(),
+                              .grows = unique.grows};
+    // By NCCL_COMM_ID a rank may make several communicators at once.
+    seats_ask(unique.maker, hail, called && !unique.named);
 }
 
 static ncclResult_t refused(const struct unique *unique) {

@@ -179,7 +179,7 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
     CHECK_COMM(comm);
     if (!id)
         return nccl_error(ncclInvalidArgument, "%s: uniqueId is NULL", __func__);
-    ncclResult_t result = meet_unique_id(id);
+    ncclResult_t result = meet_unique_id(id, true);
     if (result != ncclSuccess)
         return result;
     struct facts facts = {.kind = CALL_GROW_ID};
@@ -205,7 +205,7 @@ static bool step_grow(struct op *op) {
         comm_fail(made, ncclInvalidUsage, "the communicator was given up meanwhile");
     if (op->done || !carry_told(grow->comm, CALL_GROW_ID, &id, sizeof id, false))
         return op->done;
-    meet_announce(&id, grow->comm->rank, grow->nranks);
+    meet_announce(&id, grow->comm->rank, grow->nranks, false);
     ncclResult_t result = meet_join(made, &id, 0, grow->comm->rank, grow->nranks);
     if (result != ncclSuccess)
         comm_fail(made, result, nccl_last_error());
@@ -226,7 +226,7 @@ void comm_announces_growth(struct ncclComm *comm, int nranks) {
         return;
     queue_look();
     if (carry_told(comm, CALL_GROW_ID, &id, sizeof id, true))
-        meet_announce(&id, comm->rank, nranks);
+        meet_announce(&id, comm->rank, nranks, true);
 }
 
 static ncclResult_t begin_grow(struct meeting_call *meets) {

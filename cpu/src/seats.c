@@ -158,7 +158,7 @@ struct asked {
     enum seats_answer answer;
     char why[SEATS_TEXT];
     int nranks;
-    bool *ranks; // of this process
+    const char **ranks; // of this process: the threads that said so first
     struct asked *next;
 };
 static struct asked *all_asked;
@@ -311,27 +311,29 @@ static void hear(struct asked *asked) {
     asked->usher = -1;
 }
 
-void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi) {
-    struct asked *asked = asked_for(id);
+void seats_ask(uint64_t maker, struct hail hail, bool called) {
+    struct asked *asked = asked_for(hail.id);
     if (!asked) {
         asked = must_alloc(sizeof *asked);
-        *asked =
-            (struct asked){.id = id, .usher = seats_connect(maker), .next = all_asked};
+        *asked = (struct asked){
+            .id = hail.id, .usher = seats_connect(maker), .next = all_asked};
         // With NCCL_COMM_ID it may be about to listen.
-        for (int i = 0; maker == id && asked->usher < 0 && i < 100; i++) {
+        for (int i = 0; maker == hail.id && asked->usher < 0 && i < 100; i++) {
             usleep(1000);
             asked->usher = seats_connect(maker);
         }
-        asked->ranks = must_alloc((size_t)nranks * sizeof *asked->ranks);
-        asked->nranks = nranks;
+        asked->ranks = must_alloc((size_t)hail.nranks * sizeof *asked->ranks);
+        asked->nranks = hail.nranks;
         all_asked = asked;
     }
-    bool differs = nranks != asked->nranks; // which is the usher's to refuse
-    if (asked->answer != SEATS_WAIT || (!differs && asked->ranks[rank]))
+    bool differs = hail.nranks != asked->nranks; // which is the usher's to refuse
+    static __thread char thread;
+    const char *first = differs ? NULL : asked->ranks[hail.rank];
+    hail.twice = called && first && first != &thread; // by the same one: after an error
+    if (asked->answer != SEATS_WAIT || (first && !hail.twice))
         return;
     if (!differs)
-        asked->ranks[rank] = true;
-    struct hail hail = {.id = id, .rank = rank, .nranks = nranks, .has_mpi = has_mpi};
+        asked->ranks[hail.rank] = &thread;
     hail.process = base_process();
     if (seats_send(asked->usher, &hail, sizeof hail, -1))
         return;

@@ -21,6 +21,8 @@ struct hail { // to the usher, from a rank or from one that holds a seat
     int32_t rank, nranks; // of the communicator; of the MPI job
     int32_t seat;         // it holds one
     int32_t has_mpi;      // that the program has started
+    int32_t grows;        // the id is for ncclCommGrow
+    int32_t twice;        // another thread of the process has called itself that, too
 };
 
 enum seats_answer {
@@ -50,8 +52,8 @@ void usher_begin(uint64_t maker);
 void seats_hold(void);
 
 /* A rank of this process wants to meet others by the id that `maker` made. Nothing waits
- * here, and a rank may say so again. */
-void seats_ask(uint64_t maker, uint64_t id, int rank, int nranks, bool has_mpi);
+ * here, and a rank may say so again, though not by another thread that is `called`. */
+void seats_ask(uint64_t maker, struct hail hail, bool called);
 bool seats_settled(const void *unused); // whether all that was asked has been answered
 bool seats_taken(void);                 // MPI can be started
 uint64_t seats_id(void);                // the id that they have met by; 0: none

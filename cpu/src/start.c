@@ -245,7 +245,7 @@ void standin_announces(void *comm, const void *id, int rank, int nranks) {
     if (comm)
         comm_announces_growth(comm, nranks);
     else if (id)
-        meet_announce(id, rank, nranks);
+        meet_announce(id, rank, nranks, true);
 }
 
 /* Processes are about to meet. A program that leaves MPI out gets it all the same; of

@@ -41,6 +41,7 @@ struct party { // all those with one id
     bool said;               // why they cannot meet
     char wrong[SEATS_TEXT];  // that; whoever comes later is told, too
     bool misused;            // it is what they say
+    bool grows;              // by ncclCommGrow
     int launcher;            // -1: none; ends when mpirun does
     double began;
     struct party *next;
@@ -235,6 +236,7 @@ static void seat(struct party *party, struct guest *held) {
 static void has_come(struct guest *guest, const struct hail *hail) {
     struct party *party = party_of(hail->id, hail->nranks);
     bool first = guest->id == 0;
+    party->grows = hail->grows;
     if (first || hail->rank < guest->rank)
         guest->rank = hail->rank;
     guest->id = hail->id;
@@ -245,8 +247,8 @@ static void has_come(struct guest *guest, const struct hail *hail) {
         snprintf(wrong, sizeof wrong, "rank %d gives %d as nranks, and another one %d",
                  hail->rank, hail->nranks, party->nranks);
     else if (party->there[hail->rank])
-        snprintf(wrong, sizeof wrong, "two processes call themselves rank %d of %d ranks",
-                 hail->rank, hail->nranks);
+        snprintf(wrong, sizeof wrong, "two %s call themselves rank %d of %d ranks",
+                 hail->twice ? "threads" : "processes", hail->rank, hail->nranks);
     if (wrong[0] && party->seats > 0) { // the others are all there
         seats_say(wrong);
         tell(guest, SEATS_MISUSED, wrong, -1);
@@ -308,10 +310,13 @@ static void say_who_is_missing(struct party *party) {
         }
     fprintf(
         stderr,
-        "CPU build: %d of %d ranks wait in ncclCommInitRank; missing:%s%s\n"
-        "  Has every rank been started? Each gives nranks = %d, a rank of its own, and the"
-        " unique id that one of them has made for all.\n",
-        party->came, party->nranks, ranks, missing > MOST ? " …" : "", party->nranks);
+        "CPU build: %d of %d ranks wait in %s; missing:%s%s\n"
+        "  Has every rank been started? Each gives nranks = %d, %s\n",
+        party->came, party->nranks, party->grows ? "ncclCommGrow" : "ncclCommInitRank",
+        ranks, missing > MOST ? " …" : "", party->nranks,
+        party->grows
+            ? "and each new one a rank of its own and the unique id."
+            : "a rank of its own, and the unique id that one of them has made for all.");
 }
 
 static bool somebody_waits(void) {

@@ -205,18 +205,19 @@ static bool different_nranks(int number, int n) {
                    "as nranks, and another one");
 }
 
+static const char *refusal;
+
 static void *is_refused(void *argument) {
     struct rank *mine = argument;
-    mine->right = is_told(&mine->id, mine->rank, mine->nranks, ncclInvalidUsage,
-                          "as nranks, and another one");
+    mine->right = is_told(&mine->id, mine->rank, mine->nranks, ncclInvalidUsage, refusal);
     return NULL;
 }
 
-static bool of_threads(int number, int n) {
-    ncclUniqueId id = receive_id(number);
+static bool are_refused(struct rank one, struct rank other, const char *what) {
     pthread_t threads[2];
+    refusal = what;
     for (int t = 0; t < 2; t++) {
-        ranks[t] = (struct rank){t * IDS, n + 1 + t * IDS, id, false};
+        ranks[t] = t ? other : one;
         pthread_create(&threads[t], NULL, is_refused, &ranks[t]);
     }
     for (int t = 0; t < 2; t++)
@@ -224,20 +225,37 @@ static bool of_threads(int number, int n) {
     return ranks[0].right && ranks[1].right;
 }
 
+static bool of_threads(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    return are_refused((struct rank){0, n + 1, id, false},
+                       (struct rank){IDS, n + 1 + IDS, id, false},
+                       "as nranks, and another one");
+}
+
+static bool rank_of_two_threads(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    struct rank mine = {0, n + 1, id, false};
+    return are_refused(mine, mine, "two threads call themselves rank 0 of 2");
+}
+
 /* The last rank comes when it has been said that it is missing. */
 static const char *said; // a file
 
-static bool comes_late(int number, int n) {
-    ncclUniqueId id = receive_id(number);
-    ncclComm_t comm;
+static void wait_until_said(const char *what) {
     char text[1000] = "";
-    while (number == n - 1 &&
-           !strstr(text, "2 of 3 ranks wait in ncclCommInitRank; missing: 2")) {
+    while (!strstr(text, what)) {
         FILE *file = fopen(said, "r");
         text[fread(text, 1, sizeof text - 1, file)] = '\0';
         fclose(file);
         usleep(10000);
     }
+}
+
+static bool comes_late(int number, int n) {
+    ncclUniqueId id = receive_id(number);
+    ncclComm_t comm;
+    if (number == n - 1)
+        wait_until_said("2 of 3 ranks wait in ncclCommInitRank; missing: 2");
     CUDA(cudaSetDevice(number));
     NCCL(ncclCommInitRank(&comm, n, id, number));
     bool right = adds_up(comm, number, n);
@@ -245,14 +263,36 @@ static bool comes_late(int number, int n) {
     return right;
 }
 
-/* What this process says to the user goes to a file meanwhile. */
-static void run_late(const ncclUniqueId *id) {
+/* A communicator of one rank grows by one that comes late. */
+static bool grows_late(int number, int n) {
+    ncclUniqueId id;
+    ncclComm_t comm, grown = NULL;
+    CUDA(cudaSetDevice(number));
+    if (number > 0) {
+        id = receive_id(number);
+        wait_until_said("1 of 2 ranks wait in ncclCommGrow; missing: 1");
+        NCCL(ncclCommGrow(NULL, n, &id, number, &grown, NULL));
+    } else {
+        NCCL(ncclGetUniqueId(&id));
+        NCCL(ncclCommInitRank(&comm, 1, id, 0));
+        NCCL(ncclCommGetUniqueId(comm, &id));
+        send_id(&id, 1, n);
+        NCCL(ncclCommGrow(comm, n, NULL, -1, &grown, NULL));
+        NCCL(ncclCommDestroy(comm));
+    }
+    bool right = adds_up(grown, number, n);
+    NCCL(ncclCommDestroy(grown));
+    return right;
+}
+
+/* What the processes say to the user goes to a file meanwhile. */
+static void run_late(bool (*process)(int number, int n), int n, const ncclUniqueId *id) {
     char name[] = "no_launcher.XXXXXX";
     int file = mkstemp(name), before = dup(2);
     said = name;
     dup2(file, 2);
     setenv("NCCL_CHECK_TIMEOUT", "0.2", 1);
-    run(comes_late, 3, id);
+    run(process, n, id);
     unsetenv("NCCL_CHECK_TIMEOUT");
     dup2(before, 2);
     close(before);
@@ -294,9 +334,12 @@ int main(void) {
     run(different_nranks, 2, &id);
     NCCL(ncclGetUniqueId(&id));
     run(of_threads, 1, &id);
+    NCCL(ncclGetUniqueId(&id));
+    run(rank_of_two_threads, 1, &id);
     point("one rank twice, and different nranks, of processes or threads: all are told");
     NCCL(ncclGetUniqueId(&id));
-    run_late(&id);
+    run_late(comes_late, 3, &id);
+    run_late(grows_late, 2, NULL);
     point("a rank comes late: it is said that it is missing, and the others wait");
     NCCL(ncclGetUniqueId(&id));
     run(with_mpi, 2, &id);
