@@ -1,9 +1,9 @@
 /*
- * store.h: a key-value store over TCP, as PyTorch's TCPStore is one.
+ * store.h: a key-value store over TCP, like PyTorch's TCPStore.
  *
- * Rank 0 keeps the values and listens; everybody, rank 0 too, is a client. set stores a
- * value, get waits until it is there. A value is at most 256 bytes. All calls end the
- * process with a message when the time is over.
+ * Rank 0 keeps the values and listens. All ranks are clients, rank 0 too: set stores a
+ * value, get waits until it is there. A value has at most 256 bytes. Every call that runs
+ * out of time ends the process with a message.
  */
 #ifndef STORE_H
 #define STORE_H
