@@ -364,5 +364,8 @@ int main(void) {
     if (file)
         fclose(file);
     point("%d ids that nobody joins with leave room for files", IDS);
+    alarm(40);
+    NCCL_IS(ncclInvalidArgument, ncclCommInitRank(NULL, 2, id, 0));
+    point("a call without a place for the communicator fails, and waits for nobody");
     return finish();
 }

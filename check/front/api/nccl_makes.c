@@ -82,7 +82,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
         id = comm_hash(use, sizeof use, id);
     }
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
-    if (OVER_STANDIN && ids && nids > 0)
+    if (OVER_STANDIN && out && ids && nids > 0)
         STANDIN(announces)(NULL, ids, rank, nranks);
     start_communicates(nranks <= 1 || nccl_group.depth > 0);
     join.device = current_device();
