@@ -6,6 +6,9 @@
 #   V=1        the commands instead of a short line for each file
 
 TOP := $(patsubst %/common/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+ifneq ($(words $(TOP) $(CURDIR)),2)
+  $(error make cannot work in a folder whose path has a space, '$(CURDIR)': move the course to another, such as ~/nccl-course)
+endif
 BACKEND ?= auto
 MPICC ?= mpicc
 # Lessons are made for debuggers, and in little time; the libraries have to be fast as well.
@@ -80,6 +83,13 @@ ifneq ($(and $(strip $(for_lessons)),$(filter cuda,$(backend))),)
   else ifeq ($(has_nccl),)
     $(error BACKEND=cuda, but no NCCL: set NCCL_HOME to the folder with include/nccl.h, or take BACKEND=cpu)
   endif
+endif
+
+# Compiling takes mpicc, and an exercise is also run.
+missing := $(strip $(foreach tool,$(if $(strip $(for_lessons) $(builds_cpu) $(builds_cuda_check)),$(firstword $(MPICC))) \
+    $(if $(filter exercise exercise-flags grade,$(goals)),mpirun),$(if $(shell command -v $(tool) 2>/dev/null),,$(tool))))
+ifneq ($(missing),)
+  $(error no $(missing) here. Install Open MPI (on Debian and Ubuntu `make demo` does: libopenmpi-dev, openmpi-bin); on a cluster, `module load` an MPI; MPICC=… names the compiler of one that is elsewhere)
 endif
 
 # All processors, if no -j says otherwise. What the compiler says of one file stays in one piece; only

@@ -8,12 +8,6 @@ exercise_settings = EXERCISE_BACKEND=$(backend) MPICC='$(MPICC)' EXERCISE_COMPIL
     EXERCISE_LINK='$(exercise_link)'
 exercise_needs := $(lesson_library) $(if $(filter cuda,$(backend)),check-library)
 
-ifneq ($(filter exercise exercise-flags grade,$(goals)),)
-  missing := $(strip $(foreach tool,$(firstword $(MPICC)) mpirun,$(if $(shell command -v $(tool) 2>/dev/null),,$(tool))))
-  ifneq ($(missing),)
-    $(error no $(missing) here. `make demo` installs Open MPI on Debian and Ubuntu; if you have an MPI elsewhere, MPICC=… names its compiler)
-  endif
-endif
 ifneq ($(filter exercise,$(goals)),)
   ifeq ($(HINT)$(RESET)$(wildcard $(exercise_needs)),)
     $(info Building the $(if $(filter cpu,$(backend)),CPU build,checks), once: less than a minute …)

@@ -88,6 +88,27 @@ said() {
     [[ $output == *"no NCCL: set NCCL_HOME"* ]]
 }
 
+@test "without mpicc, or in a path with a space, make says so at once" {
+    for goal in all cpu-flags exercise; do
+        run make "$goal" BACKEND=cpu MPICC=mpicc-nowhere
+        echo "$output"
+        [ "$status" -ne 0 ]
+        [ "${#lines[@]}" -eq 1 ]
+        [[ $output == *"no mpicc-nowhere here. Install Open MPI (on Debian and Ubuntu \`make demo\` does: "* ]]
+    done
+    run make help MPICC=mpicc-nowhere
+    [ "$status" -eq 0 ]
+    mkdir 'my folder'
+    mv 01-nccl-broadcast common cpu check Makefile 'my folder'
+    for folder in . 01-nccl-broadcast; do
+        run make -C "my folder/$folder" --no-print-directory
+        echo "$output"
+        [ "$status" -ne 0 ]
+        [ "${#lines[@]}" -eq 1 ]
+        [[ $output == *"make cannot work in a folder whose path has a space, '$copy/my folder"* ]]
+    done
+}
+
 # compiled FILE: what make would compile again if FILE had changed.
 compiled() {
     run make -n -W "$copy/$1" BACKEND=cpu
