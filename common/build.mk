@@ -63,11 +63,14 @@ endif
 # common/cuda.md.
 programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
     $(TOP)/[0-9][0-9]-*/*.c $(TOP)/common/cuda.c)))
+# As they are typed: 01-nccl-broadcast, with or without a slash, and 01-nccl-broadcast/broadcast.
+by_path := $(filter-out /%,$(patsubst $(CURDIR)/%,%,$(programs)))
+typed := $(by_path) $(dir $(by_path)) $(patsubst %/,%,$(dir $(by_path)))
 
 # What this run of make is for: the lessons, what else needs the CPU build's library, or the checks for
 # GPUs.
 goals := $(or $(MAKECMDGOALS),all)
-builds_lessons := $(filter all $(programs),$(goals))
+builds_lessons := $(filter all $(programs) $(typed),$(goals))
 for_lessons := $(builds_lessons) $(filter exercise exercise-flags grade,$(goals))
 for_cpu := $(filter cpu-flags cpu-forms cpu-standin cpu-judge benchmark install-cpu,$(goals))
 builds_cpu := $(for_cpu) $(if $(filter cpu,$(backend)),$(for_lessons)) \
@@ -95,7 +98,7 @@ endif
 # All processors, if no -j says otherwise. What the compiler says of one file stays in one piece; only
 # what shows something while it runs is not kept back for that.
 jobs := $(shell nproc 2>/dev/null || echo 2)
-parallel := all $(programs) cpu-flags cpu-forms cpu-standin cpu-judge install-cpu cuda-flags check-library
+parallel := all $(programs) $(typed) cpu-flags cpu-forms cpu-standin cpu-judge install-cpu cuda-flags check-library
 ifeq ($(MAKELEVEL)$(filter-out $(parallel) exercise exercise-flags grade,$(goals)),0)
   MAKEFLAGS += -j$(jobs)
   ifeq ($(filter-out $(parallel),$(goals))$(if $(filter output-sync,$(.FEATURES)),,no),)
@@ -146,8 +149,9 @@ cuda_link := $(foreach lib,$(nccl_lib) $(filter-out $(nccl_lib),$(cuda_lib)),-L$
     -lnccl -lcudart -lm
 
 .DEFAULT_GOAL := all
-.PHONY: all announce clean-lesson
+.PHONY: all announce clean-lesson $(typed)
 all: $(programs)
+$(foreach path,$(by_path),$(eval $(path) $(dir $(path)) $(patsubst %/,%,$(dir $(path))): $(CURDIR)/$(path)))
 
 announce:
 	@echo 'BACKEND=$(backend) ($(why))'

@@ -179,6 +179,18 @@ compiled() {
     [ ! -e allreduce ]
 }
 
+@test "make builds the lesson that its folder or its program names" {
+    for goal in 02-nccl-allreduce 02-nccl-allreduce/ 02-nccl-allreduce/allreduce '-C 02-nccl-allreduce allreduce'; do
+        make -s clean-lesson
+        # shellcheck disable=SC2086 # two words, the last time
+        run timeout 600 make --no-print-directory BACKEND=cpu $goal
+        echo "$output"
+        [ "$status" -eq 0 ]
+        [ "$output" = $'BACKEND=cpu (as asked)\nCC 02-nccl-allreduce/allreduce.c' ]
+        [ "$(programs)" = ./02-nccl-allreduce/allreduce ]
+    done
+}
+
 @test "make clean leaves nothing, and git sees nothing of what is built" {
     git init -q .
     (cd "$BATS_TEST_DIRNAME/.." && git ls-files -z) | xargs -0 git add -f
