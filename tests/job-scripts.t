@@ -28,6 +28,13 @@ done
 ! grep -nE -- '^#SBATCH.*(-A|account)' jobs/*.slurm
 ok $? "no account is written in"
 
+# Started by hand: one line, and nothing else is tried.
+for script in jobs/*.slurm; do
+    said=$(env -u SLURM_JOB_ID bash "$script" 2>&1)
+    [ $? = 1 ] && [[ $said == "$script: line "*": submit this script: sbatch $script" ]]
+    ok $? "$script says that it is for sbatch"
+done
+
 head=$(sed -n '/^#SBATCH/s/ *#[^S].*//p' jobs/allreduce.slurm)
 test "$head" = '#SBATCH --partition=boost_usr_prod
 #SBATCH --qos=boost_qos_dbg
