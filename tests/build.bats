@@ -235,6 +235,14 @@ END
     mpicxx mine.cpp $(make -s -C "$copy" cpu-flags) -o mine++
     run timeout 300 mpirun --oversubscribe -np 2 ./mine++
     [[ ${lines[-1]} == "version 2"* ]]
+    # A lesson that is copied as README.md says.
+    flags=$(make -s -C "$copy" cpu-flags)
+    for lesson in "$copy"/[0-9]*/; do
+        rm -rf mine && mkdir mine
+        cp "$lesson"*.[ch] "$copy"/common/*.h mine
+        # shellcheck disable=SC2086
+        mpicc -fsyntax-only mine/*.c $flags
+    done
 }
 
 @test "make install: pkg-config alone builds a program, without the course" {
