@@ -93,7 +93,7 @@ programs() {
 own() {
     local nccl
     suite pointers wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
-    nccl=$(ldd build/suite/wrong-* | awk '/libnccl\.so/ { at = $3 } END { print at }')
+    nccl=$(ldd build/suite/wrong-* | grep -om1 '/[^ ]*libnccl\.so[^ ]*' || true) # whether preloaded or linked
     if grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}"; then
         suite mode wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL "${mpirun[@]}" {}
     else

@@ -15,7 +15,7 @@
 #                  experts, pipeline, grid (8)
 #     production   lessons 16 to 23; the times from a fault to the next step (1)
 #     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
-#                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (5)
+#                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (4)
 #     write        README.md with the tables, and plots, from the files; needs no GPU
 #
 # Only by name:
