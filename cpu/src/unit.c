@@ -290,9 +290,8 @@ struct call *unit_launch(struct call *calls) {
         set_cost(unit);
     for (struct call *call = unit->calls; call; call = call->next)
         if (call->launched)
-            cudaEventRecord(call->launched, call->stream->legacy
-                                                ? cudaStreamLegacy
-                                                : (cudaStream_t)call->stream);
+            cudaEventRecord(call->launched,
+                            stream->legacy ? cudaStreamLegacy : (cudaStream_t)stream);
     op_enqueue(&unit->op, stream);
     for (struct call *call = unit->calls; call; call = call->next)
         if (first_on_its_stream(unit->calls, call))

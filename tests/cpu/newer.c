@@ -4,6 +4,7 @@
  * configuration for each collective, and NCCL's parameters.
  */
 #include "ints.h"
+#include <stdatomic.h>
 #include <unistd.h>
 
 static ncclComm_t comm;
@@ -545,6 +546,27 @@ static void one_sided(void) {
 
 /* --- Calls ------------------------------------------------------------------------ */
 
+static void takes_a_while(void *done) {
+    usleep(100000);
+    *(atomic_int *)done = 1;
+}
+
+/* The event of a launch comes after what all streams of the group held. */
+static void launch_of_two_streams(int *a, int *b, const ncclCollConfig_t *config) {
+    cudaStream_t slow;
+    atomic_int done = 0;
+    CUDA(cudaStreamCreateWithFlags(&slow, cudaStreamNonBlocking));
+    CUDA(cudaLaunchHostFunc(slow, takes_a_while, &done));
+    NCCL(ncclGroupStart());
+    NCCL(ncclAllReduce(a, a, 1, ncclInt, ncclMax, comm, slow));
+    NCCL(ncclAllReduceConfig(b, b, 1, ncclInt, ncclMax, comm, stream, config));
+    NCCL(ncclGroupEnd());
+    CUDA(cudaEventSynchronize(config->launchCompletionEvent));
+    expect(done == 1, "the event is recorded too early");
+    CUDA(cudaStreamSynchronize(stream));
+    CUDA(cudaStreamDestroy(slow));
+}
+
 static void configured_calls(void) {
     ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER, wrong = {0};
     size_t n = (size_t)nranks;
@@ -558,6 +580,7 @@ static void configured_calls(void) {
     CUDA(cudaEventSynchronize(event));
     CUDA(cudaStreamSynchronize(stream));
     expect_ints(b, n, nranks, "all-reduce");
+    launch_of_two_streams(a, a + 1, &config);
     config.launchCompletionEvent = NULL;
     NCCL(ncclBroadcastConfig(b, a, n, ncclInt, 0, comm, stream, &config));
     NCCL(ncclReduceScatterConfig(a, b, 1, ncclInt, ncclSum, comm, stream, &config));

@@ -154,8 +154,7 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
     call.send_nowhere = ask_send && is_nowhere(as_called->send);
     call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
     j = front_in_stream(stream, device, &call.stream);
-    if (launched)
-        call.launched = event_number(j, launched) + 1;
+    call.launched = launched ? event_number(j, launched) + 1 : 0;
     comm = comm_known(handle);
     enum judged judged = NOT_JUDGED;
     struct comm timed = {.state = GONE};

@@ -94,11 +94,18 @@ static void issue(struct judge *j, struct judge_call *calls, size_t n, bool grou
         free(issued);
 }
 
-/* They come after what their streams hold so far, but not after the calls. */
+/* They come after what the communicator's streams hold so far, and before the calls. */
 static void record_launches(struct judge *j, const struct judge_call *calls, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         judge_record(j, calls[i].launched - 1, calls[i].stream,
                      (struct judge_at){"launchCompletionEvent", calls[i].at.site});
+        struct event *event = order_event(j->order, calls[i].launched - 1);
+        for (size_t k = 0; k < n && event; k++) {
+            const struct stream *stream = order_stream(j->order, calls[k].stream);
+            if (stream && calls[k].comm == calls[i].comm)
+                order_awaited(j->order, stream, &event->clock);
+        }
+    }
 }
 
 void judge_group_starts(struct judge *j, struct judge_at at) {
