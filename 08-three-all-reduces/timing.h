@@ -15,7 +15,7 @@ static void time_ways(const struct sums *s, size_t count, double seconds[WAYS]) 
     const size_t places = s->room / stride > 0 ? s->room / stride : 1;
     // Twice, and the second time counts: a GPU that has been idle is slow at first. A
     // modelled one never is.
-    for (int turn = getenv("NCCL_CPU_CLOCK") ? WAYS : 0; turn < 2 * WAYS; turn++) {
+    for (int turn = lesson_modelled() ? WAYS : 0; turn < 2 * WAYS; turn++) {
         struct stopwatch watch = {0};
         while (!stopwatch_settled(&watch)) {
             stopwatch_start(&watch);

@@ -59,7 +59,7 @@ static double seconds_of(enum way way, const struct values *v) {
     struct stopwatch watch = {0};
     const bool recorded = way == GRAPH || way == WINDOW_GRAPH;
     // The CPU build is slow, and real times mean little there.
-    const bool few = LESSON_CPU_BUILD && !(recorded && getenv("NCCL_CPU_CLOCK"));
+    const bool few = LESSON_CPU_BUILD && !(recorded && lesson_modelled());
     const int launches = few ? 1 : LAUNCHES;
     cudaGraphExec_t graph = recorded ? record(way, v) : NULL;
     // Once without the watch: NCCL connects, a graph is brought to the GPU.

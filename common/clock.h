@@ -74,8 +74,7 @@ LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
 
 /* Whether further batches would hardly move the median. */
 LESSON_FUNCTION bool stopwatch_settled(const struct stopwatch *watch) {
-    if (watch->nbatches <
-        (getenv("NCCL_CPU_CLOCK") ? STOPWATCH_MODELLED : STOPWATCH_FEWEST))
+    if (watch->nbatches < (lesson_modelled() ? STOPWATCH_MODELLED : STOPWATCH_FEWEST))
         return false;
     const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);
     const double part = half / watch->seconds; // of the median

@@ -101,11 +101,17 @@ LESSON_FUNCTION struct lesson_self lesson_self(void) {
     return self;
 }
 
+/* Whether the times are those of a modelled machine (cpu/clock.md). */
+LESSON_FUNCTION bool lesson_modelled(void) {
+    const char *machine = getenv("NCCL_CPU_CLOCK");
+    return LESSON_CPU_BUILD && machine && *machine;
+}
+
 /* Says once, on rank 0, what the times of the CPU build are, unless a modelled clock says
  * its own. */
 LESSON_FUNCTION void lesson_say_whose_times(void) {
     static bool said;
-    if (LESSON_CPU_BUILD && !said && !getenv("NCCL_CPU_CLOCK") && lesson_self().rank == 0)
+    if (LESSON_CPU_BUILD && !said && !lesson_modelled() && lesson_self().rank == 0)
         printf("CPU build: these are times of this computer's CPU, not of GPUs.\n");
     said = true;
 }

@@ -188,7 +188,7 @@ void check_buffer(const char *what, const void *device, const void *expected,
 }
 
 bool check_modelled(void) {
-    return getenv("NCCL_CPU_CLOCK") != NULL;
+    return lesson_modelled();
 }
 
 static int ascending(const void *a, const void *b) {

@@ -161,7 +161,6 @@ sub run {
     my $options = $lesson->{options}->($scale, split ' ', $size);
     $options =~ s/RANKS\*([\d.]+)/$ranks * $1/e;
     my $command = "mpirun --oversubscribe -np $ranks " . program($lesson) . " $options";
-    # Even an empty one would make the stopwatch end after two batches (common/clock.h).
     local %ENV = %ENV;
     $modelled ? $ENV{NCCL_CPU_CLOCK} = $modelled : delete $ENV{NCCL_CPU_CLOCK};
     print STDERR "$command\n" if $measure;

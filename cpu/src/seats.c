@@ -20,14 +20,6 @@ extern char **environ;
 
 /* --- Sockets ---------------------------------------------------------------------- */
 
-static void name_of(uint64_t number, struct sockaddr_un *address, socklen_t *length) {
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    // A zero byte first: a name that is no file, and goes when its socket does.
-    int n = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                     "nccl-cpu-%016llx", (unsigned long long)number);
-    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
 /* What follows the making of a socket; -1 if that fails. */
 static int or_closed(int made, bool well) {
     if (well || made < 0)
@@ -36,29 +28,26 @@ static int or_closed(int made, bool well) {
     return -1;
 }
 
-static int bound(uint64_t number, int type) {
-    struct sockaddr_un address;
-    socklen_t length;
-    name_of(number, &address, &length);
+/* A socket that `has` this name (bind) or talks to the one that has it (connect). */
+static int named_socket(uint64_t number, int type,
+                        int (*has)(int, const struct sockaddr *, socklen_t)) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    // A zero byte first: a name that is no file, and goes when its socket does.
+    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                     "nccl-cpu-%016llx", (unsigned long long)number);
+    socklen_t length =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    return or_closed(made, bind(made, (struct sockaddr *)&address, length) == 0);
+    return or_closed(made, has(made, (struct sockaddr *)&address, length) == 0);
 }
 
 int seats_listen(uint64_t maker) {
-    int made = bound(maker, SOCK_SEQPACKET);
+    int made = named_socket(maker, SOCK_SEQPACKET, bind);
     return or_closed(made, listen(made, SOMAXCONN) == 0);
 }
 
-static int connected(uint64_t number, int type) {
-    struct sockaddr_un address;
-    socklen_t length;
-    name_of(number, &address, &length);
-    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    return or_closed(made, connect(made, (struct sockaddr *)&address, length) == 0);
-}
-
 int seats_connect(uint64_t maker) {
-    return connected(maker, SOCK_SEQPACKET);
+    return named_socket(maker, SOCK_SEQPACKET, connect);
 }
 
 union control {
@@ -205,7 +194,8 @@ static int ranks_in_job(void) {
 static void tell_others(int how) {
     struct gone gone = {.rank = rank_in_job(), .how = how, .tells = how != SEATS_SAID};
     for (int rank = 0; rank < ranks_in_job(); rank++) {
-        int other = rank == gone.rank ? -1 : connected(mailbox_of(rank), SOCK_DGRAM);
+        int other =
+            rank == gone.rank ? -1 : named_socket(mailbox_of(rank), SOCK_DGRAM, connect);
         if (other >= 0 &&
             send(other, &gone, sizeof gone, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
             gone.tells = false;
@@ -217,7 +207,7 @@ static void tell_others(int how) {
 static struct gone look_for_gone(void) {
     struct gone gone = {.rank = -1, .how = SEATS_SILENT, .tells = true};
     for (int rank = ranks_in_job() - 1; rank >= 0 && wire_is_open(); rank--) {
-        int other = connected(mailbox_of(rank), SOCK_DGRAM);
+        int other = named_socket(mailbox_of(rank), SOCK_DGRAM, connect);
         if (other < 0)
             gone.rank = rank;
         else if (rank < rank_in_job())
@@ -278,7 +268,7 @@ static bool sit_down(int seat, uint64_t id) {
     }
     met_by = id;
     my_seat = seat;
-    mailbox = bound(mailbox_of(rank_in_job()), SOCK_DGRAM);
+    mailbox = named_socket(mailbox_of(rank_in_job()), SOCK_DGRAM, bind);
     if (pthread_create(&thread, NULL, watch, NULL) == 0) {
         pthread_setname_np(thread, "nccl-cpu"); // not the program's own
         pthread_detach(thread);
