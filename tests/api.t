@@ -348,6 +348,17 @@ one_error() {
     done
 }
 point 'a header that we lack gives one error, with its name' one_error
+# nccl-tests, for one, has a vector_types.h and compiles with -I of its folder.
+shadowed() {
+    local name
+    mkdir -p own/nvtx3
+    for name in $others; do
+        echo "#error $name of the program itself" >"own/$name"
+    done
+    sed "s|<|\"$ours/|; s|>|\"|" all.c >shadowed.cpp
+    "$CXX" -std=c++17 -Iown -I"$ours" -fsyntax-only shadowed.cpp
+}
+point "a program's own headers do not stand in for ours" shadowed
 
 # What a half and a bfloat16 are, with all roundings.
 cat >halves.cpp <<'CPP'

@@ -2,7 +2,7 @@
 #ifndef CU_COMPLEX_H_
 #define CU_COMPLEX_H_
 
-#include <vector_types.h>
+#include "vector_types.h"
 
 typedef float2 cuFloatComplex;
 typedef double2 cuDoubleComplex;

@@ -17,10 +17,10 @@
 #ifndef CUBLAS_V2_H_
 #define CUBLAS_V2_H_
 
-#include <cuComplex.h>
-#include <cuda_fp16.h>
-#include <cuda_runtime.h>
-#include <library_types.h>
+#include "cuComplex.h"
+#include "cuda_fp16.h"
+#include "cuda_runtime.h"
+#include "library_types.h"
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@
 #define CUDA_VERSION 13000
 #define CUDAAPI
 
-#include <cuda_runtime.h>
+#include "cuda_runtime.h"
 #include <stdint.h>
 
 #ifdef __cplusplus

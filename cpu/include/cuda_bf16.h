@@ -9,7 +9,7 @@
 #define __CUDA_BF16_H__
 
 #ifdef __cplusplus
-#include <cuda_fp16.h>
+#include "cuda_fp16.h"
 
 typedef struct __attribute__((aligned(2))) {
     unsigned short x;

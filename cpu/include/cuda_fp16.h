@@ -9,7 +9,7 @@
 #define __CUDA_FP16_H__
 
 #ifdef __cplusplus
-#include <cuda_runtime.h>
+#include "cuda_runtime.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 #ifndef CUDA_PROFILER_API_H_CPU
 #define CUDA_PROFILER_API_H_CPU
 
-#include <cuda_runtime.h>
+#include "cuda_runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

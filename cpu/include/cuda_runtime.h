@@ -24,9 +24,9 @@
 #define __CUDA_RUNTIME_API_H__
 #define __DRIVER_TYPES_H__
 
-#include <library_types.h>
+#include "library_types.h"
 #include <stddef.h>
-#include <vector_types.h>
+#include "vector_types.h"
 #ifdef __cplusplus
 #include <cassert>
 #include <cmath>

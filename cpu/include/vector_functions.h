@@ -2,5 +2,5 @@
  */
 #ifndef VECTOR_FUNCTIONS_H_CPU
 #define VECTOR_FUNCTIONS_H_CPU
-#include <vector_types.h>
+#include "vector_types.h"
 #endif
