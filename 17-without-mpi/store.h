@@ -93,7 +93,7 @@ LESSON_FUNCTION void *store_serve(void *argument) {
 /* Rank 0's thread that takes the clients in. */
 LESSON_FUNCTION void *store_listen(void *argument) {
     struct store *s = argument;
-    for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0;) {
+    for (int fd; (fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         struct store_client *client = lesson_malloc(sizeof *client);
         pthread_t thread;
         *client = (struct store_client){s, fd};
@@ -117,7 +117,8 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
                                   .sin_port = htons((uint16_t)port)};
         int yes = 1;
         pthread_t thread;
-        s->listener = socket(AF_INET, SOCK_STREAM, 0);
+        // CLOEXEC: a program that this rank starts must not keep the port open.
+        s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         setsockopt(s->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
         if (bind(s->listener, (struct sockaddr *)&any, sizeof any) != 0 ||
             listen(s->listener, 1024) != 0)
@@ -136,7 +137,7 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
     struct timeval limit = {.tv_sec = seconds};
     for (time_t end = time(NULL) + seconds;;
          nanosleep(&(struct timespec){0, 50000000}, NULL)) {
-        s->client = socket(AF_INET, SOCK_STREAM, 0);
+        s->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         // Where a firewall drops what it gets, connect would wait for minutes.
         setsockopt(s->client, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
         if (connect(s->client, found->ai_addr, found->ai_addrlen) == 0)

@@ -6,7 +6,7 @@
  *     srun -n 4 ./without_mpi          mpirun -np 4 ./without_mpi
  *     for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 ./without_mpi & done; wait
  */
-#define _GNU_SOURCE // getaddrinfo
+#define _GNU_SOURCE // getaddrinfo, accept4
 #include "lesson.h"
 #include "older.h"
 #include "store.h"

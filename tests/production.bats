@@ -90,6 +90,18 @@ port() { # a port that is free now, as is the next; below those that the system 
     done
 }
 
+@test "17: the port is free again as soon as all ranks have ended" {
+    on_gpus && skip "of the CPU build, where a rank starts an mpirun that may end after it"
+    local options=() free
+    free=$(port)
+    for _ in {1..5}; do
+        shell 2 CPU_DEVICES=1 MASTER_PORT="$free"
+        [ "$code" -ne 0 ]
+        shell 1 MASTER_PORT="$free"
+        expect 0 "OK: 1 rank, all 4 elements as expected"
+    done
+}
+
 @test "17: mpirun's variables, Slurm's and PMI's" {
     skip_unless_ranks 2
     # In a Slurm job all of mpirun's ranks see these: they are those of the job's script.
@@ -110,6 +122,7 @@ port() { # a port that is free now, as is the next; below those that the system 
 @test "17: the store takes more values than a thousand ranks need" {
     on_gpus && skip "one build is enough"
     cat >"$BATS_TEST_TMPDIR/many.c" <<'EOF'
+#define _GNU_SOURCE // accept4
 #include "store.h"
 
 int main(int argc, char **argv) {
