@@ -46,6 +46,21 @@ bool done_in_time(cudaStream_t stream, ncclComm_t comm, double seconds) {
             return true;
     (void)comm;
     return false;
+    //: wrong never-asks-nccl: NCCL has seen an error on comm, and it says that the work is done
+    const double end = MPI_Wtime() + seconds;
+    while (cudaStreamQuery(stream) == cudaErrorNotReady)
+        if (MPI_Wtime() > end)
+            return false;
+    (void)comm;
+    return true;
+    //: wrong asks-nccl-too-late: it took … s to say that NCCL has seen an error on comm
+    const double end = MPI_Wtime() + seconds;
+    while (cudaStreamQuery(stream) == cudaErrorNotReady)
+        if (MPI_Wtime() > end)
+            return false;
+    ncclResult_t state;
+    CHECK_NCCL(ncclCommGetAsyncError(comm, &state));
+    return state == ncclSuccess;
     //: end
 }
 //: check
@@ -57,6 +72,18 @@ bool done_in_time(cudaStream_t stream, ncclComm_t comm, double seconds);
 static void CUDART_CB sleep_long(void *seconds) {
     const double s = *(double *)seconds;
     nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
+}
+
+/* A communicator that cannot be made, because nobody has made this unique id. */
+static ncclComm_t failed_comm(void) {
+    const ncclUniqueId nobodys = {{(char)(check_rank + 1)}};
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t comm;
+    ncclResult_t state = ncclCommInitRankConfig(&comm, 1, nobodys, 0, &config);
+    while (state == ncclInProgress)
+        CHECK_NCCL(ncclCommGetAsyncError(comm, &state));
+    return comm;
 }
 
 void check(void) {
@@ -76,4 +103,15 @@ void check(void) {
     check_that(took < 1, "it took %.1f s, and the deadline was 0.3 s", took);
     check_that(!done, "it says that the work is done, and it is not");
     CHECK_CUDA(cudaStreamSynchronize(check_stream));
+    check_case("the work takes 1.2 s, the deadline is 10 s, and NCCL has an error");
+    const ncclComm_t failed = failed_comm();
+    CHECK_CUDA(cudaLaunchHostFunc(check_stream, sleep_long, &much));
+    const double asked = MPI_Wtime();
+    check_that(!done_in_time(check_stream, failed, 10),
+               "NCCL has seen an error on comm, and it says that the work is done");
+    const double waited = MPI_Wtime() - asked;
+    check_that(waited < 1, "it took %.1f s to say that NCCL has seen an error on comm",
+               waited);
+    CHECK_CUDA(cudaStreamSynchronize(check_stream));
+    CHECK_NCCL(ncclCommAbort(failed));
 }
