@@ -251,8 +251,40 @@ C
 } >link.c
 
 cat >overloads.cpp <<'CPP'
+#include <cublas_v2.h>
 #include <nccl.h>
 ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+// 2 * 3, once by each call that takes the type of the computation as that of a number.
+template <class T> bool product(cudaDataType_t type) {
+    T numbers[3] = {2, 3, 0}, one = 1, zero = 0, *a;
+    T **all;
+    cublasHandle_t blas;
+    cudaMalloc(&a, sizeof numbers);
+    cudaMallocManaged(&all, 3 * sizeof *all);
+    for (int i = 0; i < 3; i++)
+        all[i] = a + i;
+    void **of = (void **)all;
+    bool right = cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS;
+    for (int call = 0; call < 3; call++) {
+        cudaMemcpy(a, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+        if (call == 0)
+            cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, a + 1, type, 1, &zero,
+                         a + 2, type, 1, type, CUBLAS_GEMM_DEFAULT);
+        if (call == 1)
+            cublasGemmBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, of, type, 1, of + 1, type, 1,
+                                &zero, of + 2, type, 1, 1, type, CUBLAS_GEMM_DEFAULT);
+        if (call == 2)
+            cublasGemmStridedBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, 1, a + 1,
+                                       type, 1, 1, &zero, a + 2, type, 1, 1, 1, type, CUBLAS_GEMM_DEFAULT);
+        T result = 0;
+        cudaMemcpy(&result, a + 2, sizeof result, cudaMemcpyDeviceToHost);
+        right = right && result == 6;
+    }
+    cublasDestroy(blas);
+    cudaFree(all);
+    cudaFree(a);
+    return right;
+}
 void calls() {
     float *numbers;
     void *bytes;
@@ -420,9 +452,10 @@ flags=$(make -s -C "$top" cpu-flags)
             ./names | grep -v '^CPU build' | diff names.expected -
     }
     point 'cudaGetErrorName knows every enumerator' names
-    echo 'int main() { return 0; }' >>overloads.cpp
+    echo 'int main() { return !product<float>(CUDA_R_32F) || !product<double>(CUDA_R_64F); }' >>overloads.cpp
     point 'a C++ program links with the same flags' \
         "${MPICXX:-mpicxx}" -std=c++17 overloads.cpp $flags -o overloads
+    point 'and the products are right whose type C++ names as that of a number' timeout 60 ./overloads
 }
 
 # --- Against the published headers -------------------------------------------------------

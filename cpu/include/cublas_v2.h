@@ -485,6 +485,47 @@ const char *cublasGetStatusString(cublasStatus_t status);
 
 #ifdef __cplusplus
 } /* extern "C" */
+
+/* The published header, too, lets C++ name the type of the computation as that of a
+ * number. Inlined always, so that the library sees the program's own line. */
+#define CUBLAS_CPU_INLINE __attribute__((always_inline)) static inline
+CUBLAS_CPU_INLINE cublasComputeType_t cublas_cpu_type(cudaDataType type) {
+    return type == CUDA_R_32F   ? CUBLAS_COMPUTE_32F
+           : type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
+           : type == CUDA_R_16F ? CUBLAS_COMPUTE_16F
+                                : (cublasComputeType_t)0;
+}
+CUBLAS_CPU_INLINE cublasStatus_t cublasGemmEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    const void *B, cudaDataType Btype, int ldb, const void *beta, void *C,
+    cudaDataType Ctype, int ldc, cudaDataType computeType, cublasGemmAlgo_t algo) {
+    return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype,
+                        ldb, beta, C, Ctype, ldc, cublas_cpu_type(computeType), algo);
+}
+CUBLAS_CPU_INLINE cublasStatus_t cublasGemmBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
+    int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
+    void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
+    cudaDataType computeType, cublasGemmAlgo_t algo) {
+    return cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda,
+                               Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount,
+                               cublas_cpu_type(computeType), algo);
+}
+CUBLAS_CPU_INLINE cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+    int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
+    long long int strideA, const void *B, cudaDataType Btype, int ldb,
+    long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+    long long int strideC, int batchCount, cudaDataType computeType,
+    cublasGemmAlgo_t algo) {
+    return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, Atype,
+                                      lda, strideA, B, Btype, ldb, strideB, beta, C,
+                                      Ctype, ldc, strideC, batchCount,
+                                      cublas_cpu_type(computeType), algo);
+}
+#undef CUBLAS_CPU_INLINE
 #endif
 
 #endif
