@@ -1,0 +1,1 @@
+#error "cuda_gl_interop.h: the CPU build has no OpenGL (cpu/README.md says what it has)"

@@ -1,0 +1,1 @@
+#error "cuda_pipeline.h: the CPU build has no kernels (see cpu/README.md)"

@@ -1,0 +1,1 @@
+#error "cufftXt.h: the CPU build has no cuFFT (cpu/README.md says what it has)"

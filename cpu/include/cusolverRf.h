@@ -1,0 +1,1 @@
+#error "cusolverRf.h: the CPU build has no cuSOLVER (cpu/README.md says what it has)"

@@ -1,0 +1,1 @@
+#error "mma.h: the CPU build has no kernels (see cpu/README.md)"

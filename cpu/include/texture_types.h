@@ -1,0 +1,2 @@
+#error \
+    "texture_types.h: the CPU build has no arrays and no textures (cpu/README.md says what it has)"
