@@ -266,7 +266,7 @@ template <class T> bool product(cudaDataType_t type) {
     void **of = (void **)all;
     bool right = cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS;
     for (int call = 0; call < 3; call++) {
-        cudaMemcpy(a, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+        cublasSetVectorAsync(3, sizeof(T), numbers, 1, a, 1, 0);
         if (call == 0)
             cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, a + 1, type, 1, &zero,
                          a + 2, type, 1, type, CUBLAS_GEMM_DEFAULT);
@@ -277,7 +277,8 @@ template <class T> bool product(cudaDataType_t type) {
             cublasGemmStridedBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, 1, a + 1,
                                        type, 1, 1, &zero, a + 2, type, 1, 1, 1, type, CUBLAS_GEMM_DEFAULT);
         T result = 0;
-        cudaMemcpy(&result, a + 2, sizeof result, cudaMemcpyDeviceToHost);
+        cublasGetMatrixAsync(1, 1, sizeof(T), a + 2, 1, &result, 1, 0);
+        cudaDeviceSynchronize();
         right = right && result == 6;
     }
     cublasDestroy(blas);
@@ -307,6 +308,9 @@ void calls() {
     cudaStreamCreate(&stream);
     cudaMallocAsync(&numbers, 4, stream);
     cudaMallocAsync(&bytes, 4, stream);
+    cudaMemPool_t pool = nullptr;
+    cudaMallocAsync(&numbers, 4, pool, stream);
+    cudaMallocAsync(&bytes, 4, pool, stream);
     cudaEventCreate(&event);
     cudaEventCreate(&event, cudaEventDisableTiming);
     cudaEventRecord(event);
@@ -353,14 +357,15 @@ none=$(cd "$ours" && grep -l '^#error' ./*.h | sed 's|^\./||')
     point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
     point 'all headers together are strict C++17' \
         "$CXX" -std=c++17 $strict -I"$ours" -fsyntax-only all.cpp
-    # What nvcc offers without std::, before which a program's own goes; and a name of CUDA 12.
+    # What nvcc offers without std::, before which a program's own goes; and names of CUDA 12.
     cat >>all.cpp <<'CPP'
 template <class T> T min(T a, T b) {
     return a < b ? a : b;
 }
 static_assert(max(1, 2.5) == 2.5 && max(3u, 2u) == 3u, "max");
 cudaError_t wait() {
-    return min(1, 2) == 1 ? cudaThreadSynchronize() : cudaErrorUnknown;
+    cudaStreamCaptureStatus status;
+    return min(1, 2) == 1 ? cudaThreadSynchronize() : cudaStreamGetCaptureInfo_v2(0, &status);
 }
 int shown() {
     assert(clock() >= 0);
@@ -417,7 +422,8 @@ int main() {
         float x;
         memcpy(&x, &bits, sizeof x);
         if (x == x)
-            take(__half_as_ushort(__float2half(x))), take(__bfloat16_as_ushort(__float2bfloat16(x)));
+            take(__half_as_ushort(__float2half(x))), take(__bfloat16_as_ushort(__float2bfloat16(x))),
+                take(__half_as_ushort(__float2half_rz(x))), take(__bfloat16_as_ushort(__float2bfloat16_rz(x)));
     }
     half a = __float2half(1.5f), b = __float2half(0.3333f);
     take(__half_as_ushort(__hadd(a, b))), take(__half_as_ushort(__hmul(a, b)));

@@ -23,6 +23,9 @@
 #include "library_types.h"
 #include <stdint.h>
 
+/* Inlined always, so that the library sees the program's own line. */
+#define CUBLAS_CPU_INLINE __attribute__((always_inline)) static inline
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -162,6 +165,26 @@ cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, 
                                void *B, int ldb);
 cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda,
                                void *B, int ldb);
+
+/* The same in the order of `stream`; the host goes on. */
+#define CUBLAS_CPU_TRANSFERS(to, kind)                                              \
+    CUBLAS_CPU_INLINE cublasStatus_t cublas##to##MatrixAsync(                       \
+        int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb, \
+        cudaStream_t stream) {                                                      \
+        size_t bytes = (size_t)elemSize;                                            \
+        return cudaMemcpy2DAsync(B, bytes * (size_t)ldb, A, bytes * (size_t)lda,    \
+                                 bytes * (size_t)rows, (size_t)cols, kind, stream)  \
+                   ? CUBLAS_STATUS_INVALID_VALUE                                    \
+                   : CUBLAS_STATUS_SUCCESS;                                         \
+    }                                                                               \
+    CUBLAS_CPU_INLINE cublasStatus_t cublas##to##VectorAsync(                       \
+        int n, int elemSize, const void *x, int incx, void *y, int incy,            \
+        cudaStream_t stream) {                                                      \
+        return cublas##to##MatrixAsync(1, n, elemSize, x, incx, y, incy, stream);   \
+    }
+CUBLAS_CPU_TRANSFERS(Set, cudaMemcpyHostToDevice)
+CUBLAS_CPU_TRANSFERS(Get, cudaMemcpyDeviceToHost)
+#undef CUBLAS_CPU_TRANSFERS
 
 /* ---------------------------------------------------------------- float and double
  * For doubles what stands above for floats. For both: the sum of products (dot), the sum
@@ -487,8 +510,7 @@ const char *cublasGetStatusString(cublasStatus_t status);
 } /* extern "C" */
 
 /* The published header, too, lets C++ name the type of the computation as that of a
- * number. Inlined always, so that the library sees the program's own line. */
-#define CUBLAS_CPU_INLINE __attribute__((always_inline)) static inline
+ * number. */
 CUBLAS_CPU_INLINE cublasComputeType_t cublas_cpu_type(cudaDataType type) {
     return type == CUDA_R_32F   ? CUBLAS_COMPUTE_32F
            : type == CUDA_R_64F ? CUBLAS_COMPUTE_64F
@@ -525,7 +547,7 @@ CUBLAS_CPU_INLINE cublasStatus_t cublasGemmStridedBatchedEx(
                                       Ctype, ldc, strideC, batchCount,
                                       cublas_cpu_type(computeType), algo);
 }
-#undef CUBLAS_CPU_INLINE
 #endif
 
+#undef CUBLAS_CPU_INLINE
 #endif

@@ -66,6 +66,13 @@ static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short a) {
     __nv_bfloat16_raw raw = {a};
     return __nv_bfloat16(raw);
 }
+/* Toward zero: one bit less where the nearest one is larger. */
+static inline __nv_bfloat16 __float2bfloat16_rz(float a) {
+    __nv_bfloat16 nearest(a);
+    return std::fabs((float)nearest) > std::fabs(a)
+               ? __ushort_as_bfloat16((unsigned short)(__bfloat16_as_ushort(nearest) - 1))
+               : nearest;
+}
 static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) {
     return __nv_bfloat162(a, b);
 }

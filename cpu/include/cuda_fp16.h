@@ -257,6 +257,13 @@ static inline __half __ushort_as_half(unsigned short a) {
     __half_raw raw = {a};
     return __half(raw);
 }
+/* Toward zero: one bit less where the nearest one is larger. */
+static inline __half __float2half_rz(float a) {
+    __half nearest(a);
+    return std::fabs((float)nearest) > std::fabs(a)
+               ? __ushort_as_half((unsigned short)(__half_as_ushort(nearest) - 1))
+               : nearest;
+}
 static inline __half __short_as_half(short a) {
     return __ushort_as_half((unsigned short)a);
 }

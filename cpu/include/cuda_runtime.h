@@ -712,9 +712,19 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t hand
 /* Needs the copies of the former. */
 #include "cuda_graphs.h"
 
-/* An older name, which CUDA 13 no longer has. */
+/* Older names, which CUDA 13 no longer has. */
 __attribute__((always_inline)) static inline cudaError_t cudaThreadSynchronize(void) {
     return cudaDeviceSynchronize();
+}
+__attribute__((always_inline)) static inline cudaError_t
+cudaStreamGetCaptureInfo_v2(cudaStream_t stream,
+                            enum cudaStreamCaptureStatus *captureStatus_out,
+                            unsigned long long *id_out CUDA_CPU_DEFAULT(0),
+                            cudaGraph_t *graph_out CUDA_CPU_DEFAULT(0),
+                            const cudaGraphNode_t **dependencies_out CUDA_CPU_DEFAULT(0),
+                            size_t *numDependencies_out CUDA_CPU_DEFAULT(0)) {
+    return cudaStreamGetCaptureInfo(stream, captureStatus_out, id_out, graph_out,
+                                    dependencies_out, 0, numDependencies_out);
 }
 
 #ifdef __cplusplus
@@ -738,6 +748,12 @@ template <class T>
 CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **devPtr, size_t size,
                                               cudaStream_t hStream) {
     return ::cudaMallocAsync((void **)(void *)devPtr, size, hStream);
+}
+
+template <class T>
+CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **ptr, size_t size, cudaMemPool_t memPool,
+                                              cudaStream_t stream) {
+    return ::cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool, stream);
 }
 
 template <class T>
