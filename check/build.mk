@@ -78,8 +78,8 @@ $(cpu_build)/judge.o: $(call judge_in,$(cpu_build)) $(cpu_build)/check/objects
 $(cpu_build)/front.o: $(cpu_build)/judge.o $(call front_in,$(cpu_build)) $(cpu_build)/check/objects
 	$(Q)$(LD) -r $(filter %.o,$^) -o $@
 
-# The names that the front has of its own. Those it shares with the stand-in are renamed in that:
-# NCCL's are pncclX there, as in NCCL, and the others standin_X.
+# The names that the front has of its own. Those it shares with the stand-in are standin_X there. NCCL's
+# are seen twice: a program may have an ncclX of its own that calls pncclX, which is the front's, too.
 check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* MPIX_*
 check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main pthread_join
 # Ranks can meet by these: only what the program itself uses of them is imported (cpu/src/system.c).
@@ -88,12 +88,13 @@ check_meetings := access fcntl mmap shm_open socket
 $(cpu_build)/names: $(cpu_build)/front.o $(cpu_build)/standin.o
 	$(Q)$(NM) -g --defined-only $^ | awk '/^$$/ { next } /:$$/ { file++; next } \
 	    file == 1 { wrapped[$$3]; next } !($$3 in wrapped) { next } \
-	    { print $$3, ($$3 ~ /^nccl/ ? "p" : "standin_") $$3 }' >$@
+	    { print $$3, "standin_" $$3 }' >$@
 $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/names
 	$(Q)$(OBJCOPY) --redefine-syms=$(cpu_build)/names $(cpu_build)/standin.o $(cpu_build)/below.o
 	$(Q)$(LD) -r $(foreach one,$(check_meetings),--wrap=$(one) --defsym __wrap_$(one)=standin_$(one)) \
-	    $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
+	    $$($(NM) -g --defined-only $(cpu_build)/front.o $(cpu_build)/below.o | \
+	    awk '$$3 ~ /^nccl/ { print "--defsym=p" $$3 "=" $$3 }') $(cpu_build)/front.o $(cpu_build)/below.o -o $@
+	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) pnccl[A-Z]* mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' --weaken-symbol=sched_yield $@ # a program may have its own, as MPI and NCCL let it
 $(cpu_library): $(cpu_build)/whole.o
 	$(call say,AR,$@)

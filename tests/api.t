@@ -244,6 +244,7 @@ C
     echo 'typedef void (*any)(void);'
     echo 'any all[] = {'
     sed 's/.*/    (any)&,/' functions
+    sed -n 's/^nccl.*/    (any)p&,/p' functions # NCCL's second names
     echo '};'
     echo 'int main(void) {'
     echo '    return all[0] == 0;'

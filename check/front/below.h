@@ -11,17 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL has
- * under a name of its own for this purpose (pncclAllReduce, its profiling interface), and
- * MPI under PMPI_. NULL where the library below is older than the function. */
+/* BELOW(cudaMalloc) is the function below; PNCCL(ncclAllReduce) likewise, which NCCL's
+ * library has under a name of its own for this purpose (pncclAllReduce, its profiling
+ * interface), and MPI under PMPI_. NULL where the library is older than the function. */
 #ifdef FRONT_LINKED
-#define LIES_BELOW(name, prefix)              \
-    ({                                        \
-        extern __typeof__(name) prefix##name; \
-        (__typeof__(&(name)))&prefix##name;   \
+#define BELOW(name)                             \
+    ({                                          \
+        extern __typeof__(name) standin_##name; \
+        (__typeof__(&(name)))&standin_##name;   \
     })
-#define BELOW(name) LIES_BELOW(name, standin_)
-#define PNCCL(name) LIES_BELOW(name, p)
+#define PNCCL(name) BELOW(name)
 #else
 #define LIES_BELOW(name, text)        \
     ({                                \

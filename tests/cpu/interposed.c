@@ -5,9 +5,6 @@
 #define TAP_ALONE
 #include "ints.h"
 
-ncclResult_t pncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
-                            ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                            cudaStream_t stream);
 static int caught;
 
 ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
