@@ -24,22 +24,34 @@ struct model {
     double last;               // when the last step was done
 };
 
-LESSON_FUNCTION void model_create(struct model *m, int rank) {
+/* Memory on the GPU, with this rank's data, but without weights. */
+LESSON_FUNCTION void model_allocate(struct model *m, int rank) {
     float host[COUNT];
     for (int i = 0; i < COUNT; i++)
         host[i] = (float)(rank + 1);
+    CHECK_CUDA(cudaMalloc((void **)&m->data, 2 * sizeof host));
+    CHECK_CUDA(cudaMalloc((void **)&m->weights[0], 2 * sizeof host));
+    m->gradient = m->data + COUNT;
+    m->weights[1] = m->weights[0] + COUNT;
+    CHECK_CUDA(
+        cudaMemcpyAsync(m->data, host, sizeof host, cudaMemcpyHostToDevice, m->stream));
+    CHECK_CUDA(cudaStreamSynchronize(m->stream));
+}
+
+LESSON_FUNCTION void model_free(struct model *m) {
+    CHECK_CUDA(cudaFree(m->weights[0]));
+    CHECK_CUDA(cudaFree(m->data));
+}
+
+/* All ranks start with weights of 0. */
+LESSON_FUNCTION void model_create(struct model *m, int rank) {
     *m = (struct model){.stream = NULL};
     CHECK_CUDA(cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking));
     CHECK_CUBLAS(cublasCreate(&m->blas));
     CHECK_CUBLAS(cublasSetStream(m->blas, m->stream));
-    CHECK_CUDA(cudaMalloc((void **)&m->data, 4 * sizeof host));
-    m->gradient = m->data + COUNT;
-    m->weights[0] = m->gradient + COUNT;
-    m->weights[1] = m->weights[0] + COUNT;
-    CHECK_CUDA(cudaMemsetAsync(m->gradient, 0, 3 * sizeof host, m->stream));
+    model_allocate(m, rank);
     CHECK_CUDA(
-        cudaMemcpyAsync(m->data, host, sizeof host, cudaMemcpyHostToDevice, m->stream));
-    CHECK_CUDA(cudaStreamSynchronize(m->stream));
+        cudaMemsetAsync(m->weights[0], 0, COUNT * sizeof *m->weights[0], m->stream));
     lesson_say_whose_times();
     m->last = MPI_Wtime();
 }
@@ -91,7 +103,8 @@ LESSON_FUNCTION void model_report(struct model *m, const struct members *now, in
 }
 
 /* A new rank: from rank 0 it hears the unique id, who takes part, and what the weights
- * must be. From now on it is one of those who take part. */
+ * must be. From now on it is one of those who take part. Like a new process, it has no
+ * weights. */
 LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int rank,
                                    int newcomer, ncclUniqueId *id) {
     struct {
@@ -108,12 +121,14 @@ LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int ran
         *id = news.id;
         *now = news.now;
         m->expected[now->step] = news.expected;
+        model_free(m);
+        model_allocate(m, rank);
     }
     now->ranks[now->n++] = newcomer;
 }
 
 LESSON_FUNCTION void model_destroy(struct model *m) {
-    CHECK_CUDA(cudaFree(m->data));
+    model_free(m);
     CHECK_CUBLAS(cublasDestroy(m->blas));
     CHECK_CUDA(cudaStreamDestroy(m->stream));
 }

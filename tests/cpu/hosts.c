@@ -272,7 +272,7 @@ static void waits_elsewhere(void) {
     sem_init(&ready, 0, 0);
     CUDA(cudaLaunchHostFunc(one, ring_it, NULL));
     sem_wait(&ready);
-    expect(seconds() - begun < 5, "a thousand functions took %g s", seconds() - begun);
+    expect(seconds() - begun < 30, "a thousand functions took %g s", seconds() - begun);
     for (int i = 1; i < 1000; i++) {
         expect(when[i] >= when[i - 1], "function %d came before %d", i, i - 1);
     }

@@ -62,6 +62,7 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
     if (!OVER_STANDIN)
         strangers_of_libraries();
     like.state = THERE;
+    like.id = like.id ? like.id : STANDIN(comm_id)(handle); // it has grown
     ask_ranks(handle, &like);
     TELL(comm_announce, handle, &like);
 }

@@ -89,10 +89,9 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     if (!gpus_are_shared())
         CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
              join.device);
-    newcomm_begins(
-        out, NULL,
-        (struct comm){
-            .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
+    struct comm like = {.id = id, .rank = rank, .nranks = nranks, .device = join.device};
+    like.at = at;
+    newcomm_begins(out, NULL, like);
     struct judge *j = front_in();
     if (out && rank >= 0 && rank < nranks)
         judge_joins(j, &join);
@@ -277,7 +276,8 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
                           ncclComm_t *out, ncclConfig_t *config) {
     ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
     struct comm *parent = NULL;
-    struct judge_join join = {.how = JUDGE_GROWS, .nranks = nranks, .at = at};
+    struct judge_join join = {.how = JUDGE_GROWS, .at = at};
+    join.rank = rank, join.nranks = nranks;
     if (OVER_STANDIN)
         STANDIN(announces)(comm, id, rank, nranks);
     start_communicates(nccl_group.depth > 0);
@@ -285,10 +285,9 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
     struct judge *j = comm_in(comm, &parent, at);
     bool old = parent && parent->state == THERE && rank == -1 && nranks > parent->nranks;
     if (old)
-        join.id = id_of_grown(parent), parent->grown++;
+        join.id = id_of_grown(parent), parent->grown++, join.rank = parent->rank;
     else if (!comm && id && rank >= 0 && rank < nranks)
         join.id = comm_hash_ids(id, 1);
-    join.rank = old ? parent->rank : rank;
     if (join.id) {
         judge_joins(j, &join);
         if (nccl_group.depth == 0)
@@ -303,15 +302,16 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
             talk_settles();
         TELL(judge_wait_end, result == ncclSuccess);
     }
-    if (nccl_failed(result) || !out || !*out)
-        return nccl_answer(result, at);
+    const bool made = !nccl_failed(result) && out && *out;
     // Over the real NCCL its ranks have no number in common by which the judges could
     // know it: nothing is said of it once it is made.
-    uint64_t made = OVER_STANDIN && result == ncclSuccess ? STANDIN(comm_id)(*out) : 0;
-    if (made)
-        comm_is_there(*out, (struct comm){.id = made, .rank = -1, .at = at});
-    else
+    if (made && !OVER_STANDIN)
         comm_forget(*out);
+    else if (made && STANDIN(comm_id)(*out))
+        comm_is_there(*out, (struct comm){.rank = -1, .at = at});
+    else if (made)
+        newcomm_promised(&(struct newcomm){NULL, out, comm, {.rank = -1, .at = at}});
+    comm_take_promised(false);
     return nccl_answer(result, at);
 }
 #endif

@@ -28,11 +28,6 @@ void groups_free(struct group *group) {
     free(group);
 }
 
-static bool overlaps(const struct judge_range *range, const char *from, const char *to) {
-    const char *start = range->start;
-    return start < to && from < start + range->bytes;
-}
-
 /* The first call of an open group that writes some of the range; NULL: none. */
 static const struct judge_call *writes_in_group(struct judge *j,
                                                 const struct group *group,
@@ -40,9 +35,11 @@ static const struct judge_call *writes_in_group(struct judge *j,
     struct judge_range ranges[2];
     const char *from = range->start, *to = from + range->bytes;
     for (size_t i = 0; group && i < group->ncalls; i++)
-        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;)
-            if (ranges[n].write && overlaps(&ranges[n], from, to))
+        for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;) {
+            const char *start = ranges[n].start;
+            if (ranges[n].write && start < to && from < start + ranges[n].bytes)
                 return &group->calls[i];
+        }
     return NULL;
 }
 
@@ -59,8 +56,7 @@ void groups_check_op(struct judge *j, const struct judge_range *ranges, int n,
         return;
     struct finding f = finding(FINDING_race_read_in_group, at.site, call->at.site);
     set_here(j, &f, at);
-    set(&f, "words", "%s", call_words(call));
-    set_place(j, &f, "words_at", call->at.site);
+    set_words_at(j, &f, "words", call_words(call), call->at.site);
     set_place(j, &f, "group", group->at.site);
     say(j, &f);
 }

@@ -359,9 +359,8 @@ static void pair(struct judge *j, struct kept *kept, const struct fact *fact) {
             pair->end--;
     } else if (pair->first < pair->end && !here) {
         const struct fact *other = &pair->at[pair->first++];
-        if (!agree(fact, other)) {
+        if (!agree(fact, other))
             misfits(j, send ? fact : other, send ? other : fact);
-        }
     } else {
         if (pair->first > 0 && pair->first == pair->end)
             pair->first = pair->end = 0;
