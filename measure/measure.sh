@@ -74,7 +74,7 @@ else
     [ "$gpus" -gt 0 ] || [ "$asked" = write ] || { echo "$0: no GPU here, so there is nothing to measure" >&2; exit 1; }
     models='8:4096:2048 32:1024:1024' # layers, width, samples a rank
     tokens='64:128 4096:8192' # width, tokens a rank
-    pipelined='16:2048:16384' gridded='8:4096:4096 16:2048:4096' # layers, width, batch
+    pipelined='16:2048:16384' gridded=8:4096:4096 # layers, width, batch
     large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2} turns=3
     copy=100000000 by_transport=256M rounds=1000 exchange=1048576
 fi
@@ -206,7 +206,7 @@ bandwidth() {
 }
 
 # NVIDIA's own figures: of large messages, to compare with bandwidth's; of small ones in turn with ours, and of an
-# all-reduce, which varies from run to run, twice more. -a 3 is the slowest rank's time, as in lesson 06. And
+# all-reduce, which varies from run to run, once more. -a 3 is the slowest rank's time, as in lesson 06. And
 # lesson 19's sum of 128 bytes in a graph, on windows, three times.
 nccl_tests() {
     local all='broadcast reduce all_reduce reduce_scatter all_gather alltoall sendrecv' small='-b 8 -e 64K -f 8 -w 1000 -n 1000'
@@ -220,11 +220,9 @@ nccl_tests() {
         keep "$out/nccl-tests.txt" 60 "${mpirun[@]}" -np "$gpus" 19-small-messages/small_messages
         theirs all_reduce -b 128 -e 128 -R 2 -G 20
     done
-    for _ in 2 3; do
-        ours --op all_reduce --max 64K --factor 8
-        # shellcheck disable=SC2086 # words
-        theirs all_reduce $small
-    done
+    ours --op all_reduce --max 64K --factor 8
+    # shellcheck disable=SC2086 # words
+    theirs all_reduce $small
 }
 
 beside=nccl-tests.txt # where what nccl-tests print is kept
@@ -292,18 +290,15 @@ model() {
     { measure/median.pl "${short[@]}" || echo 'measure/median.pl' >>"$work/failed"; sed 1d "$long"; } >"$out/compositions.csv"
 }
 
-# Three ways to one sum, ours before and after nccl-tests' parts and PyTorch's.
+# Three ways to one sum, ours before nccl-tests' parts and PyTorch's.
 three() {
-    local turn beside=three.txt
+    local beside=three.txt
     begin three.txt
-    for turn in 1 2; do
-        keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
-            --time --max "$largest"
-        [ "$turn" -eq 1 ] || continue
-        [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
-            -b 16 -e "$largest" -f 4 -w 100 -n 100
-        ! have_pytorch || keep "$out/three.txt" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py
-    done
+    keep "$out/three.txt" 150 "${mpirun[@]}" -np "$gpus" 08-three-all-reduces/three_all_reduces \
+        --time --max "$largest"
+    [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
+        -b 16 -e "$largest" -f 4 -w 100 -n 100
+    ! have_pytorch || keep "$out/three.txt" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py
 }
 
 # With one GPU nothing travels, and a lesson's ways are one.
@@ -329,7 +324,7 @@ overlap() {
     for model in $models; do
         IFS=: read -r layers width share <<<"$model"
         model="--layers $layers --width $width --batch $((share * gpus))"
-        of_several '--ctas 0' '--ctas 8' '--ctas 4' '--ctas 2' \
+        of_several '--ctas 0' '--ctas 4' '--ctas 2' \
             "--ctas 4 --bucket $((4 * width * width * 4))" '--ctas 4 --bucket all' | while read -r form; do
             # shellcheck disable=SC2086 # words
             keep "$out/training-$gpus.txt" 120 "${mpirun[@]}" -np "$gpus" $program $model --steps 3 $form --time
@@ -377,7 +372,7 @@ pipeline() {
     begin "pipeline-$gpus.txt"
     for model in $pipelined; do
         IFS=: read -r layers width batch <<<"$model"
-        for micro in $(of_several 8 1 4 32); do
+        for micro in $(of_several 8 1 32); do
             model="--layers $layers --width $width --batch $batch --micro $micro"
             orders=('')
             [ "$micro" -lt 8 ] || orders+=(--all-forward) # of fewer both orders take the same time
@@ -427,10 +422,11 @@ production() {
         keep "$out/production-$gpus.txt" 90 "${mpirun[@]}" -np "$gpus" $way
         [ -z "$tests_home" ] || beside_production "$way"
     done
-    keep "$out/production-$gpus.txt" 90 env NCCL_P2P_DISABLE=1 "${mpirun[@]}" -np "$gpus" 21-paths/paths
-    # Over sockets the largest sizes would take minutes.
-    keep "$out/production-$gpus.txt" 90 env NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 \
-        "${mpirun[@]}" -np "$gpus" 21-paths/paths -n 131072
+    # Through host memory the largest sizes would take long, and over sockets minutes.
+    for way in NCCL_P2P_DISABLE=1 'NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1'; do
+        # shellcheck disable=SC2086 # words
+        keep "$out/production-$gpus.txt" 90 env $way "${mpirun[@]}" -np "$gpus" 21-paths/paths -n 131072
+    done
     for way in '--how shrink' '--how revoke' '--how anew' --join; do
         # shellcheck disable=SC2086 # words
         keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \

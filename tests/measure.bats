@@ -212,11 +212,11 @@ END
     grep -qxF '## The machine, 2 GPUs' out/README.md
     grep -qF 'float32 without TF32 ([2 GPUs](training-2.txt))' out/README.md
     cat out/training-2.txt
-    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training-2.txt)" -eq 6 ]
-    [ "$(grep -c '^OK: 2 ranks' out/training-2.txt)" -eq 12 ]
+    [ "$(grep -c '^\$ mpirun .* -np 2 11-overlap/overlap --layers 4 --width 32 --batch 16 ' out/training-2.txt)" -eq 5 ]
+    [ "$(grep -c '^OK: 2 ranks' out/training-2.txt)" -eq 10 ]
     grep -qx '\$ torchrun .* --layers 2 --width 48 --batch 16' out/training-2.txt
     figures='[0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| -?[0-9.]+'
-    for row in 'one layer \| NCCL decides' 'one layer \| 8' 'one layer \| 2' '4 layers \| 4' 'all layers \| 4'; do
+    for row in 'one layer \| NCCL decides' 'one layer \| 2' '4 layers \| 4' 'all layers \| 4'; do
         [ "$(grep -cE "^\| [42] × [34][28] \| 8 \| lesson 11 \| $row \| $figures \|$" out/README.md)" -eq 2 ]
     done
     row='10.000 ms | 2.000 ms | 11.500 ms | 1.150 | 0.25 |'
@@ -231,8 +231,8 @@ END
         [ "$(grep -cE "^\| $row \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ ms, [0-9.]+ kB \| [0-9.]+ \|$" out/README.md)" -eq 1 ]
     done
 
-    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline-2.txt)" -eq 6 ]
-    [ "$(grep -c '^OK: 2 ranks' out/pipeline-2.txt)" -eq 6 ]
+    [ "$(grep -c '^\$ mpirun .* -np 2 14-pipeline/pipeline ' out/pipeline-2.txt)" -eq 5 ]
+    [ "$(grep -c '^OK: 2 ranks' out/pipeline-2.txt)" -eq 5 ]
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 8 \| in turns \| lesson 14 \| [0-9.]+ ms \| [0-9.]+ ms \| [0-9.]+ \| 0.11 \|$' out/README.md
     grep -qE '^\| 4 × 32 \| 64 \| 2 \| 32 \| all forward \| lesson 14 \| .* \| 0.03 \|$' out/README.md
     grep -qxF '| 4 × 32 | 64 | 2 | 8 | in turns | PyTorch | 10.000 ms | 20.000 ms | 0.50 | 0.11 |' out/README.md
