@@ -167,6 +167,7 @@ refused() {
     refused 'MASTER_PORT=abc: it must be a whole number from 1 to 65535' MASTER_PORT=abc
     refused 'MASTER_PORT=80000: it must be' MASTER_PORT=80000
     refused 'MASTER_PORT=65535: it must be a whole number from 1 to 65534' MASTER_PORT=65535 TORCHELASTIC_RUN_ID=none
+    refused 'Invalid NCCL_COMM_ID [foo], please use format: <ipv4>:<port> or ' NCCL_COMM_ID=foo MASTER_PORT="$(port)"
     refused 'STORE_SECONDS=0: it must be a whole number from 1 ' STORE_SECONDS=0
 
     # The perl process listens and says nothing; it is also a store that never answers.

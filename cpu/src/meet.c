@@ -66,16 +66,21 @@ static void forget_issued(uint64_t number) {
 
 /* With NCCL_COMM_ID all processes meet at the first one, as often as they like, and each
  * makes the same id. */
-static bool named(struct unique *unique) {
-    const char *name = getenv("NCCL_COMM_ID");
-    if (!name || !name[0])
-        return false;
-    *unique = (struct unique){.number = 0xcbf29ce484222325, .named = 1};
-    memcpy(unique->magic, magic, sizeof magic);
+static ncclResult_t meet_named(ncclUniqueId *id, const char *name) {
+    struct unique unique = {.number = 0xcbf29ce484222325, .named = 1};
+    char digit[2];
+    if (sscanf(name, *name == '[' ? "[%*[^]]]:%1[0-9]" : "%*[^:]:%1[0-9]", digit) != 1)
+        return nccl_error(
+            ncclInvalidArgument,
+            "Invalid NCCL_COMM_ID [%s], please use format: <ipv4>:<port> or "
+            "[<ipv6>]:<port> or <hostname>:<port>",
+            name);
+    memcpy(unique.magic, magic, sizeof magic);
     for (; *name; name++)
-        unique->number = (unique->number ^ (unsigned char)*name) * 0x100000001b3;
-    unique->number |= 1;
-    return true;
+        unique.number = (unique.number ^ (unsigned char)*name) * 0x100000001b3;
+    unique.number |= 1;
+    memcpy(id, &unique, sizeof unique);
+    return ncclSuccess;
 }
 
 static void issue(uint64_t number) {
@@ -86,11 +91,8 @@ static void issue(uint64_t number) {
 }
 
 ncclResult_t meet_unique_id(ncclUniqueId *id, bool grows) {
-    struct unique common;
-    if (named(&common)) {
-        memcpy(id, &common, sizeof common);
-        return ncclSuccess;
-    }
+    if (getenv("NCCL_COMM_ID"))
+        return meet_named(id, getenv("NCCL_COMM_ID"));
     // The others may not come to any call before they have the id: nothing waits here.
     struct unique unique = {
         .number = base_random(), .maker = base_process(), .grows = grows};

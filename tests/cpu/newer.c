@@ -224,6 +224,15 @@ static void several_ids(void) {
 }
 
 static void named_place(void) {
+    const char *const none[] = {"",    "foo",   "foo:",   ":1",
+                                "::1", "[::1]", "[::1]1", "[::1"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        ncclUniqueId id;
+        setenv("NCCL_COMM_ID", none[i], 1);
+        NCCL_IS(ncclInvalidArgument, ncclGetUniqueId(&id));
+    }
+    setenv("NCCL_COMM_ID", "[::1]:12345", 1);
+    NCCL(ncclGetUniqueId(&(ncclUniqueId){0}));
     setenv("NCCL_COMM_ID", "127.0.0.1:12345", 1);
     for (int again = 0; again < 2; again++) {
         ncclUniqueId id;
@@ -235,7 +244,7 @@ static void named_place(void) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
     unsetenv("NCCL_COMM_ID");
-    point("with NCCL_COMM_ID each rank makes the id by itself, twice");
+    point("with NCCL_COMM_ID, an address, each rank makes the id by itself, twice");
 }
 
 static void captured(void) {
