@@ -328,8 +328,10 @@ struct judge_call {
     // Where they lie in a symmetric window, which must be the same place on all ranks;
     // + 1. 0: in none, or a buffer that need not.
     size_t send_offset, recv_offset;
-    uint64_t config; // must be the same on all ranks; 0: none
-    int launched;    // the event that its launch records on the stream, + 1; 0: none
+    // Must be the same on all ranks. A byte for each field (ranks/compare.c has their
+    // names): its value and 1, or 0.
+    uint64_t config;
+    int launched; // the event that its launch records on the stream, + 1; 0: none
     // With judge_options.kernels: the judge does not know the buffer, and CUDA does not,
     // either.
     bool send_nowhere, recv_nowhere;

@@ -107,25 +107,26 @@ static void is_on(struct comm *comm, cudaStream_t stream) {
 }
 
 #if NCCL_VERSION_CODE >= 23200
-static uint64_t hash_of(ncclCollConfig_t c) {
-    const char *algorithms = c.algSelection ? c.algSelection : "";
-    const int event = c.launchCompletionEvent != NULL;
-    const int force = algorithms[0] && c.forceAlgSelection;
-    const int numbers[] = {c.minCTAs,   c.maxCTAs, c.nvlsCTAs, c.cgaClusterSize,
-                           c.CTAPolicy, event,     force};
-    return comm_hash(numbers, sizeof numbers,
-                     comm_hash(algorithms, strlen(algorithms), 0));
-}
-
 /* "The same configuration must be set on every rank; NCCL validates it only locally"
- * (nccl.h): as a number, 0 if nothing is set. Only the event is each rank's own. */
+ * (nccl.h). A byte for each field, 0 if it is not set: as in judge_call. Only the event
+ * is each rank's own. */
 static uint64_t config_of(const ncclCollConfig_t *given, cudaEvent_t *launched) {
-    const ncclCollConfig_t unset = NCCL_COLLCONFIG_INITIALIZER;
-    ncclCollConfig_t c = unset;
+    ncclCollConfig_t c = NCCL_COLLCONFIG_INITIALIZER;
     if (given && given->magic == c.magic)
         memcpy(&c, given, given->size < sizeof c ? given->size : sizeof c);
     *launched = c.launchCompletionEvent;
-    return hash_of(c) - hash_of(unset);
+    const int fields[] = {c.minCTAs, c.maxCTAs, c.nvlsCTAs, c.cgaClusterSize,
+                          c.CTAPolicy};
+    uint64_t config = *launched ? 2ull << 40 : 0;
+    for (int i = 0; i < 5; i++)
+        if (fields[i] != NCCL_CONFIG_UNDEF_INT)
+            config |= (uint64_t)(uint8_t)(fields[i] + 1) << 8 * i;
+    if (c.algSelection && c.algSelection[0])
+        config |=
+            (comm_hash(c.algSelection, strlen(c.algSelection), c.forceAlgSelection != 0) |
+             1)
+            << 48;
+    return config;
 }
 #else
 #define config_of(given, launched) 0

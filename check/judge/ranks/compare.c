@@ -87,7 +87,8 @@ static bool agree(const struct fact *a, const struct fact *b) {
 }
 
 static const char different_offsets[] = "give different offsets of symmetric windows",
-                  different_configs[] = "give different configurations";
+                  different_configs[] = "give different configurations",
+                  different_captures[] = "do not all capture the call into a graph";
 
 static const char *difference(const struct fact *a, const struct fact *b) {
     bool pair = pairs(a->kind) && pairs(b->kind);
@@ -100,7 +101,7 @@ static const char *difference(const struct fact *a, const struct fact *b) {
            : a->root != b->root          ? "give different roots"
            : a->config != b->config      ? different_configs
            : !offsets_agree(a, b)        ? different_offsets
-                                         : "do not all capture the call into a graph";
+                                         : different_captures;
 }
 
 static void add_offset(struct text *text, const char *name, uint64_t offset) {
@@ -115,6 +116,11 @@ static void add_offsets(struct text *text, const struct fact *f) {
     add_offset(text, "recvbuff ", same ? 0 : f->recv_offset);
 }
 
+static const char *const configs[] = {"minCTAs",     "maxCTAs",
+                                      "nvlsCTAs",    "cgaClusterSize",
+                                      "CTAPolicy",   "launchCompletionEvent",
+                                      "algSelection"};
+
 static void add_call(struct judge *j, struct text *text, const struct fact *f,
                      bool by_rank) {
     if (by_rank)
@@ -125,6 +131,10 @@ static void add_call(struct judge *j, struct text *text, const struct fact *f,
     text_add(text, "%s at %s%s", fact_words(f), place(j, f->site),
              f->captured ? ", in a graph" : "");
     add_offsets(text, f);
+    for (int i = 0; i < 7; i++)
+        if (f->config >> 8 * i & 255)
+            text_add(text, i < 6 ? ", %s %d" : ", %s (checksum %d)", configs[i],
+                     (int)(f->config >> 8 * i & 255) - 1);
     text_add(text, "\n");
 }
 
@@ -150,18 +160,6 @@ static bool differ(const struct kept *kept, const struct collective *c,
             *other = fact;
     }
     return *other != NULL;
-}
-
-/* The one thing that differs, where the code knows more than "another call". */
-static enum hint_name hint_at(const struct fact *a, const struct fact *b,
-                              const char *what) {
-    struct fact as_captured = *b;
-    as_captured.captured = a->captured;
-    return a->kind == b->kind && a->captured != b->captured && agree(a, &as_captured)
-               ? HINT_captured_by_some
-           : what == different_offsets ? HINT_other_offset
-           : what == different_configs ? HINT_other_config
-                                       : HINT_OF_FINDING;
 }
 
 /* A line for each call that differs, and one for those that make the same. */
@@ -204,7 +202,10 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
         return; // what differed was taken back
     const char *what = difference(first, other);
     struct finding f = finding(FINDING_mismatch_collective, 0, 0);
-    f.hint = hint_at(first, other, what);
+    f.hint = what == different_captures  ? HINT_captured_by_some
+             : what == different_offsets ? HINT_other_offset
+             : what == different_configs ? HINT_other_config
+                                         : HINT_OF_FINDING;
     set(&f, "differ", "%s", what);
     set(&f, "operation", "%llu", (unsigned long long)first->index);
     set(&f, "comm", "%d", first->number);
@@ -285,10 +286,8 @@ static void collective(struct judge *j, struct kept *kept, const struct fact *fa
         map_put(&kept->collectives, fact->seq, c);
     }
     if (fact->what == FACT_BACK) {
-        if (c->of[fact->rank] >= 0) {
-            c->of[fact->rank] = -1;
-            c->heard--;
-        }
+        c->heard -= c->of[fact->rank] >= 0;
+        c->of[fact->rank] = -1;
         check_agreement(j, kept, c);
         return;
     }

@@ -3,8 +3,10 @@
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different configurations at operation 2 on
 //     communicator 1
-// expect: rank 0 on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @config
-// expect: rank 1 on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @config
+// expect: rank 0 on @host: ncclAllReduce(count 4, ncclInt32, ncclSum)
+//     at @config, maxCTAs 4
+// expect: rank 1 on @host: ncclAllReduce(count 4, ncclInt32, ncclSum)
+//     at @config, maxCTAs 2
 // expect: Hint: what ncclCollConfig_t holds must be the same on every rank
 #include "../check.h"
 
