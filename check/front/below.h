@@ -56,8 +56,9 @@ void *standin_mpi_buffer(const void *buffer);
 /* Starts MPI for processes that a launcher has started, if their program leaves it out.
  */
 void standin_needs_mpi(void);
-/* A rank is about to join: before the first one of this process waits for the others. */
-void standin_announces(void *comm, const void *id, int rank, int nranks);
+/* A rank is about to join: before the first one of this process waits for the others.
+ * False: NCCL will refuse it. */
+bool standin_announces(void *comm, const void *id, int rank, int nranks);
 void standin_job_ends(void); // by this process, which has said why
 /* The machine of the modelled clock and the host's time on it; NULL: time is real. */
 const char *standin_clock(double *time);

@@ -26,8 +26,8 @@ void standin_mpi_ends(void);
  * leaves MPI out. */
 void standin_needs_mpi(void);
 /* A rank of this process is about to meet others by an id, as meet_announce(). Those of a
- * communicator that grows were told the id. */
-void standin_announces(void *comm, const void *id, int rank, int nranks);
+ * communicator that grows were told the id. False: it cannot, and will be told. */
+bool standin_announces(void *comm, const void *id, int rank, int nranks);
 /* The job is about to be ended, and the user has been told why. */
 void standin_job_ends(void);
 #pragma GCC visibility pop

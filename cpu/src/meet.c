@@ -279,11 +279,19 @@ static int place_of(const struct unique *unique) {
     return unique->named || unique->number == seats_id() ? 0 : wire_find(unique->maker);
 }
 
-void meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called) {
+/* Those who have met without a launcher stay as many. */
+static bool is_too_many(const struct unique *unique, int nranks) {
+    return seats_taken() && !unique->grows && nranks > seats_nranks();
+}
+
+bool meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called) {
     struct unique unique;
     memcpy(&unique, id, sizeof unique);
-    if (!is_id(&unique) || !wire_alone() || nranks < 2 || rank < 0 || rank >= nranks)
-        return;
+    if (!is_id(&unique) || nranks < 2 || rank < 0 || rank >= nranks)
+        return true;
+    if (!wire_alone())
+        return !wire_is_open() ||
+               (place_of(&unique) >= 0 && !is_too_many(&unique, nranks));
     if (unique.named) { // the first that comes listens
         unique.maker = unique.number;
         usher_begin(unique.maker);
@@ -295,12 +303,18 @@ void meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called) {
                               .grows = unique.grows};
     // By NCCL_COMM_ID a rank may make several communicators at once.
     seats_ask(unique.maker, hail, called && !unique.named);
+    return true;
 }
 
 static ncclResult_t refused(const struct unique *unique) {
     const char *why = seats_refused(unique->number);
     if (!why)
-        seats_say(why = "the process that made it is not in this MPI job");
+        seats_say(why =
+                      seats_taken()
+                          ? "without a launcher, the first communicator must have a rank"
+                            " in every process, and no later one has more ranks: begin"
+                            " with mpirun"
+                          : "the process that made it is not in this MPI job");
     return nccl_error(seats_misused(unique->number) ? ncclInvalidUsage : ncclSystemError,
                       "the ranks with this commId cannot meet: %s", why);
 }
@@ -325,7 +339,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, uint64_t o
     if (!is_id(&unique))
         return nccl_error(ncclInvalidArgument, "commId was not made by ncclGetUniqueId");
     int place = place_of(&unique);
-    if (place < 0 || seats_refused(unique.number))
+    if (place < 0 || is_too_many(&unique, nranks) || seats_refused(unique.number))
         return refused(&unique);
     if (!wire_reaches(-1))
         return nccl_error(ncclSystemError, "MPI, which connects the processes here, has"

@@ -8,8 +8,8 @@ void meet_start(void);
 ncclResult_t meet_unique_id(ncclUniqueId *id, bool grows); // for ncclCommGrow
 /* A rank is about to join: where nothing connects this process with others, it has to be
  * known of all of its ranks before the first one waits. May be called again; `called`: by
- * a call of the program, in its thread. */
-void meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called);
+ * a call of the program, in its thread. False: it cannot join, and will be told. */
+bool meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called);
 /* For a rank of a communicator that is to grow, if it has been told the id. */
 void comm_announces_growth(struct ncclComm *comm, int nranks);
 void meet_seated(void); // MPI was started after a meeting by an id: see seats.h

@@ -353,6 +353,10 @@ uint64_t seats_id(void) {
     return met_by;
 }
 
+int seats_nranks(void) {
+    return asked_for(met_by)->nranks;
+}
+
 const char *seats_refused(uint64_t id) {
     const struct asked *asked = asked_for(id);
     return asked && asked->answer >= SEATS_NONE ? asked->why : NULL;

@@ -57,6 +57,7 @@ void seats_ask(uint64_t maker, struct hail hail, bool called);
 bool seats_settled(const void *unused); // whether all that was asked has been answered
 bool seats_taken(void);                 // MPI can be started
 uint64_t seats_id(void);                // the id that they have met by; 0: none
+int seats_nranks(void);                 // of that communicator; after seats_taken()
 const char *seats_refused(uint64_t id); // why it cannot be; NULL: it can
 bool seats_misused(uint64_t id);        // SEATS_MISUSED
 void seats_say(const char *why);        // to the user, since few programs do

@@ -240,12 +240,11 @@ void standin_job_ends(void) {
     seats_leave(SEATS_SAID);
 }
 
-void standin_announces(void *comm, const void *id, int rank, int nranks) {
+bool standin_announces(void *comm, const void *id, int rank, int nranks) {
     LOCKED;
     if (comm)
         comm_announces_growth(comm, nranks);
-    else if (id)
-        meet_announce(id, rank, nranks, true);
+    return comm || !id || meet_announce(id, rank, nranks, true);
 }
 
 /* Processes are about to meet. A program that leaves MPI out gets it all the same; of

@@ -308,6 +308,33 @@ static bool with_mpi(int number, int n) {
     return told;
 }
 
+/* Two communicators of half the processes, each a job, and then one of all. */
+static bool halves(int number, int n) {
+    const int first = number / 2 * 2, rank = number - first;
+    ncclUniqueId id;
+    ncclComm_t comm;
+    if (rank == 0) {
+        NCCL(ncclGetUniqueId(&id));
+        send_id(&id, number + 1, number + 2);
+    } else {
+        id = receive_id(number);
+    }
+    CUDA(cudaSetDevice(number));
+    NCCL(ncclCommInitRank(&comm, 2, id, rank));
+    bool right = adds_up(comm, rank, 2);
+    if (number == n - 1) {
+        NCCL(ncclGetUniqueId(&id));
+        send_id(&id, 0, n - 1);
+    } else {
+        id = receive_id(number);
+    }
+    right = is_told(&id, number, n, ncclSystemError,
+                    "the first communicator must have a rank in every process") &&
+            right;
+    NCCL(ncclCommDestroy(comm));
+    return right;
+}
+
 static bool too_late(int number, int n) {
     ncclUniqueId id = receive_id(number);
     return is_told(&id, number, n, ncclSystemError,
@@ -341,6 +368,8 @@ int main(void) {
     run_late(comes_late, 3, &id);
     run_late(grows_late, 2, NULL);
     point("a rank comes late: it is said that it is missing, and the others wait");
+    run(halves, 4, NULL);
+    point("halves that have met cannot meet: all are told, and nobody is accused");
     NCCL(ncclGetUniqueId(&id));
     run(with_mpi, 2, &id);
     point("processes that call MPI_Init are told");

@@ -82,8 +82,8 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
         id = comm_hash(use, sizeof use, id);
     }
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
-    if (OVER_STANDIN && out && ids && nids > 0)
-        STANDIN(announces)(NULL, ids, rank, nranks);
+    const bool meets = !OVER_STANDIN || !out || !ids || nids <= 0 ||
+                       STANDIN(announces)(NULL, ids, rank, nranks);
     start_communicates(nranks <= 1 || nccl_group.depth > 0);
     join.device = current_device();
     if (!gpus_are_shared())
@@ -93,7 +93,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     like.at = at;
     newcomm_begins(out, NULL, like);
     struct judge *j = front_in();
-    if (out && rank >= 0 && rank < nranks)
+    if (out && rank >= 0 && rank < nranks && meets)
         judge_joins(j, &join);
     else // NCCL will refuse it
         judge_not_told(j);
