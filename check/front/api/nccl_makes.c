@@ -30,7 +30,14 @@ void newcomms_end(ncclResult_t result) {
         nccl_group.newcomms = newcomm.next;
         if (nccl_failed(result) || !newcomm.out)
             continue;
-        if (*newcomm.out && result == ncclSuccess) {
+        // The ranks of one that grew have no number in common over the real NCCL: nothing
+        // is said of it once it is made.
+        const bool grew = !newcomm.like.id;
+        if (grew && !OVER_STANDIN) {
+            if (*newcomm.out)
+                comm_forget(*newcomm.out);
+        } else if (*newcomm.out && result == ncclSuccess &&
+                   (!grew || STANDIN(comm_id)(*newcomm.out))) {
             newcomm.like.slow = comm_now(newcomm.parent).slow;
             comm_is_there(*newcomm.out, newcomm.like);
         } else if (*newcomm.out || newcomm.parent) {
@@ -296,23 +303,10 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
         judge_not_told(j);
     }
     front_out();
+    if (join.id)
+        newcomm_begins(out, comm, (struct comm){.rank = -1, .at = at});
     ncclResult_t result = CALL(PNCCL(ncclCommGrow), comm, nranks, id, rank, out, config);
-    if (nccl_group.depth == 0 && join.id) {
-        if (nccl_failed(result))
-            talk_settles();
-        TELL(judge_wait_end, result == ncclSuccess);
-    }
-    const bool made = !nccl_failed(result) && out && *out;
-    // Over the real NCCL its ranks have no number in common by which the judges could
-    // know it: nothing is said of it once it is made.
-    if (made && !OVER_STANDIN)
-        comm_forget(*out);
-    else if (made && STANDIN(comm_id)(*out))
-        comm_is_there(*out, (struct comm){.rank = -1, .at = at});
-    else if (made)
-        newcomm_promised(&(struct newcomm){NULL, out, comm, {.rank = -1, .at = at}});
-    comm_take_promised(false);
-    return nccl_answer(result, at);
+    return join.id ? newcomm_returned(result, at) : nccl_answer(result, at);
 }
 #endif
 
