@@ -5,13 +5,11 @@
 #define _GNU_SOURCE
 #include "enter.h"
 #include "strangers.h"
-#include <dlfcn.h>
 
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 __thread int front_depth;
 __thread bool front_in_signal;

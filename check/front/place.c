@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define OFFSET_MASK ((UINT64_C(1) << FILE_SHIFT) - 1)
 

@@ -14,9 +14,7 @@
 #include "order/groups.h"
 #include "order/known.h"
 #include "order/issue.h"
-#include "ranks/comms.h"
 #include "ranks/compare.h"
-#include "ranks/windows.h"
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
 

@@ -5,8 +5,6 @@
 #include "mpi_waits.h"
 #include "nccl_registered.h"
 
-#include <string.h>
-
 #if NCCL_VERSION_CODE >= 21900
 ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     ENTER_NCCL(ncclMemAlloc, pointer, bytes);

@@ -18,8 +18,6 @@
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 enum page { OPEN, READ_ONLY, CLOSED };
 

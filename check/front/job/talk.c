@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 struct front_job front_job = {.nranks = 1};

@@ -7,8 +7,6 @@
  */
 #include "memory/history.h"
 
-#include "base/self.h"
-
 struct part { // bytes [from, to), used last by operation `seq`
     uint64_t from, to, seq;
     uint64_t newest; // seq, of all below this one too

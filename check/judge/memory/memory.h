@@ -5,7 +5,6 @@
 #define MEMORY_H
 
 #include "memory/history.h"
-#include "say/text.h"
 
 struct allocation *uses_made(struct judge *j, const void *start, size_t bytes,
                              enum judge_memory_kind kind, int device, struct judge_at at);

@@ -6,7 +6,6 @@
  */
 #include "memory/allocations.h"
 #include "ranks/comms.h"
-#include "ranks/windows.h"
 
 void set_freed(struct judge *j, struct finding *f, const struct freed *freed) {
     set(f, "bytes", "%llu", (unsigned long long)(freed->end - freed->start));

@@ -5,7 +5,6 @@
 #define GRAPHS_H
 
 #include "order/clocks.h"
-#include "say/text.h"
 
 struct graphs {
     struct numbers graphs, executables;

@@ -4,7 +4,6 @@
 #ifndef ISSUE_H
 #define ISSUE_H
 
-#include "memory/history.h"
 #include "ranks/windows.h"
 
 struct latest {          // what a thread told of last

@@ -3,10 +3,8 @@
  */
 #include "order/known.h"
 
-#include "base/self.h"
 #include "order/detour.h"
 #include "order/functions.h"
-#include "ranks/calls.h"
 
 void known_changed(struct judge *j) {
     if (j->outside.host_memory)

@@ -8,7 +8,6 @@
 #include "order/graphs.h"
 #include "order/groups.h"
 #include "order/issue.h"
-#include "ranks/comms.h"
 
 void judge_memory_made(struct judge *j, const void *start, size_t bytes,
                        enum judge_memory_kind kind, int device, int number,

@@ -22,7 +22,6 @@
 #include "base/post.h"
 #include "memory/allocations.h"
 #include "ranks/comms.h"
-#include "say/words.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 #define FINDING_H
 
 #include "judge.h"
-#include "say/text.h"
 
 enum finding_name {
 #define FINDING(name, class, ends, headline, lines, hint) FINDING_##name,

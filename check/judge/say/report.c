@@ -3,8 +3,6 @@
  */
 #include "say/report.h"
 
-#include <stdio.h>
-
 void reports_free(struct reports *reports) {
     map_clear(&reports->hosts, free);
     map_clear(&reports->places, free);

@@ -4,7 +4,6 @@
 #include "say/words.h"
 
 #include "say/finding.h"
-#include "say/report.h"
 
 #include <stdio.h>
 

@@ -49,6 +49,16 @@ static enum status left_at(const struct stuck *s, const struct member *member,
     return s->silent ? NEVER : UNKNOWN;
 }
 
+/* What a process has told of a communicator of its own; NULL: nothing. */
+static const struct state_comm *told_of(const struct stuck *s, int p, uint64_t id,
+                                        int rank) {
+    const struct process *process = p < 0 || p >= s->n ? NULL : &s->of[p];
+    for (int c = 0; process && process->data && c < process->head->n[COMMS]; c++)
+        if (process->comms[c].id == id && process->comms[c].rank == rank)
+            return &process->comms[c];
+    return NULL;
+}
+
 /* What is known of a member's call that is not among the operations it has told of. */
 static enum status status_of(struct judge *j, const struct meeting *m, int i, int *who) {
     struct stuck *s = j->stuck;
@@ -71,11 +81,9 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
         return UNKNOWN;
     // It is done, or comes after what is described.
     const enum status begun = process->head->more ? UNKNOWN : BEGUN;
-    for (int c = 0; c < process->head->n[COMMS] && m->from < 0; c++) {
-        const struct state_comm *own = &process->comms[c];
-        if (own->id == m->comm && own->rank == rank)
-            return own->collectives < m->seq ? BY_HOST : begun;
-    }
+    const struct state_comm *told = told_of(s, member->world, m->comm, rank);
+    if (told && m->from < 0)
+        return told->collectives < m->seq ? BY_HOST : begun;
     for (int c = 0; c < process->head->n[PAIRS] && m->from >= 0; c++) {
         const struct pair_count *own = &process->pairs[c];
         if (own->comm == m->comm && own->rank == rank && own->peer == peer &&
@@ -117,6 +125,8 @@ void marks_find(struct judge *j) {
             if (op->signals)
                 continue;
             struct meeting *m = stuck_meeting(s, &op->fact);
+            if (process->head->busy)
+                continue; // and may end them
             int kind = op->fact.kind,
                 member = pairs(kind) ? kind == JUDGE_RECV : op->fact.rank;
             if (member < 0 || member >= m->n)
@@ -138,8 +148,10 @@ void marks_find(struct judge *j) {
                 continue;
             m->status[i] = (unsigned char)status_of(j, m, i, &m->who[i]);
             struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
+            m->lost += m->status[i] == NEVER;
             if (m->status[i] != BY_HOST)
                 continue;
+            m->lost += stuck_finished(process) && process->head->computing == 0;
             ROOM(process->awaited, process->nawaited, &process->awaited_size);
             process->awaited[process->nawaited++] = m->number;
         }
@@ -182,12 +194,9 @@ bool stuck_member_here(const struct stuck *s, const struct meeting *m, int i) {
 
 /* Whether it has captured calls, too: one of them may be this one. */
 static bool captures(const struct stuck *s, const struct meeting *m, int i) {
-    const struct process *process = m->who[i] < 0 ? NULL : &s->of[m->who[i]];
     int rank = m->from < 0 ? i : i == 0 ? m->from : m->to;
-    for (int c = 0; process && process->data && c < process->head->n[COMMS]; c++)
-        if (process->comms[c].id == m->comm && process->comms[c].rank == rank)
-            return process->comms[c].called.captured_site != 0;
-    return false;
+    const struct state_comm *told = told_of(s, m->who[i], m->comm, rank);
+    return told && told->called.captured_site != 0;
 }
 
 /* The call has been made, or still can be. */
@@ -244,27 +253,25 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
     return false;
 }
 
-bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank) {
+int stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank) {
     const struct stuck *s = j->stuck;
     const struct member_comm *comm = members_comm(j, wait->comm);
-    const struct member *member = comm ? &comm->of[rank] : NULL;
-    return member && !member->left && member->world >= 0 && member->world < s->n &&
-           strcmp(rank_host(j, member->world), s->of[p].head->host) == 0 &&
-           !stuck_can_call(s, member->world);
+    for (; comm && rank < comm->nranks; rank++) {
+        int q = comm->of[rank].world;
+        if (!comm->of[rank].left && q >= 0 && q < s->n && !stuck_can_call(s, q) &&
+            strcmp(rank_host(j, q), s->of[p].head->host) == 0)
+            return rank;
+    }
+    return -1;
 }
 
 /* How many collective calls a member has made; -1: not known. */
 static int64_t collectives_of(const struct stuck *s, uint64_t id,
-                              const struct member *member) {
-    if (member->left)
-        return (int64_t)member->end.collectives;
-    if (member->world < 0 || member->world >= s->n || !s->of[member->world].data)
-        return -1;
-    const struct process *process = &s->of[member->world];
-    for (int c = 0; c < process->head->n[COMMS]; c++)
-        if (process->comms[c].id == id)
-            return (int64_t)process->comms[c].collectives;
-    return -1;
+                              const struct member *member, int rank) {
+    const struct state_comm *told = told_of(s, member->world, id, rank);
+    return member->left ? (int64_t)member->end.collectives
+           : told       ? (int64_t)told->collectives
+                        : -1;
 }
 
 /* Process p asks for a communicator that has not come so far yet. If all its ranks are
@@ -281,13 +288,13 @@ static bool all_have_called(struct judge *j, int p, const struct state_wait *wai
         if (s->of[p].pairs[i].comm == wait->comm)
             return false; // a message may be what is missing
     for (int r = 0; r < comm->nranks; r++) {
-        int64_t calls = collectives_of(s, wait->comm, &comm->of[r]);
+        int64_t calls = collectives_of(s, wait->comm, &comm->of[r], r);
         most = calls > most ? calls : most;
         left |= comm->of[r].left;
     }
     for (int r = 0; r < comm->nranks; r++)
         if (comm->of[r].world < 0 || comm->of[r].left != left ||
-            collectives_of(s, wait->comm, &comm->of[r]) < most)
+            collectives_of(s, wait->comm, &comm->of[r], r) < most)
             return false;
     return true;
 }
@@ -330,13 +337,7 @@ bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait) {
     switch ((enum wait_kind)wait->kind) {
     case WAIT_ORDER: return (wait->poll && early) || ops_end(process, wait);
     case WAIT_LAUNCH: return (wait->poll && early) || !stuck_missing(j, process, wait);
-    case WAIT_LEAVE: {
-        const struct member_comm *comm = members_comm(j, wait->comm);
-        for (int r = 0; comm && r < comm->nranks; r++)
-            if (stuck_stays(j, p, wait, r))
-                return false;
-        return true;
-    }
+    case WAIT_LEAVE: return stuck_stays(j, p, wait, 0) < 0;
     case WAIT_COMM: return early || another_can(s, p) || all_have_called(j, p, wait);
     case WAIT_MPI:
         if (wait->n < 0 || wait->poll)
@@ -447,7 +448,7 @@ void marks_set(struct judge *j) {
     mark_none(s);
     for (int p = 0; p < s->n; p++)
         for (int i = 0; s->of[p].data && i < s->of[p].head->n[OPS]; i++)
-            if (s->of[p].marks[i].open == 0)
+            if (s->of[p].marks[i].open == 0 && !s->of[p].head->busy)
                 push(&front, p, i);
     begin_ops(s, &front);
     for (bool news = true; news;) {

@@ -21,7 +21,8 @@ enum wait_kind {
 
 enum state_part { WAITS, ITEMS, OPS, COMMS, PAIRS, INTS, PARTS };
 struct state_head {
-    unsigned char message, more, pad[6]; // more: operations than it holds
+    // more: operations than it holds; busy: it goes on, and these are its operations
+    unsigned char message, more, busy, pad[5];
     uint64_t activity;
     uint64_t meetings;                // judge_meets's, so far
     uint64_t failed_site;             // what NCCL refused last

@@ -95,6 +95,32 @@ static bool confirmed(struct judge *j, bool still) {
     return false;
 }
 
+/* Calls that lack ranks for good, of processes that go on. They may look at other things
+ * for a while, and then abort; and of a wait that only asks, the verdict says more. */
+static void judge_calls(struct judge *j) {
+    static const struct state_wait no_wait = {.kind = WAIT_ORDER};
+    static const double LATER = 2; // seconds
+    struct stuck *s = j->stuck;
+    const struct process *found = NULL;
+    for (int p = 0; p < s->n; p++)
+        for (int i = s->of[p].data ? s->of[p].head->n[OPS] : 0; i-- > 0;) {
+            const struct fact *call = &s->of[p].ops[i].fact;
+            struct meeting *m = stuck_meeting(s, call);
+            if (!m->lost || members_given_up(j, m->comm) || !stuck_can_call(s, p))
+                continue;
+            verdict_wait(j, p, true);
+            if (!s->of[p].cause.call) {
+                s->of[p].wait = &no_wait;
+                s->of[p].cause = (struct cause){.call = call, .meeting = m};
+            }
+            found = found && !s->of[p].fresh ? found : &s->of[p];
+        }
+    if (!found || s->lacking == 0)
+        s->lacking = found ? now(j) : 0;
+    else if (found->fresh && now(j) - s->lacking >= j->options.timeout + LATER)
+        verdict(j, (int)(found - s->of));
+}
+
 static void judge_all(struct judge *j) {
     struct stuck *s = j->stuck;
     int first = -1, rank = 0, stay = 0, ended = 0;
@@ -119,12 +145,14 @@ static void judge_all(struct judge *j) {
         s->suspicious = false;
     else if (confirmed(j, first < 0) && now(j) >= j->members->hold)
         verdict(j, first);
+    judge_calls(j);
 }
 
 static void mark(struct judge *j) {
     marks_find(j);
     marks_set(j);
-    verdict_waits(j);
+    for (int p = 0; p < j->stuck->n; p++)
+        verdict_wait(j, p, false);
 }
 
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
@@ -140,7 +168,7 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     bool same = old.data && old.head->activity == head.activity &&
                 old.head->computing == head.computing &&
                 old.head->n[WAITS] == head.n[WAITS];
-    if (!same)
+    if (!same && !head.busy)
         s->changed = now(j);
     char *at = must_alloc(bytes);
     memcpy(at, data, bytes);
@@ -184,10 +212,8 @@ void stuck_look(struct judge *j) {
         return;
     struct stuck *s = stuck_of(j);
     bool fresh = false;
-    for (int p = 0; p < s->n; p++) {
+    for (int p = 0; p < s->n; p++)
         fresh |= s->of[p].fresh;
-        s->of[p].fresh = false;
-    }
     if (!fresh)
         return;
     double changed = j->members->changed > s->changed ? j->members->changed : s->changed;
@@ -199,6 +225,8 @@ void stuck_look(struct judge *j) {
     mark(j);
     judge_all(j);
     marks_forget(s);
+    for (int p = 0; p < s->n; p++)
+        s->of[p].fresh = false;
 }
 
 void stuck_free(struct stuck *s) {

@@ -53,10 +53,10 @@ enum status { NEVER, BEGUN, WITH_OP, BY_HOST, UNKNOWN };
 
 struct meeting {
     uint64_t comm, seq;
-    int from, to; // of a send; -1: a collective
-    int n, here, number;
-    unsigned char *status; // by rank; of a send: the sender, the receiver
-    int *who, *op;         // process (-1: not known), operation
+    int from, to;              // of a send; -1: a collective
+    int n, here, number, lost; // lost: ranks that have left, or ended
+    unsigned char *status;     // by rank; of a send: the sender, the receiver
+    int *who, *op;             // process (-1: not known), operation
     struct meeting *next;
 };
 
@@ -66,6 +66,7 @@ struct stuck {
     double changed, quiet;
     bool suspicious;
     double suspected; // since then
+    double lacking;   // since then judge_calls has found one; 0: there is none
     struct meeting **meetings;
     size_t nmeetings, meetings_size;
     struct map by_key;
@@ -86,8 +87,8 @@ bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait,
  */
 const struct recent_call *stuck_missing(struct judge *j, const struct process *process,
                                         const struct state_wait *wait);
-// LEAVE
-bool stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank);
+/* The first rank, from that one on, that a WAIT_LEAVE waits for; -1: none. */
+int stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank);
 
 bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
 bool stuck_in_mpi(const struct process *process);
@@ -100,9 +101,9 @@ void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);
 void stuck_look(struct judge *j);
 void stuck_free(struct stuck *s);
 
-/* verdict.c: where each is stuck; says it. `p`: a process that is, -1: only that nothing
- * moves. */
-void verdict_waits(struct judge *j);
+/* verdict.c: where one is stuck, or goes on; says it. `p`: a process that is, -1: only
+ * that nothing moves. */
+void verdict_wait(struct judge *j, int p, bool goes_on);
 void verdict(struct judge *j, int p);
 /* Process p ends the job, by `at`; has anybody waited for it in NCCL? */
 void verdict_ended(struct judge *j, int p, struct judge_at at);

@@ -48,22 +48,18 @@ static struct cause cause_of(struct judge *j, int p, const struct state_wait *wa
     return (struct cause){0};
 }
 
-void verdict_waits(struct judge *j) {
-    for (int p = 0; p < j->stuck->n; p++) {
-        struct process *process = &j->stuck->of[p];
-        process->wait = NULL;
-        process->cause = (struct cause){0};
-        int n = process->data && !process->host ? process->head->n[WAITS] : 0;
-        for (int w = 0; w < n; w++) {
-            const struct state_wait *wait = &process->waits[w];
-            if (wait->kind >= WAIT_EXIT)
-                continue;
-            struct cause own = cause_of(j, p, wait), *found = &process->cause;
-            if (!process->wait ||
-                (!found->call && (own.call || (!found->signals && own.signals)))) {
-                process->wait = wait;
-                *found = own;
-            }
+void verdict_wait(struct judge *j, int p, bool goes_on) {
+    struct process *process = &j->stuck->of[p];
+    process->wait = NULL;
+    process->cause = (struct cause){0};
+    int n = process->data && process->host == goes_on ? process->head->n[WAITS] : 0;
+    for (int w = 0; w < n && process->waits[w].kind < WAIT_EXIT; w++) {
+        const struct state_wait *wait = &process->waits[w];
+        struct cause own = cause_of(j, p, wait), *found = &process->cause;
+        if (!process->wait ||
+            (!found->call && (own.call || (!found->signals && own.signals)))) {
+            process->wait = wait;
+            *found = own;
         }
     }
 }
@@ -101,11 +97,8 @@ static int blocker(struct judge *j, int p) {
         if (!stuck_peer_can(s, p, wait, peer))
             return peer;
     }
-    const struct member_comm *comm = members_comm(j, wait->comm);
-    for (int r = 0; wait->kind == WAIT_LEAVE && comm && r < comm->nranks; r++)
-        if (stuck_stays(j, p, wait, r))
-            return comm->of[r].world;
-    return -1;
+    int stays = wait->kind == WAIT_LEAVE ? stuck_stays(j, p, wait, 0) : -1;
+    return stays < 0 ? -1 : members_comm(j, wait->comm)->of[stays].world;
 }
 
 /* The process and the device of each rank of a communicator. */
@@ -162,9 +155,8 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         const struct member_comm *comm = members_comm(j, wait->comm);
         int n = 0, nranks = comm ? comm->nranks : 0;
         int *absent = must_alloc((size_t)nranks * sizeof *absent);
-        for (int r = 0; r < nranks; r++)
-            if (stuck_stays(j, p, wait, r))
-                absent[n++] = comm->of[r].world;
+        for (int r = 0; (r = stuck_stays(j, p, wait, r)) >= 0; r++)
+            absent[n++] = comm->of[r].world;
         text_add(text, ", of communicator %d", wait->comm_number);
         add_absent(text, absent, n, false);
         free(absent);
@@ -252,7 +244,7 @@ static void add_line(struct judge *j, struct text *text, int p,
     const struct process *process = &j->stuck->of[p];
     text_add(text, "  rank %d on %s: ", p,
              process->data ? process->head->host : rank_host(j, p));
-    if (!process->data || process->head->n[WAITS] == 0) {
+    if (!process->data || (!process->wait && process->head->n[WAITS] == 0)) {
         text_add(text, "computes\n");
         return;
     }
@@ -268,8 +260,10 @@ static void add_line(struct judge *j, struct text *text, int p,
     else if (join && strcmp(join->call, wait->call) == 0)
         text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call, join->rank,
                  join->nranks, place(j, wait->site));
-    else
+    else if (wait->call[0])
         text_add(text, "waits in %s at %s", wait->call, place(j, wait->site));
+    else
+        text_add(text, "waits");
     if (join && strcmp(join->call, wait->call) != 0)
         text_add(text, " for %s(rank %d of %d ranks) at %s", join->call, join->rank,
                  join->nranks, place(j, join->site));
@@ -537,7 +531,7 @@ static void report_stuck(struct judge *j, int first) {
     int cycle = cycle_from(j, first, about);
     struct finding f = finding(name_of(about, cycle >= 0), 0, 0);
     set_title(j, &f, first, about);
-    add_lines(j, &ranks, about, false);
+    add_lines(j, &ranks, about, j->stuck->of[first].host);
     set_lines(&f, "ranks", &ranks);
     if (cycle >= 0)
         set_cycle(j, &f, cycle);

@@ -12,8 +12,6 @@
 #include "ranks/windows.h"
 #include "say/failed.h"
 
-#include <stdio.h>
-
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
                     POLLS_WITHIN = 5;
 enum { MOST_OPS = 4096, QUESTIONS = 8 };
@@ -176,7 +174,7 @@ void waits_asks(struct judge *j) {
         j->thread->asks_since = j->thread->asked;
 }
 
-static void tell(struct judge *j);
+static void tell(struct judge *j, bool all);
 
 void waits_begin_finish(struct judge *j, enum judge_finish how, struct judge_at at) {
     struct waits *waits = j->waits;
@@ -188,7 +186,7 @@ void waits_begin_finish(struct judge *j, enum judge_finish how, struct judge_at 
     if (j->options.mode == JUDGE_OFF)
         return;
     calls_flush(j, true);
-    tell(j); // perhaps the last word of this process
+    tell(j, true); // perhaps the last word of this process
 }
 
 void waits_end(struct judge *j, struct clock *what) {
@@ -418,7 +416,8 @@ static void add_waits(struct judge *j, struct described *d) {
         struct thread_wait *wait = waits_still(j, thread);
         if (!wait && (only_asks(j, thread) || waits_for_another(j, thread)))
             continue;
-        d->head.computing += !wait;
+        if (!waits->finished || thread->number != waits->finish_thread)
+            d->head.computing += !wait;
         for (; wait; wait = lasting(j, wait->also))
             add_thread(j, d, thread, wait);
     }
@@ -446,7 +445,8 @@ static uint64_t activity(const struct judge *j) {
            (j->outside.arrived ? j->outside.arrived(j->outside.self) : 0);
 }
 
-static void tell(struct judge *j) {
+/* All; or only the operations, of a process that goes on. */
+static void tell(struct judge *j, bool all) {
     struct waits *waits = j->waits;
     struct calls *calls = j->calls;
     struct described d = {.head = {.message = MESSAGE_STATE,
@@ -458,7 +458,10 @@ static void tell(struct judge *j) {
     memcpy(head->host, j->host, sizeof head->host);
     add_ops(j, &d);
     add_comms(j, &d);
-    add_waits(j, &d);
+    head->busy = !all;
+    head->computing = !all;
+    if (all)
+        add_waits(j, &d);
     struct judge_at first;
     const char *failure = calls->failure ? calls->failure : "", *unlooked;
     head->unlooked = failed_unlooked(j, &first, &unlooked);
@@ -494,8 +497,10 @@ bool waits_tell(struct judge *j) {
     }
     // A process that has told that it waits also tells that it goes on.
     bool goes_on = waits->sent_waiting && waits->activity_sent != activity(j);
-    if (j->options.mode != JUDGE_OFF && now(j) - waits->sent >= BETWEEN &&
-        (lasts || goes_on))
-        tell(j);
+    // What it has queued may lack ranks, whatever it does meanwhile.
+    bool all = lasts || goes_on, queued = j->calls->unseen.n > j->calls->unseen.nseen;
+    if (j->options.mode != JUDGE_OFF && (all || queued) &&
+        now(j) - waits->sent >= (all ? BETWEEN : BEFORE_TELLING_POLL))
+        tell(j, all);
     return any;
 }
