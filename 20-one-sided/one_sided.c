@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&r.comm, nranks, id, r.rank));
     CHECK_CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
 
-    // The window: all ranks register memory of the same size, and may write to all parts.
+    // The window: all ranks register it together, and may write to all parts.
     const size_t bytes = PARTS * r.count * sizeof(float);
     float *host = lesson_malloc(bytes);
     lesson_need_memory(bytes);
