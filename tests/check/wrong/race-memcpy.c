@@ -1,6 +1,6 @@
 // cudaMemcpy right after the collective, with no synchronisation. The stream is a
 // non-blocking one, so cudaMemcpy does not wait for it: on a GPU this reads the old data,
-// or half of the new.
+// or half of the new. (Here the other ranks come only when rank 0 has copied.)
 // alone: wrong data
 // warn: 2
 // off: 2
@@ -14,11 +14,20 @@ int main(void) {
     start();
     int *buf = device_ints(4, rank);
     int result[4];
+    use_comm(comm); // so that no call waits for NCCL to connect
+#ifndef FIXED
+    if (rank > 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+#endif
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @allreduce
 #ifdef FIXED
     MUST(cudaStreamSynchronize(stream));
 #endif
     MUST(cudaMemcpy(result, buf, sizeof result, cudaMemcpyDeviceToHost)); // @memcpy
+#ifndef FIXED
+    if (rank == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+#endif
     EXPECT(result[0], sum_of_ranks());
     MUST(cudaFree(buf));
     finish();
