@@ -66,6 +66,8 @@ for file in "$top"/cpu/machines/*.conf; do
 done
 cp "$top/cpu/machines/pcie.conf" "$work/mine.conf"
 is "$(first "$work/mine.conf")" "${plain%.}; times are modelled on mine" "a file of the user's own"
+cp "$top/cpu/machines/pcie.conf" "$work/mine-2.32.conf"
+is "$(first "$work/mine-2.32.conf")" "${plain%.}; times are modelled on mine-2.32" 'a dot in its name'
 
 cp "$top/cpu/machines/h200.conf" "$work/mine.conf"
 printf '%s\n' 'as leonardo.conf' 'gpus_per_node 2' >"$work/as.conf"

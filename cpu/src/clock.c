@@ -435,7 +435,10 @@ void clock_start(const char *asked, bool speaks) {
         if (machine.tables[PLAIN][op].n == 0 && !machine.has_law[op])
             wrong("%s does not say how long %s takes", path, op_names[op]);
     const char *slash = strrchr(asked, '/'), *base = slash ? slash + 1 : asked;
-    snprintf(machine.name, sizeof machine.name, "%.*s", (int)strcspn(base, "."), base);
+    const char *dot = strrchr(base, '.');
+    int length =
+        (int)(dot && strcmp(dot, ".conf") == 0 ? (size_t)(dot - base) : strlen(base));
+    snprintf(machine.name, sizeof machine.name, "%.*s", length, base);
     clock_on = true;
 }
 
