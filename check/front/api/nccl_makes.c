@@ -96,9 +96,10 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     if (!gpus_are_shared())
         CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
              join.device);
-    struct comm like = {.id = id, .rank = rank, .nranks = nranks, .device = join.device};
-    like.at = at;
-    newcomm_begins(out, NULL, like);
+    newcomm_begins(
+        out, NULL,
+        (struct comm){
+            .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
     struct judge *j = front_in();
     if (out && rank >= 0 && rank < nranks && meets)
         judge_joins(j, &join);
@@ -283,8 +284,8 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
                           ncclComm_t *out, ncclConfig_t *config) {
     ENTER_COMM(ncclCommGrow, comm, nranks, id, rank, out, config);
     struct comm *parent = NULL;
-    struct judge_join join = {.how = JUDGE_GROWS, .at = at};
-    join.rank = rank, join.nranks = nranks;
+    struct judge_join join = {
+        .rank = rank, .nranks = nranks, .how = JUDGE_GROWS, .at = at};
     if (OVER_STANDIN)
         STANDIN(announces)(comm, id, rank, nranks);
     start_communicates(nccl_group.depth > 0);

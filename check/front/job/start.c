@@ -171,7 +171,10 @@ static int exit_status = -1; // of the process: not yet
 static bool ends_below;
 
 static int self_goes(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm, (void)key, (void)value, (void)extra;
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
     front_depth++;
     if (!kept_at.call && exit_status < 0) // else the end of the process takes care
         start_mpi_ends((struct judge_at){"PMPI_Finalize", 0});
