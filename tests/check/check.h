@@ -157,6 +157,37 @@ static inline void start_with_threads(void) {
     start_nccl();
 }
 
+// A call of a communicator that does not block has returned `state`, and goes on in the
+// background until it is done: then it is asked for.
+static inline void settle(ncclComm_t of, ncclResult_t state) {
+    if (state != ncclInProgress)
+        MUST(state);
+    for (state = ncclInProgress; state == ncclInProgress;)
+        MUST(ncclCommGetAsyncError(of, &state));
+    MUST(state);
+}
+
+// Like start, with a communicator that does not block.
+static inline void start_polled(void) {
+    start_mpi();
+    start_device();
+    stream = new_stream();
+    ncclUniqueId id;
+    if (rank == 0)
+        MUST(ncclGetUniqueId(&id));
+    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclResult_t state = ncclCommInitRankConfig(&comm, nranks, id, rank, &config);
+    settle(comm, state);
+}
+
+static inline void finish_polled(void) {
+    MUST(cudaStreamDestroy(stream));
+    MUST(ncclCommAbort(comm));
+    MPI_Finalize();
+}
+
 static inline void finish(void) {
     MUST(cudaStreamDestroy(stream));
     MUST(ncclCommDestroy(comm)); // @finish

@@ -62,6 +62,7 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
     if (!OVER_STANDIN)
         strangers_of_libraries();
     like.state = THERE;
+    like.join.nranks = 0;
     like.id = like.id ? like.id : STANDIN(comm_id)(handle); // it has grown
     ask_ranks(handle, &like);
     TELL(comm_announce, handle, &like);
@@ -88,6 +89,9 @@ void newcomm_promised(const struct newcomm *newcomm) {
     mine->like.times_ready = comm_times_ready;
     mine->next = promised;
     promised = mine;
+    struct comm *parent = comm_known(newcomm->parent);
+    if (parent)
+        parent->join = mine->like.join;
     front_out();
 }
 

@@ -79,25 +79,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     return waits ? nccl_waited(result, at) : nccl_answer(result, at);
 }
 
-/* Whether a communicator is there that is still on the way. A split's ranks are not
- * known before. */
-static void asks_for(struct judge *j, const struct comm *coming, ncclResult_t state,
-                     struct judge_at at) {
-    const struct judge_join join = {.id = coming->id,
-                                    .rank = coming->rank,
-                                    .nranks = coming->nranks,
-                                    .device = coming->device,
-                                    .at = coming->at};
-    if (state == ncclInProgress && coming->rank >= 0)
-        judge_poll_join(j, &join, at);
-    else if (state != ncclInProgress)
-        judge_wait_end(j, state == ncclSuccess);
-}
-
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclComm_t comm = handle;
     ENTER_COMM(ncclCommGetAsyncError, comm, error);
-    struct comm like = {.state = GONE};
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return nccl_answer(result, at);
@@ -107,14 +91,17 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     struct comm *asked = comm_known(comm);
     if (asked && asked->ending && *error == ncclSuccess)
         judge_comm_complete(j, asked->number);
-    if (asked && *error != ncclInProgress)
-        asked->ending = false;
-    if (asked && asked->state == COMING) {
-        like = *asked;
-        asks_for(j, &like, *error, at);
-    } else if (asked)
-        judge_poll_comm(j, asked->number, *error != ncclInProgress, at);
+    const bool done = *error != ncclInProgress;
+    if (asked && done)
+        asked->ending = false, asked->join.nranks = 0;
+    if (asked && asked->join.nranks > 0)
+        judge_poll_join(j, &asked->join, at);
+    else if (asked && asked->state == COMING && done)
+        judge_wait_end(j, *error == ncclSuccess);
+    else if (asked && asked->state != COMING)
+        judge_poll_comm(j, asked->number, done, at);
     front_out();
+    const struct comm like = comm_now(comm);
     if (like.state == COMING && *error == ncclSuccess)
         comm_is_there(comm, like);
     if (timeline_on && *error == ncclSuccess)

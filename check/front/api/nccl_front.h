@@ -34,6 +34,9 @@ struct comm {
     int rank, nranks, device; // rank -1: to be asked
     struct map shrunk;        // by the ranks that are left out: how often
     uint64_t grown;           // so often
+    // What is not there until all ranks have come: itself, or what is made of it; nranks
+    // 0: nothing.
+    struct judge_join join;
     struct judge_at at;
 };
 /* How often the program was told by ncclCommGetAsyncError that a communicator is ready.

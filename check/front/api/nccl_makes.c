@@ -14,8 +14,11 @@ uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
 }
 
 /* The call that makes `out` begins. In a group it happens at the end. */
-static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, struct comm like) {
+static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, uint64_t id,
+                           struct judge_join join) {
     struct newcomm *newcomm = must_alloc(sizeof *newcomm);
+    struct comm like = {.id = id, .rank = join.rank, .nranks = join.nranks};
+    like.device = join.device, like.join = join, like.at = join.at;
     *newcomm = (struct newcomm){nccl_group.newcomms, out, parent, like};
     nccl_group.newcomms = newcomm;
 }
@@ -23,7 +26,8 @@ static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, struct comm like)
 static __thread uint64_t joined; // so often
 
 void newcomms_end(ncclResult_t result) {
-    joined += nccl_group.newcomms && !nccl_failed(result) && !nccl_group.newcomms->parent;
+    joined += nccl_group.newcomms && !nccl_failed(result) &&
+              !nccl_group.newcomms->parent && nccl_group.newcomms->like.id;
     while (nccl_group.newcomms) {
         struct newcomm newcomm = *nccl_group.newcomms;
         free(nccl_group.newcomms);
@@ -96,10 +100,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     if (!gpus_are_shared())
         CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
              join.device);
-    newcomm_begins(
-        out, NULL,
-        (struct comm){
-            .id = id, .rank = rank, .nranks = nranks, .device = join.device, .at = at});
+    newcomm_begins(out, NULL, id, join);
     struct judge *j = front_in();
     if (out && rank >= 0 && rank < nranks && meets)
         judge_joins(j, &join);
@@ -181,8 +182,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
     comm_entered(comm, at);
     bool known = comm_together(comm, JUDGE_SPLIT, color, &id, 0, at);
     if (known)
-        newcomm_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm,
-                       (struct comm){.id = id, .rank = -1, .at = at});
+        newcomm_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm, id,
+                       (struct judge_join){.rank = -1, .at = at});
     ncclResult_t result =
         known ? MEETS(comm_now(comm).id,
                       CALL(PNCCL(ncclCommSplit), comm, color, key, out, config))
@@ -228,21 +229,21 @@ static void shrinks(struct judge *j, struct comm *parent, const int *excluded, i
     int before = excluded ? left_out(parent, excluded, n, parent->rank) : -1;
     int all = excluded ? left_out(parent, excluded, n, parent->nranks) : -1;
     bool itself = all > 0 && contains(excluded, n, parent->rank);
-    struct comm like = {.rank = -1, .at = at};
-    like.id = id_of_shrunk(parent, excluded, excluded ? n : 0);
-    newcomm_begins(out, handle, like);
+    const struct judge_join join = {.id =
+                                        id_of_shrunk(parent, excluded, excluded ? n : 0),
+                                    .rank = parent->rank - before,
+                                    .nranks = parent->nranks - all,
+                                    .device = parent->device,
+                                    .how = JUDGE_SHRINKS,
+                                    .at = at};
+    newcomm_begins(out, handle, join.id, join);
     if (itself)
         judge_found(j, JUDGE_SHRINKS_ITSELF, parent->number, (struct judge_at){0}, at);
     if (before < 0 || all < 1 || itself) { // NCCL will refuse it
         judge_not_told(j);
         return;
     }
-    judge_joins(j, &(struct judge_join){.id = like.id,
-                                        .rank = parent->rank - before,
-                                        .nranks = parent->nranks - all,
-                                        .device = parent->device,
-                                        .how = JUDGE_SHRINKS,
-                                        .at = at});
+    judge_joins(j, &join);
     if (nccl_group.depth == 0)
         judge_wait_launch(j, at);
 }
@@ -305,7 +306,7 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
     }
     front_out();
     if (join.id)
-        newcomm_begins(out, comm, (struct comm){.rank = -1, .at = at});
+        newcomm_begins(out, comm, 0, join); // its number is asked for, once it is there
     ncclResult_t result = CALL(PNCCL(ncclCommGrow), comm, nranks, id, rank, out, config);
     return join.id ? newcomm_returned(result, at) : nccl_answer(result, at);
 }

@@ -120,13 +120,18 @@ void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
     clock_copy(&begin(j, WAIT_ORDER, poll, at)->what, what);
 }
 
-void judge_wait_launch(struct judge *j, struct judge_at at) {
-    struct thread_wait *wait = begin(j, WAIT_LAUNCH, false, at);
+static void begin_launch(struct judge *j, bool poll, struct judge_at at) {
+    struct thread_wait *wait = begin(j, WAIT_LAUNCH, poll, at);
     const struct recent *recent = j->thread->recent;
+    wait->nlaunches = 0;
     for (size_t i = 0; i < recent->n; i++) {
         ROOM(wait->launches, i, &wait->launches_size);
         wait->launches[wait->nlaunches++] = recent->at[i];
     }
+}
+
+void judge_wait_launch(struct judge *j, struct judge_at at) {
+    begin_launch(j, false, at);
 }
 
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at) {
@@ -157,7 +162,13 @@ bool waits_for_launch(const struct judge *j) {
 }
 
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
-    begin(j, WAIT_COMM, true, at)->comm = comm;
+    // After a split it is what comes of it that is asked for.
+    const struct recent *recent = j->thread->recent;
+    const struct recent_call *newest = recent->n ? &recent->at[recent->n - 1] : NULL;
+    if (newest && newest->comm == comm && newest->fact.kind == JUDGE_SPLIT)
+        begin_launch(j, true, at);
+    else
+        begin(j, WAIT_COMM, true, at)->comm = comm;
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {

@@ -3,16 +3,6 @@
 // ranks: 2 3 4
 #include "../check.h"
 
-// A call of `of` that has returned `state` goes on in the background until it is done.
-static void settle(ncclComm_t of, ncclResult_t state) {
-    if (state != ncclInProgress)
-        MUST(state);
-    state = ncclInProgress;
-    while (state == ncclInProgress)
-        MUST(ncclCommGetAsyncError(of, &state));
-    MUST(state);
-}
-
 int main(void) {
     start();
     const int newest = nranks - 1;
