@@ -58,9 +58,30 @@ static void ask_ranks(ncclComm_t handle, struct comm *comm) {
     CALL(PNCCL(ncclCommCuDevice), handle, &comm->device);
 }
 
+bool comm_is_ready(ncclComm_t handle) {
+    ncclResult_t state = ncclSuccess;
+    return CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
+           state == ncclSuccess;
+}
+
+/* It is another one's now, of which nothing is known. */
+static void forget(ncclComm_t handle) {
+    front_in();
+    struct comm *comm = comm_known(handle);
+    table_put(&comms, handle, NULL);
+    free(comm);
+    front_out();
+}
+
+/* The ranks of one that has grown have no number in common over the real NCCL: nothing
+ * is said of it any more. */
 void comm_is_there(ncclComm_t handle, struct comm like) {
     if (!OVER_STANDIN)
         strangers_of_libraries();
+    if (!like.id && !OVER_STANDIN) {
+        forget(handle);
+        return;
+    }
     like.state = THERE;
     like.join.nranks = 0;
     like.id = like.id ? like.id : STANDIN(comm_id)(handle); // it has grown
@@ -68,14 +89,10 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
     TELL(comm_announce, handle, &like);
 }
 
-bool comm_look_again(ncclComm_t handle) {
+void comm_look_again(ncclComm_t handle) {
     const struct comm like = comm_now(handle);
-    const bool coming = like.state == COMING;
-    ncclResult_t state = ncclSuccess;
-    if (coming && CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
-        state == ncclSuccess)
+    if (like.state == COMING && comm_is_ready(handle))
         comm_is_there(handle, like);
-    return coming;
 }
 
 static struct newcomm *promised; // handles that NCCL has not written yet
@@ -163,14 +180,6 @@ void comms_stream_gone(cudaStream_t stream) {
             if (comm->streams[s] == stream)
                 comm->streams[s--] = comm->streams[--comm->nstreams];
     }
-}
-
-void comm_forget(ncclComm_t handle) {
-    front_in();
-    struct comm *comm = comm_known(handle);
-    table_put(&comms, handle, NULL);
-    free(comm);
-    front_out();
 }
 
 ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {

@@ -12,7 +12,7 @@ bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_a
     if (comm && comm->state == COMING) {
         struct comm like = *comm;
         like.state = THERE;
-        if (like.rank >= 0)
+        if (like.id && like.rank >= 0)
             comm_announce(j, handle, &like);
         else
             comm = NULL;
@@ -101,9 +101,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     else if (asked && asked->state != COMING)
         judge_poll_comm(j, asked->number, done, at);
     front_out();
-    const struct comm like = comm_now(comm);
-    if (like.state == COMING && *error == ncclSuccess)
-        comm_is_there(comm, like);
+    if (*error == ncclSuccess)
+        comm_look_again(comm);
     if (timeline_on && *error == ncclSuccess)
         timeline_comm_ready(comm_now(comm).id);
     return result;

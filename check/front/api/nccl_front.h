@@ -51,11 +51,10 @@ void comm_gone(const void *handle, struct comm *comm); // it is given up
 
 /* Outside of them. */
 struct comm comm_now(ncclComm_t handle); // what is known of it
+bool comm_is_ready(ncclComm_t handle);   // as NCCL says
 void comm_is_there(ncclComm_t handle, struct comm like);
-void comm_forget(ncclComm_t handle); // it is another one's now, of which nothing is known
-/* A communicator that does not block and was coming may be there by now. True: it was
- * on the way. */
-bool comm_look_again(ncclComm_t handle);
+/* A communicator that does not block and was coming may be there by now. */
+void comm_look_again(ncclComm_t handle);
 /* front_in, for a communicator that is about to be used. One that is still on the way is
  * not ready to be, and one that has come meanwhile was ready by luck, if the program has
  * asked for none since then. */

@@ -34,14 +34,8 @@ void newcomms_end(ncclResult_t result) {
         nccl_group.newcomms = newcomm.next;
         if (nccl_failed(result) || !newcomm.out)
             continue;
-        // The ranks of one that grew have no number in common over the real NCCL: nothing
-        // is said of it once it is made.
-        const bool grew = !newcomm.like.id;
-        if (grew && !OVER_STANDIN) {
-            if (*newcomm.out)
-                comm_forget(*newcomm.out);
-        } else if (*newcomm.out && result == ncclSuccess &&
-                   (!grew || STANDIN(comm_id)(*newcomm.out))) {
+        if (*newcomm.out && result == ncclSuccess &&
+            (newcomm.like.id || comm_is_ready(*newcomm.out))) {
             newcomm.like.slow = comm_now(newcomm.parent).slow;
             comm_is_there(*newcomm.out, newcomm.like);
         } else if (*newcomm.out || newcomm.parent) {

@@ -18,7 +18,7 @@ int main(void) {
     if (rank == newest)
         begun = ncclCommGrow(NULL, nranks, &id, rank, &grown, &config);
     else
-        begun = ncclCommGrow(old, nranks, NULL, -1, &grown, &config);
+        begun = ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, &config);
     if (old)
         settle(old, begun);
     settle(grown, begun);

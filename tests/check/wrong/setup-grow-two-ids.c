@@ -22,7 +22,7 @@ int main(void) {
     if (rank == newest)
         MUST(ncclCommGrow(NULL, nranks, &id, rank, &grown, NULL));
     else
-        MUST(ncclCommGrow(old, nranks, NULL, -1, &grown, NULL));
+        MUST(ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, NULL));
     use_comm(grown);
     MUST(ncclCommDestroy(grown));
     if (old)
