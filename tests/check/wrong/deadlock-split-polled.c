@@ -1,8 +1,8 @@
 // The communicator does not block, and the ranks ask again and again whether their split
 // is done. The last rank takes no part in it.
 //
-// timeout: 1
 // alone: hangs
+// timeout: 1
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks,
 //     operation 1 on communicator 1; rank @last is not there

@@ -1,9 +1,9 @@
 // A communicator of all ranks but the last grows by that one, without blocking, and rank
 // 1 takes no part: the others ask for ever whether the new one is there.
 //
+// alone: hangs
 // ranks: 3 4
 // timeout: 1
-// alone: hangs
 // expect: NCCL CHECK: setup: ncclCommGrow waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks for
 //     ncclCommGrow(rank 0 of @n ranks) at @grow

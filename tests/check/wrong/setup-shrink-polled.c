@@ -1,9 +1,9 @@
 // The communicator does not block: the ranks ask again and again whether it has shrunk.
 // It never has, for they do not agree which rank is to be left out.
 //
+// alone: hangs
 // ranks: 3 4
 // timeout: 1
-// alone: hangs
 // expect: NCCL CHECK: setup: the ranks do not leave out the same ranks
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks for
 //     ncclCommShrink(rank 0 of ... ranks) at @shrink
