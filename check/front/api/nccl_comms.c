@@ -49,15 +49,6 @@ const struct comm *comm_announce(struct judge *j, ncclComm_t handle,
     return comm;
 }
 
-/* Outside of front_in: what a split made is asked for. */
-static void ask_ranks(ncclComm_t handle, struct comm *comm) {
-    if (comm->rank >= 0)
-        return;
-    CALL(PNCCL(ncclCommUserRank), handle, &comm->rank);
-    CALL(PNCCL(ncclCommCount), handle, &comm->nranks);
-    CALL(PNCCL(ncclCommCuDevice), handle, &comm->device);
-}
-
 bool comm_is_ready(ncclComm_t handle) {
     ncclResult_t state = ncclSuccess;
     return CALL(PNCCL(ncclCommGetAsyncError), handle, &state) == ncclSuccess &&
@@ -85,7 +76,11 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
     like.state = THERE;
     like.join.nranks = 0;
     like.id = like.id ? like.id : STANDIN(comm_id)(handle); // it has grown
-    ask_ranks(handle, &like);
+    if (like.rank < 0) {                                    // it was split off
+        CALL(PNCCL(ncclCommUserRank), handle, &like.rank);
+        CALL(PNCCL(ncclCommCount), handle, &like.nranks);
+        CALL(PNCCL(ncclCommCuDevice), handle, &like.device);
+    }
     TELL(comm_announce, handle, &like);
 }
 

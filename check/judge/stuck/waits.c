@@ -162,10 +162,12 @@ bool waits_for_launch(const struct judge *j) {
 }
 
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
-    // After a split it is what comes of it that is asked for.
+    // After a call it is that one that is asked for: it may wait for the others' calls.
     const struct recent *recent = j->thread->recent;
-    const struct recent_call *newest = recent->n ? &recent->at[recent->n - 1] : NULL;
-    if (newest && newest->comm == comm && newest->fact.kind == JUDGE_SPLIT)
+    size_t i = comm_of(j, comm)->facts.finalized ? recent->n : 0;
+    while (i < recent->n && (recent->at[i].join || recent->at[i].comm != comm))
+        i++;
+    if (i < recent->n)
         begin_launch(j, true, at);
     else
         begin(j, WAIT_COMM, true, at)->comm = comm;
