@@ -81,8 +81,9 @@ static double tree_seconds(int n, double bytes) {
 }
 
 static void print_model(void) {
-    printf("by the figures of an H200:\n%5s  %12s %12s  %12s %12s  %s\n", "ranks",
-           "ring, 8 B", "tree, 8 B", "ring, 1 GiB", "tree, 1 GiB", "ring wins from");
+    puts("by the figures of an H200 (latency of LL, bandwidth of Simple):");
+    printf("%5s  %12s %12s  %12s %12s  %s\n", "ranks", "ring, 8 B", "tree, 8 B",
+           "ring, 1 GiB", "tree, 1 GiB", "ring wins from");
     for (int n = 8; n <= 1024; n *= 2) {
         double size = 8;
         while (ring_seconds(n, size) > tree_seconds(n, size))

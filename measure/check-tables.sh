@@ -25,7 +25,7 @@ ends() {
         { class = $3; sub(/-.*/, "", class); end = $4; sub(/:.*/, "", end); if (end ~ /^exit code [^0]/) end = "ended"
           n[class]++; n["all"]++; count[class, end]++; count["all", end]++ }
         END { split("hangs|exit code 0|wrong data|error|crash|ended", ends, "|")
-            for (i = 1; i <= split("mismatch missing deadlock race memory setup left all", order, " "); i++) if (n[order[i]]) {
+            for (i = 1; i <= split("mismatch missing deadlock race memory setup failed left all", order, " "); i++) if (n[order[i]]) {
                 printf "| %s | %d |", order[i], n[order[i]]
                 for (e = 1; e <= 6; e++) printf " %s |", count[order[i], ends[e]]
                 print "" } }'
@@ -41,7 +41,7 @@ tools() {
             awk -F '\t' -v how="$how" '
                 $2 == "wrong" { n++; spoke += $7 != ""; line += $7 != "" && $8 == "line"
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
-                { right++; accused += $7 != "" && $7 !~ /not checked/ }
+                { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
                     name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"
                     # NCCL names no lines: those in the output are of the programs themselves.

@@ -11,9 +11,9 @@
 #     bandwidth    lesson 06: seven collectives, 8 B to 1 GiB, and small messages in four ways (1)
 #     nccl-tests   lessons 06 and 19 and NVIDIA's nccl-tests in turn, where NCCL_TESTS_HOME is set (1)
 #     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (2)
-#     training     lessons 11 to 15, and PyTorch's way right after each; or one of them: overlap, sharded,
-#                  experts, pipeline, grid (6)
-#     production   lessons 16 to 23; the times from a fault to the next step (1)
+#     training     lessons 11 to 15, and PyTorch's way right after each (10's step is 11's with --bucket all); or
+#                  one of them: overlap, sharded, experts, pipeline, grid (6)
+#     production   lessons 16, 18 to 21, and 23; the times from a fault to the next step (1)
 #     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
 #                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (4)
 #     write        README.md with the tables, and plots, from the files; needs no GPU

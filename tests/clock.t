@@ -201,7 +201,7 @@ errors() { # FILE…: mean and worst of all, and of those of 100 µs and more
 }
 text=$(tr '\n' ' ' <"$top/cpu/clock.md")
 read -r n mean worst nlarge meanlarge worstlarge <<<"$(errors "$top"/results/{compositions,two-h200-2.32,two-h100-2.32,two-h200-2.28}.csv)"
-is "$(grep -oE "there are $n such|\*\*a mean of $mean %\*\*|worst one is off by $worst %|the $nlarge that take 100 µs or more, the mean is $meanlarge %, and the worst $worstlarge %" <<<"$text" | wc -l)" \
+is "$(grep -oE "have $n such|\*\*a mean of $mean %\*\*|worst one is off by $worst %|the $nlarge that take 100 µs or more, the mean is $meanlarge %, and the worst $worstlarge %" <<<"$text" | wc -l)" \
     4 "and its text states those of all four files: $n $mean $worst $nlarge $meanlarge $worstlarge"
 for file in two-h200-2.32 two-h100-2.32 two-h200-2.28; do
     read -r n mean worst nlarge meanlarge worstlarge <<<"$(errors "$top/results/$file.csv")"

@@ -281,7 +281,7 @@ skip_unless_nccl() {
     ranks 1 21-paths/paths -n 2 --model
     awk '$1 ~ /^(8|16|32|64|128|256|512|1024)$/ && NF == 11 { n++; ring[n] = $2; tree[n] = $4 }
         END { exit !(n == 8 && ring[8] > 30 * tree[8] && ring[1] == tree[1]) }' <<<"$out"
-    grep -q '^by the figures of an H200:$' <<<"$out" # whichever machine is modelled
+    grep -q '^by the figures of an H200 (latency of LL, bandwidth of Simple):$' <<<"$out" # whichever machine is modelled
 }
 
 @test "22: without a fault, and with a rank that is only slow, it ends well; a fault that nobody has is refused" {

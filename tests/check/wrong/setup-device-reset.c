@@ -1,7 +1,7 @@
 // The device is reset first, and the communicator destroyed after it: what NCCL had
 // there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
 //
-// alone: exit code 0
+// alone: crash
 // expect: NCCL CHECK: setup: ncclCommDestroy uses a communicator after it was destroyed
 // expect: rank @any on @host: ncclCommDestroy at @destroy
 // expect: communicator 1, made by ncclCommInitRank at ..., was destroyed by
