@@ -88,12 +88,13 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
-	$(PROVE_CPU) -j6 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j8 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
-	$(PROVE_CPU) -j3 tests/check.t tests/one-line-less.t tests/reports.t
+	$(PROVE_CPU) tests/one-line-less.t tests/reports.t
+	ALL=yes $(PROVE_CPU) tests/check.t
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
@@ -101,16 +102,16 @@ test-jobs:
 
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
 # number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise,
-# every solution on all numbers of ranks, the judge's cases on all of them under sanitizers, and twice as many random
-# programs. And what it leaves out: the stand-in's unit tests under sanitizers, what cppcheck says of the lessons,
-# and a rehearsal of make measure.
+# every solution on all numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all
+# numbers of ranks under sanitizers, and twice as many random programs. And what it leaves out: the stand-in's unit
+# tests under sanitizers, what cppcheck says, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
 	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
-	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t tests/jobs.t
+	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t tests/jobs.t tests/readme.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -1,5 +1,5 @@
-// The communicator does not block, and one rank leaves out its first collective: the others
-// ask again and again whether it is done.
+// The communicator does not block, and one rank leaves out its first collective: the
+// others ask again and again whether it is done.
 //
 // timeout: 1
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on

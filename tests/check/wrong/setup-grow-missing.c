@@ -23,8 +23,9 @@ int main(void) {
 #else
     else
 #endif
-        MUST(ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, NULL)); // @grow
-    MPI_Barrier(MPI_COMM_WORLD);                                 // @barrier
+        MUST(
+            ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, NULL)); // @grow
+    MPI_Barrier(MPI_COMM_WORLD); // @barrier
     use_comm(grown);
     MUST(ncclCommDestroy(grown));
     if (old)

@@ -32,7 +32,8 @@ int main(void) {
         if (rank == newest)
             ncclCommGrow(NULL, nranks, &id, rank, &grown, &config); // @join
         else
-            ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, &config); // @grow
+            ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown,
+                         &config); // @grow
         while (state == ncclInProgress)
             MUST(ncclCommGetAsyncError(grown, &state)); // @asks
         MUST(state);
