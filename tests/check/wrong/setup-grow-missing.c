@@ -10,7 +10,7 @@
 int main(void) {
     start();
     int newest = nranks - 1;
-    ncclUniqueId id;
+    ncclUniqueId id, *own = rank == 0 ? &id : NULL; // the others pass none
     ncclComm_t old = NULL, grown = NULL;
     MUST(ncclCommSplit(comm, rank == newest ? NCCL_SPLIT_NOCOLOR : 0, rank, &old, NULL));
     if (rank == 0)
@@ -23,9 +23,8 @@ int main(void) {
 #else
     else
 #endif
-        MUST(
-            ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, NULL)); // @grow
-    MPI_Barrier(MPI_COMM_WORLD); // @barrier
+        MUST(ncclCommGrow(old, nranks, own, -1, &grown, NULL)); // @grow
+    MPI_Barrier(MPI_COMM_WORLD);                                // @barrier
     use_comm(grown);
     MUST(ncclCommDestroy(grown));
     if (old)

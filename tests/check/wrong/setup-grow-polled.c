@@ -17,7 +17,7 @@ int main(void) {
     int newest = nranks - 1;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    ncclUniqueId id;
+    ncclUniqueId id, *own = rank == 0 ? &id : NULL; // the others pass none
     ncclComm_t old = NULL, grown = NULL;
     MUST(ncclCommSplit(comm, rank == newest ? NCCL_SPLIT_NOCOLOR : 0, rank, &old, NULL));
     if (rank == 0)
@@ -32,8 +32,7 @@ int main(void) {
         if (rank == newest)
             ncclCommGrow(NULL, nranks, &id, rank, &grown, &config); // @join
         else
-            ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown,
-                         &config); // @grow
+            ncclCommGrow(old, nranks, own, -1, &grown, &config); // @grow
         while (state == ncclInProgress)
             MUST(ncclCommGetAsyncError(grown, &state)); // @asks
         MUST(state);

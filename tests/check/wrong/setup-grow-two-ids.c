@@ -9,7 +9,7 @@
 int main(void) {
     start();
     int newest = nranks - 1;
-    ncclUniqueId id;
+    ncclUniqueId id, *own = rank == 0 ? &id : NULL; // the others pass none
     ncclComm_t old = NULL, grown = NULL;
     MUST(ncclCommSplit(comm, rank == newest ? NCCL_SPLIT_NOCOLOR : 0, rank, &old, NULL));
 #ifdef FIXED
@@ -22,7 +22,7 @@ int main(void) {
     if (rank == newest)
         MUST(ncclCommGrow(NULL, nranks, &id, rank, &grown, NULL));
     else
-        MUST(ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, NULL));
+        MUST(ncclCommGrow(old, nranks, own, -1, &grown, NULL));
     use_comm(grown);
     MUST(ncclCommDestroy(grown));
     if (old)
