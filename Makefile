@@ -88,7 +88,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
-	$(PROVE_CPU) -j8 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
+	$(PROVE_CPU) -j6 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
 test-check:

@@ -441,6 +441,8 @@ void judge_wait_end(struct judge *j, bool happened);
 void judge_poll_stream(struct judge *j, int stream, bool done, struct judge_at at);
 void judge_poll_event(struct judge *j, int event, bool done, struct judge_at at);
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at);
+/* Whether a communicator is ready. Not yet, after a call of this thread on it: that call
+ * is what it waits for (until it is finalized). */
 void judge_poll_comm(struct judge *j, int comm, bool done, struct judge_at at);
 /* The same of a communicator that is still being made, by this join: not yet. */
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at);

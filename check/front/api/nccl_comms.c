@@ -76,7 +76,8 @@ void comm_is_there(ncclComm_t handle, struct comm like) {
     like.state = THERE;
     like.join.nranks = 0;
     like.id = like.id ? like.id : STANDIN(comm_id)(handle); // it has grown
-    if (like.rank < 0) {                                    // it was split off
+    // Of one that was split off it is not known yet.
+    if (like.rank < 0) {
         CALL(PNCCL(ncclCommUserRank), handle, &like.rank);
         CALL(PNCCL(ncclCommCount), handle, &like.nranks);
         CALL(PNCCL(ncclCommCuDevice), handle, &like.device);

@@ -223,14 +223,14 @@ static void shrinks(struct judge *j, struct comm *parent, const int *excluded, i
     int before = excluded ? left_out(parent, excluded, n, parent->rank) : -1;
     int all = excluded ? left_out(parent, excluded, n, parent->nranks) : -1;
     bool itself = all > 0 && contains(excluded, n, parent->rank);
-    const struct judge_join join = {.id =
-                                        id_of_shrunk(parent, excluded, excluded ? n : 0),
+    const uint64_t id = id_of_shrunk(parent, excluded, excluded ? n : 0);
+    const struct judge_join join = {.id = id,
                                     .rank = parent->rank - before,
                                     .nranks = parent->nranks - all,
                                     .device = parent->device,
                                     .how = JUDGE_SHRINKS,
                                     .at = at};
-    newcomm_begins(out, handle, join.id, join);
+    newcomm_begins(out, handle, id, join);
     if (itself)
         judge_found(j, JUDGE_SHRINKS_ITSELF, parent->number, (struct judge_at){0}, at);
     if (before < 0 || all < 1 || itself) { // NCCL will refuse it
