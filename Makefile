@@ -77,7 +77,8 @@ demo:
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
 TEST_PACKAGES = $(shell cat .devcontainer/packages)
-# The tests' builds take no warning, and style.t need not build once more to say so.
+# The tests' builds take no warning, and style.t need not build once more to say so. Open MPI removes its folder in
+# /tmp when it is empty, and what starts at that moment fails: so something is kept there.
 test: export WARNINGS := -Wall -Wextra -Werror
 test:
 ifeq ($(BACKEND),cuda)
@@ -88,6 +89,7 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
+	@mkdir -p "$${TMPDIR:-/tmp}/ompi.$$(uname -n | sed 's/\..*//').$$(id -u)/kept"
 	$(PROVE_CPU) -j6 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 

@@ -15,7 +15,7 @@ int main(void) {
     int *buf = device_ints(4, rank);
 #ifndef FIXED
     if (rank == 1) {
-        sleep(2);
+        sleep(4);
         MPI_Abort(MPI_COMM_WORLD, 3); // @abort
     }
 #endif

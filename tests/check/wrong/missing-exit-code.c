@@ -13,7 +13,7 @@ int main(void) {
         MUST(ncclRecv(buf, 4, ncclInt32, 1, comm, stream)); // @recv
 #ifndef FIXED
     if (rank == 1) {
-        sleep(2);
+        sleep(4);
         return 3;
     }
 #else
