@@ -42,7 +42,7 @@ ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwid
     tests/production.bats
 
 .PHONY: help demo install version test test-check test-jobs test-long test-versions benchmark profile measure clean cpu-flags cuda-flags
-.PHONY: install-cpu install-checks
+.PHONY: install-cpu install-checks mpi-folder
 
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
@@ -77,8 +77,7 @@ demo:
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
 TEST_PACKAGES = $(shell cat .devcontainer/packages)
-# The tests' builds take no warning, and style.t need not build once more to say so. Open MPI removes its folder in
-# /tmp when it is empty, and what starts at that moment fails: so something is kept there.
+# The tests' builds take no warning, and style.t need not build once more to say so.
 test: export WARNINGS := -Wall -Wextra -Werror
 test:
 ifeq ($(BACKEND),cuda)
@@ -89,7 +88,6 @@ else
 	@common/install.sh $(TEST_PACKAGES)
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu all cpu-forms
 	@$(MAKE) -s -j$(jobs) BACKEND=cpu SANITIZE=1 cpu-judge
-	@mkdir -p "$${TMPDIR:-/tmp}/ompi.$$(uname -n | sed 's/\..*//').$$(id -u)/kept"
 	$(PROVE_CPU) -j6 $(LONGEST) $(filter-out $(APART) $(LONGEST),$(TESTS))
 endif
 
@@ -102,6 +100,11 @@ test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
 	$(PROVE_CPU) tests/jobs.t
 
+# Open MPI removes its folder in /tmp when it is empty, and what starts at that moment fails: so something is kept there.
+test test-check test-jobs test-long: mpi-folder
+mpi-folder:
+	@mkdir -p "$${TMPDIR:-/tmp}/ompi.$$(uname -n | sed 's/\..*//').$$(id -u)/kept"
+
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
 # number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise,
 # every solution on all numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all
@@ -113,7 +116,8 @@ test-long:
 	    $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
-	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t tests/jobs.t tests/readme.t
+	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t \
+	    tests/jobs.t tests/readme.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -157,14 +157,24 @@ static inline void start_with_threads(void) {
     start_nccl();
 }
 
-// A call of a communicator that does not block has returned `state`, and goes on in the
-// background until it is done: then it is asked for.
-static inline void settle(ncclComm_t of, ncclResult_t state) {
-    if (state != ncclInProgress)
-        MUST(state);
-    for (state = ncclInProgress; state == ncclInProgress;)
+// A call of a communicator that does not block may go on in the background.
+static inline void may_come_later(ncclResult_t result) {
+    if (result != ncclInProgress)
+        MUST(result);
+}
+
+// Asks until a communicator that does not block is ready.
+static inline void until_ready(ncclComm_t of) {
+    ncclResult_t state = ncclInProgress;
+    while (state == ncclInProgress)
         MUST(ncclCommGetAsyncError(of, &state));
     MUST(state);
+}
+
+// Both, for a call that has returned `result`.
+static inline void settle(ncclComm_t of, ncclResult_t result) {
+    may_come_later(result);
+    until_ready(of);
 }
 
 // Like start, with a communicator that does not block.
@@ -178,8 +188,8 @@ static inline void start_polled(void) {
     MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    ncclResult_t state = ncclCommInitRankConfig(&comm, nranks, id, rank, &config);
-    settle(comm, state);
+    may_come_later(ncclCommInitRankConfig(&comm, nranks, id, rank, &config));
+    until_ready(comm);
 }
 
 static inline void finish_polled(void) {
@@ -187,6 +197,33 @@ static inline void finish_polled(void) {
     MUST(ncclCommAbort(comm));
     MPI_Finalize();
 }
+
+#if NCCL_VERSION_CODE >= 22900
+// A communicator of all ranks but the last, and the id by which the last one joins it;
+// NULL on that one.
+static inline ncclComm_t all_but_last(ncclUniqueId *id) {
+    int newest = rank == nranks - 1;
+    ncclComm_t old = NULL;
+    MUST(ncclCommSplit(comm, newest ? NCCL_SPLIT_NOCOLOR : 0, rank, &old, NULL));
+    if (rank == 0)
+        MUST(ncclCommGetUniqueId(old, id));
+    MPI_Bcast(id, sizeof *id, MPI_BYTE, 0, MPI_COMM_WORLD);
+    return old;
+}
+
+// It has grown to all ranks, and does not block. The root of the id is rank 0.
+static inline ncclComm_t grow_polled(ncclComm_t old, const ncclUniqueId *id) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t grown = NULL;
+    may_come_later(ncclCommGrow(old, nranks, !old || rank == 0 ? id : NULL,
+                                old ? -1 : rank, &grown, &config));
+    if (old)
+        until_ready(old);
+    until_ready(grown);
+    return grown;
+}
+#endif
 
 static inline void finish(void) {
     MUST(cudaStreamDestroy(stream));

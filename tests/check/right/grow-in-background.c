@@ -5,23 +5,8 @@
 
 int main(void) {
     start();
-    const int newest = nranks - 1;
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
     ncclUniqueId id;
-    ncclResult_t begun;
-    ncclComm_t old = NULL, grown = NULL;
-    MUST(ncclCommSplit(comm, rank == newest ? NCCL_SPLIT_NOCOLOR : 0, rank, &old, NULL));
-    if (rank == 0)
-        MUST(ncclCommGetUniqueId(old, &id));
-    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (rank == newest)
-        begun = ncclCommGrow(NULL, nranks, &id, rank, &grown, &config);
-    else
-        begun = ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, &config);
-    if (old)
-        settle(old, begun);
-    settle(grown, begun);
+    ncclComm_t old = all_but_last(&id), grown = grow_polled(old, &id);
     int *from = device_ints(4, 7), *weights;
     MUST(cudaMalloc((void **)&weights, 8 * sizeof *weights));
     if (rank == 0)

@@ -11,7 +11,6 @@ int main(void) {
     int excluded[] = {newest};
     ncclComm_t old = NULL, part, grown;
     ncclUniqueId id;
-    ncclResult_t begun;
     if (rank == 1)
         sleep(3);
     if (rank != newest)
@@ -22,17 +21,9 @@ int main(void) {
     if (rank == 0)
         MUST(ncclCommGetUniqueId(old, &id));
     MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
     if (rank == 1)
         sleep(3);
-    if (rank == newest)
-        begun = ncclCommGrow(NULL, nranks, &id, rank, &grown, &config);
-    else
-        begun = ncclCommGrow(old, nranks, rank == 0 ? &id : NULL, -1, &grown, &config);
-    if (old)
-        settle(old, begun);
-    settle(grown, begun);
+    grown = grow_polled(old, &id);
     int *buf = device_ints(4, 1);
     settle(grown, ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, grown, stream));
     MUST(cudaStreamSynchronize(stream));

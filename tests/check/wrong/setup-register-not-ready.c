@@ -5,12 +5,6 @@
 // expect: made by ncclCommInitRankConfig at @init, which does not wait for the others
 #include "../check.h"
 
-static void until_ready(ncclComm_t asked) {
-    ncclResult_t state = ncclInProgress;
-    while (state == ncclInProgress)
-        MUST(ncclCommGetAsyncError(asked, &state));
-}
-
 int main(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id;
