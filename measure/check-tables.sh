@@ -7,6 +7,7 @@ runs=$folder/runs.tsv
 
 # The newest run of each counts.
 newest() { # HOW KIND
+    [ -s "$runs" ] || return 0
     awk -F '\t' -v how="$1" -v kind="$2" '$1 == how && $2 == kind { line[$3] = $0 }
         END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 3
 }
@@ -36,14 +37,14 @@ tools() {
     echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its class | within | right and repaired programs | it speaks of |'
     echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
     local how
-    for how in plain pointers mode memcheck initcheck nccl-check; do
-        ! has "$how" wrong || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
+    for how in plain pointers mode own memcheck initcheck nccl-check; do
+        ! { has "$how" wrong || has "$how" right; } || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
             awk -F '\t' -v how="$how" '
                 $2 == "wrong" { n++; spoke += $7 != ""; line += $7 != "" && $8 == "line"
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
                 { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
-                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"
+                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "all three at the same time"
                     # NCCL names no lines: those in the output are of the programs themselves.
                     printf "| %s | %d | %d | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke,
                         name[how] ? "–" : line, name[how] ? "–" : both,
@@ -114,17 +115,22 @@ says() {
         }'
 }
 
-# What RAS said of those that still ran when it was asked: the words it has for what is wrong.
+# What RAS said of those that still ran when it was asked last: the words it has for what is wrong, and since when.
 ras() {
     awk '
-        function flush() { if (asked) print name "\t" words; asked = 0; words = "" }
+        function answer() { # ends
+            if (words != before) { since = at; before = words }
+            words = ""
+        }
+        function flush() {
+            if (asked) { answer(); print name "\t" before (before == "" ? "" : ", " since " s") }
+            asked = 0; words = before = ""
+        }
         /^=== / { flush(); name = $4; plain = ($2 == "plain:" && $3 == "wrong") }
-        plain && /^ *[0-9.]+ +RAS  / {
-            asked = 1
-            if (match($0, /(MISMATCH|INCOMPLETE|TIMEOUT|NOCOMM|DEAD|Communicator ranks have.*)/)) {
-                word = substr($0, RSTART, RLENGTH)
-                if (index(words, word) == 0) words = words (words == "" ? "" : "; ") word
-            }
+        plain && /^ *[0-9.]+ +RAS  asked$/ { if (asked) answer(); asked = 1; at = $1; next }
+        plain && asked && /RAS  / && match($0, /(MISMATCH|INCOMPLETE|TIMEOUT|NOCOMM|DEAD|Communicator ranks have.*)/) {
+            word = substr($0, RSTART, RLENGTH)
+            if (index(words, word) == 0) words = words (words == "" ? "" : "; ") word
         }
         END { flush() }' "$folder/said.txt"
 }
@@ -180,6 +186,47 @@ cost() {
         }' "$folder/check-cost.txt"
 }
 
+# The rounds' medians, and in all.
+times() {
+    echo '| lesson | seconds without | with nccl-check | difference | times under 100 µs | with nccl-check | longer times | with nccl-check | these without, from round to round |'
+    echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
+    awk -F '\t' '
+        function sort(v, n,    i, k, t) {
+            for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
+        }
+        # Of time I of a lesson (0: the seconds) in all rounds; spread: the largest less the smallest.
+        function median(how, lesson, i,    r, n, v, parts) {
+            for (r = 1; r <= rounds; r++) {
+                split(times[how, lesson, r], parts, " ")
+                v[++n] = i == 0 ? took[how, lesson, r] : parts[i] + 0
+            }
+            sort(v, n)
+            spread = v[n] - v[1]
+            return v[int((n + 1) / 2)]
+        }
+        function mean(long) { return n[long] ? sprintf("%d | %+.1f %%", n[long], more[long] / n[long] * 100) : " | " }
+        { if ($1 > rounds) rounds = $1 + 0
+          took[$2, $3, $1] = $5 / 1000; times[$2, $3, $1] = $6
+          if (!($3 in known)) { known[$3]; name[++m] = $3 }
+          if ($4 != 0) bad[$3] = " (exit code " $4 ")" }
+        END {
+            for (l = 1; l <= m; l++) {
+                lesson = name[l]
+                a = median("plain", lesson, 0); b = median("nccl-check", lesson, 0)
+                sum_a += a; sum_b += b
+                split("", n); split("", more); apart = 0
+                for (i = split(times["plain", lesson, 1], parts, " "); i >= 1; i--) {
+                    without = median("plain", lesson, i); long = without >= 100
+                    n[long]++; if (long) apart += spread / without
+                    more[long] += median("nccl-check", lesson, i) / without - 1
+                }
+                printf "| %s%s | %.2f | %.2f | %+.1f %% | %s | %s | %s |\n", lesson, bad[lesson], a, b, (b / a - 1) * 100, mean(0), mean(1),
+                    n[1] ? sprintf("%.1f %%", apart / n[1] * 100) : ""
+            }
+            printf "| all | %.2f | %.2f | %+.1f %% | | | | | |\n", sum_a, sum_b, (sum_b / sum_a - 1) * 100
+        }' <(sort -t "$(printf '\t')" -k 3,3 "$folder/check-times.tsv")
+}
+
 lessons() {
     echo '| program | ends | nccl-check says |'
     echo '| --- | --- | --- |'
@@ -191,11 +238,13 @@ if has plain wrong; then
     echo
     ends
 fi
-echo
-echo '## What each tool says of the programs of tests/check'
-echo
-tools
-if [ -s "$folder/said.txt" ] && has plain wrong; then
+if [ -s "$runs" ]; then
+    echo
+    echo '## What each tool says of the programs of tests/check'
+    echo
+    tools
+fi
+if has plain wrong; then
     echo
     echo '## Program by program'
     echo
@@ -231,4 +280,12 @@ their difference is what this measurement is worth.
 END
     echo
     cost
+fi
+if [ -s "$folder/check-times.tsv" ]; then
+    echo
+    echo '## Lessons with nccl-check and without'
+    echo
+    echo "Seconds from \`mpirun\` to the prompt, and the times that lessons measure themselves: medians of $(awk '$1 > most { most = $1 } END { print most }' "$folder/check-times.tsv") runs, in turn."
+    echo
+    times
 fi

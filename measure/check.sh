@@ -6,20 +6,23 @@
 #   programs    every program of tests/check, on two GPUs, with nccl-check and without, where
 #               NCCL_DEBUG=WARN is set and NCCL's RAS is asked: about eight minutes; or one half
 #               of it: with, without
-#   own         the wrong ones with NCCL_CHECK_POINTERS=1, and NCCL_CHECK_MODE where NCCL has it
+#   own         the wrong ones with NCCL_CHECK_MODE, where NCCL has it; the right ones and repaired ones with
+#               NCCL_CHECK_POINTERS and NCCL_DEBUG=WARN as well
+#   pointers    the wrong ones with NCCL_CHECK_POINTERS=1
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
-#   sanitizer   the wrong ones under compute-sanitizer, memcheck and initcheck: longer
+#   sanitizer   the wrong ones and the right ones under compute-sanitizer, memcheck and initcheck: longer
 #   lessons     every lesson, a program with kernels, PyTorch, nccl-tests where NCCL_TESTS_HOME
 #               is set, and NVIDIA's examples where NCCL_EXAMPLES says where they are
 #               (docs/examples of NCCL's repository), under nccl-check
 #   cost        a call of 8 bytes and from 1 MiB on, with and without, in turn
+#   times       every lesson with and without, in turn: the seconds from mpirun to the prompt, and the times that it prints
 #   write       nccl-check.md, the tables, from the files in the folder; needs no GPU
 #
 #   JOBS=6        programs at the same time. With 14, on 32 processors, the start of a program
 #                 takes ten seconds, and one that is slow cannot be told from one that hangs
 #   LIMIT=15      seconds that a wrong program may run, under compute-sanitizer twice as many; RAS is
-#                 asked at two thirds of them
-#   ROUNDS=5      of the cost's measurement
+#                 asked until two thirds of them are over
+#   ROUNDS=5      of cost and times
 #   ONLY='race-*' only the programs of these names
 #   BACKEND=cpu   a rehearsal over the stand-in
 #
@@ -91,14 +94,19 @@ programs() {
 }
 
 own() {
-    local nccl
-    suite pointers wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
+    local nccl mode=()
     nccl=$(ldd build/suite/wrong-* | grep -om1 '/[^ ]*libnccl\.so[^ ]*' || true) # whether preloaded or linked
     if grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}"; then
-        suite mode wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL "${mpirun[@]}" {}
+        mode=(NCCL_CHECK_MODE=DEBUG_GLOBAL)
+        suite mode wrong "$limit" "$warning" env NCCL_DEBUG=WARN "${mode[@]}" "${mpirun[@]}" {}
     else
         say 'this NCCL has no NCCL_CHECK_MODE'
     fi
+    suite own 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mode[@]}" "${mpirun[@]}" {}
+}
+
+pointers() {
+    suite pointers wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
 }
 
 transports() {
@@ -110,7 +118,7 @@ sanitizer() {
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer'; return 0; }
     local tool
     for tool in memcheck initcheck; do
-        suite "$tool" wrong $((limit * 2)) '=+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
+        suite "$tool" 'wrong right' $((limit * 2)) '=+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
             "${mpirun[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}
     done
 }
@@ -129,8 +137,9 @@ under() {
     printf '%s\texit code %s\t%s\n' "$1" "$code" "$(grep -aom1 'NCCL CHECK:.*' "$said" || true)" >>"$work/lessons"
 }
 
-lessons() {
-    local lesson program tests=${NCCL_TESTS_HOME:-}
+# The lessons as programs in $work.
+build_lessons() {
+    local lesson
     if [ "$BACKEND" = cpu ]; then # linked to the stand-in without checks
         for lesson in [0-9][0-9]-*/*.c; do
             mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" "$lesson" "${link[@]}" \
@@ -142,6 +151,13 @@ lessons() {
         for lesson in [0-9][0-9]-*/*.c; do
             cp "${lesson%.c}" "$work" || true
         done
+    fi
+}
+
+lessons() {
+    local lesson program tests=${NCCL_TESTS_HOME:-}
+    build_lessons
+    if [ "$BACKEND" != cpu ]; then
         nvcc -ccbin mpicxx -cudart shared -g -O2 tests/check/kernels.cu -lnccl \
             -o "$work/kernels" >>"$out/build.txt" 2>&1 || say 'kernels.cu does not compile'
         # Linked the way that nvcc takes if nothing is said: one line, and the program runs.
@@ -214,14 +230,75 @@ cost() {
     done
 }
 
+# What a lesson is asked to measure here.
+measured() { # LESSON
+    local large=16M ring=67108864 training='--layers 32 --width 1024 --batch 2048' experts='--width 4096 --batch 8192' \
+        pipeline='--layers 16 --width 1024 --batch 16384 --micro 8'
+    [ "$BACKEND" != cpu ] || large=64K ring=262144 training= experts= pipeline=
+    case $1 in
+    06) echo '--op all_reduce --max 64K --factor 8 --csv /dev/stdout' ;;
+    08) echo "--time --max $large" ;;
+    09) echo "-n $ring --pieces 4 --time" ;;
+    11 | 12 | 15) echo "$training --steps 1 --time" ;;
+    13) echo "$experts --layers 2 --steps 1 --load uneven --time" ;;
+    14) echo "$pipeline --steps 1 --time" ;;
+    16) echo '--rounds 1000' ;;
+    esac
+}
+
+# The microseconds that it has printed: numbers before a unit, or those of a table whose head has "us".
+printed() { # LESSON
+    case $1 in
+    06) awk -F, 'NF > 5 && $5 + 0 > 0 { print $5 }' ;;
+    08 | 19 | 21) grep -E '^[a-z0-9 ,]+( +[0-9.*]+){2,}$' | grep -oE '[0-9]+\.[0-9]+' ;;
+    *) grep -oE '[0-9.]+ (ms|us)\b' | awk '{ print $2 == "ms" ? $1 * 1000 : $1 }' ;;
+    esac | tr '\n' ' '
+}
+
+# timed ROUND HOW LESSON COMMAND…: a line of check-times.tsv.
+timed() {
+    local began=$EPOCHREALTIME code=0 said=$work/timed-$3
+    # As one types it: mpirun binds two ranks to a core each.
+    env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle \
+        timeout --kill-after=3 90 "${@:4}" >"$said" 2>&1 </dev/null || code=$?
+    printf '%s\t%s\t%s\t%d\t%d\t%s\n' "$1" "$2" "$3" "$code" $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) \
+        "$(printed "${3%%-*}" <"$said")" >>"$out/check-times.tsv"
+}
+
+# in_turns ROUND LESSON ARGUMENTS: without nccl-check and with it.
+in_turns() {
+    local program start=("${mpirun[@]}") arguments
+    program=$work/$(basename "$2"/*.c .c)
+    [[ $2 != 16-* ]] || start=()
+    read -ra arguments <<<"$3"
+    timed "$1" plain "$2" "${start[@]}" "$program" "${arguments[@]}"
+    timed "$1" nccl-check "$2" "${start[@]}" "$check" "$program" "${arguments[@]}"
+}
+
+# Lessons that measure nothing three at a time, the others alone.
+times() {
+    local round lesson jobs=3 short='^(0[0-57]|10|17|22|23)-'
+    build_lessons
+    : >"$out/check-times.tsv"
+    for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
+        for lesson in [0-9][0-9]-*; do
+            ! [[ $lesson =~ $short ]] || in_turn in_turns "$round" "$lesson" ''
+        done
+        wait
+        for lesson in [0-9][0-9]-*; do
+            [[ $lesson =~ $short ]] || in_turns "$round" "$lesson" "$(measured "${lesson%%-*}")"
+        done
+    done
+}
+
 write() {
     measure/check-tables.sh "$out" >"$out/nccl-check.md"
 }
 
 for stage in "$@"; do
     case $stage in
-    programs | with | without | own | transports | sanitizer | lessons | cost | write) ;;
-    *) echo "$0: $stage is none of programs, with, without, own, transports, sanitizer, lessons, cost, write" >&2; exit 2 ;;
+    programs | with | without | own | pointers | transports | sanitizer | lessons | cost | times | write) ;;
+    *) echo "$0: $stage is none of programs, with, without, own, pointers, transports, sanitizer, lessons, cost, times, write" >&2; exit 2 ;;
     esac
 done
 for stage in "$@"; do

@@ -142,6 +142,20 @@ END
     grep -qE '^\| nccl-check \| 4 \| 1 \| 1 \| 1 \| [0-9.]+ s \| 6 \| 1 \|$' out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `setup-error` \| error: returned 101 .* \| – \| – \|$' out/nccl-check.md
+
+    # What RAS would say: its last words, and since when. And what lessons take with nccl-check and without.
+    printf '%s\n' '=== plain: wrong missing-hangs (exit code 124)' '   4.01  RAS  asked' '   5.02  RAS  asked' \
+        '   5.03  RAS    #0-0 (1) MISMATCH' '   6.04  RAS  asked' '   6.05  RAS    #0-0 (1) MISMATCH' >>out/said.txt
+    rm -r 0[02-8]-* [12]?-*
+    ROUNDS=1 JOBS=2 run timeout 300 measure/check.sh out own times write
+    echo "$output"
+    [ "$status" -eq 0 ]
+    cat out/nccl-check.md
+    grep -qE '^\| all three at the same time \| 0 \| .* \| 6 \| 0 \|$' out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
+    grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \|$' out/nccl-check.md
+    grep -qE '^\| 01-nccl-broadcast \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|  \|  \|  \|  \|  \|$' out/nccl-check.md
+    grep -qE '^\| 09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 % \|$' out/nccl-check.md
 }
 
 @test "each wrong program says how it ends alone, as the tables in results/ do" {
