@@ -234,7 +234,7 @@ cost() {
 measured() { # LESSON
     local large=16M ring=67108864 training='--layers 32 --width 1024 --batch 2048' experts='--width 4096 --batch 8192' \
         pipeline='--layers 16 --width 1024 --batch 16384 --micro 8'
-    [ "$BACKEND" != cpu ] || large=64K ring=262144 training= experts= pipeline=
+    [ "$BACKEND" != cpu ] || large=64K ring=262144 training='' experts='' pipeline=''
     case $1 in
     06) echo '--op all_reduce --max 64K --factor 8 --csv /dev/stdout' ;;
     08) echo "--time --max $large" ;;
