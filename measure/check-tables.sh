@@ -32,22 +32,23 @@ ends() {
                 print "" } }'
 }
 
-# What each tool says: of wrong programs with line and class right, of right ones nothing.
+# What each tool says: of wrong programs with line, rank and class right, of right ones nothing.
 tools() {
-    echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its class | within | right and repaired programs | it speaks of |'
-    echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
+    echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its rank | and its class | within | right and repaired programs | it speaks of |'
+    echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
     local how
     for how in plain pointers mode own memcheck initcheck nccl-check; do
         ! { has "$how" wrong || has "$how" right; } || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
             awk -F '\t' -v how="$how" '
                 $2 == "wrong" { n++; spoke += $7 != ""; line += $7 != "" && $8 == "line"
+                    rank += $7 != "" && $10 == "rank"
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
                 { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
                     name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "all three at the same time"
-                    # NCCL names no lines: those in the output are of the programs themselves.
-                    printf "| %s | %d | %d | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke,
-                        name[how] ? "–" : line, name[how] ? "–" : both,
+                    # NCCL names no lines: those in the output are of the programs themselves. Its ranks are not counted.
+                    printf "| %s | %d | %d | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke,
+                        name[how] ? "–" : line, name[how] ? "–" : rank, name[how] ? "–" : both,
                         spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
     done
     echo

@@ -7,6 +7,7 @@
 # A program says in comments what is expected of it:
 #     // expect: TEXT      a line of stderr contains TEXT, which may go on in further lines of
 #                          comment, indented; `expect 3:` and `expect 4+:` are for so many ranks
+#     // rank: 1           where the mistake is; tests/check/README.md says which ranks that are
 #     // exit: 0           exit code of the wrong program, otherwise 1
 #     // ranks: 3 4 8      where 2 ranks cannot express it
 #     // warn: 0           its exit code with NCCL_CPU_CHECK=warn, with the same reports
@@ -71,6 +72,8 @@ sub read_program {
             $program{exit} = $1;
         } elsif (m{^// (warn|off|timeout): (\d+)}) {
             $program{$1} = $2;
+        } elsif (m{^// rank: (all|[\d ]+)$}) {
+            $program{rank} = $1;
         } elsif (m{^// ranks: (.+)}) {
             my %can = map { $_ => 1 } split ' ', $1;
             @wanted = grep { $can{$_} } @wanted;
@@ -81,6 +84,7 @@ sub read_program {
         }
         $open = 0;
     }
+    die "$path: no line `// rank:` says where the mistake is\n" if $program{wrong} && !defined $program{rank};
     $_ = "$program{file}:$_" for values %{$program{tag}};
     @wanted = thinned($program{name}, @wanted) if !defined $asked;
     my $repaired = defined $asked || @ARGV || $ENV{ALL} || unpack('%32C*', $program{name}) % 2;

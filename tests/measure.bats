@@ -110,12 +110,13 @@ END
     grep -qE '^\| 3 ranks, `--deadline 1000 --fault leave --how revoke` \| 1 of 1 \| [0-9.]+ to [0-9.]+ \|$' README.md
 }
 
-@test "tests/check as a suite: what a tool says, with line and class; who is accused; the tables" {
+@test "tests/check as a suite: what a tool says, with line, class and rank; who is accused; the tables" {
     copy
     mkdir -p tests/check/right tests/check/wrong
     cp "$top"/tests/check/{run,check.h} tests/check
     cp "$top"/tests/check/right/in-place.c tests/check/right
-    cp "$top"/tests/check/wrong/{mismatch-type,setup-nranks-of-all}.c tests/check/wrong
+    cp "$top"/tests/check/wrong/{mismatch-type,mismatch-count,setup-nranks-of-all}.c tests/check/wrong
+    sed -i 's|^// rank: 1$|// rank: 7|' tests/check/wrong/mismatch-count.c # which no tool names
     main() { # FILE STATEMENT
         printf '#include "../check.h"\nint main(void) {\n    start();\n%s\n    finish();\n    return 0;\n}\n' \
             "$2" >"tests/check/$1.c"
@@ -132,14 +133,14 @@ END
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"left out, since they need more than 2 ranks: 1"* ]]
-    [ "$(grep -cF '| mismatch | 1 | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |' <<<"$output")" -eq 1 ]
+    [ "$(grep -cF '| mismatch | 2 | 2 | 2 | 1 | 2 | 0 | 0 | 0 | 0 | 0 | 2 |' <<<"$output")" -eq 1 ]
     [[ $output == *"right: 2 programs; accused: accused"* ]]
     [[ $output == *"did not end well: repaired-memory-crashes repaired-setup-error"* ]]
     cat out/nccl-check.md
     grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/nccl-check.md
     grep -qxF '| memory | 1 |  |  |  |  | 1 |  |' out/nccl-check.md
     grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md
-    grep -qE '^\| nccl-check \| 4 \| 1 \| 1 \| 1 \| [0-9.]+ s \| 6 \| 1 \|$' out/nccl-check.md
+    grep -qE '^\| nccl-check \| 5 \| 2 \| 2 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 1 \|$' out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `setup-error` \| error: returned 101 .* \| – \| – \|$' out/nccl-check.md
 
@@ -151,11 +152,36 @@ END
     echo "$output"
     [ "$status" -eq 0 ]
     cat out/nccl-check.md
-    grep -qE '^\| all three at the same time \| 0 \| .* \| 6 \| 0 \|$' out/nccl-check.md
+    grep -qE '^\| all three at the same time \| 0 \| .* \| 7 \| 0 \|$' out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \|$' out/nccl-check.md
     grep -qE '^\| 01-nccl-broadcast \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|  \|  \|  \|  \|  \|$' out/nccl-check.md
     grep -qE '^\| 09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 % \|$' out/nccl-check.md
+}
+
+@test "tests/check as a suite: whether a tool names the rank of the mistake, and each of several" {
+    copy
+    mkdir -p tests/check/wrong
+    cp "$top"/tests/check/{run,check.h} tests/check
+    says() { # NAME RANKS LINE…: a program, and what a tool says of it
+        echo "// rank: $2" >"tests/check/wrong/race-$1.c"
+        printf '%s\n' 'TOOL' "${@:3}" >"$1.said"
+    }
+    says one 1 'rank 1: at one.c:7'
+    says other 1 'rank 0 on host' 'ranks 0 and 11' 'process 1' 'one.c:7: rank 1: got 2' \
+        'MPI_ABORT was invoked on rank 1 in communicator' 'mpirun noticed that process rank 1 with PID 7'
+    says several '0 2' 'as do ranks 0, 1 and 2'
+    says apart '0 2' 'rank 2' 'Rank 0'
+    says half '0 2' 'rank 0'
+    says any all '[rank 3]'
+    says none all 'each rank'
+    # shellcheck disable=SC2016 # the tool's
+    run tests/check/run --compile true --kinds wrong --says TOOL --keep kept -- \
+        bash -c 'program={}; cat "${program##*race-}.said"'
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(awk -F '\t' '$10 == "rank" { print $3 }' kept/runs.tsv | sort | xargs)" = 'race-any race-apart race-one race-several' ]
+    grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 7 | 0 | 0 | 0 | 0 |' <<<"$output"
 }
 
 @test "each wrong program says how it ends alone, as the tables in results/ do" {

@@ -1,6 +1,7 @@
 // One rank aborts the communicator, the others destroy it. "All active ranks are required
 // to call this function in order to abort" (NCCL User Guide, ncclCommAbort): with 2.32.3
 // the others hang, seen on two H100.
+// rank: 0
 // alone: hangs
 // expect: NCCL CHECK: deadlock: one rank aborts a communicator that another destroys
 // expect: rank 1 on @host: ncclCommAbort at @abort

@@ -1,5 +1,6 @@
 // All ranks abort the communicator, and a graph that holds a call on it is still there.
 // ncclCommAbort waits until the graph is gone, as ncclCommDestroy does: seen on two H100.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ncclCommAbort waits for a graph
 // expect: rank ... on @host: ncclCommAbort at @abort, of communicator 1

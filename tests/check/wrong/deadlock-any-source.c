@@ -1,5 +1,6 @@
 // Rank 0 waits for a message of whoever is done first, and all others for rank 0, in a
 // collective. The real NCCL hangs.
+// rank: 0
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in MPI_Recv at @recv

@@ -1,6 +1,7 @@
 // The communicator is destroyed, and a graph that holds a call on it is still there.
 // ncclCommDestroy waits until the graph is destroyed too, which comes later: the real
 // NCCL hangs.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ncclCommDestroy waits for a graph
 // expect: rank ... on @host: ncclCommDestroy at @destroy, of communicator 1

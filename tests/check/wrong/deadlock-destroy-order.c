@@ -1,6 +1,7 @@
 // Two communicators are destroyed in different orders. ncclCommDestroy waits for the
 // other ranks of the node, if the communicator was used: the real NCCL hangs over NVLink
 // and shared memory. Over sockets the program ends.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclCommDestroy at @destroy, of communicator 1;

@@ -1,5 +1,6 @@
 // Rank 1 waits in MPI_Barrier before the collective, the others after it. The real
 // program hangs.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

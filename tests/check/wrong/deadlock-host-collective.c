@@ -1,5 +1,6 @@
 // Rank 1 takes the host's MPI_Allreduce first and NCCL's second, the others the other way
 // round. MPI and NCCL do not know of each other: the real program hangs.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclAllReduce at @nccl for ncclAllReduce(count 4,

@@ -1,6 +1,7 @@
 // All ranks receive before they send. MPI_Recv returns when the message is there
 // (MPI 4.1, 3.2.4), and no rank gets to its MPI_Send. The program hangs.
 //
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 //

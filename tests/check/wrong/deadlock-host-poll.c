@@ -1,6 +1,7 @@
 // Rank 1 asks again and again whether a message has come, which rank 0 sends only after
 // the collective. Asking is not waiting, so only the deadline can tell. The real program
 // runs for ever.
+// rank: 0
 // alone: hangs
 // expect: NCCL CHECK:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

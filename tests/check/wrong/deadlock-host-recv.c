@@ -1,5 +1,6 @@
 // Rank 1 waits in MPI_Recv for a message that rank 0 sends only after the collective,
 // which needs rank 1. The real program hangs.
+// rank: 0
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

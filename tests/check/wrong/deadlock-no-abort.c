@@ -3,6 +3,7 @@
 // new one, which comes after it on the stream. "All active ranks are required to call
 // this function in order to abort the NCCL communicator successfully" (NCCL User Guide,
 // ncclCommAbort).
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 1 has not given up communicator 1: ncclAllReduce(count 4, ncclInt32,

@@ -1,5 +1,6 @@
 // Rank 1 calls one operation more than the rest, which go on to a host collective. The
 // real NCCL waits for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync for

@@ -1,6 +1,7 @@
 // Rank 1 queues its operations on two communicators in the opposite order on one stream.
 // A stream works in order, so each operation waits for one that cannot start. The real
 // NCCL hangs at the synchronisation.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: ... at @a_first, operation 1 on communicator 1; rank 1 is not

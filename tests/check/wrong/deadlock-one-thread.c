@@ -1,6 +1,7 @@
 // One process drives all devices with ncclCommInitAll, and makes their calls in a loop
 // without a group. The real NCCL may wait in each of them for the others' ranks, and does
 // in the first one, which is in a group here.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: deadlock: one thread calls NCCL for several devices without a group
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, for rank 1 (device 1)

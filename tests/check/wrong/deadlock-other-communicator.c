@@ -1,5 +1,6 @@
 // Rank 1 takes the wrong one of two communicators that both hold all ranks. The real NCCL
 // waits for ever on both.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: ... at @allreduce, operation 1 on communicator 1; rank 1 is

@@ -1,5 +1,6 @@
 // Every rank passes its data to the rank before it, and the last one has forgotten its
 // send. The real NCCL waits for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: a receive that no send meets, on communicator 1
 // expect: rank ... on @host: waits in ncclGroupEnd at @group for ncclRecv(count 4,

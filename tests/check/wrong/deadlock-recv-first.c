@@ -1,5 +1,6 @@
 // Ranks 0 and 1 exchange, and both receive before they send, without a group. The real
 // NCCL hangs.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclRecv at @recv for ncclRecv(count 4, ncclInt32,

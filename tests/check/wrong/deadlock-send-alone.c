@@ -1,5 +1,6 @@
 // Rank 0 sends, and rank 1 has forgotten to receive. The real NCCL waits for ever in the
 // synchronisation of rank 0.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: a send that no receive meets, on communicator 1
 // expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,

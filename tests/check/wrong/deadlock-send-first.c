@@ -1,6 +1,7 @@
 // Every rank sends to the next before it receives from the one before, without a group. A
 // send ends when it is received, so nobody gets to its receive: the real NCCL hangs. Over
 // sockets ncclSend returns an error on two ranks.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,

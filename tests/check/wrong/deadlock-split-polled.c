@@ -1,6 +1,7 @@
 // The communicator does not block, and the ranks ask again and again whether their split
 // is done. The last rank takes no part in it.
 //
+// rank: 1
 // alone: hangs
 // timeout: 1
 // expect: NCCL CHECK: deadlock: ranks wait for one another

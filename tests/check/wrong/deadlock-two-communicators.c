@@ -1,5 +1,6 @@
 // Rank 1 uses two communicators in the opposite order and waits in between, so every rank
 // waits for another one. The real NCCL hangs.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: ... at @a_first, operation 1 on communicator 1; rank 1 is not

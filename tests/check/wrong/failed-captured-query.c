@@ -2,6 +2,7 @@
 // capture. Such an event cannot be asked: the call fails, and what is not "not ready" is
 // taken for done.
 //
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 1 call returned an error: cudaEventQuery at @query:

@@ -3,6 +3,7 @@
 // manual). On two H200 ncclCommDestroy returns ncclInvalidArgument, and the communicator
 // stays.
 //
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 1 call returned an error: ncclCommDestroy at

@@ -1,6 +1,7 @@
 // What ncclMemAlloc made goes to cudaFree, and the other way round. On two H200 both are
 // refused (cudaErrorInvalidValue, ncclUnhandledCudaError), and the memory stays.
 //
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: cudaFree at

@@ -1,6 +1,7 @@
 // Calls fail, and the program goes on as if they had not. What comes of it is right here;
 // on another day it will not be.
 //
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 8 calls returned errors, the first: cudaSetDevice at

@@ -1,5 +1,6 @@
 // Each rank sends to itself and receives it in the next call. Outside a group the first
 // call fails, nobody looks at what it returns, and the data never moves.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: ncclSend at

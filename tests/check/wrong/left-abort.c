@@ -1,5 +1,6 @@
 // All ranks give a communicator up and go on with a second one, but rank 1 does not abort
 // the first. Nobody waits on it any more, so the real NCCL says nothing.
+// rank: 1
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

@@ -1,5 +1,6 @@
 // A buffer is never freed. The real CUDA says nothing; a program that does this in a loop
 // runs out of device memory.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // warn: 0

@@ -1,5 +1,6 @@
 // A communicator is never destroyed. The real NCCL keeps its buffers and threads until
 // the process ends, and says nothing.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

@@ -1,4 +1,5 @@
 // An event is never destroyed. The real CUDA says nothing.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

@@ -1,5 +1,6 @@
 // A graph and what was made of it to be launched are never destroyed. The real CUDA says
 // nothing. (With a call of NCCL in the graph ncclCommDestroy would wait for it.)
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

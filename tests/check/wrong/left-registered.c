@@ -1,6 +1,7 @@
 // Rank 0 frees memory that it has registered with CUDA, and never unregisters it: the GPU
 // keeps the pages. Nothing uses it any more, so it is said at the end.
 //
+// rank: 0
 // alone: exit code 0
 // expect: NCCL CHECK: left behind: the program ends and has not released
 //

@@ -1,5 +1,6 @@
 // Rank 1 returns early from its part of the work and leaves things of every kind behind.
 // The real CUDA and NCCL say nothing.
+// rank: 1
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

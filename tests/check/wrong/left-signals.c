@@ -1,5 +1,6 @@
 // Rank 1 puts values into the window of rank 0, which waits for no signal. NCCL says
 // nothing.
+// rank: 0
 // alone: exit code 0
 // exit: 0
 // warn: 0

@@ -1,4 +1,5 @@
 // A stream is never destroyed. The real CUDA says nothing.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: left behind: the program ends and has not released

@@ -1,5 +1,6 @@
 // The buffer is used after cudaFree. The real NCCL works on memory that may be somebody
 // else's by then.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce was freed before
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

@@ -1,5 +1,6 @@
 // The second half of a buffer is summed. Its start is counted in bytes, but added to a
 // pointer to int, which counts ints.
+// rank: all
 // alone: a call returns 1
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce begins after the end of a buffer
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @sum

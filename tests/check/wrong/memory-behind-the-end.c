@@ -1,6 +1,7 @@
 // The host fills a row too many of pinned memory. Nothing crashes: it overwrites what
 // comes after it, whatever that is.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: the host has written past the end of a buffer
 // expect: rank @any on @host: found by cudaFreeHost at @free

@@ -1,5 +1,6 @@
 // A graph is launched after the memory that its call uses was freed. A graph keeps the
 // address only.
+// rank: all
 // alone: a call returns 700
 // expect: NCCL CHECK: memory: a graph is launched that uses memory which was freed
 // expect: rank @any on @host: cudaGraphLaunch at @launch

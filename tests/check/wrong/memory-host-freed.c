@@ -1,5 +1,6 @@
 // The host writes to pinned memory after cudaFreeHost. The buffer is large: a small one
 // lies in a piece of memory that stays.
+// rank: all
 // alone: crash
 // expect: NCCL CHECK: memory: the host writes to pinned memory that was freed before
 // expect: rank @any on @host: at @write, byte 4 of 4194304 bytes made at @made, freed at

@@ -1,6 +1,7 @@
 // memcpy instead of cudaMemcpy. With a GPU this ends with "Segmentation fault" and
 // nothing more. The address that faults lies inside the C library, the line to name in
 // the program.
+// rank: all
 // alone: crash
 // expect: NCCL CHECK: memory: the host writes to device memory
 // expect: rank @any on @host: at @memcpy, byte @any of 65536 bytes of cudaMalloc at

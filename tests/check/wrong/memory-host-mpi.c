@@ -1,5 +1,6 @@
 // MPI gets the address of device memory. An MPI that was not built for CUDA, such as
 // Debian's, ends with a segmentation fault.
+// rank: all
 // alone: crash
 // warn: 1
 // expect: NCCL CHECK: memory: a buffer of MPI_Allreduce is device memory

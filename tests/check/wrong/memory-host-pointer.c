@@ -1,5 +1,6 @@
 // NCCL gets a malloc pointer. The real NCCL ends with "illegal memory access" at the next
 // synchronisation, which names neither the call nor the pointer.
+// rank: all
 // alone: a call returns 700
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce is not memory that a GPU can use
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

@@ -1,5 +1,6 @@
 // The host reads a cudaMalloc pointer. With a GPU this ends with "Segmentation fault" and
 // nothing more.
+// rank: all
 // alone: crash
 // warn: 1
 // expect: NCCL CHECK: memory: the host reads device memory

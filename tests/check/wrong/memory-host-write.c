@@ -1,5 +1,6 @@
 // The host fills a cudaMalloc buffer in a loop, as if it were malloc's. With a GPU this
 // ends with "Segmentation fault" and nothing more.
+// rank: all
 // alone: crash
 // expect: NCCL CHECK: memory: the host writes to device memory
 // expect: rank @any on @host: at @write, byte 0 of 4096 bytes of cudaMalloc at @malloc

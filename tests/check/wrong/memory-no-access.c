@@ -1,6 +1,7 @@
 // A vector of the next device is added to one of the own. Kernels of a device may use the
 // memory of another one only after cudaDeviceEnablePeerAccess. It gives access in one
 // direction, and here that is the other one.
+// rank: all
 // alone: a call returns 700
 // expect: NCCL CHECK: memory: cublasSaxpy reads memory of a device that its own has no
 //     access to

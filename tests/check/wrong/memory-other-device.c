@@ -1,4 +1,5 @@
 // A buffer is made while another device is set than the one of the communicator.
+// rank: all
 // alone: a call returns 700
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce lies on another device than the
 //     communicator

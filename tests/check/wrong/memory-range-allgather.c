@@ -1,5 +1,6 @@
 // recvbuff of an all-gather needs room for the parts of all ranks, and there is room for
 // one only. The real NCCL writes over whatever comes after it.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclAllGather(count 4, ncclInt32) runs past the end of its
 //     buffer

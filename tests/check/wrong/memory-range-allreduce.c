@@ -1,5 +1,6 @@
 // The count is in elements, not in bytes: four times too many run past the buffer. The
 // real NCCL writes over whatever comes after it.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclAllReduce(count 16, ncclInt32, ncclSum) runs past the
 //     end of its buffer

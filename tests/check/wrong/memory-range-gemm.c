@@ -1,6 +1,7 @@
 // B has 3 columns, and the product is to use 4 of them. A GPU reads what comes after it,
 // or stops.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: cublasSgemm runs past the end of its buffer
 //

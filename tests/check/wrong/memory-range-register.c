@@ -1,4 +1,5 @@
 // A buffer is registered from its second half on, with the size of the whole.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclCommRegister runs past the end of its buffer
 // expect: rank @any on @host: ncclCommRegister at @register, 4096 bytes from byte 2048 of

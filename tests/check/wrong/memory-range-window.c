@@ -1,5 +1,6 @@
 // A window is said to be larger than the memory: its size is a number of bytes, and the
 // memory was made for elements of another type.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclCommWindowRegister runs past the end of its buffer
 // expect: rank @any on @host: ncclCommWindowRegister at @register, 8192 bytes from byte 0

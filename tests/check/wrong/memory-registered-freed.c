@@ -1,6 +1,7 @@
 // A buffer is freed while it is registered. NCCL keeps the registration, and finds it for
 // whatever lies there next.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclMemFree frees a registered buffer
 // expect: rank @any on @host: ncclMemFree at @free

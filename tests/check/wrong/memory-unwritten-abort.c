@@ -1,5 +1,6 @@
 // Counts are read that no call has written, since it was left out: they make no sense,
 // and the program gives up.
+// rank: all
 // alone: a call fails
 // exit: 3
 // expect: NCCL CHECK: note: before MPI_Abort rank 0 has copied device memory that

@@ -1,6 +1,7 @@
 // The momentum of an optimizer is made with cudaMalloc and never set to 0. What comes of
 // it goes into the weights.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: cublasSaxpy reads device memory that nothing has written
 // expect: rank @any on @host: cublasSaxpy at @step

@@ -1,5 +1,6 @@
 // Memory from cudaMalloc is summed, and the host looks at the result. It holds anything:
 // nobody has written it.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: memory: sendbuff of ncclAllReduce is device memory that nothing has
 //     written

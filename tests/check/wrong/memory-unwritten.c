@@ -2,6 +2,7 @@
 // written. Where only some ranks did so, it could be right: a root gathers, and the
 // others do not look. And what is timed may hold anything. cudaMalloc does not
 // clear memory (its manual page): the copy has what happens to be there.
+// rank: all
 // alone: exit code 0
 // exit: 0
 // expect: NCCL CHECK: memory: device memory that nothing has written was copied to the

@@ -1,5 +1,6 @@
 // Rank 1 deregisters its window, and rank 0 puts into it after a barrier. nccl.h of
 // ncclPutSignal: "peerWin: memory window object registered by the target peer".
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclPutSignal writes into a window that the other rank
 //     has deregistered

@@ -1,5 +1,6 @@
 // Rank 0 puts four ints into the window of rank 1, and counts the offset in elements that
 // are larger: they do not fit after it.
+// rank: 0
 // alone: a call returns 4
 // expect: NCCL CHECK: memory: ncclPutSignal writes past the end of a window
 // expect: rank 0 on @host: ncclPutSignal at @put, 16 bytes from byte 4096 of a window of

@@ -1,5 +1,6 @@
 // Rank 1 calls another collective than the rest. The real NCCL hangs, or hands out wrong
 // data and ncclSuccess.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: mismatch: the ranks call different operations at operation 1 on
 //     communicator 1
@@ -11,7 +12,7 @@ int main(void) {
     start();
     int *buf = device_ints(4, rank);
 #ifdef FIXED
-    MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
+    MUST(ncclBroadcast(buf, buf, 4, ncclInt32, 0, comm, stream));
 #else
     if (rank == 1) {
         MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream)); // @allreduce

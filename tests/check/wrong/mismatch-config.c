@@ -1,5 +1,6 @@
 // Rank 1 gives its all-reduce another number of channels. "The same configuration must be
 // set on every rank; NCCL validates it only locally" (nccl.h of NCCL 2.32).
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different configurations at operation 2 on
 //     communicator 1

@@ -1,5 +1,6 @@
 // Every rank sums as many elements as it happens to have. The real NCCL hangs, or sums
 // what does not belong together.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: mismatch: the ranks give different counts at operation 1 on
 //     communicator 1

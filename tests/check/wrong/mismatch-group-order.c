@@ -1,5 +1,6 @@
 // A group starts its calls together, but does not sort them: rank 1 has them in another
 // order than the rest. The real NCCL hangs or hands out wrong data.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different reductions at operation 1 on
 //     communicator 1

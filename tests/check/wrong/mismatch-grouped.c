@@ -1,6 +1,7 @@
 // Rank 0 groups its send and receive, rank 1 calls them one after the other. NCCL
 // connects two ranks with the first group or call of each: it hangs here, or fails with
 // "Message truncated" (issue 1279 of NVIDIA/nccl).
+// rank: 1
 // alone: a call returns 3
 // expect: NCCL CHECK: mismatch: a send and its receive are not grouped alike on
 //     communicator 1

@@ -1,6 +1,7 @@
 // All ranks gather in place, but from the start of the buffer instead of from their own
 // part of it. Only rank 0 is right; on the others sendbuff and recvbuff overlap, and the
 // real NCCL gathers whatever is there first.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the buffers of ncclAllGather overlap, and not as in place
 //     demands

@@ -1,5 +1,6 @@
 // All ranks reduce and scatter in place, but into the start of the buffer instead of into
 // their own part of it. The real NCCL overwrites elements that it has not yet summed.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the buffers of ncclReduceScatter overlap, and not as in
 //     place demands

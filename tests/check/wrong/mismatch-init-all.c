@@ -1,5 +1,6 @@
 // One process drives all devices with ncclCommInitAll and gives its second device another
 // root. The real NCCL hangs, or ends with wrong data.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different roots at operation 1 on
 //     communicator 1

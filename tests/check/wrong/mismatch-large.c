@@ -1,5 +1,6 @@
 // Counts that differ, of buffers too large to travel with the announcement. The real
 // NCCL hangs, or compares what does not belong together.
+// rank: 1
 // alone: exit code 0
 // warn: 1
 // expect: NCCL CHECK: mismatch: the ranks give different counts at operation @any on

@@ -1,5 +1,6 @@
 // Rank 1 calls the same two collectives as the rest, in the other order. A communicator
 // pairs calls by their position, so the real NCCL hangs or hands out wrong data.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: mismatch: the ranks call different operations at operation 2 on
 //     communicator 1

@@ -1,5 +1,6 @@
 // Rank 1 asks for the maximum, the rest for the sum. In the real NCCL each rank applies
 // its own operator to the parts it reduces: wrong data and ncclSuccess.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different reductions at operation 1 on
 //     communicator 1

@@ -1,5 +1,6 @@
 // Every rank takes the next one for the root, so nobody sends. The real NCCL hangs, or
 // every rank ends with what it had.
+// rank: 1
 // alone: hangs
 // warn: 1
 // expect: NCCL CHECK: mismatch: the ranks give different roots at operation 1 on

@@ -1,5 +1,6 @@
 // Every rank names itself the root. The real NCCL hangs, or every rank keeps its own
 // data.
+// rank: 1
 // alone: exit code 0
 // warn: 1
 // expect: NCCL CHECK: mismatch: the ranks give different roots at operation 1 on

@@ -1,5 +1,6 @@
 // Rank 0 sends two 64-bit integers, rank 1 receives four 32-bit ones. The bytes agree, so
 // the real NCCL says nothing and the numbers are wrong.
+// rank: 0
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: a send and its receive give different ... on communicator
 //     1

@@ -1,6 +1,7 @@
 // The second call on a split communicator has another count on its rank 1. The real NCCL
 // hangs, or sums what does not belong together. The report has to tell the communicators
 // and their operations apart.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different counts at operation 2 on
 //     communicator 2

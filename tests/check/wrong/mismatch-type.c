@@ -1,5 +1,6 @@
 // Rank 1 sends its ints as floats. The sizes agree, so the real NCCL sums bit patterns
 // and reports success.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different data types at operation 1 on
 //     communicator 1

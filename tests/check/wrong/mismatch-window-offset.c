@@ -1,6 +1,7 @@
 // Windows are registered as symmetric, and each rank's data lies at another place in its
 // own.
 //
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks give different offsets of symmetric windows at
 //     operation 2 on communicator 1

@@ -1,5 +1,6 @@
 // All ranks pass count 0, but not to the same collective. The real NCCL does nothing and
 // says nothing, until the day the count is not 0.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: the ranks call different operations at operation 1 on
 //     communicator 1

@@ -1,5 +1,6 @@
 // Rank 1 has nothing to sum and says count 0. In the real NCCL it returns at once, and
 // the other ranks wait for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: mismatch: the ranks give different counts at operation 1 on
 //     communicator 1

@@ -1,6 +1,7 @@
 // Rank 1 leaves early and does not destroy the communicator. The others wait for it in
 // ncclCommDestroy; so they do with the real NCCL over NVLink and shared memory. Over
 // sockets the program ends.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclCommDestroy waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommDestroy at @destroy, of communicator 1;

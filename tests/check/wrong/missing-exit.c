@@ -1,5 +1,6 @@
 // Rank 1 finds nothing to do and leaves with exit(0), without MPI_Finalize. The real NCCL
 // waits on the others, until mpirun ends them.
+// rank: 1
 // alone: exit code 1
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1
 //     on communicator 1, waits for ranks that never come

@@ -1,5 +1,6 @@
 // One rank's call fails, because of its root, and nobody looks at what it returns. The
 // others wait; so they do with the real NCCL.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
 //     on communicator 1, waits for ranks that never come

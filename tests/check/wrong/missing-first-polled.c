@@ -1,6 +1,7 @@
 // The communicator does not block, and one rank leaves out its first collective: the
 // others ask again and again whether it is done.
 //
+// rank: 1
 // timeout: 1
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
 //     communicator 1, waits for ranks that never come

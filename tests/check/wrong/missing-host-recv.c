@@ -1,6 +1,7 @@
 // Rank 1 waits in MPI_Recv for a message of the last rank, which has nothing to send and
 // is done. So rank 1 never gets to the collective for which rank 0 waits: no cycle, but a
 // wait that cannot end. The real program hangs.
+// rank: 1
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

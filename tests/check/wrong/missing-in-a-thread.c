@@ -1,5 +1,6 @@
 // A thread makes the calls, and the main thread waits for it in pthread_join. The thread
 // of rank 1 has nothing to send, and leaves the broadcast out.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
 //     on communicator 1, waits for ranks that never come

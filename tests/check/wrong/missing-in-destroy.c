@@ -1,6 +1,7 @@
 // Rank 1 leaves an all-reduce out. The others do not wait for their stream: they destroy
 // the communicator, which completes what is queued, and so waits for ever.
 //
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 2 on
 //     communicator 1, waits for ranks that never come

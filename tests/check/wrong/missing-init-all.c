@@ -1,5 +1,6 @@
 // One process drives all devices with ncclCommInitAll and forgets the last one in its
 // loop. The real NCCL waits for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
 //     communicator 1, waits for ranks that never come

@@ -1,5 +1,6 @@
 // A reduce that one rank leaves out, of a buffer too large to travel with the
 // announcement: the others add it up in parts, so all of them wait, not the root alone.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclReduce(count 1000, ncclInt32, ncclSum, root 0),
 //     operation 2 on communicator 1, waits for ranks that never come

@@ -1,5 +1,6 @@
 // "Only the root has something to send": rank 1 leaves the collective out and is done.
 // The others wait; the real NCCL lets them wait for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
 //     on communicator 1, waits for ranks that never come

@@ -1,6 +1,7 @@
 // Rank 1 leaves the collective out and is in MPI_Finalize. Rank 0 sleeps until a function
 // on its stream has set a flag: it waits by means that nobody sees. The real program
 // sleeps for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come

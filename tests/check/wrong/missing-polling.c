@@ -1,5 +1,6 @@
 // Rank 1 leaves the collective out, and the others do not wait for it but ask again and
 // again whether it is done. The real program runs for ever.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come

@@ -1,5 +1,6 @@
 // The program returns from main while the collective is queued: without MPI_Finalize and
 // without waiting. The real program ends with the result not there.
+// rank: all
 // alone: exit code 1
 // expect: NCCL CHECK: missing: the end of the program comes before queued operations are
 //     known to be done

@@ -1,5 +1,6 @@
 // The collective is started and nobody waits for it: the program ends while it is
 // queued. In the real program the result may never arrive.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: missing: the end of the program comes before queued operations are
 //     known to be done

@@ -1,6 +1,7 @@
 // Rank 0 deals out blocks with MPI_Send, its own among them, and nobody is there to
 // receive that one: MPI_Send may wait for the receive, and with so many bytes it does.
 //
+// rank: 0
 // alone: hangs
 // timeout: 1
 // expect: NCCL CHECK: missing: every rank waits, and nothing has moved

@@ -1,4 +1,5 @@
 // Rank 1 waits for two signals of rank 0, which puts once.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: every rank waits, and nothing has moved for 1 seconds
 // expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync for the signals of

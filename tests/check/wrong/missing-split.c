@@ -1,6 +1,7 @@
 // Rank 1 takes no part in ncclCommSplit because it wants no new communicator. It has to
 // call it all the same, with NCCL_SPLIT_NOCOLOR. The real NCCL waits, and fails when rank
 // 1 has ended.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclCommSplit
 // expect: rank 0 on @host: ...ncclCommSplit... at @split, operation 1 on

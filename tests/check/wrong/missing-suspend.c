@@ -1,5 +1,6 @@
 // The ranks give NCCL's memory back for a while, and rank 1 does not: the others wait for
 // it.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclCommSuspend, operation 2 on communicator 1, waits for
 //     ranks that never come

@@ -1,5 +1,6 @@
 // Rank 1 leaves a collective out. The others ask the stream and the communicator in turn,
 // as NCCL's manual shows it: the communicator is well each time, and nothing else moves.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 2 on
 //     communicator 1, waits for ranks that never come

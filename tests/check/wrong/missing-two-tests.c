@@ -1,6 +1,7 @@
 // Rank 0 asks two requests of MPI in turn before it comes to the all-reduce, which the
 // others are in: their messages come after it. At first it works between its questions,
 // and does not wait.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclAllReduce
 // expect: rank 0 on @host: waits in MPI_Test at @test

@@ -1,5 +1,6 @@
 // The second collective of a group needs what the first one writes. A group starts its
 // calls together, so the real NCCL may broadcast before it has summed.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two calls of one group use the same memory
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

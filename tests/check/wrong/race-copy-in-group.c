@@ -1,6 +1,7 @@
 // What is received is copied on inside the group that receives it: the copy is queued at
 // once, the receive when the group ends. The real NCCL copies what was there before.
 //
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: cudaMemcpyAsync reads, inside a group, what the group is to
 //     write

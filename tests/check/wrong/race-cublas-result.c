@@ -1,6 +1,7 @@
 // A norm is left on the device, and another stream adds it up over all ranks without
 // waiting for it. On a GPU the sum is of what was there before.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 //

@@ -1,5 +1,6 @@
 // The collective is in the default stream, the copy of its result in a non-blocking one,
 // which does not wait for it. On a GPU the copy is of the old data, or half of the new.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: cudaMemcpyAsync at @copy reads what

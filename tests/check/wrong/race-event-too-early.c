@@ -1,5 +1,6 @@
 // The host waits for an event that was recorded before the collective, so it waits for
 // nothing that matters. On a GPU this reads the old data, or half of the new.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: a buffer is used while a queued operation still uses it
 // expect: rank @any on @host: cudaMemcpy at @memcpy reads what

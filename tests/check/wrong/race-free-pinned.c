@@ -1,5 +1,6 @@
 // Pinned memory is freed while a copy into it is queued. On a GPU cudaFreeHost may wait,
 // or the copy writes into memory that is somebody else's by then.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: cudaFreeHost frees a buffer that a queued operation still
 //     uses

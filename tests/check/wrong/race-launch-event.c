@@ -1,6 +1,7 @@
 // Another stream copies the sum as soon as it has been launched, which is before it is
 // done. "CUDA event recorded at collective kernel launch completion" (nccl.h of NCCL
 // 2.32, ncclCollConfig_t).
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: cudaStreamWaitEvent at @wait waits for launchCompletionEvent at @sum, and that

@@ -1,6 +1,7 @@
 // Memory that cudaMallocAsync makes on one stream is used on another one, which does not
 // know of it. "The returned memory can be accessed in stream order" (CUDA C++ Programming
 // Guide, "Stream Ordered Memory Allocator").
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: memory is used on a stream that does not know of it yet
 // expect: rank @any on @host: cudaMemsetAsync at @use writes what

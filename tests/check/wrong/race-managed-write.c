@@ -1,6 +1,7 @@
 // The host fills managed memory with the next values while a collective still sends the
 // last ones from it. On a GPU some ranks get a mixture, or the program ends with "bus
 // error".
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: the host writes to managed memory that a queued operation
 //     still uses

@@ -1,6 +1,7 @@
 // Managed memory is the same pointer on both sides, but the host has to wait for the
 // collective like for any other. On a GPU the host sees the old value, or half of the
 // new.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: the host reads managed memory that a queued operation still
 //     uses

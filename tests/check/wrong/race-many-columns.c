@@ -1,6 +1,7 @@
 // The edges of a field are packed on one stream and sent on another: a copy of a column
 // takes a number out of each of its many rows.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: cudaMemset2DAsync at @clear writes what

@@ -1,6 +1,7 @@
 // cudaMemcpy from ordinary memory, in the default stream, and the collective in a
 // non-blocking one. The call returns when the data has left the host: on a GPU it may not
 // have arrived, and the collective sends what was there before.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

@@ -1,6 +1,7 @@
 // cudaMemcpy right after the collective, with no synchronisation. The stream is a
 // non-blocking one, so cudaMemcpy does not wait for it: on a GPU this reads the old data,
 // or half of the new. (Here the other ranks come only when rank 0 has copied.)
+// rank: all
 // alone: wrong data
 // warn: 2
 // off: 2

@@ -1,6 +1,7 @@
 // cudaMemset works on the default stream and returns before it is done, and a
 // non-blocking stream does not wait for it. On a GPU the collective may send what was
 // there before.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce

@@ -1,6 +1,7 @@
 // Ordinary memory of the host: it is copied to the device while MPI_Irecv still fills it.
 // The copy takes what is there, which is often nothing yet.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: cudaMemcpyAsync reads a buffer that MPI still has
 // expect: cudaMemcpyAsync at @copy reads what

@@ -1,5 +1,6 @@
 // Another stream clears sendbuff while the collective may still be reading it: nothing
 // orders the two streams. On a GPU some ranks sum zeros.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: cudaMemsetAsync at @memset writes what

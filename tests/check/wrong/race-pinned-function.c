@@ -1,6 +1,7 @@
 // A function on one stream fills pinned memory that a copy on another one reads. The host
 // has no part in it: an event between the streams is what lacks.
 //
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: a function of cudaLaunchHostFunc writes to pinned memory that
 //     a queued operation still uses

@@ -1,6 +1,7 @@
 // A message is still expected in pinned memory, and a copy takes it from there: an
 // MPI_Irecv is done when MPI_Wait has returned. On a GPU this is the old value, or the
 // new one by luck.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: cudaMemcpyAsync reads a buffer that MPI still has
 // expect: rank @any on @host: cudaMemcpyAsync at @copy reads what

@@ -1,5 +1,6 @@
 // MPI sends from pinned memory before the copy into it is done. On a GPU this is the old
 // value, or the new one by luck.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: MPI_Allreduce reads a buffer that a queued operation still
 //     uses

@@ -1,5 +1,6 @@
 // Two results in one piece of pinned memory: the host waits for the one and reads the
 // other. On a GPU this is the old value, or the new one by luck.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: the host reads pinned memory that a queued operation still
 //     uses

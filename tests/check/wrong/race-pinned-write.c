@@ -1,5 +1,6 @@
 // The host writes the next values into pinned memory while the copy of the last ones to
 // the device may still be running. On a GPU either may arrive.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: the host writes to pinned memory that a queued operation
 //     still uses

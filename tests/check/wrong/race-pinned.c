@@ -1,5 +1,6 @@
 // The copy to pinned memory is asynchronous, and the host reads the memory before it has
 // waited. On a GPU this is the old value, or the new one by luck.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: the host reads pinned memory that a queued operation still
 //     uses

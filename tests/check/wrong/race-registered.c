@@ -1,5 +1,6 @@
 // MPI sends what a copy still brings into memory that the program has registered.
 //
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: race: MPI_Send reads a buffer that a queued operation still uses
 // expect: MPI_Send at @send

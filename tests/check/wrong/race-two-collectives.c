@@ -1,5 +1,6 @@
 // Two collectives on two communicators and two streams write the same buffer, and no
 // event orders them. On a GPU the last one to finish wins.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: ncclBroadcast(count 4, ncclInt32, root 0) at @broadcast

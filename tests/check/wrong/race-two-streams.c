@@ -1,5 +1,6 @@
 // One stream sums into the buffer, another one copies it away, and no event orders them.
 // On a GPU the copy is of the old data, or half of the new.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: cudaMemcpyAsync at @copy reads what

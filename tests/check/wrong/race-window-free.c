@@ -1,5 +1,6 @@
 // A queue with two slots: rank 0 puts items, rank 1 takes them. Nothing tells rank 0 that
 // a slot is free again, and it puts the third item over the first.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: race: ncclPutSignal writes what another rank reads, and neither
 //     waits for the other

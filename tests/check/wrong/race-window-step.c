@@ -1,5 +1,6 @@
 // In a loop each rank puts into the next one and signals back to the one before. In the
 // fourth step rank 1 reads what rank 0 puts before it waits for the signal.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: race: ncclPutSignal writes what another rank reads, and neither
 //     waits for the other

@@ -1,5 +1,6 @@
 // Rank 0 puts into rank 1's part of the window, and rank 1 reads it before it waits for
 // the signal: the old values, or half of the new.
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: race: ncclPutSignal writes what another rank reads, and neither
 //     waits for the other

@@ -1,5 +1,6 @@
 // The communicator is used after ncclCommDestroy. The real NCCL reads freed memory: a
 // crash, or ncclInvalidArgument.
+// rank: all
 // alone: a call returns 4
 // expect: NCCL CHECK: setup: ncclAllReduce uses a communicator after it was destroyed
 // expect: rank @any on @host: ncclAllReduce... at @allreduce

@@ -1,4 +1,5 @@
 // All ranks revoke the communicator and go on with it, instead of making a new one of it.
+// rank: all
 // alone: a call returns 5
 // expect: NCCL CHECK: setup: ncclAllReduce uses a communicator after it was revoked
 // expect: rank @any on @host: ncclAllReduce at @call

@@ -1,5 +1,6 @@
 // Rank 0 has the unique id already, so it leaves out the broadcast, and the others wait
 // for it. Rank 0 waits for them in ncclCommInitRank.
+// rank: 0
 // alone: hangs
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init

@@ -1,5 +1,6 @@
 // A second variable holds the same communicator, and both are destroyed. The real NCCL
 // frees it twice: a crash, or ncclInvalidArgument.
+// rank: all
 // alone: a call returns 4
 // warn: 3
 // off: 3

@@ -1,5 +1,6 @@
 // cudaSetDevice is forgotten, so all ranks are on device 0. The real NCCL returns
 // ncclInvalidUsage, "Duplicate GPU detected".
+// rank: all
 // alone: a call returns 5
 // expect: NCCL CHECK: setup: two ranks are bound to the same GPU, 0000:01:00.0 of @host
 // expect: rank ... on @host: ncclCommInitRank(rank ... of @n ranks, GPU 0) at @init

@@ -1,6 +1,7 @@
 // The device is reset first, and the communicator destroyed after it: what NCCL had
 // there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
 //
+// rank: all
 // alone: crash
 // expect: NCCL CHECK: setup: ncclCommDestroy uses a communicator after it was destroyed
 // expect: rank @any on @host: ncclCommDestroy at @destroy

@@ -1,4 +1,5 @@
 // Rank 1 does not take part in the set-up. The real NCCL waits for ever for it.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init

@@ -1,5 +1,6 @@
 // A graph that holds a call is launched while the communicator is suspended: NCCL has
 // given its buffers back. "The communicator cannot be used while suspended" (nccl.h).
+// rank: all
 // alone: a call returns 700
 // expect: NCCL CHECK: setup: cudaGraphLaunch uses a communicator while it is suspended
 // expect: rank @any on @host: cudaGraphLaunch at @launch

@@ -1,5 +1,6 @@
 // ncclGroupEnd is forgotten. Calls inside a group start at its end, so the real NCCL
 // never starts them: the synchronisation returns at once and the data is the old one.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: setup: a group was started and not ended
 // expect: rank @any on @host: ncclGroupStart at @group, still open

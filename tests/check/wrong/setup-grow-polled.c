@@ -1,6 +1,7 @@
 // A communicator of all ranks but the last grows by that one, without blocking, and rank
 // 1 takes no part: the others ask for ever whether the new one is there.
 //
+// rank: 1
 // alone: hangs
 // ranks: 3 4
 // timeout: 1

@@ -1,6 +1,7 @@
 // One handle of cuBLAS for two devices. "The device associated with a particular cuBLAS
 // context is assumed to remain unchanged between the corresponding cublasCreate() and
 // cublasDestroy() calls" (cuBLAS, "cuBLAS Context").
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: setup: the stream of cublasSscal belongs to another device than its
 //     handle

@@ -2,6 +2,7 @@
 // after the first of these is not copied. The real NCCL waits for ever, or fails to
 // connect.
 //
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: setup: the ranks do not give the same unique id to ncclCommInitRank
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init

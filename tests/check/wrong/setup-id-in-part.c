@@ -1,6 +1,7 @@
 // MPI_Bcast carries as many bytes as a pointer has, not as the unique id has: the other
-// alone: a call returns 3
 // ranks have its beginning only. The real NCCL waits for ever, or fails to connect.
+// rank: all
+// alone: a call returns 3
 // expect: NCCL CHECK: setup: the ranks do not give the same unique id to ncclCommInitRank
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init
 // expect: rank @last on @host: waits in ncclCommInitRank(rank @last of @n ranks) at @init

@@ -1,5 +1,6 @@
 // The unique id stays on rank 0: the broadcast is forgotten. The real NCCL waits for ever
 // on rank 0 and returns a cryptic network error on the others.
+// rank: all
 // alone: a call returns 3
 // expect: NCCL CHECK: setup: the ranks do not give the same unique id to ncclCommInitRank
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init

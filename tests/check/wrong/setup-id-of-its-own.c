@@ -1,5 +1,6 @@
 // Every rank makes a unique id of its own, so every rank waits at an address where nobody
 // else comes. The real NCCL waits for ever.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: setup: the ranks do not give the same unique id to ncclCommInitRank
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init

@@ -1,4 +1,5 @@
 // Two communicators of all ranks, and one unique id for both.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: setup: one unique id is used for two communicators
 // expect: ncclCommInitRank(rank @any of @n ranks, GPU @same) at @first

@@ -1,6 +1,7 @@
 // A communicator that does not block (blocking = 0) returns ncclInProgress for a group,
 // and is used again before the program has asked whether the first call is done (NCCL
 // User Guide, ncclCommGetAsyncError: no other function of NCCL until then).
+// rank: all
 // alone: a call returns 4
 // expect: NCCL CHECK: setup: ncclAllReduce uses a communicator that is still at work
 // expect: rank @any on @host: ncclAllReduce at @again

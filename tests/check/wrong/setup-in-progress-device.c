@@ -1,5 +1,6 @@
 // A communicator that does not block (blocking = 0) returns ncclInProgress for a group,
 // and the device is waited for before the program has asked whether the work is there.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: setup: cudaDeviceSynchronize waits for a device that NCCL's work
 //     may not be on yet

@@ -1,5 +1,6 @@
 // A communicator that does not block (blocking = 0) returns ncclInProgress for a group,
 // and the stream is waited for before the program has asked whether its work is there.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: setup: cudaStreamSynchronize uses a stream that NCCL's work may not
 //     be in yet

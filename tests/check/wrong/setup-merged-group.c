@@ -1,6 +1,7 @@
 // One group makes a second communicator and sums up over the first. The manual allows
 // groups of one kind or the other.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: setup: one group makes a communicator and calls another
 // expect: rank @any on @host: ncclCommInitRank at @makes

@@ -1,5 +1,6 @@
 // A communicator that does not block (blocking = 0) is used before it is ready. The real
 // NCCL refuses the call: the collective never happens.
+// rank: all
 // alone: wrong data
 // expect: NCCL CHECK: setup: ncclAllReduce uses a communicator that is not ready
 // expect: rank @any on @host: ncclAllReduce at @use

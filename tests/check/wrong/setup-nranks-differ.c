@@ -1,4 +1,5 @@
 // Rank 1 counts one rank more than the others. The real NCCL hangs in the set-up.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: setup: the ranks do not agree on how many they are
 // expect: rank ... on @host: ncclCommInitRank(rank ... of @n ranks, GPU ...) at @init

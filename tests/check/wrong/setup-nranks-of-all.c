@@ -1,6 +1,7 @@
 // Two halves make a communicator each, with a unique id of their own, and both say how
 // many ranks the whole job has.
 //
+// rank: all
 // alone: hangs
 // ranks: 4 8
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come

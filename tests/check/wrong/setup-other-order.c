@@ -1,5 +1,6 @@
 // Two communicators of all ranks, which rank 1 makes in a different order. Each waits for
 // the others, in the wrong place.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: setup: the ranks create communicators in a different order
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @first

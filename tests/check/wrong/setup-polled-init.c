@@ -1,6 +1,7 @@
 // The communicator does not block, and the ranks ask again and again whether it is ready.
 // It never is: one rank takes no part.
 //
+// rank: 0
 // alone: hangs
 // timeout: 1
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come

@@ -1,6 +1,7 @@
 // The ranks are counted from 1, so the last one is outside. The real NCCL returns
 // ncclInvalidArgument there, at which nobody looks, and waits for ever on the others.
 //
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 1 of @n ranks) at @init

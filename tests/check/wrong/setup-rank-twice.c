@@ -1,5 +1,6 @@
 // Each process has two devices of a communicator of its own, and calls itself rank 0 on
 // both.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: setup: one process calls itself rank 0 twice
 // expect: rank @any on @host: ncclCommInitRank(rank 0 of 2 ranks, GPU @any) at @init

@@ -1,4 +1,5 @@
 // A buffer is registered with a communicator that does not block and is not there yet.
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: setup: ncclCommRegister uses a communicator that is not ready
 // expect: rank @any on @host: ncclCommRegister at @register

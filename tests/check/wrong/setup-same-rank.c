@@ -1,4 +1,5 @@
 // The first two ranks both say that they are rank 0. The real NCCL hangs in the set-up.
+// rank: 1
 // alone: hangs
 // expect: NCCL CHECK: setup: two processes call themselves rank 0
 // expect: rank 0 on @host: ncclCommInitRank(rank 0 of @n ranks, GPU 0) at @init

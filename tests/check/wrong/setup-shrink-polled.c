@@ -1,6 +1,7 @@
 // The communicator does not block: the ranks ask again and again whether it has shrunk.
 // It never has, for they do not agree which rank is to be left out.
 //
+// rank: 1
 // alone: hangs
 // ranks: 3 4
 // timeout: 1

@@ -1,6 +1,7 @@
 // A communicator is split off one that does not block, and is used without asking whether
 // it is ready. Here it is by the time. In the real NCCL its handle is NULL until then.
 //
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: setup: ncclAllReduce uses a communicator that is not ready
 // expect: rank @any on @host: ncclAllReduce at @use

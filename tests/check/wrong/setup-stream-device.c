@@ -1,4 +1,5 @@
 // The stream is made while another device is set than the one of the communicator.
+// rank: all
 // alone: a call returns 1
 // expect: NCCL CHECK: setup: the stream of ncclAllReduce belongs to another device than
 //     the communicator

@@ -1,6 +1,7 @@
 // Two threads call NCCL on one communicator, and nothing keeps them apart: the manual
 // does not allow that ("Thread Safety"). With a lock, and in the same turn on all ranks,
 // it is right.
+// rank: all
 // alone: hangs
 // expect: NCCL CHECK: setup: two threads call NCCL on one communicator at the same time
 // expect: rank @any on @host: ncclAllReduce at @call

@@ -1,5 +1,6 @@
 // A communicator is used between ncclCommSuspend and ncclCommResume. "The communicator
 // cannot be used while suspended" (nccl.h).
+// rank: all
 // alone: exit code 0
 // expect: NCCL CHECK: setup: ncclSignal uses a communicator while it is suspended
 // expect: rank @any on @host: ncclSignal at @call
