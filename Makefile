@@ -106,14 +106,15 @@ mpi-folder:
 	@mkdir -p "$${TMPDIR:-/tmp}/ompi.$$(uname -n | sed 's/\..*//').$$(id -u)/kept"
 
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
-# number of ranks, all options of the lessons on eight ranks, each lesson as a job, every answer to an exercise,
-# every solution on all numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all
-# numbers of ranks under sanitizers, and twice as many random programs. And what it leaves out: the stand-in's unit
+# number of ranks, the lessons' options on every number of ranks, what the tests break in lessons, what the clock
+# predicts of them, each lesson as a job, every answer to an exercise, every solution on all numbers of ranks, every
+# repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under sanitizers, and twice as
+# many random programs. And what it leaves out: the stand-in's unit
 # tests under sanitizers, what cppcheck says, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
-	    $(ON_GPUS)
+	    tests/hosts.bats $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
 	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t \

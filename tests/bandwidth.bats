@@ -43,8 +43,10 @@ rows() { # of $out: operation and size
 
 @test "every number of ranks: a row for each operation and size, every result right" {
     for n in $(rank_counts); do
-        ranks "$n" $bandwidth --min 8 --max 4096 --factor 8
-        expected=$(expected_rows "$n" 8 64 512 4096)
+        local factor=8 sizes=(8 64 512 4096)
+        thorough "$n" || factor=512 sizes=(8 4096)
+        ranks "$n" $bandwidth --min 8 --max 4096 --factor $factor
+        expected=$(expected_rows "$n" "${sizes[@]}")
         expect 0 "OK: $(plural "$n"), all $(checked "$n" <<<"$expected") elements as expected"
         [ -z "$err" ]
         diff <(echo "$expected") <(rows)
@@ -90,7 +92,7 @@ reduce_scatter 1024" ]
 
 @test "--csv: one line a row, and the columns fit each other" {
     skip_unless_ranks 2
-    n=$(rank_counts | awk '$1 <= 4' | tail -n 1)
+    n=$(rank_counts | awk '$1 <= 3' | tail -n 1)
     csv=$BATS_TEST_TMPDIR/bandwidth.csv
     ranks "$n" $bandwidth --min 64 --max 4K --factor 8 --csv "$csv"
     [ "$code" -eq 0 ]
@@ -160,6 +162,7 @@ reduce_scatter 1024" ]
         show
         [ "$code" -eq 1 ]
         [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, element "* ]]
+        [ -n "${ALL:-}" ] || break
     done
 }
 

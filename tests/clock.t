@@ -28,8 +28,8 @@ done
 # --- The same digits, whatever the processors do ----------------------------------------
 
 for n in 1 3 ${ALL:+8}; do
-    NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/first" 2>"$work/err" || sed 's/^/#   /' "$work/err"
-    NCCL_CPU_CLOCK=h200 ranks $n "$work/times" >"$work/second" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    NCCL_CPU_CLOCK=h200 ranks "$n" "$work/times" >"$work/first" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    NCCL_CPU_CLOCK=h200 ranks "$n" "$work/times" >"$work/second" 2>"$work/err" || sed 's/^/#   /' "$work/err"
     is "$(cat "$work/second")" "$(cat "$work/first")" "$n ranks: the same digits again"
     is "$(grep -c ' [0-9]' "$work/first")" $((14 * n)) "$n ranks: all of them"
 done
@@ -42,7 +42,7 @@ is "$(NCCL_TIMELINE=$work/run.json NCCL_CPU_CLOCK=h200 ranks 3 "$work/times" 2>&
 # --- Its rules ---------------------------------------------------------------------------
 
 for n in 1 3 ${ALL:+7}; do
-    NCCL_CPU_CLOCK=h200 ranks $n "$work/rules" >"$work/out" 2>"$work/err" || sed 's/^/#   /' "$work/err"
+    NCCL_CPU_CLOCK=h200 ranks "$n" "$work/rules" >"$work/out" 2>"$work/err" || sed 's/^/#   /' "$work/err"
     while IFS= read -r line; do
         result "$([ "${line%% *}" = ok ] && echo 0 || echo 1)" "$n ranks: ${line#*- }"
     done < <(grep -E '^(not )?ok ' "$work/out")

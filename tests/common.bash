@@ -50,6 +50,28 @@ thorough() {
     fi
 }
 
+# long: a test of make test-long (ALL=yes), not of make test.
+long() {
+    [ -n "${ALL:-}" ] || skip "make test-long"
+}
+
+# every_second: of such tests of a file, every second is one of make test; the others are make test-long's.
+every_second() {
+    ((BATS_TEST_NUMBER % 2)) || long
+}
+
+# in_turn N FORM…: what of a test's forms N ranks are tried with: one of them, in turn. All with ALL=yes, and on
+# the most GPUs.
+in_turn() {
+    local n=$1
+    shift
+    if [ -n "${ALL:-}" ] || { on_gpus && thorough "$n"; }; then
+        printf '%s\n' "$@"
+    else
+        echo "${@:1 + n % $#:1}"
+    fi
+}
+
 skip_unless_ranks() {
     rank_counts | grep -qx "$1" || skip "fewer than $1 GPUs"
 }

@@ -40,7 +40,8 @@ learns() {
 
 @test "more ranks than divide the usual batch: the next batch that they do divide" {
     on_gpus && skip "more ranks than GPUs"
-    learns 5 16384
+    learns 5 16384 --steps 2
+    long
     learns 16 16384 --steps 2
 }
 
@@ -153,16 +154,12 @@ END
 
 # broken SED: the lesson with something changed, on 3 ranks.
 broken() {
+    every_second
     breaks 3 $program "$@"
     [ "$code" -eq 1 ]
 }
 
 differ='of the weights differ'
-
-@test "without the broadcast the ranks' copies differ before the first step" {
-    broken '/ncclBroadcast/ s|^|//|'
-    grep -q "$differ before the first step" <<<"$err"
-}
 
 @test "without the average the copies differ after the last step" {
     broken '/ncclAllReduce(g/ s|^|//|'
@@ -179,19 +176,9 @@ differ='of the weights differ'
     grep -q "$differ after the last step" <<<"$err"
 }
 
-@test "the sum in place of the mean: all the same, and all wrong" {
-    broken 's/ncclAvg/ncclSum/'
-    [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, weight 0 is "* ]]
-}
-
 @test "all ranks take the first share of the batch: all the same, and all wrong" {
     broken 's/step \* n.batch + rank \* share/step * n.batch/'
     [[ $(tail -n 1 <<<"$out") == "FAILED: rank 0, weight 0 is "* ]]
-}
-
-@test "cuBLAS in the default stream: race" {
-    broken '/cublasSetStream/ s|^|//|'
-    grep -q '^NCCL CHECK: race: ' <<<"$err"
 }
 
 @test "one rank averages one weight less: mismatch" {

@@ -29,7 +29,7 @@ sends() {
 
 @test "every number of ranks and every load: what one process gets, bit for bit" {
     for n in $(rank_counts); do
-        for load in uneven even empty one even,one; do
+        for load in $(in_turn "$n" even,one uneven even one empty); do
             learns "$n" 16384 --load $load
             grep -qx 'largest difference from one process: 0, allowed 0' <<<"$out"
             dropped 0 6720
@@ -41,7 +41,7 @@ sends() {
             one) computes 0 168 ;;
             uneven) [ "$n" -eq 1 ] || grep '^an expert' <<<"$out" | awk '{ exit !(2 * $4 < $6) }' ;;
             esac
-            thorough "$n" && [ "$n" -gt 1 ] || break # one rank has one expert for all
+            [ "$n" -gt 1 ] || break # one rank has one expert for all
         done
     done
 }
@@ -87,7 +87,7 @@ sends() {
 }
 
 @test "a capacity that is large enough drops nothing: the same losses" {
-    n=$(rank_counts | tail -n 1)
+    n=$(rank_counts | awk '$1 <= 3' | tail -n 1)
     learns "$n" 16384
     losses=$(grep '^step' <<<"$out")
     learns "$n" 16384 --capacity $((168 / n))
@@ -130,22 +130,12 @@ END
 
 # broken SED [ARGUMENT…]: the lesson with something changed, on 3 ranks.
 broken() {
+    every_second
     breaks 3 $program "$@"
     [ "$code" -eq 1 ]
 }
 
 tokens='numbers of the 168 tokens are not what their experts make of them'
-
-@test "as many received as sent: mismatch" {
-    broken 's/t->leave\[l\], x, t->come\[l\]/t->leave[l], x, t->leave[l]/'
-    grep -q '^NCCL CHECK: mismatch: a send and its receive give different counts' <<<"$err"
-}
-
-@test "counts that are read before they are there: race" {
-    broken '/t->come\[l\], come, bytes/,/}/ s|CHECK_CUDA(cudaStreamSynchronize|//&|'
-    grep -q '^NCCL CHECK: race: the host reads pinned memory that a queued operation still uses' <<<"$err"
-    grep -q '^  queued: cudaMemcpyAsync at broken.c:' <<<"$err"
-}
 
 @test "sends without a group: NCCL refuses the one to oneself" {
     broken '/ncclGroup/ s|CHECK_NCCL|// &|'

@@ -29,7 +29,7 @@ local_rank() {
 @test "in blocks: two hosts, their names, and as many GPUs on each as it has ranks" {
     name=$(uname -n)
     name=${name%%.*}
-    for n in 1 2 3 4 7 8; do
+    for n in 1 3 4; do
         CPU_HOSTS=2 ranks "$n" 00-nccl-hello-world/hello
         expect 0 "OK: $(plural "$n"), all $((3 * n)) answers as expected"
         [ -z "$err" ]
@@ -58,8 +58,8 @@ local_rank() {
     [ "$code" -eq 1 ]
     grep -q '^ranks 0 and 2 on .*-0 are bound to the same GPU, number 0 ' <<<"$err"
     local_rank local
-    for n in 1 2 3 4 7 8; do
-        for hosts in 2 2:cyclic; do
+    for n in 1 2 3 4; do
+        for hosts in $(in_turn $((n / 2)) 2 2:cyclic); do
             top=$BATS_TEST_TMPDIR CPU_HOSTS=$hosts ranks "$n" local
             expect 0 "OK: $(plural "$n"), all $((3 * n)) answers as expected"
             [ -z "$err" ]

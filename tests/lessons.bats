@@ -22,14 +22,13 @@ says_which_build() {
 }
 
 @test "every lesson, every number of ranks, -n 1 to 100000" {
-    local counts='1 5 17 1000 100000' some
+    local counts='1 5 17 1000 100000'
     ! on_gpus || counts='1 100000'
-    for n in $(rank_counts); do
-        some=$counts
-        thorough "$n" || some=1000
-        on_gpus || [ "$n" -eq 3 ] || [ "$n" -eq 8 ] || some=17
-        for lesson in $lessons; do
-            for count in $some; do
+    for lesson in $lessons; do
+        counts="${counts#* } ${counts%% *}"
+        for n in $(ALL=yes rank_counts); do
+            # shellcheck disable=SC2086 # words
+            for count in $(in_turn "$n" $counts); do
                 echo "$lesson: $n ranks, -n $count"
                 ranks "$n" "$lesson" -n "$count"
                 expect 0 "OK: $(plural "$n"), all $(elements "$lesson" "$n" "$count") elements as expected"
@@ -41,7 +40,7 @@ says_which_build() {
 }
 
 @test "hello: one line a rank, in rank order, with versions and bus ids" {
-    for n in $(rank_counts); do
+    for n in $(ALL=yes rank_counts); do
         ranks "$n" 00-nccl-hello-world/hello
         expect 0 "OK: $(plural "$n"), all $((3 * n)) answers as expected"
         [ -z "$err" ]
@@ -204,6 +203,7 @@ END
 
 @test "after Z comes AA" {
     on_gpus && skip "more ranks than GPUs"
+    long
     ranks 28 04-all-to-all/all_to_all
     expect 0 "OK: 28 ranks, all 784 elements as expected"
     grep -q '^GPU 25 | Z0 ' <<<"$out"

@@ -45,8 +45,7 @@ complete() {
 @test "every number of ranks, small and odd counts: a figure for each pair, all elements right" {
     for n in $(rank_counts); do
         [ "$n" -gt 1 ] || continue
-        for count in 1 1003; do
-            [ "$count" -gt 1 ] || thorough "$n" || continue
+        for count in $(in_turn "$n" 1003 1); do
             ranks "$n" $peer -n $count
             expect 0 "OK: $n ranks, all $((3 * n * (n - 1) * count)) elements as expected"
             [ -z "$err" ]
@@ -141,21 +140,8 @@ END
 
 # broken SED [ARGUMENT…]: the lesson with something changed, on 3 ranks.
 broken() {
+    every_second
     breaks 3 $peer "$1" -n 1000 "${@:2}"
-}
-
-@test "a rank opens its own handle: CUDA's error, named" {
-    broken 's/ || from == to//'
-    [ "$code" -eq 1 ]
-    grep -q '^rank 0 on .*: cudaIpcOpenMemHandle(.*) failed at broken.c:' <<<"$err"
-    grep -q 'CUDA says: invalid device context (cudaErrorDeviceUninitialized)' <<<"$err"
-}
-
-@test "a copy that nobody waits for: race" {
-    broken '/then the copies are done/d'
-    [ "$code" -eq 1 ]
-    grep -q '^NCCL CHECK: race: ' <<<"$err"
-    grep -q 'cudaMemcpyPeerAsync at broken.c:' <<<"$err"
 }
 
 @test "closed while it is still written to: race" {

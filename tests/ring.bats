@@ -113,6 +113,7 @@ END
 
 @test "40 ranks: every sum is exact" {
     on_gpus && skip "more ranks than GPUs"
+    long
     sums 40 70
     [ "$(grep -c '^After step' <<<"$out")" -eq 78 ]
 }
@@ -170,11 +171,6 @@ END
 broken() {
     breaks 4 $ring "$@"
     [ "$code" -eq 1 ]
-}
-
-@test "without the group: deadlock" {
-    broken '/ncclGroup/ s|^|//|'
-    grep -q '^NCCL CHECK: deadlock: ' <<<"$err"
 }
 
 @test "a wrong chunk: FAILED" {

@@ -8,7 +8,7 @@ setup_file() {
     build_lessons
 }
 
-some_ranks=3
+some_ranks=2
 
 setup() {
     on_gpus && some_ranks=1
@@ -83,10 +83,10 @@ failure() {
 }
 
 @test "more ranks than GPUs" {
-    local gpus=4
+    local gpus=2
     on_gpus && gpus=$(gpus)
     for lesson in 00-nccl-hello-world/hello $lessons; do
-        on_gpus || export CPU_DEVICES=4
+        on_gpus || export CPU_DEVICES=2
         ranks $((2 * gpus)) "$lesson"
         failure "ranks 0 and $gpus on" "bound to the same GPU, number 0 (0000:" \
             "NCCL wants one GPU per rank" "at most -np $gpus here, or more nodes"
