@@ -52,13 +52,4 @@ expression=$(sed -nE "s/^ *needs=.*sed -nE '(.*)' .*/\1/p" jobs/all.slurm)
 test "$(sed -nE "$expression" <<<"$said")" = 'needs NCCL 2.29'
 ok $? "all.slurm knows a lesson that needs a newer NCCL"
 
-if command -v shellcheck >/dev/null; then
-    complaints=$(shellcheck jobs/*.slurm jobs/*.sh tests/slurm/cluster tests/jobs.t \
-        tests/job-scripts.t 2>&1 | sed 's/^/# /')
-    test -z "$complaints"
-    ok $? "shellcheck has nothing to say"
-    [ -z "$complaints" ] || echo "$complaints"
-else
-    ok 0 "shellcheck # SKIP not installed"
-fi
 echo "1..$count"

@@ -33,8 +33,9 @@ long() {
 }
 
 mapfile -t sources < <(git ls-files '*.c' '*.h')
-mapfile -t shell < <(git grep -lE '^#! ?/(usr/)?bin/(env )?bash' &&
-    git ls-files '*.bash' jobs/leonardo.sh)
+# The lessons' job scripts differ from allreduce.slurm in names and time only (job-scripts.t).
+mapfile -t shell < <(git grep -lE '^#! ?/(usr/)?bin/(env )?bash' -- . ':!jobs/*.slurm' &&
+    git ls-files '*.bash' jobs/leonardo.sh jobs/all.slurm jobs/allreduce.slurm)
 
 private_copy() {
     git ls-files -z | xargs -0 cp --parents -t "$work"
