@@ -7,8 +7,8 @@
 #                                             a reader sees; --all runs only the right answers, on
 #                                             all the numbers of ranks that their tasks allow
 #
-# Without arguments, of the wrong answers to every fourth exercise, and of the other right ones, one is tried,
-# each exercise's another one; every starter is wrong as well. ALL=yes tries them all.
+# Without arguments, one other right answer and one wrong one to every fourth exercise are tried, each exercise's
+# another one; every starter is wrong as well. ALL=yes tries them all.
 # With BACKEND=cuda, too, only the solutions run, on as many GPUs as there are.
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ BEGIN {
     $ENV{EXERCISE_STRICT}  = 1;
 }
 use Programs qw(in_parallel);
-use Exercises qw(compile_flags judge lessons load_all read_file readme_line starter_path variant write_file $backend $top);
+use Exercises qw(build_checker compile_flags judge lessons load_all read_file readme_line starter_path variant write_file $backend $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $all     = @ARGV && $ARGV[0] eq '--all' && shift @ARGV;
@@ -38,6 +38,7 @@ system('make', '-s', '-C', $top, 'check-library') == 0 or die "make check-librar
 compile_flags();
 my %place = map { $every[$_]{number} => $_ } 0 .. $#every;
 my $dir = tempdir('exercises-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+build_checker($exercises[0], $dir) if @exercises; # the frame, once for all
 
 # Whether a text has all pieces of an expectation, in order; … stands between them.
 sub says {
@@ -52,13 +53,13 @@ sub tried {
     my $here = "$dir/$ex->{number}";
     my $file = "$here/" . ($ex->{number} =~ /\.(.*)/)[0] . "-$ex->{name}.$ex->{ending}";
     write_file($file, variant($ex, $name));
-    # The solution runs as if it were graded, on one of the numbers of ranks that its task allows: each exercise's on
-    # another one. --all runs all.
-    my @all = (@{ $ex->{counts} }, @{ $ex->{also} });
-    my @counts = $name eq 'solution' && @all ? $all[$place{ $ex->{number} } % @all] : @{ $ex->{counts} };
+    # What is right runs on the fewest ranks of its task; the solution as if it were graded. --all runs all.
+    my $right = grep { $name eq $_ } 'solution', @{ $ex->{right} };
+    my @counts = @{ $ex->{counts} };
+    @counts = (sort { $a <=> $b } @counts)[0] if $right && @counts;
     my $result = judge($ex, $file, dir => "$here/build", all => $all, graded => $name eq 'solution', $all ? () : (counts => \@counts));
     print $out map { "#     $_\n" } "-- $name", split /\n/, $result->{text} if $verbose;
-    if ($name eq 'solution' || grep { $name eq $_ } @{ $ex->{right} }) {
+    if ($right) {
         return "not solved:\n$result->{text}" if !$result->{solved} && $result->{kind} ne 'not on GPUs';
         return "the compiler warns:\n$result->{warnings}" if $result->{warnings};
         return '' if $ex->{ending} ne 'txt' || $backend eq 'cuda' || !$ex->{check} && !$ex->{proof};
@@ -94,8 +95,8 @@ sub check_exercise {
     }
     $point->('the starter', tried($ex, 'starter', $ex->{starter} // 'There is no answer yet', $out));
     $point->('the solution', tried($ex, 'solution', '', $out));
-    $point->("right: $_", tried($ex, $_, '', $out)) for some($ex, @{ $ex->{right} });
     return if $some && $place{ $ex->{number} } % 4;
+    $point->("right: $_", tried($ex, $_, '', $out)) for some($ex, @{ $ex->{right} });
     $point->("wrong: $_->{name}", tried($ex, $_->{name}, $_->{says}, $out)) for some($ex, @{ $ex->{wrong} });
     close $out;
 }
