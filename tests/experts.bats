@@ -30,7 +30,7 @@ sends() {
 @test "every number of ranks and every load: what one process gets, bit for bit" {
     for n in $(rank_counts); do
         for load in $(in_turn "$n" even,one uneven even one empty); do
-            learns "$n" 16384 --load $load
+            learns "$n" 16384 --load "$load"
             grep -qx 'largest difference from one process: 0, allowed 0' <<<"$out"
             dropped 0 6720
             sends 645120

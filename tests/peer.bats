@@ -46,7 +46,7 @@ complete() {
     for n in $(rank_counts); do
         [ "$n" -gt 1 ] || continue
         for count in $(in_turn "$n" 1003 1); do
-            ranks "$n" $peer -n $count
+            ranks "$n" $peer -n "$count"
             expect 0 "OK: $n ranks, all $((3 * n * (n - 1) * count)) elements as expected"
             [ -z "$err" ]
             complete "$n"

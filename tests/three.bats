@@ -52,7 +52,7 @@ END
 @test "every number of ranks, every count: all elements of all three ways" {
     for n in $(rank_counts); do
         for count in $(in_turn "$n" 1 5 1003); do
-            ranks "$n" $three -n $count
+            ranks "$n" $three -n "$count"
             expect 0 "OK: $(plural "$n"), all $((3 * n * n * count)) elements as expected"
             [ -z "$err" ]
             [ "$(grep -c '^After' <<<"$out")" -eq 3 ]
