@@ -70,11 +70,12 @@ static enum status status_of(struct judge *j, const struct meeting *m, int i, in
         comm->of[rank].world >= s->n)
         return UNKNOWN;
     const struct member *member = &comm->of[rank];
+    const bool left = member->left && member->how != JUDGE_REVOKED; // else it may split
     *who = member->world;
-    if (member->left && m->from < 0)
+    if (left && m->from < 0)
         return left_at(s, member, m->seq, member->end.collectives, member->end.known);
     const struct pair_count *pair = members_pair(member, peer, i == 0);
-    if (member->left)
+    if (left)
         return pair ? left_at(s, member, m->seq, pair->n, pair->known) : NEVER;
     const struct process *process = &s->of[member->world];
     if (!process->data)

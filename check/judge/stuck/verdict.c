@@ -163,6 +163,19 @@ static void add_cause(struct judge *j, struct text *text, int p) {
     }
 }
 
+static bool waits_in(struct judge *j, int p, enum wait_kind kind) {
+    const struct state_wait *wait = j->stuck->of[p].wait;
+    return wait && wait->kind == (int32_t)kind;
+}
+
+static bool has_left(struct judge *j, int p, const struct fact *about) {
+    const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
+    for (int r = 0; comm && r < comm->nranks; r++)
+        if (comm->of[r].world == p && comm->of[r].left)
+            return true;
+    return about && waits_in(j, p, WAIT_LEAVE);
+}
+
 /* The call on which process p waits, if others have aborted or revoked its communicator,
  * and p has not. */
 static const struct fact *keeps(struct judge *j, int p) {
@@ -172,7 +185,7 @@ static const struct fact *keeps(struct judge *j, int p) {
         if (process->marks[i].begins && !process->marks[i].ends &&
             members_given_up(j, process->ops[i].fact.comm))
             call = &process->ops[i].fact;
-    return call && members_given_up(j, call->comm) ? call : NULL;
+    return call && members_given_up(j, call->comm) && !has_left(j, p, call) ? call : NULL;
 }
 
 /* The first few who keep it, and who have given it up. */
@@ -402,19 +415,6 @@ static void report_standstill(struct judge *j) {
             f.hint = HINT_signals;
     set_kept(j, &f);
     say(j, &f);
-}
-
-static bool waits_in(struct judge *j, int p, enum wait_kind kind) {
-    const struct state_wait *wait = j->stuck->of[p].wait;
-    return wait && wait->kind == (int32_t)kind;
-}
-
-static bool has_left(struct judge *j, int p, const struct fact *about) {
-    const struct member_comm *comm = about ? members_comm(j, about->comm) : NULL;
-    for (int r = 0; comm && r < comm->nranks; r++)
-        if (comm->of[r].world == p && comm->of[r].left)
-            return true;
-    return about && waits_in(j, p, WAIT_LEAVE);
 }
 
 /* From one to who blocks it, until somebody comes twice: that is a cycle. It is none if
