@@ -107,10 +107,10 @@ mpi-folder:
 
 # What make test takes a selection of: every line left out, every program with the checks as a library and on every
 # number of ranks, the lessons' options on every number of ranks, what the tests break in lessons, what the clock
-# predicts of them, each lesson as a job, every answer to an exercise, every solution on all numbers of ranks, every
-# repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under sanitizers, and twice as
-# many random programs. And what it leaves out: the stand-in's unit
-# tests under sanitizers, what cppcheck says, and a rehearsal of make measure.
+# predicts of them, each lesson as a job and all of them in one, every answer to an exercise, every solution on all
+# numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under
+# sanitizers, and twice as many random programs. And what it leaves out: the stand-in's unit tests under sanitizers,
+# what cppcheck says, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
