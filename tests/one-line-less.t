@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # Every lesson with one statement removed: each that calls MPI, CUDA or NCCL in turn. Where the
 # rest still compiles, it must end by itself, and either be right all the same or say what is
-# wrong: no hang, no bare crash, no wrong result with exit code 0. Of lessons 00 to 04 every statement
+# wrong: no hang, no bare crash, no wrong result with exit code 0. Of lessons 00 and 01 every statement
 # is tried, of the others every sixteenth; calls that begin and end all lessons, in the first two that have
 # them. ALL=yes takes them all.
 #
@@ -189,7 +189,7 @@ $| = 1;
 for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     my $source = read_file($path);
     my $lesson = basename(dirname $path) . '/' . basename $path;
-    my $few    = !$all && !@ARGV && $lesson !~ /^0[0-4]/;
+    my $few    = !$all && !@ARGV && $lesson !~ /^0[01]/;
     my @counts = @ranks ? @ranks : $few ? (substr($lesson, 0, 2) % 3 == 0 ? 3 : 2) : (3, 2, 2);
     my @found = statements($source);
     for (@found) {
