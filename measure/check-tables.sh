@@ -45,9 +45,9 @@ tools() {
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
                 { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
-                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "all three at the same time"
+                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time"
                     # NCCL names no lines: those in the output are of the programs themselves. Its ranks are not counted.
-                    printf "| %s | %d | %d | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, spoke,
+                    printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, n ? spoke + 0 : "",
                         name[how] ? "–" : line, name[how] ? "–" : rank, name[how] ? "–" : both,
                         spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
     done

@@ -2,6 +2,7 @@
 // others ask again and again whether it is done.
 //
 // rank: 1
+// alone: hangs
 // timeout: 1
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
 //     communicator 1, waits for ranks that never come

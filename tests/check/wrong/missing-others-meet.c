@@ -1,6 +1,7 @@
 // The last rank leaves the collective out. The others ask whether it is done, and tell
 // one another: so each of them makes progress for ever, and so does the real program.
 // rank: 2
+// alone: hangs
 // ranks: 3 4
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come

@@ -1,7 +1,7 @@
 // The sends of a group need what its collective writes. A group starts its calls
 // together, so the real NCCL may send before it has summed.
 // rank: all
-// alone: exit code 0
+// alone: wrong data
 // expect: NCCL CHECK: race: two calls of one group use the same memory
 // expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
 // expect: ncclSend(count 4, ncclInt32, to rank @any) at @send

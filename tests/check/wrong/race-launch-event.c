@@ -2,7 +2,7 @@
 // done. "CUDA event recorded at collective kernel launch completion" (nccl.h of NCCL
 // 2.32, ncclCollConfig_t).
 // rank: all
-// alone: exit code 0
+// alone: wrong data
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: cudaStreamWaitEvent at @wait waits for launchCompletionEvent at @sum, and that
 //     was before the operation

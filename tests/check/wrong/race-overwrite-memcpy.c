@@ -1,7 +1,7 @@
 // The host puts the next values into sendbuff while the collective that sends the last
 // ones is still queued. On a GPU some ranks get a mixture.
 // rank: all
-// alone: exit code 0
+// alone: wrong data
 // expect: NCCL CHECK: race: a buffer is used while a queued operation still uses it
 // expect: rank @any on @host: cudaMemcpy at @memcpy writes what
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce reads

@@ -1,7 +1,7 @@
 // One stream sums into the buffer, another one copies it away, and no event orders them.
 // On a GPU the copy is of the old data, or half of the new.
 // rank: all
-// alone: exit code 0
+// alone: wrong data
 // expect: NCCL CHECK: race: two streams use one buffer with no event between
 // expect: rank @any on @host: cudaMemcpyAsync at @copy reads what
 // expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce writes

@@ -1,6 +1,7 @@
 // A communicator of all ranks but the last grows by that one, and rank 1 goes on with the
 // old one instead: everybody who calls ncclCommGrow waits for it.
 // rank: 1
+// alone: hangs
 // ranks: 3 4
 // expect: NCCL CHECK: setup: ncclCommGrow waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommGrow(rank 0 of @n ranks) at @grow

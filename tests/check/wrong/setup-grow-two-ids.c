@@ -1,6 +1,7 @@
 // Two ranks of a communicator make an id for the ranks that are to join it. "This
 // function must be called by only one rank" (NCCL User Guide, ncclCommGetUniqueId).
 // rank: 1
+// alone: exit code 0
 // ranks: 3 4
 // expect: NCCL CHECK: setup: a communicator that grows has got two unique ids
 // expect: rank @any on @host: ncclCommGetUniqueId at @id
