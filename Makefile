@@ -114,7 +114,7 @@ mpi-folder:
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
-	    tests/hosts.bats $(ON_GPUS)
+	    tests/hosts.bats tests/build.bats tests/nccl-check.bats $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
 	$(PROVE_CPU) tests/exercises.t :: --all
 	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t \
