@@ -109,8 +109,8 @@ mpi-folder:
 # number of ranks, the lessons' options on every number of ranks, what the tests break in lessons, what the clock
 # predicts of them, each lesson as a job and all of them in one, every answer to an exercise, every solution on all
 # numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under
-# sanitizers, and twice as many random programs. And what it leaves out: the stand-in's unit tests under sanitizers,
-# what cppcheck says, and a rehearsal of make measure.
+# sanitizers, and more random programs. And what it leaves out: the stand-in's unit tests under sanitizers,
+# what cppcheck and clang say, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
