@@ -152,6 +152,7 @@ END
     echo "$output"
     [ "$status" -eq 0 ]
     cat out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time \|  \|  \| .* \| 7 \| 0 \|$' out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \|$' out/nccl-check.md
