@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-selection=(mismatch-count missing-queued-exit deadlock-host-collective race-free-pinned memory-host-read
-    setup-same-rank left-buffer two-threads mpi-ends-first init-all)
+selection=(mismatch-count missing-left-out missing-queued-exit deadlock-host-collective race-pinned memory-host-read
+    left-buffer two-threads mpi-ends-first)
 [ -z "${ALL:-}" ] || selection=()
 FORM=library RANKS=${RANKS:-2} exec ./check.t "${selection[@]}"
