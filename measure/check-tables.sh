@@ -20,7 +20,7 @@ has() { # HOW KIND
 
 # How the wrong programs end by themselves, by class.
 ends() {
-    echo '| class | programs | hang | exit code 0, no word | wrong data, which only its own check sees | a call returns an error | crash | ended otherwise |'
+    echo '| class | programs | hang | exit code 0 | wrong data, which only its own check sees | a call returns an error | crash | ended otherwise |'
     echo '| --- | --- | --- | --- | --- | --- | --- | --- |'
     newest plain wrong | awk -F '\t' '
         { class = $3; sub(/-.*/, "", class); end = $4; sub(/:.*/, "", end); if (end ~ /^exit code [^0]/) end = "ended"
@@ -46,9 +46,8 @@ tools() {
                 { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
                     name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time"
-                    # NCCL names no lines: those in the output are of the programs themselves. Its ranks are not counted.
                     printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, n ? spoke + 0 : "",
-                        name[how] ? "–" : line, name[how] ? "–" : rank, name[how] ? "–" : both,
+                        n ? line + 0 : "", n ? rank + 0 : "", n ? both + 0 : "",
                         spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
     done
     echo

@@ -73,7 +73,7 @@ warning='NCCL WARN ([^R]|R[^M])'
 
 # suite NAME KINDS LIMIT PATTERN COMMAND…: with this tool; no pattern: nccl-check, whose note is about a failed call.
 suite() {
-    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class 'failed=note: ' --only "$only" --jobs "$jobs" -- "${@:5}"
+    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class failed=note --only "$only" --jobs "$jobs" -- "${@:5}"
 }
 
 with() {

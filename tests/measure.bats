@@ -160,7 +160,7 @@ END
     grep -qE '^\| 09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 % \|$' out/nccl-check.md
 }
 
-@test "tests/check as a suite: whether a tool names the rank of the mistake, and each of several" {
+@test "tests/check as a suite: whether a tool names the rank of the mistake, each of several, and the class" {
     copy
     mkdir -p tests/check/wrong
     cp "$top"/tests/check/{run,check.h} tests/check
@@ -173,15 +173,23 @@ END
         'MPI_ABORT was invoked on rank 1 in communicator' 'mpirun noticed that process rank 1 with PID 7'
     says several '0 2' 'as do ranks 0, 1 and 2'
     says apart '0 2' 'rank 2' 'Rank 0'
-    says half '0 2' 'rank 0'
-    says any all '[rank 3]'
+    says half '0 2' 'rank 0' 'TOOL: a race'
+    says any all '[rank 3]' 'TOOL: a trace'
     says none all 'each rank'
+    says broken all 'rank 0'
+    cat >bin/compiles <<'END'
+#!/bin/bash
+[[ $* != *broken* ]] && touch "${@: -1}" && chmod +x "${@: -1}"
+END
+    chmod +x bin/compiles
     # shellcheck disable=SC2016 # the tool's
-    run tests/check/run --compile true --kinds wrong --says TOOL --keep kept -- \
+    run tests/check/run --compile compiles --kinds wrong --says '^TOOL' --keep kept -- \
         bash -c 'program={}; cat "${program##*race-}.said"'
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$(awk -F '\t' '$10 == "rank" { print $3 }' kept/runs.tsv | sort | xargs)" = 'race-any race-apart race-one race-several' ]
+    [ "$(awk -F '\t' '$9 == "class" { print $3 }' kept/runs.tsv)" = race-half ]
+    [[ $output == *"does not compile: "*"/race-broken.c (wrong)"* ]]
     grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 7 | 0 | 0 | 0 | 0 |' <<<"$output"
 }
 

@@ -1,6 +1,6 @@
 // Each rank sends its part of a buffer, and the last part runs one element past the end:
 // only the last rank is wrong. The real NCCL sends whatever comes after the buffer.
-// rank: all
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclAllGather(count 4, ncclInt32) runs past the end of its
 //     buffer

@@ -1,6 +1,6 @@
 // Rank 1 receives as much as rank 0 sends, into a buffer that is too small. The real NCCL
 // writes over whatever comes after it.
-// rank: all
+// rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: memory: ncclRecv(count 4, ncclInt32, from rank 0) runs past the end
 //     of its buffer

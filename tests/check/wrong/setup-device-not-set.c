@@ -1,5 +1,5 @@
 // cudaSetDevice is forgotten, so all ranks are on device 0. The real NCCL returns
-// ncclInvalidUsage, "Duplicate GPU detected".
+// ncclInvalidUsage, "Duplicate GPU detected" or "Multiple Ranks are using the same GPU".
 // rank: all
 // alone: a call returns 5
 // expect: NCCL CHECK: setup: two ranks are bound to the same GPU, 0000:01:00.0 of @host
