@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &t.rank));
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &t.nranks));
     bool faults[FAULTS] = {0};
-    size_t faulty, faulty_step, steps;
+    size_t faulty = 0, faulty_step = 0, steps = 0;
     const struct lesson_option options[] = {
         {"--fault", "NAME", "the fault (default: none); README.md says what each does:",
          .names = names, .chosen = faults},
