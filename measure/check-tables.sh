@@ -16,6 +16,12 @@ has() { # HOW KIND
     [ -n "$(newest "$@")" ]
 }
 
+# For awk: the first n of v, in order. They are few.
+sort='
+        function sort(v, n,    i, k, t) {
+            for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
+        }'
+
 # --- How many ------------------------------------------------------------------------------
 
 # How the wrong programs end by themselves, by class.
@@ -66,7 +72,7 @@ says() {
         newest initcheck wrong | sed 's/^/initcheck\t/'
         newest nccl-check wrong | sed 's/^/check\t/'
         ras | sed 's/^/ras\t/'
-    } | awk -F '\t' '
+    } | awk -F '\t' "$sort"'
         function cell(tool, name,    word) {
             if (!((tool, name) in ran)) return " "
             return (tool, name) in said ? said[tool, name] : "–"
@@ -98,9 +104,7 @@ says() {
             print head "\n" line
             n = 0
             for (name in names) list[++n] = name
-            for (i = 1; i <= n; i++) # few: sorted as they are printed
-                for (k = i + 1; k <= n; k++)
-                    if (list[k] < list[i]) { t = list[i]; list[i] = list[k]; list[k] = t }
+            sort(list, n)
             for (i = 1; i <= n; i++) {
                 name = list[i]
                 row = "| `" name "` | " end[name] " |"
@@ -155,11 +159,8 @@ transports() {
 # --- Cost -------------------------------------------------------------------------------------------
 
 cost() {
-    awk '
+    awk "$sort"'
         $3 ~ /^[0-9]+$/ { n[$2, $3]++; for (i = 4; i <= 9; i++) took[$2, $3, i, n[$2, $3]] = $i; sizes[$3] = 1 }
-        function sort(v, n,    i, k, t) {
-            for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
-        }
         # Of all starts; with LESS of what each took more there than in column LESS.
         function median(how, bytes, column, less,    i, v) {
             for (i = 1; i <= n[how, bytes]; i++)
@@ -190,10 +191,7 @@ cost() {
 times() {
     echo '| lesson | seconds without | with nccl-check | difference | times under 100 µs | with nccl-check | longer times | with nccl-check | these without, from round to round |'
     echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
-    awk -F '\t' '
-        function sort(v, n,    i, k, t) {
-            for (i = 1; i <= n; i++) for (k = i + 1; k <= n; k++) if (v[k] < v[i]) { t = v[i]; v[i] = v[k]; v[k] = t }
-        }
+    awk -F '\t' "$sort"'
         # Of time I of a lesson (0: the seconds) in all rounds; spread: the largest less the smallest.
         function median(how, lesson, i,    r, n, v, parts) {
             for (r = 1; r <= rounds; r++) {

@@ -47,6 +47,8 @@ cd "$course"
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 mpirun=(mpirun -np 2)
+# For times: as one types it, mpirun binds two ranks to a core each.
+as_typed=(env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle)
 check=$course/check/nccl-check
 cuda_home=${CUDA_HOME:-/usr/local/cuda}
 sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
@@ -220,9 +222,7 @@ cost() {
     : >"$out/check-cost.txt"
     for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
         for how in plain nccl-check; do
-            # As one types it: mpirun binds two ranks to a core each.
-            local start=(env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle
-                "${mpirun[@]}")
+            local start=("${as_typed[@]}" "${mpirun[@]}")
             [ "$how" = plain ] || start+=("$check")
             timeout 90 "${start[@]}" "$work/cost" "$largest" 2>&1 </dev/null |
                 sed "s/^/$round $how /" >>"$out/check-cost.txt" || say "cost: $how failed"
@@ -258,9 +258,7 @@ printed() { # LESSON
 # timed ROUND HOW LESSON COMMAND…: a line of check-times.tsv.
 timed() {
     local began=$EPOCHREALTIME code=0 said=$work/timed-$3
-    # As one types it: mpirun binds two ranks to a core each.
-    env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle \
-        timeout --kill-after=3 90 "${@:4}" >"$said" 2>&1 </dev/null || code=$?
+    "${as_typed[@]}" timeout --kill-after=3 90 "${@:4}" >"$said" 2>&1 </dev/null || code=$?
     printf '%s\t%s\t%s\t%d\t%d\t%s\n' "$1" "$2" "$3" "$code" $(((${EPOCHREALTIME/[.,]/} - ${began/[.,]/}) / 1000)) \
         "$(printed "${3%%-*}" <"$said")" >>"$out/check-times.tsv"
 }

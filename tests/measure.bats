@@ -36,11 +36,6 @@ setup() {
     [ "$(wc -w <README.md)" -le 2500 ]
 }
 
-# What takes half a minute or more: make test-long.
-long() {
-    [ -n "${ALL:-}" ] || skip "make test-long"
-}
-
 # The course as it is built, to change something in it.
 copy() {
     mkdir build
