@@ -38,7 +38,8 @@ ends() {
                 print "" } }'
 }
 
-# What each tool says: of wrong programs with line, rank and class right, of right ones nothing.
+# What each tool says: of wrong programs with line, rank and class right, of right ones nothing. RAS spoke in the same
+# runs as WARN, and a rank in what it said is not WARN's.
 tools() {
     echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its rank | and its class | within | right and repaired programs | it speaks of |'
     echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
@@ -46,18 +47,43 @@ tools() {
     for how in plain pointers mode own memcheck initcheck nccl-check; do
         ! { has "$how" wrong || has "$how" right; } || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
             awk -F '\t' -v how="$how" '
+                FILENAME != "-" { if ($3 != "") ras[$2] = 1; next }
                 $2 == "wrong" { n++; spoke += $7 != ""; line += $7 != "" && $8 == "line"
-                    rank += $7 != "" && $10 == "rank"
+                    rank += $7 != "" && $10 == "rank" && !(how == "plain" && $3 in ras)
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
                 { right++; accused += $7 != "" }
                 END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
                     name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time"
                     printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, n ? spoke + 0 : "",
                         n ? line + 0 : "", n ? rank + 0 : "", n ? both + 0 : "",
-                        spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }'
+                        spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }' <(ras wrong) -
+        [ "$how" != plain ] || ras_row
     done
     echo
     echo 'The seconds count from mpirun on; to start takes two to four of them.'
+}
+
+# Of the wrong ones that hang, and of the right ones that still ran when it was asked. RAS knows no lines and no classes.
+ras_row() {
+    {
+        newest plain wrong | awk -F '\t' '$4 == "hangs" { print "hangs\t" $3 }'
+        grep '^// rank: ' "$(dirname "$0")"/../tests/check/wrong/*.c | sed 's|.*/||; s|\.c:// rank: |\t|; s/^/rank\t/'
+        ras wrong
+        ras right
+        ras repaired
+    } |
+        awk -F '\t' '
+            $1 == "hangs" { hangs[$2]; n++; next }
+            $1 == "rank" { rank[$2] = $3; next }
+            $1 != "wrong" { right++; accused += $3 != ""; next }
+            $3 != "" && $2 in hangs {
+                spoke++; all = $4 != ""
+                if (rank[$2] != "all") for (i = split(rank[$2], wanted, " "); i > 0; i--) if (index($4 " ", " " wanted[i] " ") == 0) all = 0
+                named += all
+                since = $3; sub(/.*, /, "", since); if (since + 0 > most) most = since + 0
+            }
+            END { if (most) printf "| RAS, of those that hang, and of right ones that run for 4 s | %d | %d | 0 | %d | 0 | %.1f s | %s | %s |\n",
+                n, spoke, named, most, right, right ? accused + 0 : "" }'
 }
 
 # --- What says something -----------------------------------------------------------------------
@@ -71,7 +97,7 @@ says() {
         newest memcheck wrong | sed 's/^/memcheck\t/'
         newest initcheck wrong | sed 's/^/initcheck\t/'
         newest nccl-check wrong | sed 's/^/check\t/'
-        ras | sed 's/^/ras\t/'
+        ras wrong | sed 's/^wrong/ras/'
     } | awk -F '\t' "$sort"'
         function cell(tool, name,    word) {
             if (!((tool, name) in ran)) return " "
@@ -119,23 +145,25 @@ says() {
         }'
 }
 
-# What RAS said of those that still ran when it was asked last: the words it has for what is wrong, and since when.
+# ras KIND: KIND, program, the words that RAS had for what is wrong when it was asked last, and since when, the ranks.
+# Only of programs that still ran when it was asked.
 ras() {
-    awk '
+    awk -v kind="$1" '
         function answer() { # ends
             if (words != before) { since = at; before = words }
             words = ""
         }
         function flush() {
-            if (asked) { answer(); print name "\t" before (before == "" ? "" : ", " since " s") }
+            if (asked) { answer(); print kind "\t" name "\t" before (before == "" ? "" : ", " since " s") "\t" ranks }
             asked = 0; words = before = ""
         }
-        /^=== / { flush(); name = $4; plain = ($2 == "plain:" && $3 == "wrong") }
-        plain && /^ *[0-9.]+ +RAS  asked$/ { if (asked) answer(); asked = 1; at = $1; next }
+        /^=== / { flush(); name = $4; plain = ($2 == "plain:" && $3 == kind) }
+        plain && /^ *[0-9.]+ +RAS  asked$/ { if (asked) answer(); asked = 1; at = $1; ranks = ""; next }
         plain && asked && /RAS  / && match($0, /(MISMATCH|INCOMPLETE|TIMEOUT|NOCOMM|DEAD|Communicator ranks have.*)/) {
             word = substr($0, RSTART, RLENGTH)
             if (index(words, word) == 0) words = words (words == "" ? "" : "; ") word
         }
+        plain && asked && /RAS  .* Rank [0-9]+ / { match($0, /Rank [0-9]+/); ranks = ranks " " substr($0, RSTART + 5, RLENGTH - 5) }
         END { flush() }' "$folder/said.txt"
 }
 

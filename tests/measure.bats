@@ -141,7 +141,10 @@ END
 
     # What RAS would say: its last words, and since when. And what lessons take with nccl-check and without.
     printf '%s\n' '=== plain: wrong missing-hangs (exit code 124)' '   4.01  RAS  asked' '   5.02  RAS  asked' \
-        '   5.03  RAS    #0-0 (1) MISMATCH' '   6.04  RAS  asked' '   6.05  RAS    #0-0 (1) MISMATCH' >>out/said.txt
+        '   5.03  RAS    #0-0 (1) MISMATCH' '   6.04  RAS  asked' '   6.05  RAS    #0-0 (1) MISMATCH' \
+        '   6.05  RAS    Rank 1 has status FINALIZE' '=== plain: right in-place (exit code 0)' '   4.01  RAS  asked' \
+        '=== plain: right accused (exit code 0)' '   4.01  RAS  asked' '   4.01  RAS    #0-0 (1) INCOMPLETE' >>out/said.txt
+    sed -i '1i // rank: 1' tests/check/wrong/missing-hangs.c
     rm -r 0[02-8]-* [12]?-*
     ROUNDS=1 JOBS=2 run timeout 300 measure/check.sh out own times write
     echo "$output"
