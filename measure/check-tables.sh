@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of nccl-check.md, from what check.sh wrote into a folder: measure/check-tables.sh FOLDER
+# The tables of wrong-programs.md and nccl-check.md, from what check.sh wrote into a folder: measure/check-tables.sh FOLDER
 set -euo pipefail
 
 folder=${1:?which folder?}

@@ -74,8 +74,9 @@ fi
 warning='NCCL WARN ([^R]|R[^M])'
 
 # suite NAME KINDS LIMIT PATTERN COMMAND…: with this tool; no pattern: nccl-check, whose note is about a failed call.
+words=() # what else the tool calls a class
 suite() {
-    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class failed=note --only "$only" --jobs "$jobs" -- "${@:5}"
+    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class failed=note "${words[@]}" --only "$only" --jobs "$jobs" -- "${@:5}"
 }
 
 with() {
@@ -118,7 +119,7 @@ transports() {
 
 sanitizer() {
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer'; return 0; }
-    local tool
+    local tool words=(--class 'memory=memory|Invalid|Uninitialized')
     for tool in memcheck initcheck; do
         suite "$tool" 'wrong right' $((limit * 3)) '=+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
             "${mpirun[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}

@@ -512,7 +512,8 @@ for my $path (@readmes) {
     ok("$name: what its commands name exists", @shell, text_problems($readme, $folder));
     ok("$name: its links lead somewhere", link_problems($readme, $path));
     ok("$name: its findings are in the list, and ended so on GPUs",
-        errors_problems($readme, map { read_file("$copy/$_") } 'check/findings.md', 'results/nccl-check.md'))
+        errors_problems($readme, read_file("$copy/check/findings.md"),
+            join '', map { read_file("$copy/results/$_.md") } 'wrong-programs', 'nccl-check'))
         if $name eq 'errors.md';
     ok("$name: the messages of its tables are ours", message_problems($readme))
         if grep { /^\|\s*The course says\s*\|/ } @{$readme->{text}};

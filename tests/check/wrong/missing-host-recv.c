@@ -2,6 +2,7 @@
 // is done. So rank 1 never gets to the collective for which rank 0 waits: no cycle, but a
 // wait that cannot end. The real program hangs.
 // rank: 1
+// alone: hangs
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

@@ -1,6 +1,7 @@
 // Rank 2 has left, rank 1 waits for it on a communicator that the two of them share, and
 // so rank 1 never comes to the collective of all ranks. The real NCCL hangs.
 // rank: 2
+// alone: hangs
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count

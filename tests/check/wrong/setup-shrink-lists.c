@@ -1,6 +1,7 @@
 // A rank is to be left out, and the others do not agree which: each waits for ranks that
 // call it with its own list.
 // rank: 1
+// alone: hangs
 // ranks: 3 4
 // expect: NCCL CHECK: setup: the ranks do not leave out the same ranks
 // expect: rank 0 on @host: waits in ncclCommShrink(rank 0 of ... ranks) at @shrink

@@ -1,5 +1,6 @@
 // All ranks call ncclCommShrink, the one that is to be left out among them.
 // rank: 2
+// alone: exit code 0
 // ranks: 3 4
 // expect: NCCL CHECK: setup: ncclCommShrink is called by a rank that it leaves out
 // expect: rank @last on @host: ncclCommShrink at @shrink, rank @last of the @n ranks of
