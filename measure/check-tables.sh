@@ -44,7 +44,7 @@ tools() {
     echo '| tool | wrong programs | it speaks of | and names a line of the mistake | and its rank | and its class | within | right and repaired programs | it speaks of |'
     echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
     local how
-    for how in plain pointers mode own memcheck initcheck nccl-check; do
+    for how in plain mode own memcheck initcheck nccl-check; do
         ! { has "$how" wrong || has "$how" right; } || { newest "$how" wrong; newest "$how" repaired; newest "$how" right; } |
             awk -F '\t' -v how="$how" '
                 FILENAME != "-" { if ($3 != "") ras[$2] = 1; next }
@@ -52,8 +52,8 @@ tools() {
                     rank += $7 != "" && $10 == "rank" && !(how == "plain" && $3 in ras)
                     both += $7 != "" && $8 == "line" && $9 == "class"; if ($6 > most) most = $6 + 0; next }
                 { right++; accused += $7 != "" }
-                END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["pointers"] = "`NCCL_CHECK_POINTERS=1`"
-                    name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"; name["own"] = "`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time"
+                END { name["plain"] = "`NCCL_DEBUG=WARN`"; name["mode"] = "`NCCL_CHECK_MODE=DEBUG_GLOBAL`"
+                    name["own"] = "`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time"
                     printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name[how] ? name[how] : how, n, n ? spoke + 0 : "",
                         n ? line + 0 : "", n ? rank + 0 : "", n ? both + 0 : "",
                         spoke ? sprintf("%.1f s", most) : "", right ? right : "", right ? accused + 0 : "" }' <(ras wrong) -
@@ -92,7 +92,6 @@ ras_row() {
 says() {
     {
         newest plain wrong | sed 's/^/alone\t/'
-        newest pointers wrong | sed 's/^/pointers\t/'
         newest mode wrong | sed 's/^/mode\t/'
         newest memcheck wrong | sed 's/^/memcheck\t/'
         newest initcheck wrong | sed 's/^/initcheck\t/'
@@ -121,11 +120,11 @@ says() {
             if ($8 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $7 " s"
         }
         END {
-            split("alone ras pointers mode memcheck initcheck check", tools, " ")
-            split("`NCCL_DEBUG=WARN`,RAS,`NCCL_CHECK_POINTERS=1`,`NCCL_CHECK_MODE`,memcheck,initcheck,nccl-check", titles, ",")
+            split("alone ras mode memcheck initcheck check", tools, " ")
+            split("`NCCL_DEBUG=WARN`,RAS,`NCCL_CHECK_MODE`,memcheck,initcheck,nccl-check", titles, ",")
             head = "| program | alone |"
             line = "| --- | --- |"
-            for (t = 1; t <= 7; t++)
+            for (t = 1; t <= 6; t++)
                 if (any(tools[t])) { head = head " " titles[t] " |"; line = line " --- |" }
             print head "\n" line
             n = 0
@@ -134,7 +133,7 @@ says() {
             for (i = 1; i <= n; i++) {
                 name = list[i]
                 row = "| `" name "` | " end[name] " |"
-                for (t = 1; t <= 7; t++)
+                for (t = 1; t <= 6; t++)
                     if (any(tools[t])) row = row " " cell(tools[t], name) " |"
                 print row
             }

@@ -8,7 +8,6 @@
 #               of it: with, without
 #   own         the wrong ones with NCCL_CHECK_MODE, where NCCL has it; the right ones and repaired ones with
 #               NCCL_CHECK_POINTERS and NCCL_DEBUG=WARN as well
-#   pointers    the wrong ones with NCCL_CHECK_POINTERS=1
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
 #   sanitizer   the wrong ones and the right ones under compute-sanitizer, memcheck and initcheck: longer
 #   lessons     every lesson, a program with kernels, PyTorch, nccl-tests where NCCL_TESTS_HOME
@@ -106,10 +105,6 @@ own() {
         say 'this NCCL has no NCCL_CHECK_MODE'
     fi
     suite own 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mode[@]}" "${mpirun[@]}" {}
-}
-
-pointers() {
-    suite pointers wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
 }
 
 transports() {
@@ -296,8 +291,8 @@ write() {
 
 for stage in "$@"; do
     case $stage in
-    programs | with | without | own | pointers | transports | sanitizer | lessons | cost | times | write) ;;
-    *) echo "$0: $stage is none of programs, with, without, own, pointers, transports, sanitizer, lessons, cost, times, write" >&2; exit 2 ;;
+    programs | with | without | own | transports | sanitizer | lessons | cost | times | write) ;;
+    *) echo "$0: $stage is none of programs, with, without, own, transports, sanitizer, lessons, cost, times, write" >&2; exit 2 ;;
     esac
 done
 for stage in "$@"; do
