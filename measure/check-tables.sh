@@ -90,15 +90,12 @@ ras_row() {
 
 # One line a program: name, how it ended alone, and for each tool the seconds and the words.
 says() {
+    local how
     {
-        newest plain wrong | sed 's/^/alone\t/'
-        newest mode wrong | sed 's/^/mode\t/'
-        newest memcheck wrong | sed 's/^/memcheck\t/'
-        newest initcheck wrong | sed 's/^/initcheck\t/'
-        newest nccl-check wrong | sed 's/^/check\t/'
+        for how in plain mode memcheck initcheck nccl-check; do newest "$how" wrong; done
         ras wrong | sed 's/^wrong/ras/'
     } | awk -F '\t' "$sort"'
-        function cell(tool, name,    word) {
+        function cell(tool, name) {
             if (!((tool, name) in ran)) return " "
             return (tool, name) in said ? said[tool, name] : "–"
         }
@@ -106,41 +103,37 @@ says() {
             gsub(/\|/, "/", words)
             return length(words) > most ? substr(words, 1, most) "…" : words
         }
+        { used[$1] }
         $1 == "ras" { ran["ras", $2] = 1; if ($3 != "") said["ras", $2] = $3; next }
         {
-            name = $4; ran[$1, name] = 1; names[name] = 1
-            if ($1 == "alone") end[name] = $5
-            words = $8
+            name = $3; ran[$1, name] = 1; names[name]
+            if ($1 == "plain") end[name] = $4
+            words = $7
             sub(/.*NCCL WARN /, "", words)
             sub(/.*NCCL CHECK: /, "", words)
             sub(/^=+ /, "", words)
             # Cut off by its time, slow as it is under compute-sanitizer: silent says nothing.
-            if ($1 ~ /check$/ && $1 != "check" && $8 == "" && $5 == "hangs" && end[name] != "hangs")
+            if ($1 ~ /^(mem|init)check$/ && $7 == "" && $4 == "hangs" && end[name] != "hangs")
                 delete ran[$1, name]
-            if ($8 != "") said[$1, name] = short(words, $1 == "check" ? 200 : 90) ", " $7 " s"
+            if ($7 != "") said[$1, name] = short(words, $1 == "nccl-check" ? 200 : 90) ", " $6 " s"
         }
         END {
-            split("alone ras mode memcheck initcheck check", tools, " ")
+            last = split("plain ras mode memcheck initcheck nccl-check", tools, " ")
             split("`NCCL_DEBUG=WARN`,RAS,`NCCL_CHECK_MODE`,memcheck,initcheck,nccl-check", titles, ",")
             head = "| program | alone |"
             line = "| --- | --- |"
-            for (t = 1; t <= 6; t++)
-                if (any(tools[t])) { head = head " " titles[t] " |"; line = line " --- |" }
+            for (t = 1; t <= last; t++)
+                if (tools[t] in used) { head = head " " titles[t] " |"; line = line " --- |" }
             print head "\n" line
-            n = 0
             for (name in names) list[++n] = name
             sort(list, n)
             for (i = 1; i <= n; i++) {
                 name = list[i]
                 row = "| `" name "` | " end[name] " |"
-                for (t = 1; t <= 6; t++)
-                    if (any(tools[t])) row = row " " cell(tools[t], name) " |"
+                for (t = 1; t <= last; t++)
+                    if (tools[t] in used) row = row " " cell(tools[t], name) " |"
                 print row
             }
-        }
-        function any(tool,    key, part) {
-            for (key in ran) { split(key, part, SUBSEP); if (part[1] == tool) return 1 }
-            return 0
         }'
 }
 
@@ -171,16 +164,12 @@ ras() {
 transports() {
     echo '| program | NVLink | shared memory | sockets |'
     echo '| --- | --- | --- | --- |'
-    {
-        newest plain wrong | sed 's/^/0\t/'
-        newest memory wrong | sed 's/^/1\t/'
-        newest sockets wrong | sed 's/^/2\t/'
-    } | awk -F '\t' '
-        { end = $5; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
-          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$4] = 1; ends[$4, $1] = end }
-        function differs(name, way) { return ends[name, 0] != "" && ends[name, way] != "" && ends[name, way] != ends[name, 0] }
-        END { for (name in names) if (differs(name, 1) || differs(name, 2))
-            printf "| `%s` | %s | %s | %s |\n", name, ends[name, 0], ends[name, 1], ends[name, 2] }' | sort
+    { newest plain wrong; newest memory wrong; newest sockets wrong; } | awk -F '\t' '
+        { end = $4; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
+          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$3]; ends[$3, $1] = end }
+        function differs(name, way) { return ends[name, "plain"] != "" && ends[name, way] != "" && ends[name, way] != ends[name, "plain"] }
+        END { for (name in names) if (differs(name, "memory") || differs(name, "sockets"))
+            printf "| `%s` | %s | %s | %s |\n", name, ends[name, "plain"], ends[name, "memory"], ends[name, "sockets"] }' | sort
 }
 
 # --- Cost -------------------------------------------------------------------------------------------
