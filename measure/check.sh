@@ -3,11 +3,10 @@
 #
 #     measure/check.sh FOLDER STAGE…
 #
-#   programs    every program of tests/check, on two GPUs, with nccl-check and without, where
-#               NCCL_DEBUG=WARN is set and NCCL's RAS is asked: about eight minutes; or one half
-#               of it: with, without
-#   own         the wrong ones with NCCL_CHECK_MODE, where NCCL has it; the right ones and repaired ones with
-#               NCCL_CHECK_POINTERS and NCCL_DEBUG=WARN as well
+#   with        every program of tests/check, on two GPUs, with nccl-check: about four minutes
+#   without     without it; NCCL_DEBUG=WARN is set, and NCCL's RAS is asked: as long
+#   own         the wrong ones with NCCL_CHECK_MODE, which NCCL 2.29.7 and newer has; the right ones and repaired
+#               ones with NCCL_CHECK_POINTERS and NCCL_DEBUG=WARN as well
 #   transports  the wrong ones without nccl-check over shared memory, and over sockets
 #   sanitizer   the wrong ones and the right ones under compute-sanitizer, memcheck and initcheck: longer
 #   lessons     every lesson, a program with kernels, PyTorch, nccl-tests where NCCL_TESTS_HOME
@@ -30,6 +29,10 @@ set -euo pipefail
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ $# -ge 2 ] || { sed -n '2,/^set/ { s/^# \{0,1\}//p }' "$0" >&2; exit 2; }
+stages='with without own transports sanitizer lessons cost times write'
+for stage in "${@:2}"; do
+    [[ " $stages " == *" $stage "* ]] || { echo "$0: $stage is none of $stages" >&2; exit 2; }
+done
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 export LC_ALL=C.UTF-8 BACKEND=${BACKEND:-cuda}
@@ -49,8 +52,7 @@ mpirun=(mpirun -np 2)
 # For times: as one types it, mpirun binds two ranks to a core each.
 as_typed=(env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle)
 check=$course/check/nccl-check
-cuda_home=${CUDA_HOME:-/usr/local/cuda}
-sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
+sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
 
 say() {
     printf '%(%H:%M:%S)T  %s\n' -1 "$*" >&2
@@ -85,26 +87,14 @@ with() {
 
 # Without: what NCCL itself has to say, and while it hangs, what RAS knows.
 without() {
-    export NCCL_DEBUG=WARN
-    suite plain wrong "$limit" "$warning" measure/ask-ras $((limit * 2 / 3)) "${mpirun[@]}" {}
-    suite plain 'right repaired' 40 "$warning" measure/ask-ras 30 "${mpirun[@]}" {}
-}
-
-programs() {
-    with
-    (without)
+    suite plain wrong "$limit" "$warning" env NCCL_DEBUG=WARN measure/ask-ras $((limit * 2 / 3)) "${mpirun[@]}" {}
+    suite plain 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN measure/ask-ras 30 "${mpirun[@]}" {}
 }
 
 own() {
-    local nccl mode=()
-    nccl=$(ldd build/suite/wrong-* | grep -om1 '/[^ ]*libnccl\.so[^ ]*' || true) # whether preloaded or linked
-    if grep -qa NCCL_CHECK_MODE "${nccl:-/dev/null}"; then
-        mode=(NCCL_CHECK_MODE=DEBUG_GLOBAL)
-        suite mode wrong "$limit" "$warning" env NCCL_DEBUG=WARN "${mode[@]}" "${mpirun[@]}" {}
-    else
-        say 'this NCCL has no NCCL_CHECK_MODE'
-    fi
-    suite own 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN NCCL_CHECK_POINTERS=1 "${mode[@]}" "${mpirun[@]}" {}
+    local set=(NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL)
+    suite mode wrong "$limit" "$warning" env "${set[@]}" "${mpirun[@]}" {}
+    suite own 'right repaired' 40 "$warning" env "${set[@]}" NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
 }
 
 transports() {
@@ -123,7 +113,7 @@ sanitizer() {
 
 # --- Other programs -----------------------------------------------------------------------------
 
-in_turn() { # COMMAND…: as many at a time as allowed
+at_once() { # COMMAND…: as many at a time as allowed
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
     "$@" &
 }
@@ -166,14 +156,14 @@ lessons() {
         program=$(basename "$lesson" .c)
         [ -x "$work/$program" ] || continue
         case $program in
-        one_process) in_turn under "$program" 60 "$check" "$work/$program" ;;
-        bandwidth) in_turn under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
-        *) in_turn under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
+        one_process) at_once under "$program" 60 "$check" "$work/$program" ;;
+        bandwidth) at_once under "$program" 120 "${mpirun[@]}" "$check" "$work/$program" --max 64K --factor 8 ;;
+        *) at_once under "$program" 60 "${mpirun[@]}" "$check" "$work/$program" ;;
         esac
     done
     for program in kernels kernels-static; do
         [ ! -x "$work/$program" ] ||
-            in_turn under "$program" 60 "${mpirun[@]}" "$check" "$work/$program"
+            at_once under "$program" 60 "${mpirun[@]}" "$check" "$work/$program"
     done
     if [ "$BACKEND" != cpu ] && command -v torchrun >/dev/null; then
         cat >"$work/sum.py" <<'END'
@@ -187,7 +177,7 @@ assert torch.all(x == n * (n + 1) / 2)
 dist.destroy_process_group()
 print("OK")
 END
-        in_turn under pytorch 90 torchrun --standalone --nproc_per_node=2 --no-python \
+        at_once under pytorch 90 torchrun --standalone --nproc_per_node=2 --no-python \
             "$check" python3 "$work/sum.py"
     fi
     local source name start
@@ -200,11 +190,11 @@ END
             >>"$out/build.txt" 2>&1 || { say "does not compile: $source"; continue; }
         start=("${mpirun[@]}")
         [[ $source != *single_process* && $source != *pthread* ]] || start=()
-        in_turn under "$name" 60 "${start[@]}" "$check" "$work/$name"
+        at_once under "$name" 60 "${start[@]}" "$check" "$work/$name"
     done
     for program in all_reduce sendrecv alltoall; do
         [ ! -x "$tests/build/${program}_perf" ] ||
-            in_turn under "nccl-tests-$program" 90 "${mpirun[@]}" "$check" "$tests/build/${program}_perf" \
+            at_once under "nccl-tests-$program" 90 "${mpirun[@]}" "$check" "$tests/build/${program}_perf" \
                 -g 1 -b 8 -e 256M -f 8
     done
     wait
@@ -213,7 +203,7 @@ END
 
 cost() {
     local round how largest=268435456
-    [ "$BACKEND" != cpu ] || largest=4194304
+    [ "$BACKEND" != cpu ] || largest=8
     mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" measure/check-cost.c "${link[@]}" -o "$work/cost"
     : >"$out/check-cost.txt"
     for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
@@ -259,8 +249,8 @@ timed() {
         "$(printed "${3%%-*}" <"$said")" >>"$out/check-times.tsv"
 }
 
-# in_turns ROUND LESSON ARGUMENTS: without nccl-check and with it.
-in_turns() {
+# both_ways ROUND LESSON ARGUMENTS: without nccl-check and with it.
+both_ways() {
     local program start=("${mpirun[@]}") arguments
     program=$work/$(basename "$2"/*.c .c)
     [[ $2 != 16-* ]] || start=()
@@ -276,11 +266,11 @@ times() {
     : >"$out/check-times.tsv"
     for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
         for lesson in [0-9][0-9]-*; do
-            ! [[ $lesson =~ $short ]] || in_turn in_turns "$round" "$lesson" ''
+            ! [[ $lesson =~ $short ]] || at_once both_ways "$round" "$lesson" ''
         done
         wait
         for lesson in [0-9][0-9]-*; do
-            [[ $lesson =~ $short ]] || in_turns "$round" "$lesson" "$(measured "${lesson%%-*}")"
+            [[ $lesson =~ $short ]] || both_ways "$round" "$lesson" "$(measured "${lesson%%-*}")"
         done
     done
 }
@@ -289,12 +279,6 @@ write() {
     measure/check-tables.sh "$out" >"$out/nccl-check.md"
 }
 
-for stage in "$@"; do
-    case $stage in
-    programs | with | without | own | transports | sanitizer | lessons | cost | times | write) ;;
-    *) echo "$0: $stage is none of programs, with, without, own, transports, sanitizer, lessons, cost, times, write" >&2; exit 2 ;;
-    esac
-done
 for stage in "$@"; do
     say "$stage"
     "$stage"

@@ -527,7 +527,7 @@ repeat() {
 
 wrong() {
     local stage
-    for stage in programs own write; do
+    for stage in with without own write; do
         measure/check.sh "$out" "$stage" || echo "measure/check.sh $out $stage" >>"$work/failed"
     done
 }

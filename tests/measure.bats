@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# make measure, rehearsed without GPUs, and the size of results/.
+# make measure and tests/check as a suite, rehearsed without GPUs; and the size of results/.
 
 load common
 
@@ -26,6 +26,9 @@ setup() {
     PARTS='links everything' run timeout 300 "$top/measure/measure.sh" elsewhere
     [ "$status" -eq 2 ]
     [[ $output == *"everything is none of lessons, bandwidth, nccl-tests, links (peer three ring), "* ]]
+    run timeout 300 "$top/measure/check.sh" elsewhere with everything
+    [ "$status" -eq 2 ]
+    [[ $output == *"everything is none of with without own "* ]]
     [ ! -e elsewhere ]
 }
 
@@ -117,14 +120,14 @@ END
             "$2" >"tests/check/$1.c"
     }
     main right/accused 'fprintf(stderr, "NCCL CHECK: race\n");'
-    main wrong/memory-crashes 'raise(SIGSEGV);'
+    main wrong/memory-crashes 'if (!getenv("NCCL_SHM_DISABLE")) raise(SIGSEGV);'
     sed -i '1i #include <signal.h>' tests/check/wrong/memory-crashes.c
     main wrong/missing-hangs '
 #ifndef FIXED
     sleep(30);
 #endif'
     main wrong/setup-error 'if (rank == 0) MUST(cudaSetDevice(99)); // @set'
-    JOBS=2 LIMIT=4 run timeout 300 measure/check.sh out programs write
+    JOBS=2 LIMIT=4 run timeout 300 measure/check.sh out with without write
     echo "$output"
     [ "$status" -eq 0 ]
     [[ $output == *"left out, since they need more than 2 ranks: 1"* ]]
@@ -146,16 +149,34 @@ END
         '=== plain: right accused (exit code 0)' '   4.01  RAS  asked' '   4.01  RAS    #0-0 (1) INCOMPLETE' >>out/said.txt
     sed -i '1i // rank: 1' tests/check/wrong/missing-hangs.c
     rm -r 0[02-8]-* [12]?-*
-    ROUNDS=1 JOBS=2 run timeout 300 measure/check.sh out own times write
+    LIMIT=4 ROUNDS=1 JOBS=2 run timeout 300 measure/check.sh out own lessons cost times write
     echo "$output"
     [ "$status" -eq 0 ]
     cat out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time \|  \|  \| .* \| 7 \| 0 \|$' out/nccl-check.md
     # shellcheck disable=SC2016 # Markdown's
-    grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \|$' out/nccl-check.md
+    grep -qE '^\| `NCCL_CHECK_MODE=DEBUG_GLOBAL` \| 5 \| 0 \| .* \|  \|  \|$' out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
+    grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \| – \|$' out/nccl-check.md
+    grep -qxF '| broadcast | exit code 0 | nothing |' out/nccl-check.md
+    grep -qE '^\| 8 \| call and wait \| [0-9.]+ \| [0-9.]+ \| -?[0-9.]+ µs, -?[0-9.]+ % \| [0-9.]+ \| -?[0-9.]+ µs \|$' out/nccl-check.md
     grep -qE '^\| 01-nccl-broadcast \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|  \|  \|  \|  \|  \|$' out/nccl-check.md
     grep -qE '^\| 09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 % \|$' out/nccl-check.md
+
+    # One program by NCCL's other ways, and under something that speaks as compute-sanitizer does.
+    # shellcheck disable=SC2016 # the script's
+    printf '%s\n' '#!/bin/bash' 'echo "========= Invalid read, says $2"' 'exec "${@:5}"' >bin/compute-sanitizer
+    chmod +x bin/compute-sanitizer
+    ONLY='memory-*' LIMIT=4 run timeout 300 measure/check.sh out transports sanitizer write
+    echo "$output"
+    [ "$status" -eq 0 ]
+    cat out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
+    grep -qxF '| `memory-crashes` | crash | crash | exit code 0 |' out/nccl-check.md
+    grep -qE '^\| initcheck \| 1 \| 1 \| 0 \| 0 \| 0 \| [0-9.]+ s \|  \|  \|$' out/nccl-check.md
+    # shellcheck disable=SC2016 # Markdown's
+    grep -qE '^\| `memory-crashes` \| crash \| – \| .* \| Invalid read, says memcheck, [0-9.]+ s \| Invalid read, says initcheck, ' out/nccl-check.md
 }
 
 @test "tests/check as a suite: whether a tool names the rank of the mistake, each of several, and the class" {
