@@ -212,6 +212,31 @@ END
     grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 7 | 0 | 0 | 0 | 0 |' <<<"$output"
 }
 
+@test "ask-ras: the last answer as it is, of those before only what is wrong; it ends with the program" {
+    cat >program <<'END'
+use IO::Socket::INET;
+my $ras = IO::Socket::INET->new(LocalAddr => $ENV{NCCL_RAS_ADDR}, Listen => 1, Timeout => 20) or die "no port\n";
+while (my $asks = $ras->accept) {
+    print scalar <$asks>;
+    print $asks "all is well\nMISMATCH\n";
+    $ras->timeout(4);
+}
+exit 7;
+END
+    run timeout 60 "$top/measure/ask-ras" 7 perl program
+    echo "$output"
+    [ "$status" -eq 7 ]
+    [ "$(grep '^RAS' <<<"$output" | head -n 2)" = $'RAS  asked\nRAS  MISMATCH' ]
+    [ "$(grep '^RAS' <<<"$output" | tail -n 3)" = $'RAS  asked\nRAS  all is well\nRAS  MISMATCH' ]
+    [ "$(grep -c 'all is well' <<<"$output")" -eq 1 ]
+    [[ $output == *"verbose status"* ]]
+
+    SECONDS=0
+    run timeout 60 "$top/measure/ask-ras" 30 echo at once
+    [ "$status-$output" = '0-at once' ]
+    [ "$SECONDS" -lt 4 ]
+}
+
 @test "each wrong program says how it ends alone, as the tables in results/ do" {
     "$top/tests/check/headers" --check
 }
