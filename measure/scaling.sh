@@ -33,27 +33,26 @@ trap 'rm -f "$said"' EXIT
 # shellcheck disable=SC2016 # Markdown
 echo '| GPUs | nodes | 11, `--bucket all` | 11 | hidden | 12 | 13, counts first | 13, padded | 14 | (N−1)/(M+N−1) | 15 | 15, `--apart` |'
 echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
-for n in "${@:-4 8 16 32 64}"; do
-    for gpus in $n; do
-        model="--layers 8 --width 128 --batch $((64 * gpus)) --steps 2"
-        row="| $gpus | $(((gpus + 3) / 4))"
-        # shellcheck disable=SC2086 # words
-        {
-            lesson "$gpus" 11-overlap/overlap $model --bucket all
-            row+=" | $(word both 4)"
-            lesson "$gpus" 11-overlap/overlap $model
-            row+=" | $(word both 4) | $(word hidden 2)"
-            lesson "$gpus" 12-sharded/sharded $model
-            row+=" | $(word both 4)"
-            lesson "$gpus" 13-experts/experts --layers 2 --width 128 --batch $((64 * gpus)) --steps 1 --load even
-            row+=" | $(word 'counts first' 3) ms | $(word padded 2) ms"
-            lesson "$gpus" 14-pipeline/pipeline --layers 64 --width 64 --batch 4096 --micro 64 --steps 1
-            row+=" | $(word 'a step' 8) | $(awk -v n="$gpus" 'BEGIN { printf "%.2f", (n - 1) / (63 + n) }')"
-            lesson "$gpus" 15-grid/grid $model --columns 4
-            row+=" | $(word 'with the columns' 4) ms"
-            lesson "$gpus" 15-grid/grid $model --columns 4 --apart
-            row+=" | $(word 'with the columns' 4) ms |"
-        }
-        echo "$row"
-    done
+[ $# -gt 0 ] || set -- 4 8 16 32 64
+for gpus in "$@"; do
+    model="--layers 8 --width 128 --batch $((64 * gpus)) --steps 2"
+    row="| $gpus | $(((gpus + 3) / 4))"
+    # shellcheck disable=SC2086 # words
+    {
+        lesson "$gpus" 11-overlap/overlap $model --bucket all
+        row+=" | $(word both 4)"
+        lesson "$gpus" 11-overlap/overlap $model
+        row+=" | $(word both 4) | $(word hidden 2)"
+        lesson "$gpus" 12-sharded/sharded $model
+        row+=" | $(word both 4)"
+        lesson "$gpus" 13-experts/experts --layers 2 --width 128 --batch $((64 * gpus)) --steps 1 --load even
+        row+=" | $(word 'counts first' 3) ms | $(word padded 2) ms"
+        lesson "$gpus" 14-pipeline/pipeline --layers 64 --width 64 --batch 4096 --micro 64 --steps 1
+        row+=" | $(word 'a step' 8) | $(awk -v n="$gpus" 'BEGIN { printf "%.2f", (n - 1) / (63 + n) }')"
+        lesson "$gpus" 15-grid/grid $model --columns 4
+        row+=" | $(word 'with the columns' 4) ms"
+        lesson "$gpus" 15-grid/grid $model --columns 4 --apart
+        row+=" | $(word 'with the columns' 4) ms |"
+    }
+    echo "$row"
 done
