@@ -9,12 +9,12 @@ fact() { # NAME FILE: its line of a machine-N.txt
 }
 
 gpus_of() { # FILE: on how many its first program ran
-    awk 'match($0, /^\$ .*(-np |nproc_per_node=)[0-9]+/) {
-        n = substr($0, 1, RLENGTH); sub(/.*[ =]/, "", n); print n " GPU" (n > 1 ? "s" : ""); exit }' "$1"
+    awk 'match($0, /^\$ .*-np [0-9]+/) {
+        n = substr($0, 1, RLENGTH); sub(/.* /, "", n); print n " GPU" (n > 1 ? "s" : ""); exit }' "$1"
 }
 
-# A sentence on when a file was begun, where that is its first line: another day, perhaps, than
-# that of the rest. ON: on which GPUs, otherwise those of its first program.
+# A sentence on when a file was begun, as its first line says: another day, perhaps, than that of
+# the rest. ON: on which GPUs, otherwise those of its first program.
 taken() { # FILE [ON]
     # shellcheck disable=SC2016 # Markdown's
     sed -nE '1s/^taken: (.*), course at (.*)/Taken \1, course at `\2`, on '"${2:-$(gpus_of "$1")}"'./p' "$1"
@@ -35,7 +35,7 @@ tables() { # NAME AWK
     local file
     for file in "$1"-[0-9]*.txt; do
         echo
-        [[ $(head -n 1 "$file") == taken:* ]] && taken "$file" || echo "On $(gpus_of "$file")."
+        taken "$file"
         echo
         awk '
             function option(name, otherwise,   i) {
@@ -101,7 +101,7 @@ if [ -f lessons.txt ]; then
     taken lessons.txt 'the GPUs above'
     echo
     commands lessons.txt '^(OK|FAILED):' | awk -F'\t' '
-        { n = match($1, /-np [0-9]+/) ? substr($1, RSTART + 4, RLENGTH - 4) : gsub(/[0-9],/, "&", $1) + 1
+        { n = match($1, /-np [0-9]+/) ? substr($1, RSTART + 4, RLENGTH - 4) : gsub(/,/, "&", $1) + 1
           match($1, /[0-9][0-9]-[a-z0-9-]*/); lesson = substr($1, RSTART, RLENGTH)
           if (!(n in column)) { column[n] = ++columns; head = head " " n " rank" (n > 1 ? "s" : "") " |" ; rule = rule " --- |" }
           if (!(lesson in row)) { row[lesson] = ++rows; name[rows] = lesson }
