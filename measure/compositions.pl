@@ -260,7 +260,6 @@ if ($write) {
 sub percent { sprintf '%+.0f %%', 100 * $_[0] }
 sub mean { my $sum = 0; $sum += abs $_->[0] for @_; sprintf '%.1f %%', 100 * $sum / @_ }
 my @every = map { @$_ } values %off;
-my $worst = sub { (sort { abs $b->[0] <=> abs $a->[0] || $a->[2] cmp $b->[2] } @_)[0] };
 say '| lesson | compositions | mean | worst | ranks, size | measured | predicted |';
 say '| --- | --- | --- | --- | --- | --- | --- |';
 for my $lesson (sort keys %off) { line($lesson, @{$off{$lesson}}) }
@@ -269,6 +268,6 @@ line('**all**', @every);
 
 sub line {
     my ($name, @of) = @_;
-    my $w = $worst->(@of);
+    my ($w) = sort { abs $b->[0] <=> abs $a->[0] || $a->[2] cmp $b->[2] } @of;
     printf "| %s | %d | %s | %s | %d, %s | %s µs | %s µs |\n", $name, scalar @of, mean(@of), percent($w->[0]), @$w[1 .. 4];
 }
