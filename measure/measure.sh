@@ -32,8 +32,7 @@
 #   RANKS='2 4'     of lessons; where that is more than one for a GPU: NCCL_MULTI_RANK_GPU_ENABLE=1, NCCL 2.30
 set -euo pipefail
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-course=$(dirname "$here")
+course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 training='overlap sharded experts pipeline grid'
 links='peer three ring'
 asked=${PARTS:-lessons bandwidth nccl-tests links training production write}
@@ -64,7 +63,7 @@ mpirun=(mpirun)
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if [ "$BACKEND" = cpu ]; then
     models='4:32:8 2:48:8' tokens='16:8 48:40' pipelined=4:32:64 gridded=4:32:16
-    gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 runs=${RUNS:-2} turns=1
+    gpus=${CPU_DEVICES:-4} large=16K largest=64K ring_sizes=262144 turns=1
     copy=100000 by_transport=16K rounds=20 exchange=4096
     export OMPI_MCA_mpi_yield_when_idle=1
     mpirun+=(--oversubscribe)
@@ -75,7 +74,7 @@ else
     models='8:4096:2048 32:1024:1024' # layers, width, samples a rank
     tokens='64:128 4096:8192' # width, tokens a rank
     pipelined='16:2048:16384' gridded=8:4096:4096 # layers, width, batch
-    large=64M largest=1G ring_sizes='262144 268435456' runs=${RUNS:-2} turns=3
+    large=64M largest=1G ring_sizes='262144 268435456' turns=3
     copy=100000000 by_transport=256M rounds=1000 exchange=1048576
 fi
 # Command lines are kept as they are typed in the course's folder.
@@ -83,11 +82,10 @@ out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
 visible=${CUDA_VISIBLE_DEVICES:-$(seq -s, 0 $((gpus - 1)))}
-# The lessons' programs.
-forms=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do printf '%s\n' "$lesson"/*.c; done | sed 's/\.c$//')
+programs=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do printf '%s\n' "$lesson"/*.c; done | sed 's/\.c$//')
 tests_home=${NCCL_TESTS_HOME:-}
-cuda_home=${CUDA_HOME:-/usr/local/cuda}
-sanitizer=$(command -v compute-sanitizer || echo "$cuda_home/bin/compute-sanitizer")
+sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
+runs=${RUNS:-2}
 
 # --- Running something, and keeping what it said ---------------------------------------------
 
@@ -119,7 +117,7 @@ commit() {
     git describe --always --dirty 2>/dev/null || echo unknown
 }
 
-# start N LESSON [MAX]: in $start, how it is started on N GPUs, by mpirun or by itself; in $below, what is put
+# start N PROGRAM [MAX]: in $start, how it is started on N GPUs, by mpirun or by itself; in $below, what is put
 # before the program. Lesson 06 by default takes minutes. Returns 1 for lesson 07 on one GPU: one rank has nothing
 # to copy, and says so with exit code 1.
 below=()
@@ -157,7 +155,7 @@ machine() { # FILE
     keep "$out/$1" 30 lscpu
 }
 
-# --- What the clock is for --------------------------------------------------------------------
+# --- What takes how long ----------------------------------------------------------------------
 
 ring() {
     local count pieces
@@ -248,9 +246,10 @@ theirs() { # NAMES ARGUMENT…
     done
 }
 
+export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
+
 # Whether PyTorch is there, and sees the GPUs.
 have_pytorch() {
-    export OMP_NUM_THREADS=1 # as torchrun sets it, with a warning
     command -v torchrun && python3 -c 'import torch; assert torch.cuda.is_available()'
 } >/dev/null 2>&1
 
@@ -465,11 +464,11 @@ gather() { # NAME
 }
 
 lessons() {
-    local n form
+    local n program
     for n in ${RANKS:-$counts}; do
-        for form in $forms; do
-            start "$n" "$form" || continue
-            at_once keep "$work/lessons-$n-${form//\//-}" 60 "${start[@]}"
+        for program in $programs; do
+            start "$n" "$program" || continue
+            at_once keep "$work/lessons-$n-${program//\//-}" 60 "${start[@]}"
         done
     done
     gather lessons
@@ -478,13 +477,13 @@ lessons() {
 # What is looked for is a wrong access. Calls that fail are the lessons' own to report, and
 # NCCL makes some that it expects to: it asks for kernels that the GPU at hand does not have.
 memcheck() {
-    local form
+    local program
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer: memcheck is left out'; return 0; }
     local below=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 1)
-    for form in $forms; do
-        start "$gpus" "$form" 4K || continue
-        [[ $form != 23-* ]] || start+=(--deadline 60000) # a step takes longer under the sanitizer
-        at_once keep "$work/memcheck-${form//\//-}" 300 "${start[@]}"
+    for program in $programs; do
+        start "$gpus" "$program" 4K || continue
+        [[ $program != 23-* ]] || start+=(--deadline 60000) # a step takes longer under the sanitizer
+        at_once keep "$work/memcheck-${program//\//-}" 300 "${start[@]}"
     done
     gather memcheck
 }
@@ -500,7 +499,7 @@ tests() {
 
 # So many runs of a lesson in a row, on all GPUs, on one less and so on in turn; one line more in
 # repeat.txt.
-in_a_row() { # LESSON
+in_a_row() { # PROGRAM
     local run n failed=0 began said=$work/said-${1//\//-}
     began=$(date +%s)
     for ((run = 1; run <= runs; run++)); do
@@ -517,10 +516,10 @@ in_a_row() { # LESSON
 }
 
 repeat() {
-    local form
+    local program
     begin repeat.txt
-    for form in $forms; do
-        at_once in_a_row "$form"
+    for program in $programs; do
+        at_once in_a_row "$program"
     done
     wait
 }
@@ -542,7 +541,7 @@ write_readme() {
     done
     {
         printf '# What came out\n\n'
-        "$here/tables.sh" "$out"
+        measure/tables.sh "$out"
     } >"$work/README.md"
     cp "$work/README.md" "$out/README.md"
 }
