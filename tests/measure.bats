@@ -201,14 +201,18 @@ END
 [[ $* != *broken* ]] && touch "${@: -1}" && chmod +x "${@: -1}"
 END
     chmod +x bin/compiles
+    echo '// ranks: 3 4' >>tests/check/wrong/race-any.c
+    echo '// ranks: 4' >tests/check/wrong/race-of-four.c
     # shellcheck disable=SC2016 # the tool's
-    run tests/check/run --compile compiles --kinds wrong --says '^TOOL' --keep kept -- \
-        bash -c 'program={}; cat "${program##*race-}.said"'
+    run tests/check/run --compile compiles --kinds wrong --ranks 3 --says '^TOOL' --keep kept -- \
+        bash -c 'program={}; cat "${program##*race-}.said"; echo "on {n}"'
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$(awk -F '\t' '$10 == "rank" { print $3 }' kept/runs.tsv | sort | xargs)" = 'race-any race-apart race-one race-several' ]
     [ "$(awk -F '\t' '$9 == "class" { print $3 }' kept/runs.tsv)" = race-half ]
     [[ $output == *"does not compile: "*"/race-broken.c (wrong)"* ]]
+    [[ $output == *"left out, since they need more than 3 ranks: 1"* ]]
+    [ "$(grep -c 'on 2$' kept/said.txt)-$(grep -c 'on 3$' kept/said.txt)" = 6-1 ]
     grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 7 | 0 | 0 | 0 | 0 |' <<<"$output"
 }
 
