@@ -490,11 +490,7 @@ memcheck() {
 
 tests() {
     begin "tests-$gpus.txt"
-    if [ "$BACKEND" = cpu ]; then
-        keep "$out/tests-$gpus.txt" 500 prove --timer tests/wrong-use.bats
-    else
-        keep "$out/tests-$gpus.txt" 500 make test BACKEND=cuda
-    fi
+    keep "$out/tests-$gpus.txt" 500 make test "BACKEND=$BACKEND"
 }
 
 # So many runs of a lesson in a row, on all GPUs, on one less and so on in turn; one line more in
