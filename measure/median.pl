@@ -3,14 +3,13 @@
 use v5.26;
 use warnings;
 
-my (@runs, @width);
+my (@runs, $first);
 for my $file (@ARGV) {
     open my $in, '<', $file or die "$file: $!\n";
     my @lines = map { chomp; [split /([\s,:]+)/] } <$in>;
     my $shape = join "\n", map { scalar @$_ } @lines;
     push @runs, \@lines;
-    push @width, $shape;
-    die "$file has not the lines of $ARGV[0]\n" if $shape ne $width[0];
+    die "$file has not the lines of $ARGV[0]\n" if $shape ne ($first //= $shape);
 }
 die "usage: median.pl FILE…\n" if !@runs;
 for my $l (0 .. $#{$runs[0]}) {
