@@ -51,6 +51,7 @@ sub figures {
 }
 sub sizes_in { return map { $_->[0] * $unit{$_->[1]}[1] } grep { $unit{$_->[1]}[0] eq 'size' } figures(@_) }
 
+sub anchor { return '#' . lc $_[0] =~ s/[^\w\s-]//gr =~ s/ /-/gr }    # of a heading
 sub cells { return $_[0] =~ /\|((?:[^|`]|`[^`]*`)*)(?=\|)/g }
 
 # The figures of a block (a table, a paragraph, or what stands in ```). In a table the unit is that of the cell, the
@@ -106,7 +107,7 @@ for my $file (glob 'results/*.md') {
     for my $text (split /^(?=##? )/m, read_file($file)) {
         for my $part ($text, $text =~ /^(### .*?)(?=^### |\z)/gms) {
             my ($title) = $part =~ /^#+ (.*)/;
-            my $key = "$name#" . lc $title =~ s/[^\w\s-]//gr =~ s/ /-/gr;
+            my $key = $name . anchor($title);
             my @unit = units_in($title);
             for my $block (blocks($part)) {
                 my @of_block = $block =~ /^\|/ ? () : units_in($block);
@@ -190,7 +191,7 @@ for my $page (@pages) {
     my @missing;
     for my $part (split /^(?=#+ [A-Z0-9])/m, read_file($page)) {
         my ($before, $skip, @linked, @shown) = '';
-        my $heading = $part =~ /^## (.*)/ ? '#' . lc $1 =~ s/[^\w\s-]//gr =~ s/ /-/gr : '';
+        my $heading = $part =~ /^## (.*)/ ? anchor($1) : '';
         my @own = $in_results ? @{$section{"$in_results$heading"} // []} : ();
         for my $block (map { $in_results ? split /\n(?=- )/ : $_ } blocks($part)) {
             if ($block =~ /^<!--/) { $skip ||= $block =~ /figures:/; next }
