@@ -35,6 +35,7 @@ set -euo pipefail
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 training='overlap sharded experts pipeline grid'
 links='peer three ring'
+names="lessons bandwidth nccl-tests links $links training $training production model write repeat memcheck tests wrong"
 asked=${PARTS:-lessons bandwidth nccl-tests links training production write}
 parts=
 for part in $asked; do
@@ -42,8 +43,7 @@ for part in $asked; do
     training) parts+=" $training" ;;
     links) parts+=" $links" ;;
     *)
-        [[ " lessons bandwidth nccl-tests $links $training production model write repeat memcheck tests wrong " == *" $part "* ]] ||
-            { echo "$0: PARTS: $part is none of lessons, bandwidth, nccl-tests, links ($links), training ($training), production, model, write, repeat, memcheck, tests, wrong" >&2; exit 2; }
+        [[ " $names " == *" $part "* ]] || { echo "$0: PARTS: $part is none of $names" >&2; exit 2; }
         parts+=" $part"
         ;;
     esac
@@ -169,12 +169,6 @@ ring() {
                 -n "$count" --pieces "$pieces" --time
         done
     done
-}
-
-plot() { # NAME: NAME.csv to NAME.svg, where there is gnuplot
-    if command -v gnuplot >/dev/null; then
-        make -s plot CSV="$out/$1.csv" SVG="$out/$1.svg" || say "no plot of $1.csv"
-    fi
 }
 
 bandwidth() {
@@ -533,7 +527,8 @@ wrong() {
 write_readme() {
     local csv
     for csv in "$out"/bandwidth-*.csv; do
-        [ ! -f "$csv" ] || plot "$(basename "$csv" .csv)"
+        [ ! -f "$csv" ] || ! command -v gnuplot >/dev/null ||
+            make -s plot CSV="$csv" SVG="${csv%.csv}.svg" || say "no plot of $csv"
     done
     {
         printf '# What came out\n\n'
