@@ -201,6 +201,9 @@ END
 [[ $* != *broken* ]] && touch "${@: -1}" && chmod +x "${@: -1}"
 END
     chmod +x bin/compiles
+    run tests/check/run
+    [ "$status" -eq 2 ]
+    [[ $output == *"--keep FOLDER --as NAME "* ]]
     echo '// ranks: 3 4' >>tests/check/wrong/race-any.c
     echo '// ranks: 4' >tests/check/wrong/race-of-four.c
     # shellcheck disable=SC2016 # the tool's
@@ -243,6 +246,15 @@ END
 
 @test "each wrong program says how it ends alone, as the tables in results/ do" {
     "$top/tests/check/headers" --check
+    mkdir -p results tests
+    cp "$top/results/wrong-programs.md" results
+    cp -r "$top/tests/check" tests
+    sed -i '/^\/\/ alone: /d' tests/check/wrong/mismatch-*.c
+    run tests/check/headers --check
+    [ "$status" -eq 1 ]
+    [[ $output == *"mismatch-count: alone: "* ]]
+    tests/check/headers
+    diff -r tests/check/wrong "$top/tests/check/wrong"
 }
 
 @test "a run that fails: counted, shown, exit code 1" {
