@@ -198,7 +198,7 @@ END
     says broken all 'rank 0'
     cat >bin/compiles <<'END'
 #!/bin/bash
-[[ $* != *broken* ]] && touch "${@: -1}" && chmod +x "${@: -1}"
+[[ $* != *broken* && $* != *compiles* ]] && touch "${@: -1}" && chmod +x "${@: -1}"
 END
     chmod +x bin/compiles
     run tests/check/run
@@ -208,15 +208,16 @@ END
     echo '// ranks: 4' >tests/check/wrong/race-of-four.c
     # shellcheck disable=SC2016 # the tool's
     run tests/check/run --compile compiles --kinds wrong --ranks 3 --says '^TOOL' --keep kept -- \
-        bash -c 'program={}; cat "${program##*race-}.said"; echo "on {n}"'
+        bash -c 'program={}; cat "${program##*race-}.said"; echo "on {n}"; [[ $program != *-any ]] || exit 3'
     echo "$output"
     [ "$status" -eq 0 ]
     [ "$(awk -F '\t' '$10 == "rank" { print $3 }' kept/runs.tsv | sort | xargs)" = 'race-any race-apart race-one race-several' ]
     [ "$(awk -F '\t' '$9 == "class" { print $3 }' kept/runs.tsv)" = race-half ]
+    [ "$(awk -F '\t' '$3 == "race-any" { print $4 }' kept/runs.tsv)" = 'exit code 3' ] # and not: a call returned an error
     [[ $output == *"does not compile: "*"/race-broken.c (wrong)"* ]]
     [[ $output == *"left out, since they need more than 3 ranks: 1"* ]]
     [ "$(grep -c 'on 2$' kept/said.txt)-$(grep -c 'on 3$' kept/said.txt)" = 6-1 ]
-    grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 7 | 0 | 0 | 0 | 0 |' <<<"$output"
+    grep -qxF '| race | 7 | 7 | 0 | 4 | 0 | 0 | 6 | 0 | 0 | 0 | 1 |' <<<"$output"
 }
 
 @test "ask-ras: the last answer as it is, of those before only what is wrong; it ends with the program" {

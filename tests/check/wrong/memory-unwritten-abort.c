@@ -1,7 +1,7 @@
 // Counts are read that no call has written, since it was left out: they make no sense,
 // and the program gives up.
 // rank: all
-// alone: a call fails
+// alone: exit code 3
 // exit: 3
 // expect: NCCL CHECK: note: before MPI_Abort rank 0 has copied device memory that
 //     nothing had written: cudaMemcpy at @copy, of what cudaMalloc made at @malloc

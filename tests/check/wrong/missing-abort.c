@@ -1,6 +1,6 @@
 // Rank 1 gives up without a word while the others wait in an all-reduce.
 // rank: 1
-// alone: a call fails
+// alone: exit code 3
 // exit: 3
 // expect: NCCL CHECK: note: rank 1 ends the job by MPI_Abort at @abort; ... had
 //     waited for it for ... s in ncclAllReduce at @allreduce for

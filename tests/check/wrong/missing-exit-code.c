@@ -1,6 +1,6 @@
 // Rank 1 leaves with an exit code and without a word while the others wait for a send.
 // rank: 1
-// alone: a call fails
+// alone: exit code 3
 // exit: 3
 // expect: NCCL CHECK: note: rank 1 ends the job by exit code 3; rank 0 had waited for it
 //     for ... s in ncclRecv at @recv for ncclRecv(count 4, ncclInt32, from rank 1) at

@@ -1,5 +1,6 @@
 // The device is reset first, and the communicator destroyed after it: what NCCL had
-// there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error.
+// there is gone. NCCL 2.28.3 warns of an invalid handle, and returns no error; 2.32.3
+// crashes.
 //
 // rank: all
 // alone: crash
