@@ -38,6 +38,10 @@ struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact) {
     return m;
 }
 
+static int member_of(const struct fact *fact) {
+    return pairs(fact->kind) ? fact->kind == JUDGE_RECV : fact->rank;
+}
+
 /* Of a member that has left, after so many calls. What it aborted under way may have
  * ended all the same, but then nobody waits for it long. */
 static enum status left_at(const struct stuck *s, const struct member *member,
@@ -113,6 +117,21 @@ static void turn_round(struct process *process) {
     free(next);
 }
 
+/* What a call is to launch has not begun while it waits. */
+static void hold_launches(struct stuck *s, int p, const struct state_wait *wait) {
+    struct process *process = &s->of[p];
+    for (int i = wait->first; i < wait->first + wait->n; i++) {
+        const struct fact *fact = &process->items[i].fact;
+        if (process->items[i].join)
+            continue;
+        const struct meeting *m = stuck_meeting(s, fact);
+        int member = member_of(fact);
+        if (!wait->poll && member >= 0 && member < m->n && m->status[member] == WITH_OP &&
+            m->who[member] == p)
+            process->marks[m->op[member]].held = true;
+    }
+}
+
 void marks_find(struct judge *j) {
     struct stuck *s = j->stuck;
     for (int p = 0; p < s->n; p++) {
@@ -126,21 +145,17 @@ void marks_find(struct judge *j) {
             if (op->signals)
                 continue;
             struct meeting *m = stuck_meeting(s, &op->fact);
-            if (process->head->busy)
-                continue; // and may end them
-            int kind = op->fact.kind,
-                member = pairs(kind) ? kind == JUDGE_RECV : op->fact.rank;
-            if (member < 0 || member >= m->n)
-                continue;
+            int member = member_of(&op->fact);
+            if (process->head->busy || member < 0 || member >= m->n)
+                continue; // busy: and may end them
             process->marks[i].meeting = m->number;
             m->status[member] = WITH_OP;
             m->who[member] = p;
             m->op[member] = i;
         }
-        // Calls that only have to be launched: no operations of their own here.
-        for (int i = 0; process->data && i < process->head->n[ITEMS]; i++)
-            if (!process->items[i].join)
-                stuck_meeting(s, &process->items[i].fact);
+        for (int w = 0; process->data && w < process->head->n[WAITS]; w++)
+            if (process->waits[w].kind == WAIT_LAUNCH)
+                hold_launches(s, p, &process->waits[w]);
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
         struct meeting *m = s->meetings[k];
@@ -432,7 +447,7 @@ static void mark_none(struct stuck *s) {
         process->host = !process->data;
         for (int i = 0; process->data && i < process->head->n[OPS]; i++) {
             process->marks[i].begins = process->marks[i].ends = false;
-            process->marks[i].open = process->ops[i].nbefore;
+            process->marks[i].open = process->ops[i].nbefore + process->marks[i].held;
         }
     }
     for (size_t k = 0; k < s->nmeetings; k++) {
@@ -458,6 +473,9 @@ void marks_set(struct judge *j) {
             news |= s->of[p].others && end_others(j, &front, p);
             if (!s->of[p].host && host_can(j, p)) {
                 s->of[p].host = news = true;
+                for (int i = 0; s->of[p].data && i < s->of[p].head->n[OPS]; i++)
+                    if (s->of[p].marks[i].held && --s->of[p].marks[i].open == 0)
+                        push(&front, p, i);
                 // All who wait for it to make a call hear that it can.
                 for (size_t k = 0; stuck_can_call(s, p) && k < s->of[p].nawaited; k++)
                     one_more_here(s, &front, s->meetings[s->of[p].awaited[k]]);

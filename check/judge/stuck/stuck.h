@@ -35,6 +35,7 @@ struct process { // the newest description of one
     bool host;    // its threads can go on
     struct op_mark {
         bool begins, ends; // it can
+        bool held;         // by the call that is to launch it, which waits
         int meeting;
         int first_behind; // among `behind`; to that of the next one
         int open;         // how many before it have not ended
