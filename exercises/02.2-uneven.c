@@ -8,6 +8,7 @@
 //: hint 12 batches on 4 ranks, and then on 5: how many rounds does each rank make?
 //: hint The number of rounds must be the same everywhere: that of the rank that has most batches.
 //: hint A rank that has no batch in the last round brings zeros: cudaMemsetAsync on `stream`, before the call.
+//: wrong bytes-forgotten s/count . sizeof.float., stream/count, stream/: of the sum in update … is
 //: file
 
 /*
@@ -94,24 +95,28 @@ void gradient(float *buf, size_t count, int batch, cudaStream_t stream) {
 }
 
 void update(const float *sum, size_t count, cudaStream_t stream) {
-    static float before;
-    float host[COUNT], expected = 0;
+    static float before[COUNT];
+    float host[COUNT], expected[COUNT] = {0};
     int idle = 0;
-    before = updates == 0 ? 0 : before;
+    if (updates == 0)
+        memset(before, 0, sizeof before);
     CHECK_CUDA(cudaMemcpyAsync(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost,
                                stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     for (int r = 0; r < check_nranks; r++)
         if (updates * check_nranks + r < batches)
-            expected += (float)check_data(updates * check_nranks + r, 0);
+            for (size_t i = 0; i < count; i++)
+                expected[i] += (float)check_data(updates * check_nranks + r, i);
         else
             idle++;
-    const bool stale = host[0] == expected + (float)idle * before;
-    check_that(host[0] == expected,
-               "element 0 of the sum in update %d is %g, expected %g%s", updates, host[0],
-               expected,
-               stale ? "\n  Ranks without a batch add what `buf` held before." : "");
-    before = expected;
+    for (size_t i = 0; i < count; i++) {
+        const bool stale = host[i] == expected[i] + (float)idle * before[i];
+        check_that(host[i] == expected[i],
+                   "element %zu of the sum in update %d is %g, expected %g%s", i, updates,
+                   host[i], expected[i],
+                   stale ? "\n  Ranks without a batch add what `buf` held before." : "");
+    }
+    memcpy(before, expected, sizeof before);
     updates++;
 }
 

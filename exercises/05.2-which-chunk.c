@@ -10,6 +10,7 @@
 //: hint What goes out in step 1 came in with step 0. And the numbers go around: before chunk 0 comes chunk
 //:   nranks - 1.
 //: hint out = (rank - step + nranks) % nranks; `in` is the one before it.
+//: wrong one-forgets s/CHECK_NCCL.ncclRecv/if (rank != 1) CHECK_NCCL(ncclRecv/: NCCL CHECK: deadlock
 //: file
 
 /*

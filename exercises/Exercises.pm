@@ -466,7 +466,8 @@ sub judge {
     return failed("$forbidden\n", 'forbidden') if $forbidden;
     my $program = "$dir/program";
     $code = quietly("'$harness' '$object' '$check' $link -Wl,-z,noexecstack -o '$program'", "$dir/log");
-    return failed("It does not link:\n" . read_file("$dir/log"), 'does not compile') if $code != 0;
+    return failed("It does not link:\n" . read_file("$dir/log") . ($said =~ /warning/ ? "The compiler warns:\n$said" : ''), 'does not compile')
+        if $code != 0;
     my @runs = runs($ex, %option);
     return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu", 'not on GPUs') if !@runs;
     for my $run (@runs) {
@@ -547,7 +548,7 @@ sub read_some {
 
 sub signal_of {
     my ($code, $err) = @_;
-    return ' (a segmentation fault: does the host use an address of the device?)' if $code == 139 || $err =~ /signal 11/;
+    return ' (a segmentation fault: does the host use an address of the device, or a pointer that was never set?)' if $code == 139 || $err =~ /signal 11/;
     return '';
 }
 

@@ -45,6 +45,8 @@ static void report_race(struct judge *j, const struct allocation *a,
         set(&f, "call", "%s", other->at.call);
     } else if (!use->legacy) {
         set_wait_in_vain(j, &f, use, other);
+    } else if (strncmp(use->at.call, "cublas", 6) == 0) {
+        f.hint = HINT_blas_stream;
     }
     say(j, &f);
 }

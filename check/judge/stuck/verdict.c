@@ -392,6 +392,9 @@ static void report_join(struct judge *j) {
     } else if (joins.nranks > j->nranks) {
         f.hint = HINT_more_ranks_than_processes;
     }
+    for (int p = 0; p < j->stuck->n && f.hint == HINT_OF_FINDING && !joins.differ; p++)
+        if (waits_in(j, p, WAIT_MPI) && !strcmp(j->stuck->of[p].wait->call, "MPI_Bcast"))
+            f.hint = HINT_bcast_left_out;
     set(&f, "highest", "%d", joins.counted - 1);
     set(&f, "counted", "%d", joins.counted);
     set(&f, "alone", "%d", joins.alone);

@@ -5,6 +5,7 @@
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 0 of @n ranks) at @init
 // expect: rank 1 on @host: waits in MPI_Bcast at @bcast
+// expect: Hint: a rank is in MPI_Bcast
 #include "../check.h"
 
 int main(void) {
