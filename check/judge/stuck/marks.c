@@ -117,17 +117,21 @@ static void turn_round(struct process *process) {
     free(next);
 }
 
-/* What a call is to launch has not begun while it waits. */
+/* What a call is to launch has not begun while it waits: it connects ranks, and something
+ * is the first between them. */
 static void hold_launches(struct stuck *s, int p, const struct state_wait *wait) {
     struct process *process = &s->of[p];
+    bool connects = false;
+    for (int i = wait->first; i < wait->first + wait->n; i++)
+        connects |= !process->items[i].join && process->items[i].fact.seq == 1;
     for (int i = wait->first; i < wait->first + wait->n; i++) {
         const struct fact *fact = &process->items[i].fact;
         if (process->items[i].join)
             continue;
         const struct meeting *m = stuck_meeting(s, fact);
         int member = member_of(fact);
-        if (!wait->poll && member >= 0 && member < m->n && m->status[member] == WITH_OP &&
-            m->who[member] == p)
+        if (connects && !wait->poll && member >= 0 && member < m->n &&
+            m->status[member] == WITH_OP && m->who[member] == p)
             process->marks[m->op[member]].held = true;
     }
 }
