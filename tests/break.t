@@ -8,6 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 export BACKEND=cpu LC_ALL=C.UTF-8
 unset RANKS CPU_HOSTS CPU_DEVICES NCCL_CHECK NCCL_CPU_CLOCK
+export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

@@ -4,6 +4,7 @@
 top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default
 lessons='01-nccl-broadcast/broadcast 02-nccl-allreduce/allreduce
 03-reduce-scatter-allgather/reduce_scatter_allgather 04-all-to-all/all_to_all'
 
