@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # make measure and tests/check as a suite, rehearsed without GPUs; and the size of results/.
+# shellcheck disable=SC2016 # Markdown's, and scripts' that are written here
 
 load common
 
@@ -59,7 +60,6 @@ END
 }
 
 @test "what is measured runs without the modelled clock" {
-    # shellcheck disable=SC2016 # the script's
     printf '#!/bin/sh\necho "${NCCL_CPU_CLOCK-unset} $*" >>"%s/ran"\nexit 1\n' "$PWD" >mpirun
     chmod +x mpirun
     NCCL_CPU_CLOCK=h200 BACKEND=cpu PATH=$PWD:$PATH run "$top/measure/compositions.pl" --measure --only 20 2
@@ -104,7 +104,6 @@ END
     row=$(grep -E '^\| all_reduce \| 8 B \| [0-9.]+ µs \(to' README.md)
     [[ $row == *" | 5.0 µs (to 5.0) | $(awk "BEGIN { printf \"%.2f\", $ours / 5 }") |" ]]
     grep -qE '^one thread per GPU +[0-9.]+ us an all-reduce$' README.md
-    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| 3 ranks, `--deadline 1000 --fault leave --how revoke` \| 1 of 1 \| [0-9.]+ to [0-9.]+ \|$' README.md
 }
 
@@ -127,20 +126,23 @@ END
     sleep(30);
 #endif'
     main wrong/setup-error 'if (rank == 0) MUST(cudaSetDevice(99)); // @set'
-    JOBS=2 LIMIT=4 run timeout 300 measure/check.sh out with without write
-    echo "$output"
-    [ "$status" -eq 0 ]
+    tables() { # STAGE…: what check.sh then writes
+        JOBS=2 LIMIT=4 run timeout 300 measure/check.sh out "$@" write
+        echo "$output"
+        [ "$status" -eq 0 ]
+        cat out/nccl-check.md
+    }
+    row() { grep -qE "^\| $1 \|\$" out/nccl-check.md; }
+    tables with without
     [[ $output == *"left out, since they need more than 2 ranks: 1"* ]]
     [ "$(grep -cF '| mismatch | 2 | 2 | 2 | 1 | 2 | 0 | 0 | 0 | 0 | 0 | 2 |' <<<"$output")" -eq 1 ]
     [[ $output == *"right: 2 programs; accused: accused"* ]]
     [[ $output == *"did not end well: repaired-memory-crashes repaired-setup-error"* ]]
-    cat out/nccl-check.md
     grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/nccl-check.md
     grep -qxF '| memory | 1 |  |  |  |  | 1 |  |' out/nccl-check.md
     grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md
-    grep -qE '^\| nccl-check \| 5 \| 2 \| 2 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 1 \|$' out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
-    grep -qE '^\| `setup-error` \| error: returned 101 .* \| – \| – \|$' out/nccl-check.md
+    row 'nccl-check \| 5 \| 2 \| 2 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 1'
+    row '`setup-error` \| error: returned 101 .* \| – \| –'
 
     # What RAS would say: its last words, and since when. And what lessons take with nccl-check and without.
     printf '%s\n' '=== plain: wrong missing-hangs (exit code 124)' '   4.01  RAS  asked' '   5.02  RAS  asked' \
@@ -149,33 +151,25 @@ END
         '=== plain: right accused (exit code 0)' '   4.01  RAS  asked' '   4.01  RAS    #0-0 (1) INCOMPLETE' >>out/said.txt
     sed -i '1i // rank: 1' tests/check/wrong/missing-hangs.c
     rm -r 0[02-8]-* [12]?-*
-    LIMIT=4 ROUNDS=1 JOBS=2 run timeout 300 measure/check.sh out own lessons cost times write
-    echo "$output"
-    [ "$status" -eq 0 ]
-    cat out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
-    grep -qE '^\| `WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time \|  \|  \| .* \| 7 \| 0 \|$' out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
-    grep -qE '^\| `NCCL_CHECK_MODE=DEBUG_GLOBAL` \| 5 \| 0 \| .* \|  \|  \|$' out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
-    grep -qE '^\| `missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \| – \|$' out/nccl-check.md
+    ROUNDS=1 tables own lessons cost times
+    row '`WARN`, `CHECK_POINTERS` and `CHECK_MODE` at the same time \|  \|  \| .* \| 7 \| 0'
+    row '`NCCL_CHECK_MODE=DEBUG_GLOBAL` \| 5 \| 0 \| .* \|  \| '
+    row '`missing-hangs` \| hangs \| – \| MISMATCH, 5\.02 s \| – \| –'
+    row 'RAS, of those that hang, and of right ones that run for 4 s \| 3 \| 1 \| 0 \| 1 \| 0 \| 5\.0 s \| 2 \| 1'
     grep -qxF '| broadcast | exit code 0 | nothing |' out/nccl-check.md
-    grep -qE '^\| 8 \| call and wait \| [0-9.]+ \| [0-9.]+ \| -?[0-9.]+ µs, -?[0-9.]+ % \| [0-9.]+ \| -?[0-9.]+ µs \|$' out/nccl-check.md
-    grep -qE '^\| 01-nccl-broadcast \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|  \|  \|  \|  \|  \|$' out/nccl-check.md
-    grep -qE '^\| 09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 % \|$' out/nccl-check.md
+    row '8 \| call and wait \| [0-9.]+ \| [0-9.]+ \| -?[0-9.]+ µs, -?[0-9.]+ % \| [0-9.]+ \| -?[0-9.]+ µs'
+    row '01-nccl-broadcast \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|  \|  \|  \|  \| '
+    row '09-pipelined-ring \| .* \|  \|  \| 2 \| [+-][0-9.]+ % \| 0\.0 %'
 
     # One program by NCCL's other ways, and under something that speaks as compute-sanitizer does.
-    # shellcheck disable=SC2016 # the script's
     printf '%s\n' '#!/bin/bash' 'echo "========= Invalid read, says $2"' 'exec "${@:5}"' >bin/compute-sanitizer
     chmod +x bin/compute-sanitizer
-    ONLY='memory-*' LIMIT=4 run timeout 300 measure/check.sh out transports sanitizer write
-    echo "$output"
-    [ "$status" -eq 0 ]
-    cat out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
+    # What it cuts off without a word says nothing.
+    printf 'memcheck\twrong\tmissing-hangs\thangs\t4.00\t\t\n' >>out/runs.tsv
+    ONLY='memory-*' tables transports sanitizer
     grep -qxF '| `memory-crashes` | crash | crash | exit code 0 |' out/nccl-check.md
-    grep -qE '^\| initcheck \| 1 \| 1 \| 0 \| 0 \| 0 \| [0-9.]+ s \|  \|  \|$' out/nccl-check.md
-    # shellcheck disable=SC2016 # Markdown's
+    row 'memcheck \| 1 \| 1 \| 0 \| 0 \| 0 \| [0-9.]+ s \|  \| '
+    row 'initcheck \| 1 \| 1 \| 0 \| 0 \| 0 \| [0-9.]+ s \|  \| '
     grep -qE '^\| `memory-crashes` \| crash \| – \| .* \| Invalid read, says memcheck, [0-9.]+ s \| Invalid read, says initcheck, ' out/nccl-check.md
 }
 
@@ -206,7 +200,6 @@ END
     [[ $output == *"--keep FOLDER --as NAME "* ]]
     echo '// ranks: 3 4' >>tests/check/wrong/race-any.c
     echo '// ranks: 4' >tests/check/wrong/race-of-four.c
-    # shellcheck disable=SC2016 # the tool's
     run tests/check/run --compile compiles --kinds wrong --ranks 3 --says '^TOOL' --keep kept -- \
         bash -c 'program={}; cat "${program##*race-}.said"; echo "on {n}"; [[ $program != *-any ]] || exit 3'
     echo "$output"
@@ -262,9 +255,7 @@ END
     copy
     sed -i 's/lesson_verdict("element")/1/' 01-nccl-broadcast/broadcast.c
     # What calls itself compute-sanitizer finds something in lesson 01; and make test passes.
-    # shellcheck disable=SC2016 # the scripts'
     printf '%s\n' '#!/bin/bash' '[[ $* != *broadcast* ]]' >bin/compute-sanitizer
-    # shellcheck disable=SC2016
     printf '%s\n' '#!/bin/bash' '[ "$1" != test ] || { echo "Files=1, Tests=7"; exit 0; }' 'PATH=${PATH#*:} exec make "$@"' >bin/make
     chmod +x bin/compute-sanitizer bin/make
     RUNS=2 LESSONS='0[01]-*' PARTS='repeat memcheck tests write' run timeout 300 measure/measure.sh out
@@ -272,13 +263,9 @@ END
     [ "$status" -eq 1 ]
     [[ $output == *"2 of 2 runs of 01-nccl-broadcast/broadcast"* ]]
     [[ $output == *"run 1 of 01-nccl-broadcast/broadcast, 2 ranks:"* ]]
-    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `01-nccl-broadcast/broadcast`, 2 runs in a row, .* \| 2 failed or hung, ' out/README.md
-    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `00-nccl-hello-world/hello`, 2 runs .* \| 0 failed or hung, ' out/README.md
-    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `compute-sanitizer .*`, 2 command lines on 2 GPUs .* \| \*\*errors:\*\* `mpirun [^`]* 01-nccl-broadcast/broadcast` \|$' out/README.md
-    # shellcheck disable=SC2016 # Markdown's
     grep -qE '^\| `make test BACKEND=cpu`, 2 GPUs .* \| 7 tests, all pass, [0-9.]+ s \|$' out/README.md
 }
 
@@ -324,7 +311,6 @@ END
     grep -qE '^09,2,4096 4,[0-9.]+,$' out/compositions.csv
     # These may have run on another machine than the rest, and each at another time.
     for file in training sharded experts pipeline grid; do
-        # shellcheck disable=SC2016 # Markdown's
         line=$(sed -nE '1s/^taken: (20[0-9: -]+ UTC), course at (.+)/Taken \1, course at `\2`, on 2 GPUs./p' out/$file-2.txt)
         [ "$(sed -n "/\[2 GPUs\]($file-2.txt)/,/^Taken/p" out/README.md | tail -n 1)" = "${line:?}" ]
     done

@@ -117,8 +117,8 @@ static void turn_round(struct process *process) {
     free(next);
 }
 
-/* What a call is to launch has not begun while it waits: it connects ranks, and something
- * is the first between them. */
+/* Finds the meetings of what a call is to launch. Nothing of it has begun while the call
+ * waits to connect ranks: something is the first between them. */
 static void hold_launches(struct stuck *s, int p, const struct state_wait *wait) {
     struct process *process = &s->of[p];
     bool connects = false;
