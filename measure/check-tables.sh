@@ -5,12 +5,12 @@ set -euo pipefail
 folder=${1:?which folder?}
 runs=$folder/runs.tsv
 
-# The newest run of each counts. A program is so slow under compute-sanitizer that it says nothing if it was cut off
-# without a word.
+# The newest run of each counts. Under compute-sanitizer a program starts so slowly that it says nothing if it was cut
+# off without a word within 65 s.
 newest() { # HOW KIND
     [ -s "$runs" ] || return 0
     awk -F '\t' -v how="$1" -v kind="$2" '
-        $1 == how && $2 == kind && !(how ~ /^(mem|init)check$/ && $4 == "hangs" && $7 == "") { line[$3] = $0 }
+        $1 == how && $2 == kind && !(how ~ /^(mem|init)check$/ && $4 == "hangs" && $7 == "" && $5 < 65) { line[$3] = $0 }
         END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 3
 }
 
@@ -262,7 +262,7 @@ if has plain wrong; then
     echo '## Program by program'
     echo
     echo '– is: not a word. An empty field of RAS: the program had ended, or no communicator was there to be asked.'
-    echo 'Of memcheck and initcheck: it was cut off.'
+    echo 'Of memcheck and initcheck: it was cut off before it could say anything.'
     echo
     says
 fi

@@ -18,7 +18,7 @@
 #
 #   JOBS=6        programs at the same time. With 14, on 32 processors, the start of a program
 #                 takes ten seconds, and one that is slow cannot be told from one that hangs
-#   LIMIT=15      seconds that a wrong program may run, under compute-sanitizer three times as many; RAS is
+#   LIMIT=15      seconds that a wrong program may run, under compute-sanitizer five times as many; RAS is
 #                 asked until two thirds of them are over
 #   ROUNDS=5      of cost and times
 #   ONLY='race-*' only the programs of these names
@@ -106,7 +106,7 @@ sanitizer() {
     [ -x "$sanitizer" ] || { say 'no compute-sanitizer'; return 0; }
     local tool words=(--class 'memory=memory|Invalid|Uninitialized')
     for tool in memcheck initcheck; do
-        suite "$tool" 'wrong right' $((limit * 3)) '=+ (Invalid|Uninit|Leaked|Error|Unused|Host|Program hit cudaError[^P])' \
+        suite "$tool" 'wrong right' $((limit * 5)) '=+ (Invalid|Uninit|Leaked|Error: [^N]|Unused|Host|Program hit cudaError[^P])' \
             "${mpirun[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}
     done
 }

@@ -2,6 +2,7 @@
 // and the last has forgotten to receive. Their first group connects the two, and waits
 // for both halves: neither gets anything.
 // rank: 1
+// alone: a call returns 3
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclGroupEnd at @group for ncclSend(count 4,
 //     ncclInt32, to rank @last) at @send
