@@ -37,7 +37,7 @@ sub problems {
 }
 
 my ($number, $failed) = (0, 0);
-sub ok {
+sub ok($$;@) {
     my ($right, $name) = @_;
     $number++;
     $failed++ if !$right;

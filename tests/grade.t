@@ -38,7 +38,7 @@ my %harm = (
     nina  => ['__asm__ volatile("syscall" : : "a"(60), "D"(0));', 'forbidden', 'assembler'],
     olga  => ['MPI_File f; MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDWR, MPI_INFO_NULL, &f);', 'forbidden', 'It calls MPI_File_open'],
     # He does not get the word that makes a verdict one by being called in the C library's place.
-    paul  => ['root = 0;', 'wrong result', 'root 1: rank 1: element 0 of buf', 'int fprintf(FILE *f, const char *format, ...) {
+    paul  => ['root = 0;', 'wrong result', 'root 1: rank 0: element 0 of buf', 'int fprintf(FILE *f, const char *format, ...) {
     if (strncmp(format, "%s\n%d\n%d", 8) != 0)
         return 0;
     va_list list;
@@ -78,7 +78,7 @@ for my $student (@{ $all->{students} // [] }) {
 }
 
 my ($number, $failed) = (0, 0);
-sub point {
+sub point($$;$) { # a match that fails is an empty list elsewhere
     my ($right, $name, $why) = @_;
     $number++;
     $failed++ if !$right;

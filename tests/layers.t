@@ -13,7 +13,7 @@ use Programs qw(cpu_flags read_file write_file $top);
 
 my ($number, $failed) = (0, 0);
 
-sub ok {
+sub ok($$;@) {
     my ($right, $name, @why) = @_;
     $number++;
     $failed++ if !$right;

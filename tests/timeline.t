@@ -13,7 +13,7 @@ use Programs qw(cpu_flags library_flags read_file run $before $mpicc $top);
 my $dir    = tempdir('timeline-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my ($number, $failed) = (0, 0);
 
-sub ok {
+sub ok($$;@) {
     my ($right, $name, $why) = @_;
     $number++;
     print $right ? '' : 'not ', "ok $number - $name\n";
