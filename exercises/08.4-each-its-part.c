@@ -139,8 +139,6 @@ void check(void) {
                      check_stream);
     check_buffer("result", result, expected, count, ncclFloat32);
     const double most = 0.4 + (1.0 / check_nranks);
-    check_that(yours <= most * theirs,
-               "it takes %.1f µs, and before %.1f µs: %.2f times, at most %.2f is asked",
-               yours * 1e6, theirs * 1e6, yours / theirs, most);
+    check_time(yours, most, theirs, "before");
     CHECK_CUBLAS(cublasDestroy(blas));
 }

@@ -6,7 +6,7 @@
 //: ranks 4 | 2 3 8
 //: seconds 20
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
-//: starter the step takes … times
+//: starter it takes … times
 //: learned An all-reduce beside the products of other layers costs little; only the last one has nothing to hide behind.
 //: why Each all-reduce starts when its gradient is ready, in a stream of its own, while the next products run; at the end `computing` waits for the last one.
 //: hint While an all-reduce runs in `computing`, no product does. Which stream has nothing to do?
@@ -53,7 +53,7 @@ void backward(float **gradient, size_t count, int nlayers, ncclComm_t comm,
     }
     CHECK_CUDA(cudaEventRecord(done, sending));
     CHECK_CUDA(cudaStreamWaitEvent(computing, done, 0));
-    //: wrong all-at-the-end: the step takes … times
+    //: wrong all-at-the-end: it takes … times
     for (int l = nlayers - 1; l >= 0; l--) {
         compute_gradient(l);
         if (l > 0)
@@ -66,7 +66,7 @@ void backward(float **gradient, size_t count, int nlayers, ncclComm_t comm,
                                  comm, sending));
     CHECK_CUDA(cudaEventRecord(done, sending));
     CHECK_CUDA(cudaStreamWaitEvent(computing, done, 0));
-    //: wrong waits-for-each: the step takes … times
+    //: wrong waits-for-each: it takes … times
     for (int l = nlayers - 1; l >= 0; l--) {
         compute_gradient(l);
         CHECK_CUDA(cudaEventRecord(ready[l], computing));
@@ -78,7 +78,7 @@ void backward(float **gradient, size_t count, int nlayers, ncclComm_t comm,
         if (l > 0)
             compute_input(l);
     }
-    //: wrong host-waits: the step takes … times
+    //: wrong host-waits: it takes … times
     for (int l = nlayers - 1; l >= 0; l--) {
         compute_gradient(l);
         CHECK_CUDA(cudaStreamSynchronize(computing));
@@ -201,10 +201,7 @@ void check(void) {
                                    check_stream));
         check_buffer(name, result, expected, count, ncclFloat32);
     }
-    check_that(
-        step <= 1.05 * alone,
-        "the step takes %.0f µs, and the computing alone %.0f µs: %.3f times, at most %.2f is asked",
-        step * 1e6, alone * 1e6, step / alone, 1.05);
+    check_time(step, 1.05, alone, "the computing alone");
     for (int l = 0; l < LAYERS; l++)
         CHECK_CUDA(cudaEventDestroy(ready[l]));
     CHECK_CUDA(cudaEventDestroy(done));

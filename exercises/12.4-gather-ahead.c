@@ -174,11 +174,7 @@ void check(void) {
         CHECK_CUDA(cudaStreamSynchronize(check_stream));
     }
     check_results();
-    const double most = (check_modelled() ? 1.2 : 1.5) * alone;
-    check_that(
-        step <= most,
-        "it takes %.1f µs, and the computation alone %.1f; at most %.1f are allowed",
-        1e6 * step, 1e6 * alone, 1e6 * most);
+    check_time(step, check_modelled() ? 1.2 : 1.5, alone, "the computation alone");
     for (int i = 0; i < 4; i++)
         CHECK_CUDA(cudaEventDestroy(event[i]));
     CHECK_CUDA(cudaStreamDestroy(sending));

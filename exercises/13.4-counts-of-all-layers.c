@@ -116,10 +116,7 @@ void check(void) {
     const size_t bytes = (size_t)check_nranks * LAYERS * sizeof(uint64_t);
     uint64_t *leave = pinned(bytes), *come = pinned(bytes);
     const double one = run(1, leave, come), all = run(LAYERS, leave, come);
-    const double most = (check_modelled() ? 1.5 : 2) * one;
-    check_that(all <= most,
-               "it takes %.1f µs, and for one layer alone %.1f; at most %.1f are allowed",
-               1e6 * all, 1e6 * one, 1e6 * most);
+    check_time(all, check_modelled() ? 1.5 : 2, one, "for one layer alone");
     unpin(come);
     unpin(leave);
 }

@@ -121,10 +121,6 @@ void check(void) {
         forward(input, output, SAMPLES, (size_t)width, check_rank, check_nranks,
                 check_comm, check_stream);
     check_buffer("output", output, expected, numbers, ncclFloat);
-    const double most = (check_modelled() ? 2.1 : 3) * alone;
-    check_that(
-        pass <= most,
-        "it takes %.1f µs, and the computation alone %.1f; at most %.1f are allowed",
-        1e6 * pass, 1e6 * alone, 1e6 * most);
+    check_time(pass, check_modelled() ? 2.1 : 3, alone, "the computation alone");
     CHECK_CUBLAS(cublasDestroy(blas));
 }

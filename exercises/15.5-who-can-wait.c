@@ -174,12 +174,8 @@ static void measure(cudaStream_t sending, const cudaEvent_t *event) {
         backward(LAYERS, check_stream, sending, event);
         CHECK_CUDA(cudaStreamSynchronize(check_stream));
     }
-    const double most = (check_modelled() ? 1.1 : 1.3) * alone;
-    check_that(
-        pass <= most,
-        "it takes %.1f µs, the computation alone with the sums of the rows %.1f; at "
-        "most %.1f are allowed",
-        1e6 * pass, 1e6 * alone, 1e6 * most);
+    check_time(pass, check_modelled() ? 1.1 : 1.3, alone,
+               "the computation alone with the sums of the rows");
 }
 
 void check(void) {

@@ -7,7 +7,7 @@
 //: clock h200
 //: build cpu
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
-//: starter takes …, allowed are
+//: starter it takes … times
 //: learned A group may hold the calls of many tensors and of all GPUs: it costs little more than one call.
 //: why All calls of all tensors are in one group, so NCCL launches once for each GPU.
 //: hint How many groups does the program make?
@@ -122,8 +122,7 @@ void check(void) {
             CHECK_CUDA(cudaSetDevice(d));
             check_buffer(name, yours[d][t], expected[t], ELEMENTS, ncclFloat32);
         }
-    check_that(now <= 0.4 * before, "it takes %.1f µs, allowed are %.1f µs", now * 1e6,
-               0.4 * before * 1e6);
+    check_time(now, 0.4, before, "before");
     CHECK_NCCL(ncclGroupStart());
     for (int d = 0; d < ngpus; d++)
         CHECK_NCCL(ncclCommDestroy(comms[d]));

@@ -468,15 +468,16 @@ sub judge {
     $code = quietly("'$harness' '$object' '$check' $link -Wl,-z,noexecstack -o '$program'", "$dir/log");
     return failed("It does not link:\n" . read_file("$dir/log") . ($said =~ /warning/ ? "The compiler warns:\n$said" : ''), 'does not compile')
         if $code != 0;
-    my @runs = runs($ex, %option);
+    my ($times, @runs) = ('', runs($ex, %option));
     return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu", 'not on GPUs') if !@runs;
     for my $run (@runs) {
         my $result = one_run($ex, $file, $program, $run, %option);
+        $times ||= $result->{text};
         next if $result->{solved};
         $result->{text} .= "\nThe compiler warns:\n$said" if $said =~ /warning/;
         return $result;
     }
-    return { solved => 1, text => '', warnings => $said };
+    return { solved => 1, text => $times, warnings => $said };
 }
 
 # What came, and what kind of failure it is: one or two words, for the class's summary.
@@ -537,7 +538,7 @@ sub one_run {
     return failed("$on: it ended with exit code $code.\n$err$printed", 'ended early') if $code != 0;
     my $calls = wrong_calls($ex, $dir, basename($file), $run->{n}, $verdict->{cases});
     return failed("$on: $calls\n", 'other calls') if $calls;
-    return { solved => 1, text => '' };
+    return { solved => 1, text => ucfirst($verdict->{times} =~ s/.\K\z/./r) };
 }
 
 sub read_some {
@@ -565,7 +566,7 @@ sub verdict {
     return if @ranks < $n;
     my ($first) = sort { $a->{failed} <=> $b->{failed} || $a->{rank} <=> $b->{rank} } grep { $_->{failed} >= 0 } @ranks;
     my ($most) = sort { $b <=> $a } map { $_->{cases} } @ranks;
-    return ({ cases => $most || 1 }) if !$first;
+    return ({ cases => $most || 1, times => $ranks[0]{why} }) if !$first;
     my $where = $first->{where} ? ", $first->{where}" : '';
     my $who = $first->{rank} >= 0 ? "rank $first->{rank}: " : '';
     return ({ cases => $most }, "$where:\n  $who$first->{why}");

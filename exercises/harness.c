@@ -28,6 +28,8 @@ static struct {
     char where[256], why[1024];
 } failure;
 
+static char times[256]; // what check_time has compared last
+
 static struct {
     void *address;
     bool on_device;
@@ -219,6 +221,13 @@ bool check_measuring(double *seconds) {
     return true;
 }
 
+void check_time(double yours, double most, double theirs, const char *what) {
+    snprintf(times, sizeof times,
+             "it takes %.1f µs, and %s %.1f µs: %.3f times, at most %.3g is asked",
+             yours * 1e6, what, theirs * 1e6, yours / theirs, most);
+    check_that(yours <= most * theirs, "%s", times);
+}
+
 /* MPI's own barrier keeps a processor busy while it waits, and here most ranks wait most
  * of the time, on few processors. On the CPU build this one soon sleeps; on GPUs, where
  * times are measured after it, it does not. (The checks know MPI_Barrier, and come here
@@ -254,7 +263,8 @@ static void write_verdict(void) {
     FILE *file = folder[0] ? fopen(name, "w") : NULL;
     if (file) {
         fprintf(file, "%s\n%d\n%d\n%d\n%s\n%s\n", token, check_rank, now.number,
-                failure.is ? failure.number : -1, failure.where, failure.why);
+                failure.is ? failure.number : -1, failure.where,
+                failure.is ? failure.why : times);
         fclose(file);
     } else if (failure.is) {
         printf("%s: %s\n", failure.where, failure.why);

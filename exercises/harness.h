@@ -66,4 +66,9 @@ bool check_modelled(void);
  * it runs once, elsewhere several times, and the median counts. */
 bool check_measuring(double *seconds);
 
+/* Whether what took `yours` seconds took at most so many times as long as what it is
+ * compared with, such as "in one piece". The reader sees these times, also when the
+ * exercise is solved. */
+void check_time(double yours, double most, double theirs, const char *what);
+
 #endif

@@ -24,7 +24,7 @@ my ($mpicc, $compile, $link) = split /\n/, `make -s --no-print-directory -C '$to
 @ENV{qw(MPICC EXERCISE_COMPILE EXERCISE_LINK)} = ($mpicc, $compile, $link);
 
 my ($number, $failed) = (0, 0);
-sub point {
+sub point($$;$) { # a match that fails is an empty list elsewhere
     my ($right, $name, $said) = @_;
     $number++;
     $failed++ if !$right;
@@ -104,6 +104,11 @@ write_file(starter_path($first), '');
 ($said) = exercise('run', N => $first->{number});
 point($said =~ /The file is empty, or not there\..*RESET=1\n/ && $said !~ /uninitialized/, 'an empty file', $said);
 solve($first);
+
+my ($fast) = grep { $_->{kind} eq 'fast' } @all;
+solve($fast);
+($said) = exercise('run', N => $fast->{number});
+point($said =~ /^It takes [0-9.]+ µs, and .+ [0-9.]+ µs: [01]\.\d+ times, at most [0-9.]+ is asked\.\nSolved\./m, 'made fast: by how much', $said);
 
 # With GPUs: what the CPU build has solved is not solved there; what can't be run there is left out.
 my %gpu = (EXERCISE_BACKEND => 'cuda', CUDA_VISIBLE_DEVICES => 0);
