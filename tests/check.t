@@ -17,7 +17,7 @@
 #     ...                  is any text
 #     @host @any @same     are a host name, a number, the same number as the first @any
 #     @n @more @last       are the number of ranks, one more, one less
-#     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 are" (all but rank 1)
+#     @all @others         are "ranks 0, 1, 2", "ranks 0, 2 have" (all but rank 1)
 #     @tag                 is file:line of the line that ends with `// @tag`, or that follows
 #                          a line with nothing else
 # Each runs once, on 2 ranks or on as many as it needs. Of the repaired twins every eighth runs, the same ones each
@@ -98,7 +98,7 @@ sub pattern {
     my %word = (
         host => '[\w.-]+', any => '(\d+)', same => '\g1', n => $n, more => $n + 1, last => $n - 1,
         all => 'ranks ' . join(', ', 0 .. $n - 1),
-        others => @but_1 == 1 ? 'rank 0 is' : 'ranks ' . join(', ', @but_1) . ' are',
+        others => @but_1 == 1 ? 'rank 0 has' : 'ranks ' . join(', ', @but_1) . ' have',
     );
     my $pattern = '';
     for my $part (split /(\.\.\.|@\w+)/, $text) {

@@ -123,8 +123,8 @@ static void add_absent(struct text *text, const int *ranks, int n, bool of_comm)
         return;
     text_add(text, "; ");
     add_ranks(text, ranks, n);
-    text_add(text, "%s %s not there", of_comm ? " of the communicator" : "",
-             n == 1 ? "is" : "are");
+    text_add(text, "%s %s not begun it", of_comm ? " of the communicator" : "",
+             n == 1 ? "has" : "have");
 }
 
 static void add_cause(struct judge *j, struct text *text, int p) {

@@ -4,11 +4,11 @@
 // rank: 1
 // alone: hangs
 // timeout: 1
-// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
-//     communicator 1, waits for ranks that never come
+// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1
+//     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks for
-//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @sum, operation 1 on communicator 1;
-//     rank @last is not there
+//     ncclAllReduce(count 4, ncclInt32, ncclSum) at @sum, operation 1 on communicator
+//     1; rank @last has not begun it
 // expect: rank @last on @host: is in MPI_Finalize
 #include "../check.h"
 

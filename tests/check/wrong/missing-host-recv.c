@@ -6,8 +6,8 @@
 // ranks: 3 4 8
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
-//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 is
-//     not there
+//     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 has
+//     not begun it
 // expect: rank 1 on @host: waits in MPI_Recv at @recv, after 0 operations on the
 //     communicator
 // expect: rank @last on @host: is in MPI_Finalize at @finalize

@@ -2,11 +2,11 @@
 // loop. The real NCCL waits for ever.
 // rank: 1
 // alone: hangs
-// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1 on
-//     communicator 1, waits for ranks that never come
+// expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum), operation 1
+//     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclGroupEnd at @group for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank @last of the communicator is not there
+//     communicator 1; rank @last of the communicator has not begun it
 #include "../check.h"
 
 static void drive_all_devices(void) {

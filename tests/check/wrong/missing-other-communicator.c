@@ -6,10 +6,10 @@
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; ranks 1, 2
-//     are not there
+//     have not begun it
 // expect: rank 1 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
-//     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 2; rank 2 is
-//     not there
+//     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 2; rank 2 has
+//     not begun it
 // expect: rank 2 on @host: is in MPI_Finalize at @finalize
 #include "../check.h"
 

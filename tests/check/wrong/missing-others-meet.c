@@ -6,9 +6,9 @@
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits for ncclAllReduce(count 4, ncclInt32, ncclSum) at
-//     @allreduce, operation 2 on communicator 1; rank @last is not there
-// expect: rank @last on @host: waits in ncclCommDestroy at @finish, after 1 operation on
-//     the communicator
+//     @allreduce, operation 2 on communicator 1; rank @last has not begun it
+// expect: rank @last on @host: waits in ncclCommDestroy at @finish, after 1 operation
+//     on the communicator
 // timeout: 1
 #include "../check.h"
 

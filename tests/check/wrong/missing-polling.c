@@ -5,8 +5,8 @@
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: ...cudaStreamQuery at @query for ncclAllReduce(count 4,
-//     ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; rank 1 is not
-//     there
+//     ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; rank 1 has not
+//     begun it
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish
 // timeout: 1
 #include "../check.h"

@@ -2,10 +2,10 @@
 // it.
 // rank: 1
 // alone: hangs
-// expect: NCCL CHECK: missing: ncclCommSuspend, operation 2 on communicator 1, waits for
-//     ranks that never come
+// expect: NCCL CHECK: missing: ncclCommSuspend, operation 2 on communicator 1, waits
+//     for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommSuspend at @suspend, operation 2 on
-//     communicator 1; rank 1 is not there
+//     communicator 1; rank 1 has not begun it
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 1 operation on
 //     the communicator
 #include "../check.h"
