@@ -6,11 +6,13 @@ folder=${1:?which folder?}
 runs=$folder/runs.tsv
 
 # The newest run of each counts. Under compute-sanitizer a program starts so slowly that it says nothing if it was cut
-# off without a word within 65 s.
+# off without a word within 65 s; and initcheck makes ncclCommWindowRegister fail.
 newest() { # HOW KIND
     [ -s "$runs" ] || return 0
     awk -F '\t' -v how="$1" -v kind="$2" '
-        $1 == how && $2 == kind && !(how ~ /^(mem|init)check$/ && $4 == "hangs" && $7 == "" && $5 < 65) { line[$3] = $0 }
+        $1 != how || $2 != kind { next }
+        how ~ /^(mem|init)check$/ && $7 == "" && ($4 == "hangs" && $5 < 65 || $4 ~ /unspecified launch failure/) { next }
+        { line[$3] = $0 }
         END { for (name in line) print line[name] }' "$runs" | sort -t "$(printf '\t')" -k 3
 }
 
@@ -99,7 +101,9 @@ says() {
     } | awk -F '\t' "$sort"'
         function cell(tool, name) {
             if (!((tool, name) in ran)) return " "
-            return (tool, name) in said ? said[tool, name] : "–"
+            if (!((tool, name) in said)) return "–"
+            if (tool == "plain" && ("ras", name) in said) sub(/R/, "", right[tool, name]) # it was RAS
+            return (right[tool, name] == "" ? "" : "`" right[tool, name] "` ") said[tool, name]
         }
         function short(words, most) {
             gsub(/\|/, "/", words)
@@ -114,6 +118,7 @@ says() {
             sub(/.*NCCL WARN /, "", words)
             sub(/.*NCCL CHECK: /, "", words)
             sub(/^=+ /, "", words)
+            right[$1, name] = ($8 == "line" ? "L" : "") ($10 == "rank" ? "R" : "") ($8 == "line" && $9 == "class" ? "C" : "")
             if ($7 != "") said[$1, name] = short(words, $1 == "nccl-check" ? 200 : 90) ", " $6 " s"
         }
         END {
@@ -261,8 +266,12 @@ if has plain wrong; then
     echo
     echo '## Program by program'
     echo
-    echo '– is: not a word. An empty field of RAS: the program had ended, or no communicator was there to be asked.'
-    echo 'Of memcheck and initcheck: it was cut off before it could say anything.'
+    cat <<'END'
+Before what a tool says stands what is right in it: `L` a line of the mistake, `R` the rank, `C` the class. (Of RAS the
+table above counts them.) A dash is: not a word. An empty field of RAS: the program had ended, or no communicator was
+there to be asked. Of memcheck and initcheck: the program was cut off before they could say anything, or cannot run
+under them.
+END
     echo
     says
 fi

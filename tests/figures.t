@@ -192,7 +192,8 @@ for my $page (@pages) {
     for my $part (split /^(?=#+ [A-Z0-9])/m, read_file($page)) {
         my ($before, $skip, @linked, @shown) = '';
         my $heading = $part =~ /^## (.*)/ ? anchor($1) : '';
-        my @own = $in_results ? @{$section{"$in_results$heading"} // []} : ();
+        my @own = map { @{$section{$_} // []} } $in_results ? "$in_results$heading" : ();
+        @own = @{$section{$in_results}} if $in_results && !any { $_->{kind} eq 'count' || $_->{kind} eq 'table' } @own;
         for my $block (map { $in_results ? split /\n(?=- )/ : $_ } blocks($part)) {
             if ($block =~ /^<!--/) { $skip ||= $block =~ /figures:/; next }
             if ($skip) { $skip = 0; next }

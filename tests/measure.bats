@@ -143,6 +143,8 @@ END
     grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md
     row 'nccl-check \| 5 \| 2 \| 2 \| 1 \| 2 \| [0-9.]+ s \| 7 \| 1'
     row '`setup-error` \| error: returned 101 .* \| – \| –'
+    row '`mismatch-count` \| .* \| `LC` mismatch: .* s'
+    row '`mismatch-type` \| .* \| `LRC` mismatch: .* s'
 
     # What RAS would say: its last words, and since when. And what lessons take with nccl-check and without.
     printf '%s\n' '=== plain: wrong missing-hangs (exit code 124)' '   4.01  RAS  asked' '   5.02  RAS  asked' \
@@ -165,8 +167,9 @@ END
     printf '%s\n' '#!/bin/bash' 'echo "========= Error: No attachable process found."' \
         'echo "========= Invalid read, says $2"' 'exec "${@:5}"' >bin/compute-sanitizer
     chmod +x bin/compute-sanitizer
-    # What was cut off without a word counts only if it had time to begin.
+    # What was cut off without a word counts only if it had time to begin, and not what can't run under a tool.
     printf '%s\twrong\tmissing-hangs\thangs\t%s\t\t\n' memcheck 4.00 initcheck 75.10 >>out/runs.tsv
+    printf "initcheck\twrong\tsetup-error\terror: returned 1 (Cuda failure 'unspecified launch failure')\t9.00\t\t\n" >>out/runs.tsv
     ONLY='memory-*' tables transports sanitizer
     grep -qxF '| `memory-crashes` | crash | crash | exit code 0 |' out/nccl-check.md
     row 'memcheck \| 1 \| 1 \| 0 \| 0 \| 0 \| [0-9.]+ s \|  \| '
