@@ -3,7 +3,7 @@
 #
 #     measure/check.sh FOLDER STAGE…
 #
-#   with        every program of tests/check, on two GPUs, with nccl-check: about four minutes
+#   with        every program of tests/check for two ranks, with nccl-check: about four minutes
 #   without     without it; NCCL_DEBUG=WARN is set, and NCCL's RAS is asked: as long
 #   own         the wrong ones with NCCL_CHECK_MODE, which NCCL 2.29.7 and newer has; the right ones and repaired
 #               ones with NCCL_CHECK_POINTERS and NCCL_DEBUG=WARN as well
@@ -22,6 +22,8 @@
 #                 asked until two thirds of them are over
 #   ROUNDS=5      of cost and times
 #   ONLY='race-*' only the programs of these names
+#   RANKS=4       also those that need more than two ranks, up to so many; on fewer GPUs with
+#                 NCCL_MULTI_RANK_GPU_ENABLE=1 (NCCL 2.30)
 #   BACKEND=cpu   a rehearsal over the stand-in
 #
 # tests/check/run runs the programs and writes runs.tsv and said.txt; a folder's last run of a program counts.
@@ -49,6 +51,7 @@ cd "$course"
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 mpirun=(mpirun -np 2)
+each=(mpirun -np '{n}') # of the programs of tests/check
 # For times: as one types it, mpirun binds two ranks to a core each.
 as_typed=(env -u OMPI_MCA_hwloc_base_binding_policy -u OMPI_MCA_mpi_yield_when_idle)
 check=$course/check/nccl-check
@@ -77,29 +80,29 @@ warning='NCCL WARN ([^R]|R[^M])'
 # suite NAME KINDS LIMIT PATTERN COMMAND…: with this tool; no pattern: nccl-check, whose note is about a failed call.
 words=() # what else the tool calls a class
 suite() {
-    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class failed=note "${words[@]}" --only "$only" --jobs "$jobs" -- "${@:5}"
+    tests/check/run --keep "$out" --as "$1" --kinds "$2" --limit "$3" ${4:+--says "$4"} --class failed=note "${words[@]}" --only "$only" --ranks "${RANKS:-2}" --jobs "$jobs" -- "${@:5}"
 }
 
 with() {
-    suite nccl-check wrong "$limit" '' "${mpirun[@]}" "$check" {}
-    suite nccl-check 'right repaired' 40 '' "${mpirun[@]}" "$check" {}
+    suite nccl-check wrong "$limit" '' "${each[@]}" "$check" {}
+    suite nccl-check 'right repaired' 40 '' "${each[@]}" "$check" {}
 }
 
 # Without: what NCCL itself has to say, and while it hangs, what RAS knows.
 without() {
-    suite plain wrong "$limit" "$warning" env NCCL_DEBUG=WARN measure/ask-ras $((limit * 2 / 3)) "${mpirun[@]}" {}
-    suite plain 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN measure/ask-ras 30 "${mpirun[@]}" {}
+    suite plain wrong "$limit" "$warning" env NCCL_DEBUG=WARN measure/ask-ras $((limit * 2 / 3)) "${each[@]}" {}
+    suite plain 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN measure/ask-ras 30 "${each[@]}" {}
 }
 
 own() {
     local set=(NCCL_DEBUG=WARN NCCL_CHECK_MODE=DEBUG_GLOBAL)
-    suite mode wrong "$limit" "$warning" env "${set[@]}" "${mpirun[@]}" {}
-    suite own 'right repaired' 40 "$warning" env "${set[@]}" NCCL_CHECK_POINTERS=1 "${mpirun[@]}" {}
+    suite mode wrong "$limit" "$warning" env "${set[@]}" "${each[@]}" {}
+    suite own 'right repaired' 40 "$warning" env "${set[@]}" NCCL_CHECK_POINTERS=1 "${each[@]}" {}
 }
 
 transports() {
-    suite memory wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 "${mpirun[@]}" {}
-    suite sockets wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 "${mpirun[@]}" {}
+    suite memory wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 "${each[@]}" {}
+    suite sockets wrong "$limit" "$warning" env NCCL_DEBUG=WARN NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 "${each[@]}" {}
 }
 
 sanitizer() {
@@ -107,7 +110,7 @@ sanitizer() {
     local tool words=(--class 'memory=memory|Invalid|Uninitialized')
     for tool in memcheck initcheck; do
         suite "$tool" 'wrong right' $((limit * 5)) '=+ (Invalid|Uninit|Leaked|Error: [^N]|Unused|Host|Program hit cudaError[^P])' \
-            "${mpirun[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}
+            "${each[@]}" "$sanitizer" --tool "$tool" --report-api-errors no {}
     done
 }
 

@@ -145,6 +145,8 @@ END
     row '`setup-error` \| error: returned 101 .* \| – \| –'
     row '`mismatch-count` \| .* \| `LC` mismatch: .* s'
     row '`mismatch-type` \| .* \| `LRC` mismatch: .* s'
+    ONLY='setup-nranks-*' RANKS=4 tables with
+    row '`setup-nranks-of-all` \|  \| .* \| `LRC` setup: .* s'
 
     # What RAS would say: its last words, and since when. And what lessons take with nccl-check and without.
     printf '%s\n' '=== plain: wrong missing-hangs (exit code 124)' '   4.01  RAS  asked' '   5.02  RAS  asked' \
