@@ -192,7 +192,12 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
             "\n  Hint: does each rank have a GPU of its own, a number of its own, and the same unique id?"
             "\n        NCCL_DEBUG=INFO says more.";
     else if (error == ncclInvalidArgument)
-        hint = "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
+        hint = LESSON_CPU_BUILD
+                   ? "\n  Hint: an argument is out of range."
+                   : "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
+    else if (error == ncclInProgress)
+        hint =
+            "\n  Hint: this is no error: ask ncclCommGetAsyncError until it says something else.";
     else if (error == ncclSystemError || error == ncclRemoteError)
         hint =
             "\n  Hint: this is often the network. NCCL_DEBUG=INFO shows which interface NCCL uses,"

@@ -78,7 +78,7 @@ point($code == 1 && $said =~ /^\Q$second->{number}\E.*Solved\..*^\Q$third->{numb
 point($said =~ /^2 of.*\[x\] \Q$second->{number}\E.*\[~\] \Q$third->{number}\E/s, 'the list says what is solved and what is begun', $said);
 
 my @hints = map { (exercise('run', N => $third->{number}, HINT => $_))[0] } 1 .. 4;
-point((!grep { !has($hints[$_], $third->{hint}[$_]) } 0 .. 2) && $hints[3] =~ /HINT is 1 to 3/, 'three hints', join '', @hints);
+point((!grep { !has($hints[$_], $third->{hint}[$_]) } 0 .. 2) && $hints[3] =~ /HINT is 1 to 3/ && $hints[1] =~ /^The next hint: .* HINT=3$/m && $hints[2] !~ /next/, 'three hints', join '', @hints);
 ($said, $code) = exercise('run', N => '77.1');
 point($code != 0 && $said =~ /no exercise 77\.1: make exercises/, 'an unknown one', $said);
 
