@@ -131,6 +131,11 @@ failure() {
     top=$BATS_TEST_TMPDIR ranks 3 broken
     failure "rank 0 on " "cudaSetDevice(rank + 9) failed at broken.c:" \
         "CUDA says: invalid device ordinal (cudaErrorInvalidDevice)"
+    cp "$top"/23-failures/*.h .
+    sed 's/CHECK_BEGUN(nccl/CHECK_NCCL(nccl/' "$top/23-failures/failures.c" >broken.c
+    build broken
+    top=$BATS_TEST_TMPDIR ranks 2 broken
+    failure "Hint: this is no error: ask ncclCommGetAsyncError"
 }
 
 @test "a call of MPI's that fails is explained as well, by every lesson" {
