@@ -164,9 +164,13 @@ LESSON_FUNCTION struct store_message store_ask(struct store *s, int set, const c
     const bool whole = store_move(s->client, &m, sizeof m, true) &&
                        store_move(s->client, &answer, sizeof answer, false);
     if (whole && memcmp(answer.greeting, m.greeting, sizeof m.greeting) == 0 &&
-        memcmp(answer.key, m.key, sizeof m.key) == 0 && answer.length == m.length &&
-        answer.set) // a message without `set` is a question
+        memcmp(answer.key, m.key, sizeof m.key) == 0 &&
+        answer.set) { // a message without `set` is a question
+        if (answer.length != m.length)
+            lesson_fail("\"%s\" has %d bytes in the store, and this rank means %d", key,
+                        answer.length, m.length);
         return answer;
+    }
     if (whole || answer.greeting[0])
         lesson_fail("what answers at %s:%d is not this program's store\n  Hint: does "
                     "another program use the port? MASTER_PORT chooses another, the same "

@@ -190,18 +190,19 @@ refused() {
     refused ": nobody answers at 127.0.0.1:$free" RANK=1 WORLD_SIZE=2 STORE_SECONDS=1 MASTER_PORT="$free"
     grep -q '^rank 1 on ' <<<"$err"
 
-    # Somebody else answers: noise, an HTTP server, a store that says the wrong key, the wrong length, the question.
+    # Somebody else answers: noise, an HTTP server, a store that says the wrong key, the question, the wrong length.
     exec 6< <(exec perl -MIO::Socket::INET -e '$| = 1; alarm 60; my $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1");
         print $s->sockport, "\n";
-        for ("x" x 300, "HTTP/1.1 400 Bad Request\r\n", ["rank 0", 1, 128], ["unique id 0", 1, 8], ["unique id 0", 0, 128], "") {
+        for ("x" x 300, "HTTP/1.1 400 Bad Request\r\n", ["rank 0", 1, 128], ["unique id 0", 0, 128], ["unique id 0", 1, 8], "") {
             my $c = $s->accept; sysread $c, my $question, 304;
             my ($key, @numbers) = ref ? @$_ : ();
             print $c ref ? pack("a8 a32 a256 i2", "course1", $key, "", @numbers) : $_; close $c }')
     local other=$!
     read -r taken <&6
-    for _ in {1..5}; do
+    for _ in {1..4}; do
         refused "what answers at 127.0.0.1:$taken is not this program's store" RANK=1 WORLD_SIZE=2 STORE_SECONDS=5 MASTER_PORT="$taken"
     done
+    refused '"unique id 0" has 8 bytes in the store, and this rank means 128' RANK=1 WORLD_SIZE=2 STORE_SECONDS=5 MASTER_PORT="$taken"
     refused "127.0.0.1:$taken has closed the connection, and \"unique id 0\" was not there yet" \
         RANK=1 WORLD_SIZE=2 STORE_SECONDS=5 MASTER_PORT="$taken"
     exec 6<&-
