@@ -7,6 +7,7 @@
 //: wrong same-to-all s/ncclSend.there \+ peer/ncclSend(there/: come[0] is
 //: wrong all-counts s/peer, 1,/peer, nranks,/g: NCCL CHECK:
 //: wrong not-back s/ncclRecv.here \+ peer/ncclRecv(there + peer/: NCCL CHECK:
+//: wrong other-type s/ncclUint64/ncclInt/g: A uint64_t has 8 bytes
 //: wrong no-wait s/    CHECK_CUDA.cudaStreamSynchronize.stream..;\n//: as before: the number has not come yet
 //: learned Before tokens can travel, each rank tells every other how many it will get; and the host has to wait for that.
 //: why The number for a peer is leave[peer]; what comes from it has its place in come[peer].
@@ -46,6 +47,8 @@ void exchange_counts(const uint64_t *leave, uint64_t *come, uint64_t *there,
     //: end
 }
 //: check
+#include <inttypes.h>
+
 void exchange_counts(const uint64_t *leave, uint64_t *come, uint64_t *there,
                      uint64_t *here, int nranks, ncclComm_t comm, cudaStream_t stream);
 
@@ -63,22 +66,26 @@ static void unpin(uint64_t *memory) {
 void check(void) {
     const size_t n = (size_t)check_nranks, bytes = n * sizeof(uint64_t);
     uint64_t *leave = pinned(bytes), *come = pinned(bytes);
+    const uint64_t before = UINT64_MAX;
     for (int step = 0; step < 2; step++) {
         check_case("step %d", step);
         uint64_t *there = check_device(bytes), *here = check_device(bytes);
         for (size_t peer = 0; peer < n; peer++) {
             leave[peer] = (uint64_t)check_data(check_rank, peer);
-            come[peer] = 1000;
+            come[peer] = before;
         }
         check_put(here, come, bytes);
         exchange_counts(leave, come, there, here, check_nranks, check_comm, check_stream);
         for (size_t peer = 0; peer < n; peer++) {
-            const int expected = check_data((int)peer, (size_t)check_rank);
-            check_that((int)come[peer] == expected, "come[%zu] is %d, expected %d%s",
-                       peer, (int)come[peer], expected,
-                       come[peer] == 1000
-                           ? "\n  It is as before: the number has not come yet."
-                           : "");
+            const uint64_t expected = (uint64_t)check_data((int)peer, (size_t)check_rank);
+            const char *why = "";
+            if (come[peer] == before)
+                why = "\n  It is as before: the number has not come yet.";
+            else if ((uint8_t)come[peer] == expected)
+                why = "\n  Only part of it has come. A uint64_t has 8 bytes.";
+            check_that(come[peer] == expected,
+                       "come[%zu] is %" PRIu64 ", expected %" PRIu64 "%s", peer,
+                       come[peer], expected, why);
         }
         CHECK_CUDA(cudaStreamSynchronize(check_stream));
     }
