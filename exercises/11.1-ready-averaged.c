@@ -10,6 +10,8 @@
 //: wrong averaged-in-computing s/cudaEventRecord\(averaged, sending\)/cudaEventRecord(averaged, computing)/: NCCL CHECK: race
 //: wrong averaged-too-early s/(CHECK_NCCL\(\s*ncclAllReduce[^;]*;)\s*(CHECK_CUDA\(cudaEventRecord\(averaged, sending\)\);)/$2\n$1/: NCCL CHECK: race
 //: wrong host-waits s/CHECK_CUDA\(cudaEventRecord\(ready, computing\)\);\s*CHECK_CUDA\(cudaStreamWaitEvent\(sending, ready, 0\)\);/CHECK_CUDA(cudaStreamSynchronize(computing));/: the task does without
+//: wrong computing-waits s/(CHECK_CUDA.cudaEventRecord.averaged, sending..;)/$1\nCHECK_CUDA(cudaStreamWaitEvent(computing, averaged, 0));/: `computing` waits for the all-reduce
+//: wrong host-waits-for-sums s/(CHECK_CUDA.cudaEventRecord.averaged, sending..;)/$1\nCHECK_CUDA(cudaStreamSynchronize(sending));/: the task does without
 //: learned An all-reduce in a second stream needs two events: it must not start before the gradient is ready, and nobody may use it before it is averaged.
 //: why `ready` is recorded where the gradient was computed, `averaged` where it was averaged, and each time the other stream waits.
 //: hint In which stream is the gradient computed? The first event marks the end of that work.
@@ -45,9 +47,27 @@ void send_gradient(float *gradient, size_t count, ncclComm_t comm, cudaStream_t 
 }
 //: check
 #include <cublas_v2.h>
+#include <stdatomic.h>
 
 void send_gradient(float *gradient, size_t count, ncclComm_t comm, cudaStream_t computing,
                    cudaStream_t sending, cudaEvent_t ready, cudaEvent_t averaged);
+
+static atomic_bool go_on;
+
+/* Holds `sending` up, until it has been seen what does not wait for it. */
+static void CUDART_CB hold(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 2000 && !go_on; i++)
+        lesson_pause(0.001);
+}
+
+/* Whether all that is queued in a stream is done soon. */
+static bool done_soon(cudaStream_t stream) {
+    const double end = MPI_Wtime() + 1;
+    while (cudaStreamQuery(stream) == cudaErrorNotReady && MPI_Wtime() < end)
+        lesson_pause(0.001);
+    return cudaStreamQuery(stream) == cudaSuccess;
+}
 
 void check(void) {
     const size_t counts[] = {1000, 1, 77};
@@ -74,8 +94,14 @@ void check(void) {
         }
         check_put(gradient, mine, bytes);
         CHECK_CUBLAS(cublasSscal_64(blas, (int64_t)count, &three, gradient, 1));
+        go_on = false;
+        CHECK_CUDA(cudaLaunchHostFunc(sending, hold, NULL));
         send_gradient(gradient, count, check_comm, check_stream, sending, ready,
                       averaged);
+        check_that(done_soon(check_stream),
+                   "`computing` waits for the all-reduce: what the caller queues there "
+                   "next should not");
+        go_on = true;
         CHECK_CUDA(cudaStreamWaitEvent(check_stream, averaged, 0));
         CHECK_CUBLAS(cublasSaxpy_64(blas, (int64_t)count, &one, gradient, 1, weights, 1));
         check_buffer("the weights", weights, expected, count, ncclFloat32);
