@@ -34,6 +34,15 @@ bool done_in_time(cudaStream_t stream, ncclComm_t comm, double seconds) {
     (void)comm, (void)seconds;
     CHECK_CUDA(cudaStreamSynchronize(stream));
     return true;
+    //: wrong twice-as-long: it took … s, and the deadline was 0.7 s
+    const double end = MPI_Wtime() + seconds;
+    while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+        ncclResult_t state;
+        CHECK_NCCL(ncclCommGetAsyncError(comm, &state));
+        if (state != ncclSuccess || MPI_Wtime() - end > seconds)
+            return false;
+    }
+    return true;
     //: wrong ask-once: it says that the work is not done
     ncclResult_t state;
     CHECK_NCCL(ncclCommGetAsyncError(comm, &state));
@@ -87,7 +96,7 @@ static ncclComm_t failed_comm(void) {
 }
 
 void check(void) {
-    static double little = 0.15, much = 1.2;
+    static double little = 0.15, much = 1.6;
     check_case("the work takes 0.15 s, the deadline is 10 s");
     CHECK_CUDA(cudaLaunchHostFunc(check_stream, sleep_long, &little));
     check_that(done_in_time(check_stream, check_comm, 10) ||
@@ -95,15 +104,15 @@ void check(void) {
                "it says that the work is not done");
     check_that(cudaStreamQuery(check_stream) == cudaSuccess,
                "it says that the work is done, and it is not");
-    check_case("the work takes 1.2 s, the deadline is 0.3 s");
+    check_case("the work takes 1.6 s, the deadline is 0.7 s");
     CHECK_CUDA(cudaLaunchHostFunc(check_stream, sleep_long, &much));
     const double began = MPI_Wtime();
-    const bool done = done_in_time(check_stream, check_comm, 0.3);
+    const bool done = done_in_time(check_stream, check_comm, 0.7);
     const double took = MPI_Wtime() - began;
-    check_that(took < 1, "it took %.1f s, and the deadline was 0.3 s", took);
+    check_that(took < 1.35, "it took %.1f s, and the deadline was 0.7 s", took);
     check_that(!done, "it says that the work is done, and it is not");
     CHECK_CUDA(cudaStreamSynchronize(check_stream));
-    check_case("the work takes 1.2 s, the deadline is 10 s, and NCCL has an error");
+    check_case("the work takes 1.6 s, the deadline is 10 s, and NCCL has an error");
     const ncclComm_t failed = failed_comm();
     CHECK_CUDA(cudaLaunchHostFunc(check_stream, sleep_long, &much));
     const double asked = MPI_Wtime();
