@@ -7,7 +7,7 @@
 //: starter of gradients is
 //: wrong last-one-stays s/ \|\| l == 0//: of gradients is
 //: wrong only-one-layer s/end - first\[l\], ncclFloat32/first[l + 1] - first[l], ncclFloat32/: of gradients is
-//: wrong more-than s/>= least/> least/: times for each case; the task asks for 3
+//: wrong more-than s/>= least/> least/: calls ncclAllReduce 2 times for each case; the task asks for 3
 //: wrong not-ready s/CHECK_CUDA\(cudaStreamWaitEvent\(sending, ready, 0\)\);//: NCCL CHECK: race
 //: wrong nobody-waits s/CHECK_CUDA\(cudaStreamWaitEvent\(computing, averaged, 0\)\);//: NCCL CHECK: race
 //: wrong never-emptied s/end = first\[l\];//: of gradients is
@@ -70,9 +70,10 @@ void backward(float *gradients, const size_t *first, int nlayers, size_t least,
 enum { LAYERS = 7 };
 
 /* With at least 10 elements in a bucket, each of them makes three: one with exactly
- * 10, one that begins with a large layer, and a last one that may not be full. */
+ * 10, one that begins with a large layer, and a last one that may not be full. With more
+ * than 10 each of them makes two. */
 static const size_t sizes[][LAYERS] = {
-    {2, 4, 3, 40, 1, 4, 6}, {9, 1, 9, 1, 3, 3, 4}, {1, 1, 1, 4, 25, 6, 4}};
+    {2, 4, 2, 1, 40, 4, 6}, {9, 1, 9, 1, 3, 3, 4}, {1, 1, 1, 4, 25, 6, 4}};
 
 static cublasHandle_t blas;
 static float *source, *gradients;
