@@ -67,12 +67,27 @@ void who_am_i(int *rank, int *size) {
     //: wrong torchrun-only: started by srun
     *rank = getenv("RANK") ? atoi(getenv("RANK")) : 0;
     *size = getenv("WORLD_SIZE") ? atoi(getenv("WORLD_SIZE")) : 1;
+    //: wrong not-asked: started by srun: … getenv returns NULL for a variable that is not set
+    *rank = atoi(getenv("RANK"));
+    *size = atoi(getenv("WORLD_SIZE"));
     //: end
 }
 //: check
+#include <setjmp.h>
+#include <signal.h>
+
 int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);
 void who_am_i(int *rank, int *size);
+
+static jmp_buf before;
+static bool crashed;
+
+static void crash(int signal_number) {
+    (void)signal_number;
+    crashed = true;
+    longjmp(before, 1);
+}
 
 static void try(const char *what, const char *set, int rank, int size) {
     const char *const all[] = {
@@ -86,13 +101,17 @@ static void try(const char *what, const char *set, int rank, int size) {
     }
     check_case("%s", what);
     int got_rank = -2, got_size = -2;
-    who_am_i(&got_rank, &got_size);
+    if (!setjmp(before) && !crashed)
+        who_am_i(&got_rank, &got_size);
+    check_that(!crashed, "a segmentation fault: getenv returns NULL for a variable that "
+                         "is not set, and atoi takes no NULL");
     check_that(got_rank == rank, "the rank is %d, expected %d", got_rank, rank);
     check_that(got_size == size, "the number of ranks is %d, expected %d", got_size,
                size);
 }
 
 void check(void) {
+    signal(SIGSEGV, crash);
     try("started by torchrun", "25----", 2, 5);
     try("started by srun", "--34--", 3, 4);
     try("started by mpirun", "----68", 6, 8);
@@ -100,4 +119,5 @@ void check(void) {
     try("torchrun inside a Slurm job", "1201--", 1, 2);
     try("mpirun inside a Slurm job", "--0212", 1, 2);
     try("only RANK is set, by somebody's script, in a Slurm job", "7-23--", 2, 3);
+    signal(SIGSEGV, SIG_DFL);
 }
