@@ -36,7 +36,7 @@ double seconds_of_one(float *buf, size_t count, int repeat, ncclComm_t comm,
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclMax, comm, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     return (MPI_Wtime() - start) / repeat;
-    //: wrong only-wait: to which rank 0 comes late … seconds, expected
+    //: wrong only-wait: to which rank 0 comes late … seconds, expected … It includes the wait for a late rank
     const double start = MPI_Wtime();
     for (int i = 0; i < repeat; i++)
         CHECK_NCCL(ncclAllReduce(buf, buf, count, ncclFloat32, ncclMax, comm, stream));
@@ -117,7 +117,7 @@ void check(void) {
         if (says > (1 + near) * right)
             why = "\n  What else is in it? A wait after each call costs time, too.";
         if (says > right * (REPEAT - near))
-            why = "\n  That is the time of all of them, and of the wait for a late rank.";
+            why = "\n  It includes the wait for a late rank.";
         if (says > right * (REPEAT - near) && late < 0)
             why = "\n  That is the time of all; the task asks for that of one.";
         if (says < 1.1 * calls)

@@ -43,6 +43,13 @@ double bus_bandwidth(enum operation operation, size_t bytes, double seconds, int
     if (operation == REDUCE_SCATTER || operation == ALL_GATHER)
         return algbw * ((n - 1) / n);
     return algbw;
+    //: wrong integers-from-the-left: In C, 6 / 4 is 1
+    const double algbw = (double)bytes / seconds / 1e9;
+    if (operation == ALL_REDUCE)
+        return algbw * (2 * (n - 1) / n);
+    if (operation == REDUCE_SCATTER || operation == ALL_GATHER)
+        return algbw * (n - 1) / n;
+    return algbw;
     //: wrong upside-down: The factor is upside down
     const double algbw = (double)bytes / seconds / 1e9, round = (n - 1.0) / n;
     if (operation == ALL_REDUCE)
@@ -96,6 +103,10 @@ void check(void) {
         else if (same(got, algbw))
             why =
                 "\n  This is the algorithm bandwidth. What part of it does a rank send?";
+        if (same(got, algbw) && op == ALL_REDUCE)
+            why =
+                "\n  This is the algorithm bandwidth. What part of it does a rank send? "
+                "(In C, 6 / 4 is 1.)";
         check_that(same(got, expected), "the bus bandwidth of %s is %g, expected %g%s",
                    names[op], got, expected, why);
     }
