@@ -5,7 +5,7 @@
  * `nbatches` batches of `count` floats lie one after the other in host memory.
  * Copy each into one of two device buffers, in turn, and sum it over all ranks there, in
  * place. Then call use(i, buffer, stream) for batch i; it queues its work on `summing`. A
- * copy may run while the other buffer is summed: use both streams. When the function
+ * copy should run while the other buffer is summed: use both streams. When the function
  * returns, all work is queued.
  */
 #include "lesson.h"
