@@ -57,13 +57,13 @@ static atomic_bool go_on;
 /* Holds `sending` up, until it has been seen what does not wait for it. */
 static void CUDART_CB hold(void *unused) {
     (void)unused;
-    for (int i = 0; i < 2000 && !go_on; i++)
+    for (int i = 0; i < 5000 && !go_on; i++)
         lesson_pause(0.001);
 }
 
 /* Whether all that is queued in a stream is done soon. */
 static bool done_soon(cudaStream_t stream) {
-    const double end = MPI_Wtime() + 1;
+    const double end = MPI_Wtime() + 3;
     while (cudaStreamQuery(stream) == cudaErrorNotReady && MPI_Wtime() < end)
         lesson_pause(0.001);
     return cudaStreamQuery(stream) == cudaSuccess;
