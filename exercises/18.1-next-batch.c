@@ -4,6 +4,8 @@
 //: clock h200
 //: ranks 2 4 | 1 3 7 8
 //: starter batch 0 is 0 at its first element, expected
+//: wrong one-stream s/HostToDevice, copying/HostToDevice, summing/: it takes … µs, and the copies and then the sums
+//: wrong one-after-another s/summed.i % 2., 0/summed[(i + 1) % 2], 0/: it takes … µs, and the copies and then the sums
 //: learned Two buffers, two streams, two waits: the sum waits for its copy, the copy for the last sum in its buffer.
 //: why The copy into a buffer waits for the sum that used it last, and each sum waits for its copy: nothing else holds anything up.
 //: hint What must be over before batch i may be copied into buffer i % 2? What before it is summed?
@@ -78,22 +80,6 @@ void sum_batches(const float *batches, int nbatches, size_t count,
         CHECK_CUDA(
             cudaMemcpyAsync(buffer, batch, bytes, cudaMemcpyHostToDevice, copying));
         CHECK_CUDA(cudaStreamSynchronize(copying));
-        CHECK_NCCL(
-            ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, summing));
-        use(i, buffer, summing);
-        CHECK_CUDA(cudaEventRecord(summed[i % 2], summing));
-        //: wrong one-stream: it takes … µs, and the copies and then the sums
-        CHECK_CUDA(
-            cudaMemcpyAsync(buffer, batch, bytes, cudaMemcpyHostToDevice, summing));
-        CHECK_NCCL(
-            ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, summing));
-        use(i, buffer, summing);
-        //: wrong one-after-another: it takes … µs, and the copies and then the sums
-        CHECK_CUDA(cudaStreamWaitEvent(copying, summed[(i + 1) % 2], 0));
-        CHECK_CUDA(
-            cudaMemcpyAsync(buffer, batch, bytes, cudaMemcpyHostToDevice, copying));
-        CHECK_CUDA(cudaEventRecord(copied, copying));
-        CHECK_CUDA(cudaStreamWaitEvent(summing, copied, 0));
         CHECK_NCCL(
             ncclAllReduce(buffer, buffer, count, ncclFloat32, ncclSum, comm, summing));
         use(i, buffer, summing);
