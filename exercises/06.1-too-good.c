@@ -106,12 +106,16 @@ void check(void) {
                                          check_comm, check_stream));
             calls = MPI_Wtime() - calls;
         }
-        CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        if (check_rank == late)
-            be_late(buf, host, bytes);
-        const double says =
-            REPEAT * seconds_of_one(buf, count, REPEAT, check_comm, check_stream);
-        CHECK_CUDA(cudaDeviceSynchronize());
+        double says = 0;
+        for (int i = 0; i < (check_modelled() ? 1 : 7); i++) { // the quickest counts
+            CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
+            if (check_rank == late)
+                be_late(buf, host, bytes);
+            const double now =
+                REPEAT * seconds_of_one(buf, count, REPEAT, check_comm, check_stream);
+            CHECK_CUDA(cudaDeviceSynchronize());
+            says = i == 0 || now < says ? now : says;
+        }
         const double near = check_modelled() ? 0.1 : 0.5;
         const char *why = "";
         if (says > (1 + near) * right)
