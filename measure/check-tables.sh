@@ -170,7 +170,7 @@ transports() {
     echo '| --- | --- | --- | --- |'
     { newest plain wrong; newest memory wrong; newest sockets wrong; } | awk -F '\t' '
         { end = $4; gsub(/\|/, "/", end); gsub(/0x[0-9a-f]+/, "…", end)
-          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); names[$3]; ends[$3, $1] = end }
+          gsub(/rank [01] and rank [01]/, "ranks 0 and 1", end); gsub(/[0-9]+ bytes instead of [0-9]+/, "… bytes", end); names[$3]; ends[$3, $1] = end }
         function differs(name, way) { return ends[name, "plain"] != "" && ends[name, way] != "" && ends[name, way] != ends[name, "plain"] }
         END { for (name in names) if (differs(name, "memory") || differs(name, "sockets"))
             printf "| `%s` | %s | %s | %s |\n", name, ends[name, "plain"], ends[name, "memory"], ends[name, "sockets"] }' | sort
