@@ -35,6 +35,7 @@ int main(void) {
         MUST(cudaFree(buf));
     }
     MUST(cudaStreamDestroy(stream));
+    MPI_Barrier(MPI_COMM_WORLD); // whoever aborts early makes the others' calls fail
     MUST(ncclCommAbort(comm));
     MPI_Finalize();
     return 0;
