@@ -138,6 +138,7 @@ END
     [ "$(grep -cF '| mismatch | 2 | 2 | 2 | 1 | 2 | 0 | 0 | 0 | 0 | 0 | 2 |' <<<"$output")" -eq 1 ]
     [[ $output == *"right: 2 programs; accused: accused"* ]]
     [[ $output == *"did not end well: repaired-memory-crashes repaired-setup-error"* ]]
+    [[ $output == *"repaired-memory-crashes said:"*"    "* ]]
     grep -qxF '| missing | 1 | 1 |  |  |  |  |  |' out/nccl-check.md
     grep -qxF '| memory | 1 |  |  |  |  | 1 |  |' out/nccl-check.md
     grep -qxF '| setup | 1 |  |  |  | 1 |  |  |' out/nccl-check.md

@@ -1,5 +1,5 @@
 // The buffer was made for 4 bytes instead of 4 ints. With a GPU cudaMemcpy returns
-// cudaErrorInvalidValue at best; allocations are rounded up, so it often says nothing.
+// cudaErrorInvalidValue.
 // rank: all
 // alone: a call returns 1
 // expect: NCCL CHECK: memory: cudaMemcpy runs past the end of its buffer

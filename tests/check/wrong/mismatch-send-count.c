@@ -1,5 +1,5 @@
-// Rank 1 receives fewer elements than rank 0 sends. The real NCCL moves the smaller part,
-// and over sockets it hangs.
+// Rank 1 receives fewer elements than rank 0 sends. The real NCCL moves the smaller part
+// (NCCL 2.28 over sockets: it hangs).
 // rank: 1
 // alone: exit code 0
 // expect: NCCL CHECK: mismatch: a send and its receive give different counts on
