@@ -178,6 +178,9 @@ LESSON_FUNCTION _Noreturn void lesson_cuda_failed(cudaError_t error, const char 
             "\n        Run on a node with GPUs, or build for the CPU: make BACKEND=cpu";
     else if (error == cudaErrorMemoryAllocation)
         hint = "\n  Hint: the GPU has too little free memory; choose a smaller -n.";
+    else if (error == cudaErrorInvalidValue)
+        hint =
+            "\n  Hint: too many bytes, or a pointer to the wrong kind of memory, or freed before?";
     lesson_fail("%s failed at %s:%d\n  CUDA says: %s (%s)%s", call, lesson_base(file),
                 line, cudaGetErrorString(error), cudaGetErrorName(error), hint);
 }
@@ -187,18 +190,21 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
     const char *hint = "";
     if (error == ncclUnhandledCudaError)
         hint = "\n  Hint: a CUDA call inside NCCL failed; NCCL_DEBUG=INFO names it.";
-    else if (error == ncclInvalidUsage && strstr(call, "Init"))
+    else if (strstr(call, "Init") &&
+             (error == ncclInvalidUsage || error == ncclInvalidArgument ||
+              (LESSON_CPU_BUILD && error == ncclRemoteError)))
         hint =
             "\n  Hint: does each rank have a GPU of its own, a number of its own, and the same unique id?"
             "\n        NCCL_DEBUG=INFO says more.";
     else if (error == ncclInvalidArgument)
-        hint = LESSON_CPU_BUILD
-                   ? "\n  Hint: an argument is out of range."
-                   : "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
+        hint =
+            LESSON_CPU_BUILD
+                ? "\n  Hint: an argument is out of range, or was not made by this rank."
+                : "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
     else if (error == ncclInProgress)
         hint =
             "\n  Hint: this is no error: ask ncclCommGetAsyncError until it says something else.";
-    else if (error == ncclSystemError || error == ncclRemoteError)
+    else if (!LESSON_CPU_BUILD && (error == ncclSystemError || error == ncclRemoteError))
         hint =
             "\n  Hint: this is often the network. NCCL_DEBUG=INFO shows which interface NCCL uses,"
             "\n        NCCL_SOCKET_IFNAME=NAME chooses a different one.";

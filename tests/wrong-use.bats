@@ -124,7 +124,7 @@ failure() {
     top=$BATS_TEST_TMPDIR ranks 3 broken
     line=$(grep -n '? 77' broken.c | cut -d: -f1)
     failure "rank 1 on " "failed at broken.c:$line" "NCCL says: invalid argument" \
-        "root 77, and the communicator has 3 ranks" "Hint: an argument is out of range."
+        "root 77, and the communicator has 3 ranks" "Hint: an argument is out of range"
     sed 's/cudaSetDevice(rank % ndevices)/cudaSetDevice(rank + 9)/' \
         "$top/01-nccl-broadcast/broadcast.c" >broken.c
     build broken

@@ -62,7 +62,7 @@ static ncclResult_t launch(struct call *calls) {
     else if (alone_with_itself(calls))
         why =
             "a send to oneself, or a receive from oneself, without the other half in the"
-            " same group";
+            " same group (is the peer right?)";
     if (why) {
         release(calls);
         return nccl_error(ncclInvalidUsage, "%s", why);

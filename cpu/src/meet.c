@@ -177,7 +177,8 @@ static void refuse(const struct join *join, int world) {
                           .rank = join->rank,
                           .nranks = join->nranks,
                           .result = ncclRemoteError,
-                          .text = "the unique id has made a communicator already"};
+                          .text = "the unique id has made a communicator already, or"
+                                  " has come only in part"};
     wire_send(world, WIRE_JOINED, &head, sizeof head, NULL, 0);
 }
 
@@ -314,7 +315,8 @@ static ncclResult_t refused(const struct unique *unique) {
                           ? "without a launcher, the first communicator must have a rank"
                             " in every process, and no later one has more ranks: begin"
                             " with mpirun"
-                          : "the process that made it is not in this MPI job");
+                          : "the process that made it is not in this MPI job, or the"
+                            " id has come only in part (sizeof(ncclUniqueId))");
     return nccl_error(seats_misused(unique->number) ? ncclInvalidUsage : ncclSystemError,
                       "the ranks with this commId cannot meet: %s", why);
 }
