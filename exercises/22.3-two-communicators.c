@@ -54,8 +54,20 @@ void step(float *gradient, size_t count, float *norm, int rank, ncclComm_t data,
         CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
         report(norm, stream);
     }
-    //: wrong no-report: rank 0 has not reported
+    //: wrong no-report: rank 0: it has not reported
     CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
+    CHECK_NCCL(
+        ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclSum, data, stream));
+    (void)rank;
+    //: wrong too-early: the report comes before the sum
+    if (rank == 0)
+        report(norm, stream);
+    CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
+    CHECK_NCCL(
+        ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclSum, data, stream));
+    //: wrong all-report: rank 1: it reports the norm, too; only rank 0 should
+    CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
+    report(norm, stream);
     CHECK_NCCL(
         ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclSum, data, stream));
     (void)rank;
@@ -92,9 +104,14 @@ void check(void) {
              check_stream);
         check_buffer("the gradient", gradient, expected, COUNT, ncclFloat32);
         check_buffer("the norm", gradient + COUNT, expected + COUNT, 1, ncclFloat32);
-        check_that(check_rank != 0 || reported == expected[COUNT],
-                   "rank 0 has not reported the norm, but %g; expected %g",
-                   (double)reported, (double)expected[COUNT]);
+        if (check_rank != 0)
+            check_that(reported == -1, "it reports the norm, too; only rank 0 should");
+        else if (check_that(reported != -1, "it has not reported the norm"))
+            check_that(reported == expected[COUNT],
+                       "it has reported the norm as %g, expected %g%s", (double)reported,
+                       (double)expected[COUNT],
+                       reported == mine[COUNT] ? ": the report comes before the sum"
+                                               : "");
     }
     CHECK_NCCL(ncclCommDestroy(norms));
 }
