@@ -7,7 +7,8 @@
 //: no cudaStreamSynchronize cudaDeviceSynchronize
 //: starter element 0 of buf is …, expected
 //: learned All ranks make the same call; the root says whose data it is, and count counts elements.
-//: why Every rank makes the same call with the same root; the stream puts it after all that was queued before.
+//: why Every rank makes the same call with the same root; the stream puts it after all that was queued before. A
+//:   broadcast only moves bytes, so any type of four bytes would do; ncclInt32 says what they are.
 //: hint Lesson 01 has the call in "The lines that matter". Which of its arguments is fixed there and
 //:   a parameter here?
 //: hint ncclBroadcast takes: send buffer, receive buffer, number of elements, type, root,
