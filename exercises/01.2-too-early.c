@@ -4,7 +4,8 @@
 //: ranks 2 4 | 1 3 7 8
 //: calls ncclBroadcast=1
 //: starter NCCL CHECK: race:
-//: learned A call only queues work; before the host looks, it waits for the stream.
+//: learned A call only queues work: before the host looks, it must wait for the stream. (A cudaMemcpyAsync queued on
+//:   `stream` waits as well if it goes to ordinary host memory, as here. To pinned memory it does not.)
 //: why The wait stands after the last queued operation and before the first use on the host.
 //: hint The report names two lines of your file: one writes, the other reads what it writes.
 //: hint A plain cudaMemcpy works in the default stream, which does not wait for a stream that was
@@ -32,6 +33,10 @@ float agree_on_rate(float rate, float *buf, ncclComm_t comm, cudaStream_t stream
     CHECK_NCCL(ncclBroadcast(buf, buf, 1, ncclFloat32, 0, comm, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     CHECK_CUDA(cudaMemcpy(&rate, buf, sizeof rate, cudaMemcpyDeviceToHost));
+    //: right copy-on-stream
+    CHECK_CUDA(cudaMemcpyAsync(buf, &rate, sizeof rate, cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(ncclBroadcast(buf, buf, 1, ncclFloat32, 0, comm, stream));
+    CHECK_CUDA(cudaMemcpyAsync(&rate, buf, sizeof rate, cudaMemcpyDeviceToHost, stream));
     //: wrong wait-first: NCCL CHECK: race:
     CHECK_CUDA(cudaMemcpyAsync(buf, &rate, sizeof rate, cudaMemcpyHostToDevice, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
