@@ -57,6 +57,18 @@ void sum_gradients(const uint16_t *gradients, float *sum, float *scratch, size_t
         ncclAllReduce(scratch, scratch, count, ncclFloat32, ncclSum, comm, stream));
     CHECK_CUDA(cudaMemcpyAsync(sum, scratch, bytes, cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
+    //: wrong type-only: read as numbers of the wrong type
+    const size_t bytes = count * sizeof(uint16_t);
+    uint16_t *halves = lesson_malloc(bytes);
+    CHECK_CUDA(
+        cudaMemcpyAsync(scratch, gradients, bytes, cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(
+        ncclAllReduce(scratch, scratch, count, ncclFloat32, ncclSum, comm, stream));
+    CHECK_CUDA(cudaMemcpyAsync(halves, scratch, bytes, cudaMemcpyDeviceToHost, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    for (size_t i = 0; i < count; i++)
+        sum[i] = from_bfloat16(halves[i]);
+    free(halves);
     //: end
 }
 //: check
@@ -87,6 +99,13 @@ void check(void) {
                 expected[i] += gradient(r, i);
         }
         sum_gradients(mine, sum, scratch, count, check_comm, check_stream);
+        bool far = false;
+        for (size_t i = 0; i < count; i++)
+            far = far || !(sum[i] >= 0 && sum[i] <= 2 * expected[i]);
+        if (far)
+            check_mistake(
+                "This is far off: somewhere bytes are read as numbers of the wrong type.",
+                sum);
         check_elements("the sum", sum, expected, count, ncclFloat32);
     }
 }
