@@ -15,7 +15,8 @@
 
 enum { WIDTH = 4 };
 
-/* Queues on `stream`: out[j] = the sum of mine[i] times all[j], over all i < share. */
+/* Queues on the stream that sums_of_products gets: out[j] = the sum of mine[i] times
+ * all[j], over all i < share. */
 void compare(const float *mine, size_t share, const float *all, size_t total, float *out);
 
 void sums_of_products(const float *mine, size_t share, float *all, float *sums,
