@@ -6,7 +6,8 @@
 //: learned A library's handle has a stream of its own: give it yours, and its work takes its place in the order.
 //: why In the same stream the addition begins when the chunk has come, and the send when the addition is done.
 //: hint The report names two operations that use `sum` at the same time. In which stream is each?
-//: hint The calls of NCCL get `stream`. In which stream does cuBLAS work if nobody tells it?
+//: hint The calls of NCCL get `stream`. cuBLAS works in a stream of its own, which cublasSetStream sets; if nobody does,
+//:   it's the default stream. If the host waits before the addition, the send still doesn't wait for the addition.
 //: hint cublasSetStream(blas, stream), before the addition.
 //: file
 
