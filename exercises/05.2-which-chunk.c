@@ -3,7 +3,7 @@
 //: trains an all-gather by a ring
 //: ranks 3 4 | 1 2 7 8
 //: only ncclSend ncclRecv
-//: starter of buf is
+//: starter Only the previous rank's chunk has come.
 //: learned In a ring, what came in with one step goes out with the next.
 //: why In step s a rank passes on the chunk that began s ranks before it, and gets the one that began one rank further back.
 //: hint In step 0 a rank can only send its own chunk. Which one comes in from the previous rank then?
@@ -30,9 +30,9 @@ void ring_all_gather(float *buf, size_t count, int rank, int nranks, ncclComm_t 
         //: solution
         const int out = (rank - step + nranks) % nranks;
         const int in = (rank - step - 1 + nranks) % nranks;
-        //: wrong forwards: of buf is
+        //: wrong forwards: All chunks have come, but not each to its own place.
         const int out = (rank + step) % nranks, in = (rank + step + 1) % nranks;
-        //: wrong own-again: of buf is
+        //: wrong own-again: The previous rank's chunk has come in every step.
         const int out = rank, in = (rank - step - 1 + nranks) % nranks;
         //: wrong negative: NCCL CHECK:
         const int out = (rank - step) % nranks, in = (rank - step - 1) % nranks;
@@ -51,6 +51,10 @@ void ring_all_gather(float *buf, size_t count, int rank, int nranks, ncclComm_t 
 void ring_all_gather(float *buf, size_t count, int rank, int nranks, ncclComm_t comm,
                      cudaStream_t stream);
 
+static float element(int chunk, size_t i) {
+    return (float)check_data((chunk + check_nranks) % check_nranks, i);
+}
+
 void check(void) {
     const size_t counts[] = {3, 1, 301};
     for (int c = 0; c < 3; c++) {
@@ -58,14 +62,23 @@ void check(void) {
         const size_t bytes = total * sizeof(float);
         check_case("chunks of %zu elements", count);
         float *mine = check_host(bytes), *expected = check_host(bytes);
+        float *first = check_host(bytes), *same = check_host(bytes);
+        float *mirrored = check_host(bytes);
         for (size_t i = 0; i < total; i++) {
-            const int owner = (int)(i / count);
-            expected[i] = (float)check_data(owner, i);
-            mine[i] = owner == check_rank ? expected[i] : 0;
+            const int owner = (int)(i / count), back = check_rank - owner;
+            const int previous = (check_rank + check_nranks - 1) % check_nranks;
+            expected[i] = element(owner, i % count);
+            mine[i] = back == 0 ? expected[i] : 0;
+            first[i] = owner == previous ? expected[i] : mine[i];
+            same[i] = element(back == 0 ? owner : previous, i % count);
+            mirrored[i] = element(check_rank + back, i % count);
         }
         float *buf = check_device(bytes);
         check_put(buf, mine, bytes);
         ring_all_gather(buf, count, check_rank, check_nranks, check_comm, check_stream);
+        check_mistake("Only the previous rank's chunk has come.", first);
+        check_mistake("The previous rank's chunk has come in every step.", same);
+        check_mistake("All chunks have come, but not each to its own place.", mirrored);
         check_buffer("buf", buf, expected, total, ncclFloat32);
     }
 }
