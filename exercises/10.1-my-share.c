@@ -8,7 +8,8 @@
 //: wrong same-every-step s/step \* batch \+ //: This is this rank's share of step 0.
 //: wrong same-on-every-rank s/ \+ \(size_t\)rank \* share//: These are the samples of rank 0.
 //: wrong batch-of-each-rank s/step \* batch \+/step * batch * (size_t)nranks +/: if every rank took
-//: wrong bytes-forgotten s/share \* width \* sizeof\(float\)/share * width/: of samples is
+//: wrong bytes-forgotten s/share \* width \* sizeof\(float\)/share * width/: cudaMemcpyAsync counts bytes
+//: wrong step-of-a-share s/step \* batch \+/step * share +/: but all ranks together take `batch`
 //: wrong width-forgotten s/data \+ first \* width/data + first/: a pointer to floats counts floats
 //: learned All ranks together take one batch a step: rank r's share begins at step x batch + r x share.
 //: why The batches follow one another in the data, and the shares follow one another in a batch.
@@ -66,6 +67,12 @@ void check(void) {
         check_mistake("These are the samples of rank 0.", data + step * batch * WIDTH);
         check_mistake("This is this rank's share of step 0.",
                       data + (size_t)check_rank * mine);
+        check_mistake(
+            "Here a step moves on by `share` samples, but all ranks together take `batch`.",
+            data + (step + (size_t)check_rank) * mine);
+        memcpy(none, expected, mine); // as many bytes as there are floats
+        check_mistake("Only the first part has come: cudaMemcpyAsync counts bytes.",
+                      none);
         check_mistake("So it would be if every rank took `batch` samples a step.",
                       data + (step * batch * (size_t)check_nranks) * WIDTH +
                           (size_t)check_rank * mine);
