@@ -3,7 +3,7 @@
 //: trains comparing something on all ranks
 //: ranks 3 4 | 1 2 7 8
 //: starter expected true
-//: wrong only-min s/return ends\[0\] == ends\[1\];/return ends[0] == *sum;/: rank … it returns true, but
+//: wrong only-min s/return ends\[0\] == ends\[1\];/return ends[0] == *sum;/: but false on others
 //: learned The copies on all ranks are equal if the smallest checksum is the largest, and then every rank knows it.
 //: why Smallest and largest are the same on all ranks, so all of them come to the same answer.
 //: hint A rank sees only its own checksum. Which reductions say something about all of them, on all ranks?
@@ -37,7 +37,7 @@ bool all_equal(uint64_t checksum, uint64_t *scratch, int nranks, ncclComm_t comm
         cudaMemcpyAsync(ends, scratch, sizeof ends, cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     return ends[0] == ends[1];
-    //: wrong mean: it returns true, but
+    //: wrong mean: but true on others; expected: false on all
     uint64_t all;
     CHECK_CUDA(
         cudaMemcpyAsync(scratch, &checksum, sizeof all, cudaMemcpyHostToDevice, stream));
@@ -46,7 +46,7 @@ bool all_equal(uint64_t checksum, uint64_t *scratch, int nranks, ncclComm_t comm
         cudaMemcpyAsync(&all, scratch, sizeof all, cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
     return all == checksum * (uint64_t)nranks;
-    //: wrong like-rank-0: it returns true, but
+    //: wrong like-rank-0: rank 0: it returns true here, but false on others; expected: false on all
     uint64_t first;
     CHECK_CUDA(cudaMemcpyAsync(scratch, &checksum, sizeof first, cudaMemcpyHostToDevice,
                                stream));
@@ -100,6 +100,12 @@ void check(void) {
             mine = 7;
         uint64_t *scratch = check_device(4 * sizeof *scratch);
         const bool got = all_equal(mine, scratch, check_nranks, check_comm, check_stream);
+        int ranks = 0, mine_true = got;
+        CHECK_MPI(MPI_Allreduce(&mine_true, &ranks, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+        check_that(ranks == 0 || ranks == check_nranks,
+                   "it returns %s here, but %s on others; expected: %s on all",
+                   got ? "true" : "false", got ? "false" : "true",
+                   expected ? "true" : "false");
         check_that(got == expected, "it returns %s, but %s", got ? "true" : "false",
                    expected ? "all ranks have the same checksum: expected true"
                             : "not all ranks have the same checksum: expected false");
