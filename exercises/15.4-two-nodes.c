@@ -6,9 +6,9 @@
 //: only ncclReduceScatter ncclAllReduce ncclAllGather
 //: no cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize
 //: starter It is as it was
-//: wrong mean s/ncclSum, between/ncclAvg, between/: of buf is
+//: wrong mean s/ncclSum, between/ncclAvg, between/: This is the mean of the two nodes
 //: wrong no-between s/    CHECK_NCCL.ncclAllReduce.*?;\n//s: This is the sum of this node alone
-//: wrong no-gather s/    CHECK_NCCL.ncclAllGather.*?;\n//s: of buf is
+//: wrong no-gather s/    CHECK_NCCL.ncclAllGather.*?;\n//s: Only this GPU's part is right
 //: learned Between the nodes only a part travels per GPU: the node's fast links do the rest.
 //: why After the reduce-scatter each GPU has the node's sum of its part, so it only needs its counterpart in the other node.
 //: hint Between the nodes, a GPU should send as little as it can: an N-th of the buffer, where N is the number of GPUs in a node.
@@ -72,9 +72,16 @@ void check(void) {
                     of_node[i] += (float)check_data(rank, i);
             }
         }
+        float *mean = check_host(bytes), *only_part = check_host(bytes);
+        for (size_t i = 0; i < all; i++) {
+            mean[i] = expected[i] / 2;
+            only_part[i] = i / count == (size_t)gpu ? expected[i] : mine[i];
+        }
         check_put(buf, mine, bytes);
         all_reduce(buf, count, gpu, ngpus, in_node, between, check_stream);
         check_mistake("It is as it was: nothing has been added.", mine);
+        check_mistake("Only this GPU's part is right.", only_part);
+        check_mistake("This is the mean of the two nodes' sums.", mean);
         check_mistake("This is the sum of this node alone.", of_node);
         check_buffer("buf", buf, expected, all, ncclFloat);
     }
