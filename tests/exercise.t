@@ -106,6 +106,8 @@ point($said =~ /The file is empty, or not there\..*RESET=1\n/ && $said !~ /unini
 solve($first);
 
 my ($fast) = grep { $_->{kind} eq 'fast' } @all;
+($said) = exercise('run', N => $fast->{number});
+point(has($said, "make timeline FILE=build/exercises/$fast->{number}/run.json draws"), 'not fast yet: how to see what happened when', $said);
 solve($fast);
 ($said) = exercise('run', N => $fast->{number});
 point($said =~ /^It takes [0-9.]+ µs, and .+ [0-9.]+ µs: [01]\.\d+ times, at most [0-9.]+ is asked\.\nSolved\./m, 'made fast: by how much', $said);
