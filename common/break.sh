@@ -36,10 +36,11 @@ if [ $# -eq 0 ]; then
     exit
 fi
 
-[[ $1 =~ ^([0-9][0-9]|cuda)\.([0-9]+)$ ]] || stop "N=$1 is not a number such as N=04.1"
+none="there is no N=$1: make break lists all there are, such as N=04.1"
+[[ $1 =~ ^([0-9][0-9]|cuda)\.([0-9]+)$ ]] || stop "$none"
 folder="${BASH_REMATCH[1]}-*"
 diff=$(compgen -G "$lessons/${folder/cuda-\*/common}/break/${BASH_REMATCH[2]}-*.diff") ||
-    stop "there is no $1; make break lists what there is"
+    stop "$none"
 lesson=${diff%/break/*}
 source=$(sed -n 's/^--- \(a\/\)\{0,1\}\([^[:space:]]*\).*/\2/p' "$diff" | head -n 1)
 run=$(sed -n 's/^Run: //p' "$diff")

@@ -60,5 +60,13 @@ broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
 }
 point 'a report that does not come is missed' "$out/said" broken '/*' 1 'nothing reported "NCCL CHECK: race"'
 point 'a change that does not fit is told' "$out/said" broken 'not a line of it' 2 'does not fit 00-hello/hello.c'
+# shellcheck disable=SC2317 # point calls it
+unknown() { # NUMBER…: each is said not to be there
+    for number; do
+        ! common/break.sh "$number" >"$out/said" 2>&1 || return
+        grep -qF "there is no N=$number: make break lists all" "$out/said" || return
+    done
+}
+point 'a number that there is not' "$out/said" unknown 1 01 01.99 99.1
 echo "1..$test"
 exit $failed
