@@ -58,8 +58,8 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMemcpyAsync(sendbuf, host, bytes, cudaMemcpyHostToDevice, stream));
     lesson_table("Before all-to-all:", host, total, ncclUint64);
 
-    // The group makes all sends and receives one operation. Without it each rank would
-    // send first and wait, and none would reach a receive.
+    // The group makes all sends and receives one operation. Without it NCCL refuses a
+    // send to oneself. Those to others would wait, and no rank would get to its receive.
     CHECK_NCCL(ncclGroupStart());
     for (int peer = 0; peer < nranks; peer++) {
         const size_t block = (size_t)peer * count;
