@@ -198,9 +198,7 @@ LESSON_FUNCTION _Noreturn void lesson_nccl_failed(ncclResult_t error, const char
             "\n        NCCL_DEBUG=INFO says more.";
     else if (error == ncclInvalidArgument)
         hint =
-            LESSON_CPU_BUILD
-                ? "\n  Hint: an argument is out of range, or was not made by this rank."
-                : "\n  Hint: an argument is out of range; NCCL_DEBUG=WARN names it.";
+            "\n  Hint: an argument is out of range, or was not made; NCCL_DEBUG=WARN names it.";
     else if (error == ncclInProgress)
         hint =
             "\n  Hint: this is no error: ask ncclCommGetAsyncError until it says something else.";

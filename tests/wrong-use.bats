@@ -125,6 +125,9 @@ failure() {
     line=$(grep -n '? 77' broken.c | cut -d: -f1)
     failure "rank 1 on " "failed at broken.c:$line" "NCCL says: invalid argument" \
         "root 77, and the communicator has 3 ranks" "Hint: an argument is out of range"
+    ! grep -q "NCCL WARN" <<<"$err"
+    top=$BATS_TEST_TMPDIR NCCL_DEBUG=warn ranks 3 broken
+    failure "NCCL WARN ncclBroadcast: root 77, and the communicator has 3 ranks"
     sed 's/cudaSetDevice(rank % ndevices)/cudaSetDevice(rank + 9)/' \
         "$top/01-nccl-broadcast/broadcast.c" >broken.c
     build broken

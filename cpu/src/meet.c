@@ -14,14 +14,28 @@
 #include "seats.h"
 
 #include <stdarg.h>
+#include <strings.h>
+#include <unistd.h>
 
 static __thread char last_error[512];
+
+/* As NCCL does with NCCL_DEBUG=WARN and above ("Environment Variables", "NCCL_DEBUG"). */
+static void warn(void) {
+    const char *level = getenv("NCCL_DEBUG");
+    char host[64] = "";
+    if (!level || (strcasecmp(level, "WARN") != 0 && strcasecmp(level, "INFO") != 0 &&
+                   strcasecmp(level, "TRACE") != 0))
+        return;
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "%s:%d NCCL WARN %s\n", host, (int)getpid(), last_error);
+}
 
 ncclResult_t nccl_error(ncclResult_t result, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
+    warn();
     return result;
 }
 

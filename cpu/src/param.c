@@ -227,7 +227,7 @@ ncclResult_t ncclSetEncryption(const ncclEncryptionConfig_t *config) {
     return ncclSuccess;
 }
 
-/* NCCL_DEBUG has no effect here. */
+/* NCCL_DEBUG is read whenever a call fails. */
 #undef ncclResetDebugInit
 #pragma GCC visibility push(default)
 void ncclResetDebugInit(void);
