@@ -353,7 +353,7 @@ my %bars;
 $bars{$_}++ for $svg =~ /<text [^>]*class="bar">([^<]*)</g;
 ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0) == 12
    && ($bars{ncclSend} // 0) == 4 && ($svg =~ tr/µ//) > 5 && $svg =~ />rank 3, device 3</
-   && $svg =~ />times are modelled on h200</, 'make timeline draws all ranks', $said);
+   && $svg =~ />times are modelled on h200</ && $said eq "Drawn: $dir/a.svg\n", 'make timeline draws all ranks, and says where', $said);
 my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
 my $part = read_file("$dir/a.svg");
 ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
