@@ -52,7 +52,7 @@ my %harm = (
 );
 delete $harm{nina} if (POSIX::uname())[4] ne 'x86_64';
 my $handed = 2 + keys %harm;
-my %starter = (bob => variant($share, 'starter'));
+my %starter = (bob => variant($share, 'starter') . "\n");
 for my $student (sort keys %harm) {
     make_path("$dir/class/$student");
     my ($first, undef, undef, $before) = @{ $harm{$student} };
@@ -60,10 +60,15 @@ for my $student (sort keys %harm) {
     write_file("$dir/class/$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" }
         qw(fcntl signal sys/mman unistd)), $text);
 }
+make_path("$dir/class/uma"); # as it was handed out
+write_file("$dir/class/uma/1-share.c", variant($share, 'starter'));
+write_file("$dir/class/uma/2-too-early.c", variant(parse("$top/exercises/01.2-too-early.c"), 'starter'));
 make_path("$dir/class/zoe"); # the file has another name
 write_file("$dir/class/zoe/share.c", $right);
 make_path("$dir/class/anna", "$dir/class/bob/01-nccl-broadcast/exercises");
 write_file("$dir/class/anna/1-share.c", $right);
+write_file("$dir/class/anna/2-too-early (1).c", '');
+write_file("$dir/class/anna/notes.txt", '');
 write_file("$dir/class/anna/3-which-hangs.txt", variant($hangs, 'solution'));
 write_file("$dir/class/bob/01-nccl-broadcast/exercises/1-share.c", $starter{bob});
 # Tests of the instructor's own, in place of the course's.
@@ -102,13 +107,17 @@ point($summary && $summary->{handed_in} == $handed && $summary->{solved} == 1 &&
 my $xml = read_file("$dir/out/grades.xml");
 my $cases = () = $xml =~ /<testcase /g;
 my $failures = () = $xml =~ /<failure /g;
-point($cases == 2 * $handed && $failures == $cases - 2 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
+point($cases == 2 * ($handed + 2) && $failures == $cases - 2 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
     'JUnit XML and a table', "$cases cases, $failures failures\n" . read_file("$dir/out/grades.txt"));
 
-point($said =~ /^No file with the name of one of these exercises: zoe$/m, 'who handed in nothing is named', $said);
+point($said =~ /^zoe +- +- +0 of 2$/m && $said =~ m{^Not graded, because no exercise has such a file name:\n  anna/2-too-early \(1\)\.c\n  zoe/share\.c\n\n}m,
+    'files with other names are named', $said);
+point($said =~ /^uma +01.1 +0: unchanged$/m && $said =~ /^uma +=/m && $said !~ /01\.2/ && !$summary->{wrong}{unchanged}, 'a file as it was handed out', $said);
 
 my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' N=01.3 TESTS='$dir/own' OUT='$dir/out' 2>&1`;
 point($own =~ /^anna +0 +0 of 1$/m, 'tests of the instructor\'s own', $own);
+my $lesson = `make -s --no-print-directory -C '$top/01-nccl-broadcast' BACKEND=cpu grade DIR=../homework OUT='$dir/out' 2>&1`;
+point($lesson =~ m{^There is no folder \Q$top\E/homework$}m, 'in a lesson\'s folder, too', $lesson);
 my $none = `make -s --no-print-directory -C '$top' BACKEND=cpu grade 2>&1`;
 point($none =~ /Which folder\? make grade DIR=submissions/, 'without a folder it asks for one', $none);
 for (["DIR='$dir/none'", "no folder $dir/none"], ["DIR='$dir/class' TESTS='$dir/none'", "no folder $dir/none"],
