@@ -103,6 +103,8 @@ launch() {
             --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "${what[@]}" "$@"
         ;;
     mpirun)
+        # By itself it would bind each of two ranks to one core, and all NCCL's threads with it.
+        options=(--bind-to none)
         [ -z "${SLURM_NTASKS:-}" ] || options+=(-np "$SLURM_NTASKS")
         [[ ${SLURM_DISTRIBUTION:-} != cyclic* ]] || options+=(--map-by node)
         # mpirun starts one helper a node through srun: it must see all GPUs of the node,

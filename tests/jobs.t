@@ -345,6 +345,7 @@ submit hidden --nodes=2 --gpus-per-task=1 --gres=none $site/probe/jobs/allreduce
 submit hidden-mpirun LAUNCH=mpirun --nodes=2 --gpus-per-task=1 "$jobs/hello.slurm"
 user=student submit student CHECK=yes LAUNCH=srun MPICC=mpicc OMPI_CC=$site/cc "$jobs/broadcast.slurm"
 submit "a folder" --nodes=2 --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
+submit unbound OMPI_MCA_hwloc_base_report_bindings=yes --ntasks-per-node=2 --gres=gpu:2 "$jobs/allreduce.slurm"
 submit usage "$jobs/allreduce.slurm" -n 0
 submit no-gpu BACKEND=cuda --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
 submit no-gpu-cpu --partition=lrd_all_serial --gres=none "$jobs/allreduce.slurm"
@@ -422,6 +423,10 @@ passed hidden-mpirun 8
 for gpu in 0 1 2 3; do
     [ "$(grep -c "GPUs=$gpu\$" "$(output_of hidden)")" = 2 ]
     ok $? "hidden: one rank a node sees GPU $gpu alone" "$(output_of hidden)"
+done
+ended unbound COMPLETED 0:0
+for rank in 0 1; do
+    says unbound "rank $rank is not bound"
 done
 ended usage FAILED 2:0
 says usage '^allreduce: -n 0 is less than 1$'
