@@ -9,6 +9,7 @@
 #   LAUNCH    mpirun (the default) or srun
 #   MODULES   the modules to load, in this order; MODULES= loads none
 #   CHECK     yes runs the program under nccl-check (check/README.md)
+#   LIMIT     the seconds after which the program is ended; all.slurm sets 60
 # shellcheck shell=bash
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -77,7 +78,8 @@ build() {
 
 # launch PROGRAM [ARGUMENT…]: one rank a task; how many and where is what Slurm granted.
 launch() {
-    local what=("$programs/$1") options=()
+    local what=("$programs/$1") options=() limit=()
+    [ -z "${LIMIT:-}" ] || limit=(timeout -k 5 "$LIMIT")
     # One process drives all GPUs of the node: it needs no launcher. On the CPU build it is told how
     # many GPUs there are.
     local how=$LAUNCH
@@ -93,13 +95,13 @@ launch() {
     [ "$CHECK" != yes ] || what=("$programs/nccl-check" "${what[@]}")
     case $how in
     none)
-        "${what[@]}" "$@"
+        "${limit[@]}" "${what[@]}" "$@"
         ;;
     srun)
         # srun does not take the cores per task from sbatch by itself. Without the ring
         # (PMIxCollFence in mpi.conf's manual), a node may leave MPI_Init before the others are
         # through, and its first message finds a rank that crashes on it.
-        SLURM_PMIX_FENCE=ring srun --kill-on-bad-exit=1 \
+        SLURM_PMIX_FENCE=ring "${limit[@]}" srun --kill-on-bad-exit=1 \
             --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" "${what[@]}" "$@"
         ;;
     mpirun)
@@ -110,7 +112,7 @@ launch() {
         # mpirun starts one helper a node through srun: it must see all GPUs of the node,
         # not those of one task.
         env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK \
-            mpirun "${options[@]}" "${what[@]}" "$@"
+            "${limit[@]}" mpirun "${options[@]}" "${what[@]}" "$@"
         ;;
     *)
         fail "LAUNCH=$LAUNCH is neither mpirun nor srun"
