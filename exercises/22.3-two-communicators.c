@@ -9,6 +9,7 @@
 //: hint Read the report: on which communicator does each rank wait?
 //: hint Rank 0 makes the two calls in a different order from the others.
 //: hint Make both calls in one order, outside the if. Rank 0 can report the norm after both.
+//: wrong all-report s/rank == 0/rank >= 0/: rank 1: it reports the norm, too; only rank 0 should
 //: file
 
 /*
@@ -65,12 +66,6 @@ void step(float *gradient, size_t count, float *norm, int rank, ncclComm_t data,
     CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
     CHECK_NCCL(
         ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclSum, data, stream));
-    //: wrong all-report: rank 1: it reports the norm, too; only rank 0 should
-    CHECK_NCCL(ncclAllReduce(norm, norm, 1, ncclFloat32, ncclSum, norms, stream));
-    report(norm, stream);
-    CHECK_NCCL(
-        ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclSum, data, stream));
-    (void)rank;
     //: end
 }
 //: check

@@ -22,12 +22,10 @@ static __thread char last_error[512];
 /* As NCCL does with NCCL_DEBUG=WARN and above ("Environment Variables", "NCCL_DEBUG"). */
 static void warn(void) {
     const char *level = getenv("NCCL_DEBUG");
-    char host[64] = "";
     if (!level || (strcasecmp(level, "WARN") != 0 && strcasecmp(level, "INFO") != 0 &&
                    strcasecmp(level, "TRACE") != 0))
         return;
-    gethostname(host, sizeof host - 1);
-    fprintf(stderr, "%s:%d NCCL WARN %s\n", host, (int)getpid(), last_error);
+    fprintf(stderr, "%s:%d NCCL WARN %s\n", hosts_name(), (int)getpid(), last_error);
 }
 
 ncclResult_t nccl_error(ncclResult_t result, const char *format, ...) {
