@@ -9,7 +9,7 @@
 /* Reads the command line.
  *   count   elements of a rank's buffer
  *   tables  whether to show the sums after every step */
-LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, bool *tables) {
+static inline void report_options(int argc, char **argv, size_t *count, bool *tables) {
     bool no_tables = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = count,
@@ -24,13 +24,13 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, bool *
 /* Element i of what `rank` brings: ones from rank 0, tens from rank 1, … and ones again
  * from rank 5. These are whole numbers, and up to 800 ranks their sum stays below 2^24,
  * so a float is exact, in whatever order the ring adds. */
-LESSON_FUNCTION float value(int rank, size_t i) {
+static inline float value(int rank, size_t i) {
     const float place[] = {1, 10, 100, 1000, 10000};
     return place[rank % 5] * (float)(1 + i % 9);
 }
 
 /* Shows `sum`, which is on the GPU and has `count` elements, after a step. */
-LESSON_FUNCTION void show_step(int step, const float *sum, size_t count) {
+static inline void show_step(int step, const float *sum, size_t count) {
     const int nranks = lesson_self().nranks, steps = 2 * (nranks - 1);
     char title[64];
     float *host = lesson_malloc(count * sizeof(float));
@@ -42,7 +42,7 @@ LESSON_FUNCTION void show_step(int step, const float *sum, size_t count) {
 }
 
 /* Copies `sum` from the GPU to `host`, and compares every element. */
-LESSON_FUNCTION void check(const float *sum, float *host, size_t count) {
+static inline void check(const float *sum, float *host, size_t count) {
     float factor = 0;
     for (int rank = 0; rank < lesson_self().nranks; rank++)
         factor += value(rank, 0);
@@ -53,7 +53,7 @@ LESSON_FUNCTION void check(const float *sum, float *host, size_t count) {
 
 /* Prints the bytes that each rank has sent around the ring, beside the formula.
  *   bytes  of a rank's buffer */
-LESSON_FUNCTION void report_sent(size_t sent, size_t bytes) {
+static inline void report_sent(size_t sent, size_t bytes) {
     const struct lesson_self self = lesson_self();
     char line[128];
     snprintf(line, sizeof line, "GPU %d sent %zu bytes; 2(N-1)/N x D = %.1f", self.rank,

@@ -4,14 +4,14 @@
  *     mpirun -np 4 ./bandwidth [--op NAMES] [--max BYTES] [--csv FILE] [-h]
  *
  * How to measure is in this file. Beside it, operations.h queues the operations and knows
- * their results, table.h has their bus factors, report.h has the options and prints the
+ * their results, factors.h has their bus factors, report.h has the options and prints the
  * rows, law.h fits the line, and modes.h has what --register and --graph need.
  */
 #include "clock.h"
 #include "law.h"
 #include "modes.h"
 #include "report.h"
-#include "table.h"
+#include "factors.h"
 
 enum { BATCH = 20 };                      // operations in a batch, at most
 static const double batch_seconds = 0.02; // and no more than fit into this time

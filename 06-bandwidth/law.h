@@ -22,7 +22,7 @@ struct law {
     double at;    // and its size
 };
 
-LESSON_FUNCTION void law_add(struct law *law, double bytes, double seconds) {
+static inline void law_add(struct law *law, double bytes, double seconds) {
     if (law->nrows == LAW_ROWS)
         lesson_fail("more than %d sizes", LAW_ROWS);
     law->bytes[law->nrows] = bytes;
@@ -32,7 +32,7 @@ LESSON_FUNCTION void law_add(struct law *law, double bytes, double seconds) {
 /* Makes the relative error small, the distance divided by the row's time. Otherwise the
  * gigabytes alone would decide, and the small sizes, which show the latency, would not
  * count. */
-LESSON_FUNCTION void law_fit(struct law *law) {
+static inline void law_fit(struct law *law) {
     double w = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (int i = 0; i < law->nrows; i++) {
         const double bytes = law->bytes[i], seconds = law->seconds[i];
@@ -68,7 +68,7 @@ LESSON_FUNCTION void law_fit(struct law *law) {
 }
 
 /* Rank 0 prints the line. */
-LESSON_FUNCTION void law_print(const struct law *law) {
+static inline void law_print(const struct law *law) {
     if (lesson_self().rank != 0 || law->nrows < 2)
         return;
     const int decimals = law->beta < 1e9 ? 4 : law->beta < 1e11 ? 1 : 0;

@@ -9,8 +9,8 @@
 /* GPU memory. If it is to be registered, NCCL knows it on all ranks, so that a GPU can
  * write into another's: all ranks call this together. *window is NULL if NCCL has no use
  * for one. */
-LESSON_FUNCTION float *buffer_malloc(ncclComm_t comm, size_t bytes, bool registered,
-                                     ncclWindow_t *window) {
+static inline float *buffer_malloc(ncclComm_t comm, size_t bytes, bool registered,
+                                   ncclWindow_t *window) {
     float *buffer;
     *window = NULL;
     if (!registered) {
@@ -23,8 +23,8 @@ LESSON_FUNCTION float *buffer_malloc(ncclComm_t comm, size_t bytes, bool registe
     return buffer;
 }
 
-LESSON_FUNCTION void buffer_free(ncclComm_t comm, float *buffer, bool registered,
-                                 ncclWindow_t window) {
+static inline void buffer_free(ncclComm_t comm, float *buffer, bool registered,
+                               ncclWindow_t window) {
     if (window)
         CHECK_NCCL(ncclCommWindowDeregister(comm, window));
     if (registered)
@@ -35,11 +35,11 @@ LESSON_FUNCTION void buffer_free(ncclComm_t comm, float *buffer, bool registered
 
 /* Between these two, the stream's work is recorded instead of done. The graph that comes
  * out launches all of it with one call. */
-LESSON_FUNCTION void record_begin(cudaStream_t stream) {
+static inline void record_begin(cudaStream_t stream) {
     CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
 }
 
-LESSON_FUNCTION cudaGraphExec_t record_end(cudaStream_t stream) {
+static inline cudaGraphExec_t record_end(cudaStream_t stream) {
     cudaGraph_t recorded;
     cudaGraphExec_t graph;
     CHECK_CUDA(cudaStreamEndCapture(stream, &recorded));

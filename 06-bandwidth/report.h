@@ -16,8 +16,8 @@ struct report {
 
 /* Reads the command line. names[i] is the name of an operation; chosen[i] is set if it is
  * asked for. End with report_close. */
-LESSON_FUNCTION struct report report_options(int argc, char **argv,
-                                             const char *const *names, bool *chosen) {
+static inline struct report report_options(int argc, char **argv,
+                                           const char *const *names, bool *chosen) {
     struct report r = {.nranks = lesson_self().nranks};
     const char *csv = NULL;
     const struct lesson_option options[] = {
@@ -56,12 +56,12 @@ LESSON_FUNCTION struct report report_options(int argc, char **argv,
 }
 
 /* The next size; 0 after the last one, and after the first that does not fit. */
-LESSON_FUNCTION size_t report_next(const struct report *r, size_t bytes) {
+static inline size_t report_next(const struct report *r, size_t bytes) {
     return bytes > r->max / r->factor || bytes > r->room ? 0 : bytes * r->factor;
 }
 
 /* Sets r->room, the same on every rank. */
-LESSON_FUNCTION void report_fit(struct report *r) {
+static inline void report_fit(struct report *r) {
     size_t available, total;
     CHECK_CUDA(cudaMemGetInfo(&available, &total));
     // A tenth is left to NCCL, which allocates its own buffers when it first needs them.
@@ -78,7 +78,7 @@ LESSON_FUNCTION void report_fit(struct report *r) {
 }
 
 /* Rank 0 prints. */
-LESSON_FUNCTION void report_head(void) {
+static inline void report_head(void) {
     lesson_say_whose_times();
     if (lesson_self().rank == 0)
         printf("%-15s %11s %12s %9s %9s\n%-15s %11s %13s %9s %9s\n", "operation", "size",
@@ -87,8 +87,8 @@ LESSON_FUNCTION void report_head(void) {
 
 /* Whether a size can be measured; if not, rank 0 says why.
  *   asked  the size;  bytes  the same, made divisible by the number of ranks */
-LESSON_FUNCTION bool report_possible(const struct report *r, const char *operation,
-                                     size_t asked, size_t bytes) {
+static inline bool report_possible(const struct report *r, const char *operation,
+                                   size_t asked, size_t bytes) {
     const bool speak = lesson_self().rank == 0;
     if (bytes == 0 && speak)
         printf("%-15s %11zu  left out: less than one element for each of %d ranks\n",
@@ -102,9 +102,8 @@ LESSON_FUNCTION bool report_possible(const struct report *r, const char *operati
 
 /* Prints one row, and writes it to the CSV file. Bandwidths are in bytes per second.
  *   repeats  how many operations were timed */
-LESSON_FUNCTION void report_row(const struct report *r, const char *operation,
-                                size_t bytes, double seconds, double algbw, double busbw,
-                                int repeats) {
+static inline void report_row(const struct report *r, const char *operation, size_t bytes,
+                              double seconds, double algbw, double busbw, int repeats) {
     const char *modes[] = {"plain", "graph", "register", "register+graph"};
     if (lesson_self().rank != 0)
         return;
@@ -119,7 +118,7 @@ LESSON_FUNCTION void report_row(const struct report *r, const char *operation,
     }
 }
 
-LESSON_FUNCTION void report_close(struct report *r) {
+static inline void report_close(struct report *r) {
     if (r->csv && fclose(r->csv) != 0)
         lesson_fail("cannot write the CSV file: %s", strerror(errno));
 }

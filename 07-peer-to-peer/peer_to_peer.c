@@ -3,11 +3,11 @@
  *
  *     mpirun -np 4 ./peer_to_peer [-n COUNT] [-h]
  *
- * Beside it, peers.h asks the CUDA runtime about each pair, table.h draws the tables.
+ * Beside it, peers.h asks the CUDA runtime about each pair, matrix.h draws the tables.
  */
 #include "clock.h"
 #include "peers.h"
-#include "table.h"
+#include "matrix.h"
 
 enum { THROUGH_HOST, DIRECTLY, BY_NCCL };
 enum { REPEAT = 10 }; // copies that are timed together

@@ -4,7 +4,7 @@
 #ifndef PEERS_H
 #define PEERS_H
 
-#include "table.h"
+#include "matrix.h"
 
 /* The GPU of another rank, as this process sees it. */
 struct peer {
@@ -21,8 +21,8 @@ struct place {
 
 /* Fills in one peer, and describes it in `cell`.
  *   device  this rank's own GPU;  self  whether the peer is this rank */
-LESSON_FUNCTION void ask_about(int device, bool near, bool self, const char *bus_id,
-                               struct peer *peer, char cell[CELL]) {
+static inline void ask_about(int device, bool near, bool self, const char *bus_id,
+                             struct peer *peer, char cell[CELL]) {
     int rating, atomics;
     snprintf(cell, CELL, "%s", near ? "not seen" : "far away");
     peer->reachable = near; // if this process does not see the GPU, nobody can say
@@ -47,7 +47,7 @@ LESSON_FUNCTION void ask_about(int device, bool near, bool self, const char *bus
 
 /* Fills in one peer for each rank, and prints the table of all pairs. All ranks call it.
  */
-LESSON_FUNCTION void ask_runtime(int rank, int nranks, int device, struct peer *peers) {
+static inline void ask_runtime(int rank, int nranks, int device, struct peer *peers) {
     struct place mine = {.machine = ""}, places[nranks];
     char row[nranks][CELL];
     int length;

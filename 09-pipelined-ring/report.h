@@ -10,8 +10,8 @@
 /* Reads the command line.
  *   count   elements of a rank's buffer
  *   pieces  of a chunk, at most `most` */
-LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t *pieces,
-                                    size_t most, bool *timed) {
+static inline void report_options(int argc, char **argv, size_t *count, size_t *pieces,
+                                  size_t most, bool *timed) {
     const struct lesson_option options[] = {
         {"-n", "COUNT", "elements per rank, at least 1", .number = count,
          .usual = (size_t)lesson_self().nranks * 4, .least = 1},
@@ -25,13 +25,13 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t
 
 /* Element i of a rank's buffer: ones on rank 0, tens on rank 1, … and ones again on rank
  * 5, small enough for floats to hold the sums exactly. */
-LESSON_FUNCTION float value(int rank, size_t i) {
+static inline float value(int rank, size_t i) {
     const float place[] = {1, 10, 100, 1000, 10000};
     return place[rank % 5] * (float)(1 + i % 9);
 }
 
 /* Element i of the sum. */
-LESSON_FUNCTION double sum_of_all(int nranks, size_t i) {
+static inline double sum_of_all(int nranks, size_t i) {
     double all = 0;
     for (int rank = 0; rank < nranks; rank++)
         all += (double)value(rank, i);
@@ -40,8 +40,7 @@ LESSON_FUNCTION double sum_of_all(int nranks, size_t i) {
 
 /* Copies the sums of `count` elements from the GPU to `host`, and compares each. Shows
  * them below `title`, unless that is NULL. */
-LESSON_FUNCTION void check(const char *title, const float *sum, float *host,
-                           size_t count) {
+static inline void check(const char *title, const float *sum, float *host, size_t count) {
     const int nranks = lesson_self().nranks;
     CHECK_CUDA(cudaMemcpy(host, sum, count * sizeof(float), cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++)
@@ -51,7 +50,7 @@ LESSON_FUNCTION void check(const char *title, const float *sum, float *host,
 }
 
 /* Prints the seconds of the ring and of ncclAllReduce, for buffers of this many bytes. */
-LESSON_FUNCTION void report_times(size_t bytes, size_t pieces, double ring, double nccl) {
+static inline void report_times(size_t bytes, size_t pieces, double ring, double nccl) {
     const struct lesson_self self = lesson_self();
     const double crossing = 2.0 * (self.nranks - 1) / self.nranks * (double)bytes;
     char name[32];

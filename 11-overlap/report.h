@@ -12,7 +12,7 @@ struct asked {
 };
 
 /* Reads the command line; the network's options go into `n`. */
-LESSON_FUNCTION struct asked report_options(int argc, char **argv, struct network *n) {
+static inline struct asked report_options(int argc, char **argv, struct network *n) {
     struct asked asked = {0};
     const struct lesson_option options[] = {
         {"--bucket", "BYTES",

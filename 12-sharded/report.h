@@ -7,8 +7,8 @@
 #include "network.h"
 
 /* Reads the command line; the network's options go into `n`. */
-LESSON_FUNCTION void report_options(int argc, char **argv, struct network *n,
-                                    size_t *stage, bool *timed) {
+static inline void report_options(int argc, char **argv, struct network *n, size_t *stage,
+                                  bool *timed) {
     const struct lesson_option options[] = {
         {"--stage", "STAGE",
          "1 divides the momentum, 2 also the gradients, 3 also the weights",
@@ -21,22 +21,22 @@ LESSON_FUNCTION void report_options(int argc, char **argv, struct network *n,
 
 /* The bytes that a rank keeps in a stage; stage 0 is lesson 10.
  *   whole, part  numbers in all layers, and in this rank's shards of them */
-LESSON_FUNCTION size_t report_bytes(size_t stage, size_t whole, size_t part) {
+static inline size_t report_bytes(size_t stage, size_t whole, size_t part) {
     return sizeof(float) * ((stage < 3 ? whole : part) + (stage < 2 ? whole : part) +
                             (stage < 1 ? whole : part));
 }
 
 /* Bytes for whole layers that are computed with: two for each thing that is divided, the
  * momentum excepted, which nothing is computed with. */
-LESSON_FUNCTION size_t report_in_use(size_t stage, size_t layer) {
+static inline size_t report_in_use(size_t stage, size_t layer) {
     return (stage - 1) * 2 * layer * sizeof(float);
 }
 
 /* Ends the job unless the GPU has room for all that a rank needs.
  *   layer, shard  numbers in a layer with its padding, and in a shard
  *   share         samples that this rank takes in a step */
-LESSON_FUNCTION void report_need(const struct network *n, size_t stage, size_t layer,
-                                 size_t shard, size_t share) {
+static inline void report_need(const struct network *n, size_t stage, size_t layer,
+                               size_t shard, size_t share) {
     network_need(report_bytes(stage, n->layers * layer, n->layers * shard) +
                  report_in_use(stage, layer) + network_samples_bytes(n, share));
 }
@@ -44,8 +44,8 @@ LESSON_FUNCTION void report_need(const struct network *n, size_t stage, size_t l
 /* Prints the bytes that a rank keeps: by formula in all stages, and as allocated in
  * this one.
  *   in_use  those of the allocated bytes that are room for whole layers */
-LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage,
-                                 size_t allocated, size_t in_use) {
+static inline void report_kept(size_t whole, size_t part, size_t stage, size_t allocated,
+                               size_t in_use) {
     if (lesson_self().rank != 0)
         return;
     for (size_t s = 0; s <= 3; s++)
@@ -58,7 +58,7 @@ LESSON_FUNCTION void report_kept(size_t whole, size_t part, size_t stage,
 
 /* Prints the bytes that a rank sends in a step: counted, and by formula.
  *   pass  bytes to gather or scatter every layer once */
-LESSON_FUNCTION void report_sent(size_t sent, size_t stage, size_t pass) {
+static inline void report_sent(size_t sent, size_t stage, size_t pass) {
     const size_t passes = stage < 3 ? 2 : 3;
     if (lesson_self().rank == 0)
         printf("a rank sends %zu bytes a step, counted; %zu x L x (N - 1) shards = %zu;"
@@ -67,7 +67,7 @@ LESSON_FUNCTION void report_sent(size_t sent, size_t stage, size_t pass) {
 }
 
 /* Prints the seconds of a step without communication and with it. */
-LESSON_FUNCTION void report_times(double computing, double both) {
+static inline void report_times(double computing, double both) {
     if (lesson_self().rank == 0)
         printf("computing only   %9.3f ms a step\n"
                "both             %9.3f ms, %.3f of computing only\n",

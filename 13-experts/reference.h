@@ -18,8 +18,8 @@ struct load {
 
 /* The expert of a token in a layer. It depends on the token's number in the whole data
  * set, the step and the layer. */
-LESSON_FUNCTION size_t load_expert(const struct load *load, size_t step, size_t layer,
-                                   size_t token) {
+static inline size_t load_expert(const struct load *load, size_t step, size_t layer,
+                                 size_t token) {
     int turns[LOADS] = {LOAD_UNEVEN}, nturns = 0;
     for (int i = 0; i < LOADS; i++)
         if (load->chosen[i])
@@ -36,8 +36,8 @@ LESSON_FUNCTION size_t load_expert(const struct load *load, size_t step, size_t 
 }
 
 /* Reads the command line; the network's options go into `n`. */
-LESSON_FUNCTION void reference_options(int argc, char **argv, struct network *n,
-                                       struct load *load, size_t *capacity, bool *timed) {
+static inline void reference_options(int argc, char **argv, struct network *n,
+                                     struct load *load, size_t *capacity, bool *timed) {
     const struct lesson_option options[] = {
         {"--load", "LOAD",
          "how tokens choose (default uneven); several take turns, step by step:",
@@ -50,7 +50,7 @@ LESSON_FUNCTION void reference_options(int argc, char **argv, struct network *n,
     network_options(argc, argv, n, lesson_self().nranks, options);
 }
 
-LESSON_FUNCTION void reference_copy(float *to, const float *from, size_t w) {
+static inline void reference_copy(float *to, const float *from, size_t w) {
     CHECK_CUDA(
         cudaMemcpyAsync(to, from, w * sizeof(float), cudaMemcpyDeviceToDevice, NULL));
 }
@@ -60,8 +60,8 @@ LESSON_FUNCTION void reference_copy(float *to, const float *from, size_t w) {
  *   capacity  of each expert, for the tokens of one rank; 0: there is no limit
  *   weights   of all experts after the last step, expert after expert
  *   tokens    the output for the last step's tokens; both in host memory */
-LESSON_FUNCTION void reference(const struct network *like, const struct load *load,
-                               size_t capacity, float *weights, float *tokens) {
+static inline void reference(const struct network *like, const struct load *load,
+                             size_t capacity, float *weights, float *tokens) {
     struct network n = *like;
     const size_t w = n.width, one = w * w, model = network_weights(&n), batch = n.batch;
     const size_t nexperts = load->nexperts, bytes = nexperts * model * sizeof(float);
@@ -144,8 +144,8 @@ LESSON_FUNCTION void reference(const struct network *like, const struct load *lo
 /* Prints how many tokens an expert computes in a layer, at least and at most, how many
  * were dropped, and how many bytes were sent. sent, dropped  bytes and tokens of this
  * rank in all steps */
-LESSON_FUNCTION void reference_report(const struct network *n, const struct load *load,
-                                      size_t capacity, size_t sent, size_t dropped) {
+static inline void reference_report(const struct network *n, const struct load *load,
+                                    size_t capacity, size_t sent, size_t dropped) {
     const size_t nexperts = load->nexperts;
     const size_t places = capacity ? nexperts * nexperts * capacity : n->batch;
     size_t *count = lesson_malloc(nexperts * sizeof *count);
@@ -174,7 +174,7 @@ LESSON_FUNCTION void reference_report(const struct network *n, const struct load
 }
 
 /* The largest number of tokens that any rank has for one expert. */
-LESSON_FUNCTION size_t reference_largest(const uint64_t *leave, size_t nranks) {
+static inline size_t reference_largest(const uint64_t *leave, size_t nranks) {
     uint64_t largest = 1;
     for (size_t e = 0; e < nranks; e++)
         largest = leave[e] > largest ? leave[e] : largest;
@@ -184,8 +184,8 @@ LESSON_FUNCTION size_t reference_largest(const uint64_t *leave, size_t nranks) {
 }
 
 /* Prints how long a layer's tokens took there and back, with counts first and padded. */
-LESSON_FUNCTION void reference_times(const struct network *n, size_t nranks,
-                                     size_t capacity, double counted, double padded) {
+static inline void reference_times(const struct network *n, size_t nranks,
+                                   size_t capacity, double counted, double padded) {
     const size_t token = 2 * n->width * sizeof(float);
     if (lesson_self().rank == 0)
         printf("counts first %9.3f ms a layer, there and back; all ranks send %zu bytes\n"
@@ -198,9 +198,8 @@ LESSON_FUNCTION void reference_times(const struct network *n, size_t nranks,
  * carries the weights to the ranks. In host memory; the caller frees it. Ends the job
  * unless this rank's tokens are back in their places with the right values.
  *   became  the output for this rank's tokens of the last step, in host memory */
-LESSON_FUNCTION float *reference_expected(const struct network *n,
-                                          const struct load *load, size_t capacity,
-                                          const float *became) {
+static inline float *reference_expected(const struct network *n, const struct load *load,
+                                        size_t capacity, const float *became) {
     const size_t model = network_weights(n), numbers = n->batch * n->width;
     const int own = (int)(numbers / load->nexperts);
     float *expected = lesson_malloc(model * sizeof *expected);

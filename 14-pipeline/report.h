@@ -12,8 +12,7 @@ struct asked {
 };
 
 /* Reads the command line; the network's options go into `whole`. */
-LESSON_FUNCTION struct asked report_options(int argc, char **argv,
-                                            struct network *whole) {
+static inline struct asked report_options(int argc, char **argv, struct network *whole) {
     const size_t nranks = (size_t)lesson_self().nranks;
     struct asked asked = {0};
     const struct lesson_option options[] = {
@@ -40,8 +39,8 @@ LESSON_FUNCTION struct asked report_options(int argc, char **argv,
  *   n      this rank's layers, of which `first` is the first
  *   ahead  micro-batches that it keeps, of `micro`
  *   sent   bytes that it sends in a step */
-LESSON_FUNCTION void report_work(const struct network *n, size_t first, size_t ahead,
-                                 size_t micro, size_t sent) {
+static inline void report_work(const struct network *n, size_t first, size_t ahead,
+                               size_t micro, size_t sent) {
     const struct lesson_self self = lesson_self();
     const int last = self.nranks - 1;
     char line[256];
@@ -57,7 +56,7 @@ LESSON_FUNCTION void report_work(const struct network *n, size_t first, size_t a
 }
 
 /* Prints the seconds of a step, and of its computing alone. */
-LESSON_FUNCTION void report_times(double step, double alone) {
+static inline void report_times(double step, double alone) {
     if (lesson_self().rank == 0)
         printf("a step %.3f ms, computing %.3f ms: %.2f of a step is idle, measured\n",
                step * 1e3, alone * 1e3, 1 - alone / step);

@@ -12,8 +12,7 @@ struct asked {
 };
 
 /* Reads the command line; the network's options go into `whole`. */
-LESSON_FUNCTION struct asked report_options(int argc, char **argv,
-                                            struct network *whole) {
+static inline struct asked report_options(int argc, char **argv, struct network *whole) {
     const size_t nranks = (size_t)lesson_self().nranks;
     struct asked asked = {0};
     size_t columns = 1;
@@ -51,8 +50,8 @@ LESSON_FUNCTION struct asked report_options(int argc, char **argv,
 /* Prints where this rank is, and what it has.
  *   share         samples of a step that are its row's
  *   first, slice  its column's slice of the width */
-LESSON_FUNCTION void report_place(const struct asked *asked, int row, int column,
-                                  size_t share, size_t first, size_t slice) {
+static inline void report_place(const struct asked *asked, int row, int column,
+                                size_t share, size_t first, size_t slice) {
     char line[256];
     snprintf(
         line, sizeof line,
@@ -63,8 +62,8 @@ LESSON_FUNCTION void report_place(const struct asked *asked, int row, int column
 }
 
 /* Prints the bytes that are all-reduced in a step: counted, and by formula. */
-LESSON_FUNCTION void report_bytes(const struct network *n, size_t share, size_t slice,
-                                  size_t in_row, size_t in_column) {
+static inline void report_bytes(const struct network *n, size_t share, size_t slice,
+                                size_t in_row, size_t in_column) {
     if (lesson_self().rank == 0)
         printf("in a row     %zu bytes a step, counted; (L-1) x B/rows x W x 4 = %zu\n"
                "in a column  %zu bytes a step, counted; L x W x slice x 4 = %zu\n",
@@ -74,7 +73,7 @@ LESSON_FUNCTION void report_bytes(const struct network *n, size_t share, size_t 
 
 /* Prints the seconds of a step without communication, with that of the rows, and with
  * all. */
-LESSON_FUNCTION void report_times(double computing, double rows, double all) {
+static inline void report_times(double computing, double rows, double all) {
     if (lesson_self().rank == 0)
         printf("computing only      %9.3f ms a step\nwith the rows       %9.3f ms\n"
                "with the columns    %9.3f ms\n",

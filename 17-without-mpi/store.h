@@ -35,7 +35,7 @@ struct store {
 static const char store_greeting[8] = "course1";
 
 /* Whether all bytes came, or went, before the socket's time was over. */
-LESSON_FUNCTION bool store_move(int fd, void *bytes, size_t n, bool out) {
+static inline bool store_move(int fd, void *bytes, size_t n, bool out) {
     for (size_t done = 0; done < n;) {
         char *at = (char *)bytes + done;
         ssize_t moved =
@@ -55,7 +55,7 @@ struct store_client {
 };
 
 /* Rank 0's thread for one client: answers until it goes. */
-LESSON_FUNCTION void *store_serve(void *argument) {
+static inline void *store_serve(void *argument) {
     struct store_client client = *(struct store_client *)argument;
     struct store *s = client.store;
     struct store_message m;
@@ -91,7 +91,7 @@ LESSON_FUNCTION void *store_serve(void *argument) {
 }
 
 /* Rank 0's thread that takes the clients in. */
-LESSON_FUNCTION void *store_listen(void *argument) {
+static inline void *store_listen(void *argument) {
     struct store *s = argument;
     for (int fd; (fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         struct store_client *client = lesson_malloc(sizeof *client);
@@ -105,8 +105,8 @@ LESSON_FUNCTION void *store_listen(void *argument) {
 
 /* Opens the store at address:port, a name or an IPv4 address. Rank 0 listens there, all
  * connect to it. */
-LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank,
-                                         int seconds) {
+static inline struct store *store_open(const char *address, int port, int rank,
+                                       int seconds) {
     struct store *s = lesson_malloc(sizeof *s);
     memset(s, 0, sizeof *s);
     s->address = address, s->port = port, s->seconds = seconds;
@@ -154,8 +154,8 @@ LESSON_FUNCTION struct store *store_open(const char *address, int port, int rank
 }
 
 /* Sends a message and returns the store's answer: the value that the key has now. */
-LESSON_FUNCTION struct store_message store_ask(struct store *s, int set, const char *key,
-                                               const void *value, size_t length) {
+static inline struct store_message store_ask(struct store *s, int set, const char *key,
+                                             const void *value, size_t length) {
     struct store_message m = {.set = set, .length = (int)length}, answer = {.set = 0};
     memcpy(m.greeting, store_greeting, sizeof m.greeting);
     snprintf(m.key, sizeof m.key, "%s", key);
@@ -184,19 +184,19 @@ LESSON_FUNCTION struct store_message store_ask(struct store *s, int set, const c
                 s->address, s->port, key);
 }
 
-LESSON_FUNCTION void store_set(struct store *s, const char *key, const void *value,
-                               size_t length) {
+static inline void store_set(struct store *s, const char *key, const void *value,
+                             size_t length) {
     store_ask(s, 1, key, value, length);
 }
 
-LESSON_FUNCTION void store_get(struct store *s, const char *key, void *value,
-                               size_t length) {
+static inline void store_get(struct store *s, const char *key, void *value,
+                             size_t length) {
     struct store_message answer = store_ask(s, 0, key, NULL, length);
     if (value)
         memcpy(value, answer.value, length);
 }
 
-LESSON_FUNCTION void store_close(struct store *s) {
+static inline void store_close(struct store *s) {
     close(s->client);
     if (s->listener)
         shutdown(s->listener, SHUT_RDWR);

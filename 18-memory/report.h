@@ -10,7 +10,7 @@ enum kind { DEVICE, POOL, PINNED, NCCL, REGISTERED, WINDOW, MANAGED, KINDS };
 
 /* Reads the command line. Returns how many kinds are asked for: the last may be left out.
  */
-LESSON_FUNCTION enum kind report_options(int argc, char **argv, size_t *count) {
+static inline enum kind report_options(int argc, char **argv, size_t *count) {
     bool managed = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats in a buffer", .number = count, .least = 1,
@@ -21,7 +21,7 @@ LESSON_FUNCTION enum kind report_options(int argc, char **argv, size_t *count) {
     return managed ? KINDS : MANAGED;
 }
 
-LESSON_FUNCTION void report_head(void) {
+static inline void report_head(void) {
     lesson_say_whose_times();
     if (lesson_self().rank == 0)
         printf("%-26s %14s %16s\n", "buffers", "allocate, us", "all-reduce, GB/s");
@@ -29,8 +29,8 @@ LESSON_FUNCTION void report_head(void) {
 
 /* Prints the row of one kind.
  *   allocating, summing  seconds to allocate and release, and for an all-reduce */
-LESSON_FUNCTION void report_row(enum kind kind, double allocating, double summing,
-                                size_t bytes) {
+static inline void report_row(enum kind kind, double allocating, double summing,
+                              size_t bytes) {
     static const char *const names[KINDS] = {[DEVICE] = "cudaMalloc",
                                              [POOL] = "cudaMallocAsync",
                                              [PINNED] = "cudaHostAlloc",
@@ -46,7 +46,7 @@ LESSON_FUNCTION void report_row(enum kind kind, double allocating, double summin
 }
 
 /* Checks sums, in any memory: element i of rank r was r + 1 + i % 100. */
-LESSON_FUNCTION void report_check(const float *sums, size_t count) {
+static inline void report_check(const float *sums, size_t count) {
     const int nranks = lesson_self().nranks;
     float *host = lesson_malloc(count * sizeof *host);
     CHECK_CUDA(cudaMemcpy(host, sums, count * sizeof *host, cudaMemcpyDefault));
@@ -56,7 +56,7 @@ LESSON_FUNCTION void report_check(const float *sums, size_t count) {
     free(host);
 }
 
-LESSON_FUNCTION void report_batches(double in_turn, double beside) {
+static inline void report_batches(double in_turn, double beside) {
     if (lesson_self().rank == 0)
         printf("\ncopy, then sum: %.3f ms a batch; copy beside the sum: %.3f ms\n\n",
                in_turn * 1e3, beside * 1e3);

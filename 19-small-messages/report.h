@@ -10,8 +10,7 @@
 enum way { FLOOR, ONE_BY_ONE, GROUPED, TOGETHER, GRAPH, WINDOW, WINDOW_GRAPH, WAYS };
 
 /* Reads the command line. */
-LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count,
-                                    size_t *nvalues) {
+static inline void report_options(int argc, char **argv, size_t *count, size_t *nvalues) {
     const struct lesson_option options[] = {
         {"-n", "COUNT", "numbers in a value", .number = count, .usual = 2, .least = 1},
         {"--values", "V", "values to sum", .number = nvalues, .usual = 16, .least = 1,
@@ -20,14 +19,14 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count,
     lesson_options(argc, argv, options);
 }
 
-LESSON_FUNCTION void report_head(void) {
+static inline void report_head(void) {
     lesson_say_whose_times();
     if (lesson_self().rank == 0)
         printf("%-24s %10s %12s\n", "way", "us", "us a value");
 }
 
 /* Prints the row of one way: the time for all values, and for one of them. */
-LESSON_FUNCTION void report_row(enum way way, double seconds, int nvalues) {
+static inline void report_row(enum way way, double seconds, int nvalues) {
     static const char *const names[WAYS] = {
         [FLOOR] = "the floor: one launch",     [ONE_BY_ONE] = "a call for each value",
         [GROUPED] = "all calls in one group",  [TOGETHER] = "one call for all values",
@@ -40,7 +39,7 @@ LESSON_FUNCTION void report_row(enum way way, double seconds, int nvalues) {
 
 /* Compares every sum, but for the floor, which sums nothing. Number i of rank r was
  * r + 1 + i % 1000. */
-LESSON_FUNCTION void report_check(enum way way, const float *recvbuf, size_t numbers) {
+static inline void report_check(enum way way, const float *recvbuf, size_t numbers) {
     const int nranks = lesson_self().nranks;
     float *sum = lesson_malloc(numbers * sizeof *sum);
     CHECK_CUDA(cudaMemcpy(sum, recvbuf, numbers * sizeof *sum, cudaMemcpyDeviceToHost));

@@ -12,7 +12,7 @@
 typedef struct {
     int opCnt, peer;
 } ncclWaitSignalDesc_t;
-LESSON_FUNCTION ncclResult_t report_missing(int first, ...) {
+static inline ncclResult_t report_missing(int first, ...) {
     (void)first;
     return ncclInvalidUsage;
 }
@@ -22,7 +22,7 @@ LESSON_FUNCTION ncclResult_t report_missing(int first, ...) {
 #endif
 
 /* Reads the command line. */
-LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t *items) {
+static inline void report_options(int argc, char **argv, size_t *count, size_t *items) {
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats that a rank gives", .number = count, .usual = 1024,
          .least = 1},
@@ -37,12 +37,12 @@ LESSON_FUNCTION void report_options(int argc, char **argv, size_t *count, size_t
     lesson_leave(1);
 }
 
-LESSON_FUNCTION void report_exchange(const char *name, double seconds) {
+static inline void report_exchange(const char *name, double seconds) {
     if (lesson_self().rank == 0)
         printf("%-18s %10.2f us an exchange\n", name, seconds * 1e6);
 }
 
-LESSON_FUNCTION void report_queue(size_t items) {
+static inline void report_queue(size_t items) {
     if (lesson_self().rank == 0)
         printf("%-18s %10zu items\n", "queue", items);
 }

@@ -26,7 +26,7 @@ struct members {
 };
 
 /* All ranks of MPI_COMM_WORLD. */
-LESSON_FUNCTION struct members agree_all(int nranks) {
+static inline struct members agree_all(int nranks) {
     struct members all = {.n = nranks, .round = AGREE_ROUND};
     if (nranks > AGREE_MOST)
         lesson_fail("at most %d ranks", AGREE_MOST);
@@ -36,7 +36,7 @@ LESSON_FUNCTION struct members agree_all(int nranks) {
 }
 
 /* Which rank of the communicator this is, or -1. */
-LESSON_FUNCTION int member(const struct members *m, int rank) {
+static inline int member(const struct members *m, int rank) {
     for (int i = 0; i < m->n; i++)
         if (m->ranks[i] == rank)
             return i;
@@ -45,8 +45,8 @@ LESSON_FUNCTION int member(const struct members *m, int rank) {
 
 /* Who of `old` is not in `now`, by rank in the communicator of `old`. Returns how many.
  */
-LESSON_FUNCTION int agree_missing(const struct members *old, const struct members *now,
-                                  int *missing) {
+static inline int agree_missing(const struct members *old, const struct members *now,
+                                int *missing) {
     int n = 0;
     for (int i = 0; i < old->n; i++)
         if (member(now, old->ranks[i]) < 0)
@@ -56,7 +56,7 @@ LESSON_FUNCTION int agree_missing(const struct members *old, const struct member
 
 /* MPI_Send might wait for a rank that is lost. MPI_Isend does not; it may read later what
  * it sends, so that is a copy that stays. */
-LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes, int tag) {
+static inline void agree_send(int to, const void *what, size_t bytes, int tag) {
     MPI_Request sent;
     void *copy = memcpy(lesson_malloc(bytes), what, bytes);
     if (MPI_Isend(copy, (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &sent) ==
@@ -65,7 +65,7 @@ LESSON_FUNCTION void agree_send(int to, const void *what, size_t bytes, int tag)
 }
 
 /* Whether there is a message, now or before `end`. MPI_Recv would keep a core busy. */
-LESSON_FUNCTION bool agree_heard(int from, int tag, double end, MPI_Status *status) {
+static inline bool agree_heard(int from, int tag, double end, MPI_Status *status) {
     int there;
     do {
         CHECK_MPI(MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, status));
@@ -74,7 +74,7 @@ LESSON_FUNCTION bool agree_heard(int from, int tag, double end, MPI_Status *stat
 }
 
 /* From rank 0, whose own loss is not foreseen. */
-LESSON_FUNCTION void agree_listen(void *what, size_t bytes, int tag, double seconds) {
+static inline void agree_listen(void *what, size_t bytes, int tag, double seconds) {
     if (!agree_heard(0, tag, MPI_Wtime() + seconds, MPI_STATUS_IGNORE))
         lesson_fail("rank 0 has said nothing for %.0f s. Without it nobody can decide.",
                     seconds);
@@ -83,13 +83,13 @@ LESSON_FUNCTION void agree_listen(void *what, size_t bytes, int tag, double seco
 }
 
 /* A new rank waits here until the others are at its step. */
-LESSON_FUNCTION void agree_receive(void *what, size_t bytes) {
+static inline void agree_receive(void *what, size_t bytes) {
     agree_listen(what, bytes, AGREE_ID, 300);
 }
 
 /* From rank 0 to all who take part. MPI_Bcast would need those who are lost, too. */
-LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what,
-                                 size_t bytes) {
+static inline void agree_bcast(const struct members *now, int rank, void *what,
+                               size_t bytes) {
     for (int i = 1; rank == 0 && i < now->n; i++)
         agree_send(now->ranks[i], what, bytes, AGREE_ID);
     if (rank != 0)
@@ -100,8 +100,7 @@ LESSON_FUNCTION void agree_bcast(const struct members *now, int rank, void *what
  * Whoever has not been heard within `seconds` is lost: two deadlines, because a healthy
  * rank may have begun its step a little later. Rank 0 alone decides, so that all go on
  * with the same list. The lost ranks are told, too: one may wake up, and learns it. */
-LESSON_FUNCTION struct members agree(const struct members *old, int rank,
-                                     double seconds) {
+static inline struct members agree(const struct members *old, int rank, double seconds) {
     struct members now = *old, theirs;
     if (rank != 0) {
         agree_send(0, old, sizeof *old, old->round);
@@ -130,7 +129,7 @@ LESSON_FUNCTION struct members agree(const struct members *old, int rank,
     return now;
 }
 
-LESSON_FUNCTION void agree_too_long(int signal) {
+static inline void agree_too_long(int signal) {
     static const char why[] =
         "A rank was lost after its last step: given up after 60 s.\n";
     (void)signal;
@@ -141,7 +140,7 @@ LESSON_FUNCTION void agree_too_long(int signal) {
 
 /* Which ranks come to the end of the program within `seconds`, lost ones, too. What comes
  * after it has 60 s: no call of MPI has a time limit, and MPI_Finalize waits for all. */
-LESSON_FUNCTION struct members agree_end(int nranks, int rank, double seconds) {
+static inline struct members agree_end(int nranks, int rank, double seconds) {
     struct members all = agree_all(nranks);
     all.round = AGREE_END;
     all = agree(&all, rank, seconds);
@@ -152,7 +151,7 @@ LESSON_FUNCTION struct members agree_end(int nranks, int rank, double seconds) {
 
 /* The verdict of those who have come. MPI's collectives in lesson_verdict would wait for
  * a rank that is gone. */
-LESSON_FUNCTION int agree_verdict(const struct members *there, int rank, int nranks) {
+static inline int agree_verdict(const struct members *there, int rank, int nranks) {
     if (there->n == nranks)
         return lesson_verdict("weight");
     unsigned long long sum[2] = {lesson_checks.checked, lesson_checks.wrong}, theirs[2];

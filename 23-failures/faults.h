@@ -24,7 +24,7 @@ struct asked {
     double deadline;  // seconds that a step may take
 };
 
-LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
+static inline struct asked fault_options(int argc, char **argv, int nranks) {
     bool fault[FAULTS] = {0}, how[HOWS] = {0};
     size_t ms = 0;
     struct asked asked = {.faulty = nranks - 1, .fault = NO_FAULT};
@@ -58,7 +58,7 @@ LESSON_FUNCTION struct asked fault_options(int argc, char **argv, int nranks) {
 }
 
 /* Stopped, as by a debugger, until somebody wakes it: here a shell. */
-LESSON_FUNCTION void fault_stop(double seconds) {
+static inline void fault_stop(double seconds) {
     char wake[64];
     snprintf(wake, sizeof wake, "(sleep %.1f; kill -CONT %d) &", seconds, (int)getpid());
     if (system(wake) != 0)
@@ -68,7 +68,7 @@ LESSON_FUNCTION void fault_stop(double seconds) {
 
 /* Exits or stops where that is asked for. Returns what else is to go wrong in this step:
  * LEAVE, UNSURE (once: the rank does the step, and takes it for failed) or NO_FAULT. */
-LESSON_FUNCTION enum fault fault_now(const struct asked *asked, int rank, int step) {
+static inline enum fault fault_now(const struct asked *asked, int rank, int step) {
     static bool done;
     if (rank != asked->faulty || step != FAULTY_STEP || done)
         return NO_FAULT;

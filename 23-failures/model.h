@@ -25,7 +25,7 @@ struct model {
 };
 
 /* Memory on the GPU, with this rank's data, but without weights. */
-LESSON_FUNCTION void model_allocate(struct model *m, int rank) {
+static inline void model_allocate(struct model *m, int rank) {
     float host[COUNT];
     for (int i = 0; i < COUNT; i++)
         host[i] = (float)(rank + 1);
@@ -38,13 +38,13 @@ LESSON_FUNCTION void model_allocate(struct model *m, int rank) {
     CHECK_CUDA(cudaStreamSynchronize(m->stream));
 }
 
-LESSON_FUNCTION void model_free(struct model *m) {
+static inline void model_free(struct model *m) {
     CHECK_CUDA(cudaFree(m->weights[0]));
     CHECK_CUDA(cudaFree(m->data));
 }
 
 /* All ranks start with weights of 0. */
-LESSON_FUNCTION void model_create(struct model *m, int rank) {
+static inline void model_create(struct model *m, int rank) {
     *m = (struct model){.stream = NULL};
     CHECK_CUDA(cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking));
     CHECK_CUBLAS(cublasCreate(&m->blas));
@@ -57,14 +57,14 @@ LESSON_FUNCTION void model_create(struct model *m, int rank) {
 }
 
 /* Queues the gradient of (weights - data)^2 / 2. */
-LESSON_FUNCTION void model_gradient(struct model *m, int step) {
+static inline void model_gradient(struct model *m, int step) {
     const float minus = -1;
     CHECK_CUBLAS(cublasScopy(m->blas, COUNT, m->weights[step % 2], 1, m->gradient, 1));
     CHECK_CUBLAS(cublasSaxpy(m->blas, COUNT, &minus, m->data, 1, m->gradient, 1));
 }
 
 /* Queues the step: the gradient is now the sum over all who take part. */
-LESSON_FUNCTION void model_update(struct model *m, const struct members *now) {
+static inline void model_update(struct model *m, const struct members *now) {
     const int step = now->step;
     const float move = -model_rate / (float)now->n;
     float *after = m->weights[(step + 1) % 2];
@@ -78,8 +78,8 @@ LESSON_FUNCTION void model_update(struct model *m, const struct members *now) {
 
 /* Prints how step now->step went. If it was done, checks the new weights, and prints
  * their loss as these ranks see it. */
-LESSON_FUNCTION void model_report(struct model *m, const struct members *now, int rank,
-                                  bool done) {
+static inline void model_report(struct model *m, const struct members *now, int rank,
+                                bool done) {
     const int step = now->step;
     const double seconds = MPI_Wtime() - m->last;
     if (!done && rank == 0)
@@ -105,8 +105,8 @@ LESSON_FUNCTION void model_report(struct model *m, const struct members *now, in
 /* A new rank: from rank 0 it hears the unique id, who takes part, and what the weights
  * must be. From now on it is one of those who take part. Like a new process, it has no
  * weights. */
-LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int rank,
-                                   int newcomer, ncclUniqueId *id) {
+static inline void model_welcome(struct model *m, struct members *now, int rank,
+                                 int newcomer, ncclUniqueId *id) {
     struct {
         ncclUniqueId id;
         struct members now;
@@ -127,7 +127,7 @@ LESSON_FUNCTION void model_welcome(struct model *m, struct members *now, int ran
     now->ranks[now->n++] = newcomer;
 }
 
-LESSON_FUNCTION void model_destroy(struct model *m) {
+static inline void model_destroy(struct model *m) {
     model_free(m);
     CHECK_CUBLAS(cublasDestroy(m->blas));
     CHECK_CUDA(cudaStreamDestroy(m->stream));

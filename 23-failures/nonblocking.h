@@ -12,7 +12,7 @@
 
 /* No call on such a communicator blocks the host. Otherwise the first call between two
  * ranks would wait inside NCCL, where no deadline reaches it. */
-LESSON_FUNCTION ncclConfig_t never_blocking(void) {
+static inline ncclConfig_t never_blocking(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     return config;
@@ -20,7 +20,7 @@ LESSON_FUNCTION ncclConfig_t never_blocking(void) {
 
 /* Asks until what was begun on the communicator is done or has failed. Returns
  * ncclInProgress if that takes too long. */
-LESSON_FUNCTION ncclResult_t settled(ncclComm_t comm, double seconds) {
+static inline ncclResult_t settled(ncclComm_t comm, double seconds) {
     for (const double end = MPI_Wtime() + seconds;; usleep(100)) {
         ncclResult_t state;
         if (ncclCommGetAsyncError(comm, &state) != ncclSuccess)
@@ -30,7 +30,7 @@ LESSON_FUNCTION ncclResult_t settled(ncclComm_t comm, double seconds) {
     }
 }
 
-LESSON_FUNCTION void must_settle(ncclComm_t comm, const char *call) {
+static inline void must_settle(ncclComm_t comm, const char *call) {
     const ncclResult_t state = settled(comm, 30);
     if (state == ncclInProgress)
         lesson_fail("%s is not done after 30 s: has another rank been lost?", call);

@@ -42,14 +42,14 @@ struct stopwatch {
 };
 
 /* Begins a batch on all ranks at the same moment, so that none waits for a late one. */
-LESSON_FUNCTION void stopwatch_start(struct stopwatch *watch) {
+static inline void stopwatch_start(struct stopwatch *watch) {
     lesson_say_whose_times();
     CHECK_MPI(MPI_Barrier(MPI_COMM_WORLD));
     watch->started = MPI_Wtime();
 }
 
 /* The time that this part of the batches stay below: 0.5 gives the median. */
-LESSON_FUNCTION double stopwatch_quantile(const struct stopwatch *watch, double part) {
+static inline double stopwatch_quantile(const struct stopwatch *watch, double part) {
     const double at = part * (watch->nbatches - 1), *below = &watch->batches[(int)at];
     return (int)at + 1 < watch->nbatches
                ? below[0] + (at - (int)at) * (below[1] - below[0])
@@ -58,7 +58,7 @@ LESSON_FUNCTION double stopwatch_quantile(const struct stopwatch *watch, double 
 
 /* Ends a batch of `repeat` operations, after the caller has waited for them. The slowest
  * rank's time counts: a collective is over when it is over everywhere. */
-LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
+static inline void stopwatch_stop(struct stopwatch *watch, int repeat) {
     double seconds = MPI_Wtime() - watch->started;
     CHECK_MPI(
         MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
@@ -73,7 +73,7 @@ LESSON_FUNCTION void stopwatch_stop(struct stopwatch *watch, int repeat) {
 }
 
 /* Whether further batches would hardly move the median. */
-LESSON_FUNCTION bool stopwatch_settled(const struct stopwatch *watch) {
+static inline bool stopwatch_settled(const struct stopwatch *watch) {
     if (watch->nbatches < (lesson_modelled() ? STOPWATCH_MODELLED : STOPWATCH_FEWEST))
         return false;
     const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);

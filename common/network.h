@@ -43,12 +43,12 @@ struct network {
 };
 
 /* The options of a training lesson: first the network's, then its own. */
-LESSON_FUNCTION struct lesson_option network_known[LESSON_OPTIONS + 1];
+static struct lesson_option network_known[LESSON_OPTIONS + 1];
 
 /* For mistakes that only the lesson can find. Rank 0 prints the message, and every rank
  * ends with exit code 2. */
-LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *format,
-                                               ...) {
+static inline _Noreturn void network_misused(const char *program, const char *format,
+                                             ...) {
     char problem[256];
     va_list arguments;
     va_start(arguments, format);
@@ -61,8 +61,8 @@ LESSON_FUNCTION _Noreturn void network_misused(const char *program, const char *
  * layers and batch that the lesson has set before become the defaults. Ends with exit
  * code 2 if `nranks` does not divide the batch; a lesson that divides it differently
  * gives 1. */
-LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, int nranks,
-                                     const struct lesson_option *more) {
+static inline void network_options(int argc, char **argv, struct network *n, int nranks,
+                                   const struct lesson_option *more) {
     const size_t batch = ((size_t)nranks + 167) / (size_t)nranks * (size_t)nranks;
     const struct lesson_option own[] = {
         {"--layers", "L", "number of layers", .number = &n->layers,
@@ -83,12 +83,12 @@ LESSON_FUNCTION void network_options(int argc, char **argv, struct network *n, i
 }
 
 /* The number of weights in all layers. */
-LESSON_FUNCTION size_t network_weights(const struct network *n) {
+static inline size_t network_weights(const struct network *n) {
     return n->layers * n->width * n->width;
 }
 
 /* Ends the job unless the GPU has this many bytes free. */
-LESSON_FUNCTION void network_need(size_t bytes) {
+static inline void network_need(size_t bytes) {
     size_t free_bytes, total_bytes;
     CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     if (bytes > free_bytes)
@@ -100,13 +100,13 @@ LESSON_FUNCTION void network_need(size_t bytes) {
 }
 
 /* Bytes that network_malloc_samples takes. */
-LESSON_FUNCTION size_t network_samples_bytes(const struct network *n, size_t samples) {
+static inline size_t network_samples_bytes(const struct network *n, size_t samples) {
     return (n->layers + 2) * samples * n->width * sizeof(float);
 }
 
 /* Allocates only what depends on the number of samples, for a lesson that allocates the
  * weights itself. */
-LESSON_FUNCTION void network_malloc_samples(struct network *n, size_t samples) {
+static inline void network_malloc_samples(struct network *n, size_t samples) {
     const size_t bytes = samples * n->width * sizeof(float);
     for (size_t l = 0; l <= n->layers; l++)
         CHECK_CUDA(cudaMalloc((void **)&n->activation[l], bytes));
@@ -118,7 +118,7 @@ LESSON_FUNCTION void network_malloc_samples(struct network *n, size_t samples) {
     CHECK_CUDA(cudaDeviceSynchronize());
 }
 
-LESSON_FUNCTION void network_free_samples(struct network *n) {
+static inline void network_free_samples(struct network *n) {
     CHECK_CUDA(cudaFree(n->distance));
     CHECK_CUDA(cudaFree(n->wanted));
     for (size_t l = 0; l <= n->layers; l++)
@@ -127,8 +127,7 @@ LESSON_FUNCTION void network_free_samples(struct network *n) {
 
 /* Allocates layers of `one` weights each, their momentum 0, and room for this many
  * samples at a time. */
-LESSON_FUNCTION void network_malloc_layers(struct network *n, size_t one,
-                                           size_t samples) {
+static inline void network_malloc_layers(struct network *n, size_t one, size_t samples) {
     const size_t model = n->layers * one * sizeof(float);
     network_need(3 * model + network_samples_bytes(n, samples));
     CHECK_CUDA(cudaMalloc((void **)&n->weight[0], model));
@@ -144,11 +143,11 @@ LESSON_FUNCTION void network_malloc_layers(struct network *n, size_t one,
 }
 
 /* The same with whole layers, of width x width weights. */
-LESSON_FUNCTION void network_malloc(struct network *n, size_t samples) {
+static inline void network_malloc(struct network *n, size_t samples) {
     network_malloc_layers(n, n->width * n->width, samples);
 }
 
-LESSON_FUNCTION void network_free(struct network *n) {
+static inline void network_free(struct network *n) {
     network_free_samples(n);
     CHECK_CUDA(cudaFree(n->momentum[0]));
     CHECK_CUDA(cudaFree(n->gradient[0]));
@@ -156,7 +155,7 @@ LESSON_FUNCTION void network_free(struct network *n) {
 }
 
 /* A pseudo-random number from -1 to 1. It depends only on the arguments (splitmix64). */
-LESSON_FUNCTION float network_number(uint64_t seed, uint64_t place) {
+static inline float network_number(uint64_t seed, uint64_t place) {
     uint64_t z = (seed + 1) * 0xd1b54a32d192ed03 + place * 0x9e3779b97f4a7c15;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
@@ -164,7 +163,7 @@ LESSON_FUNCTION float network_number(uint64_t seed, uint64_t place) {
 }
 
 /* Initial weights, in host memory: the identity, plus noise that depends on `seed`. */
-LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float *host) {
+static inline void network_first(const struct network *n, uint64_t seed, float *host) {
     const size_t one = n->width * n->width;
     const float noise = 0.25f / sqrtf((float)n->width);
     for (size_t i = 0; i < n->layers * one; i++)
@@ -177,8 +176,8 @@ LESSON_FUNCTION void network_first(const struct network *n, uint64_t seed, float
 /* Samples `first`, first + 1, … of the data and their targets, in host memory: each
  * number is to become the mean of itself and the next one. A sample depends only on its
  * number, so the data are the same however many ranks share them. */
-LESSON_FUNCTION void network_samples(const struct network *n, size_t first, size_t count,
-                                     float *samples, float *wanted) {
+static inline void network_samples(const struct network *n, size_t first, size_t count,
+                                   float *samples, float *wanted) {
     const uint64_t seed = 12345;
     const size_t width = n->width;
     for (size_t s = 0; s < count; s++, samples += width, wanted += width) {
@@ -191,8 +190,8 @@ LESSON_FUNCTION void network_samples(const struct network *n, size_t first, size
 
 /* Queues the copy of such samples and targets to the GPU. The host memory is not pinned,
  * so cudaMemcpyAsync returns only after it has read it, and it can be freed at once. */
-LESSON_FUNCTION void network_load(const struct network *n, size_t first, size_t count,
-                                  cudaStream_t stream) {
+static inline void network_load(const struct network *n, size_t first, size_t count,
+                                cudaStream_t stream) {
     const size_t numbers = count * n->width, bytes = numbers * sizeof(float);
     float *samples = lesson_malloc(2 * bytes), *wanted = samples + numbers;
     network_samples(n, first, count, samples, wanted);
@@ -203,9 +202,9 @@ LESSON_FUNCTION void network_load(const struct network *n, size_t first, size_t 
 }
 
 /* y = x · W */
-LESSON_FUNCTION void network_forward(cublasHandle_t blas, size_t in, size_t out,
-                                     size_t samples, const float *weight, const float *x,
-                                     float *y) {
+static inline void network_forward(cublasHandle_t blas, size_t in, size_t out,
+                                   size_t samples, const float *weight, const float *x,
+                                   float *y) {
     const float one = 1, none = 0;
     CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)out, (int)samples,
                              (int)in, &one, weight, (int)out, x, (int)in, &none, y,
@@ -215,9 +214,9 @@ LESSON_FUNCTION void network_forward(cublasHandle_t blas, size_t in, size_t out,
 /* Replaces y by dy, the gradient of the loss with respect to y: (y - wanted) / mean_over,
  * where mean_over is the number of samples that the loss is averaged over. Also writes
  * the distance between y and wanted to GPU memory, so the host need not wait for it. */
-LESSON_FUNCTION void network_loss(cublasHandle_t blas, size_t out, size_t samples,
-                                  size_t mean_over, float *y, const float *wanted,
-                                  float *distance) {
+static inline void network_loss(cublasHandle_t blas, size_t out, size_t samples,
+                                size_t mean_over, float *y, const float *wanted,
+                                float *distance) {
     const int64_t numbers = (int64_t)(out * samples);
     const float minus = -1, mean = 1.0f / (float)mean_over;
     CHECK_CUBLAS(cublasSaxpy_64(blas, numbers, &minus, wanted, 1, y, 1));
@@ -228,9 +227,9 @@ LESSON_FUNCTION void network_loss(cublasHandle_t blas, size_t out, size_t sample
 }
 
 /* dW = xᵀ · dy, which sums over the samples. Overwrites `gradient`, or adds to it. */
-LESSON_FUNCTION void network_gradient(cublasHandle_t blas, size_t in, size_t out,
-                                      size_t samples, const float *x, const float *dy,
-                                      bool add, float *gradient) {
+static inline void network_gradient(cublasHandle_t blas, size_t in, size_t out,
+                                    size_t samples, const float *x, const float *dy,
+                                    bool add, float *gradient) {
     const float one = 1, keep = add ? 1 : 0;
     CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, (int)out, (int)in,
                              (int)samples, &one, dy, (int)out, x, (int)in, &keep,
@@ -238,9 +237,9 @@ LESSON_FUNCTION void network_gradient(cublasHandle_t blas, size_t in, size_t out
 }
 
 /* dx = dy · Wᵀ. After network_gradient nothing needs x, so dx may overwrite it. */
-LESSON_FUNCTION void network_backward(cublasHandle_t blas, size_t in, size_t out,
-                                      size_t samples, const float *weight,
-                                      const float *dy, float *dx) {
+static inline void network_backward(cublasHandle_t blas, size_t in, size_t out,
+                                    size_t samples, const float *weight, const float *dy,
+                                    float *dx) {
     const float one = 1, none = 0;
     CHECK_CUBLAS(cublasSgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)in, (int)samples,
                              (int)out, &one, weight, (int)out, dy, (int)out, &none, dx,
@@ -249,9 +248,9 @@ LESSON_FUNCTION void network_backward(cublasHandle_t blas, size_t in, size_t out
 
 /* momentum = 0.9 · momentum + gradient, then weight -= 0.1 / L · momentum. The rate is
  * divided by the number of layers, because all of them change the output. */
-LESSON_FUNCTION void network_update(cublasHandle_t blas, const struct network *n,
-                                    size_t count, const float *gradient, float *momentum,
-                                    float *weight) {
+static inline void network_update(cublasHandle_t blas, const struct network *n,
+                                  size_t count, const float *gradient, float *momentum,
+                                  float *weight) {
     const float one = 1, keep = 0.9f, step = -0.1f / (float)n->layers;
     CHECK_CUBLAS(cublasSscal_64(blas, (int64_t)count, &keep, momentum, 1));
     CHECK_CUBLAS(cublasSaxpy_64(blas, (int64_t)count, &one, gradient, 1, momentum, 1));
@@ -260,8 +259,8 @@ LESSON_FUNCTION void network_update(cublasHandle_t blas, const struct network *n
 
 /* Rank 0 prints the loss of the first and the last step and of some in between. The
  * squared distances of all ranks are added up. on_gpu  `parts` distances for each step */
-LESSON_FUNCTION void network_print_distances(const struct network *n, const float *on_gpu,
-                                             size_t parts) {
+static inline void network_print_distances(const struct network *n, const float *on_gpu,
+                                           size_t parts) {
     const size_t distances = n->steps * parts;
     float *distance = lesson_malloc(distances * sizeof *distance);
     double *squares = lesson_malloc(n->steps * sizeof *squares);
@@ -282,12 +281,12 @@ LESSON_FUNCTION void network_print_distances(const struct network *n, const floa
 }
 
 /* The same for a rank that takes all its samples of a step at once. */
-LESSON_FUNCTION void network_print_losses(const struct network *n) {
+static inline void network_print_losses(const struct network *n) {
     network_print_distances(n, n->distance, 1);
 }
 
 /* A number that is different (nearly always) if any bit of any weight is different. */
-LESSON_FUNCTION uint64_t network_checksum(const float *weights, size_t count) {
+static inline uint64_t network_checksum(const float *weights, size_t count) {
     uint64_t sum = 0;
     uint32_t bits;
     for (size_t i = 0; i < count; i++) {
@@ -301,8 +300,8 @@ LESSON_FUNCTION uint64_t network_checksum(const float *weights, size_t count) {
  * smallest of their checksums is also the largest. (Lesson 10 does this with NCCL.)
  *   weights  in host memory
  *   when     for the message: "after the last step" */
-LESSON_FUNCTION void network_check_copies(const float *weights, size_t count,
-                                          const char *when, MPI_Comm group) {
+static inline void network_check_copies(const float *weights, size_t count,
+                                        const char *when, MPI_Comm group) {
     const uint64_t mine = network_checksum(weights, count);
     uint64_t smallest, largest;
     CHECK_MPI(MPI_Allreduce(&mine, &smallest, 1, MPI_UINT64_T, MPI_MIN, group));
@@ -313,7 +312,7 @@ LESSON_FUNCTION void network_check_copies(const float *weights, size_t count,
 
 /* Trains in this process alone, with the whole batch and without communication, and
  * writes the final weights to host memory. */
-LESSON_FUNCTION void network_reference(const struct network *like, float *host) {
+static inline void network_reference(const struct network *like, float *host) {
     struct network n = *like;
     const size_t w = n.width, weights = network_weights(&n);
     cublasHandle_t blas;
@@ -346,7 +345,7 @@ LESSON_FUNCTION void network_reference(const struct network *like, float *host) 
 
 /* The weights that training should end with: rank 0 trains alone, and MPI carries the
  * result to the others. In host memory; the caller frees it. */
-LESSON_FUNCTION float *network_expected(const struct network *n) {
+static inline float *network_expected(const struct network *n) {
     const size_t count = network_weights(n);
     float *expected = lesson_malloc(count * sizeof *expected);
     if (lesson_self().rank == 0)
@@ -362,8 +361,8 @@ LESSON_FUNCTION float *network_expected(const struct network *n) {
  * Otherwise the ranks have added up the same products in a different order. The rounding
  * error of a sum of B numbers grows with the square root of B, and a weight of about 1
  * takes in one such sum in each of the S steps. So S · √B · 2⁻²³ is allowed. */
-LESSON_FUNCTION int network_verdict(const struct network *n, const float *weights,
-                                    const float *expected, size_t count, bool exact) {
+static inline int network_verdict(const struct network *n, const float *weights,
+                                  const float *expected, size_t count, bool exact) {
     const double bound =
         exact ? 0 : (double)n->steps * sqrt((double)n->batch) * ldexp(1, -23);
     double largest = 0;

@@ -10,23 +10,23 @@
 #include "lesson.h"
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 1)
-LESSON_FUNCTION ncclResult_t ncclMemAlloc(void **buffer, size_t bytes) {
+static inline ncclResult_t ncclMemAlloc(void **buffer, size_t bytes) {
     return cudaMalloc(buffer, bytes) == cudaSuccess ? ncclSuccess
                                                     : ncclUnhandledCudaError;
 }
 
-LESSON_FUNCTION ncclResult_t ncclMemFree(void *buffer) {
+static inline ncclResult_t ncclMemFree(void *buffer) {
     return cudaFree(buffer) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
-LESSON_FUNCTION ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer,
-                                              size_t bytes, void **handle) {
+static inline ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer,
+                                            size_t bytes, void **handle) {
     (void)comm, (void)buffer, (void)bytes;
     *handle = NULL;
     return ncclSuccess;
 }
 
-LESSON_FUNCTION ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
+static inline ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
     (void)comm, (void)handle;
     return ncclSuccess;
 }
@@ -38,15 +38,15 @@ LESSON_FUNCTION ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *han
 typedef void *ncclWindow_t;
 enum { NCCL_WIN_COLL_SYMMETRIC = 1 };
 
-LESSON_FUNCTION ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
-                                                    size_t bytes, ncclWindow_t *window,
-                                                    int flags) {
+static inline ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer,
+                                                  size_t bytes, ncclWindow_t *window,
+                                                  int flags) {
     (void)flags;
     return ncclCommRegister(comm, buffer, bytes, window);
 }
 
-LESSON_FUNCTION ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
-                                                      ncclWindow_t window) {
+static inline ncclResult_t ncclCommWindowDeregister(ncclComm_t comm,
+                                                    ncclWindow_t window) {
     return ncclCommDeregister(comm, window);
 }
 #endif

@@ -244,7 +244,7 @@ sub build_checker {
     my $flags   = md5_hex("$cc $compile $header");
     my $harness = "$top/build/exercises/harness-" . substr(md5_hex($flags, map { read_file($_) }
         "$top/exercises/harness.c", "$top/exercises/harness.h"), 0, 12) . '.o';
-    compile_once("$top/exercises/harness.c", $harness, "-DLESSON_FUNCTION= " . strict());
+    compile_once("$top/exercises/harness.c", $harness, lesson_header('whole') . ' ' . strict());
     my %setups = (comm => 0, mpi => 1, program => 2);
     my $text = "#include \"harness.h\"\n#include <unistd.h>\nconst int check_setup = $setups{ $ex->{setup} };\n$ex->{check}";
     my $object = "$dir/check-$ex->{number}-" . substr(md5_hex($flags, $text, basename($harness)), 0, 12) . '.o';
@@ -255,24 +255,31 @@ sub build_checker {
     return ($harness, $object);
 }
 
-# Where lesson.h is found first: one that only declares the functions, which are in the frame's
-# object. gcc reads it once for all (GCC's manual, "Using Precompiled Headers").
-my $header;
+# Where lesson.h and what it includes are found first: headers that only declare the functions, which are
+# in the frame's object; or, for the frame, that define them for all. gcc reads the former once for all (GCC's
+# manual, "Using Precompiled Headers").
+my %header;
 sub lesson_header {
-    $header //= do {
-        my $text = read_file("$top/common/lesson.h");
-        my $dir = "$top/build/exercises/" . substr(md5_hex("$cc $compile", $text, read_file(abs_path(__FILE__))), 0, 12);
-        $text =~ s/^LESSON_FUNCTION ((?:[^{};=]|\n)+\)) (\{\n.*?^\})$/"$1;" . $2 =~ tr{\n}{}cdr/gems;
-        $text =~ s/^LESSON_FUNCTION ([^{}=]+) = .*;$/extern $1;/gm;
+    my ($whole) = @_;
+    return $header{ $whole // '' } //= do {
+        my %text = map { $_ => read_file("$top/common/$_.h") } qw(check options table lesson);
+        my $dir = "$top/build/exercises/"
+            . substr(md5_hex("$cc $compile", @text{ sort keys %text }, read_file(abs_path(__FILE__))), 0, 12) . ($whole ? '-whole' : '');
+        for (values %text) {
+            s/^static inline ((?:[^{};=]|\n)+\)) (\{\n.*?^\})$/$whole ? "$1 $2" : "$1;" . $2 =~ tr{\n}{}cdr/gems;
+            s/^static (?!const|inline)([^{}=]+)( = .*;)$/$whole ? "$1$2" : "extern $1;"/gme;
+            s/^static struct (\{\n.*?^\} lesson_checks;)$/$1 =~ tr{\n}{}cdr/gems if !$whole;
+        }
         if (!-f "$dir/lesson.h") {
             make_path($dir);
-            write_file("$dir/lesson.$$", "#line 1 \"$top/common/lesson.h\"\n$text");
-            rename "$dir/lesson.$$", "$dir/lesson.h";
+            for my $name (qw(check options table lesson)) { # lesson.h last: it says that all are there
+                write_file("$dir/$name.$$", "#line 1 \"$top/common/$name.h\"\n$text{$name}");
+                rename "$dir/$name.$$", "$dir/$name.h";
+            }
         }
-        compile_once("$dir/lesson.h", "$dir/lesson.h.gch", '-x c-header') if `$cc --version 2>&1` !~ /clang/;
+        compile_once("$dir/lesson.h", "$dir/lesson.h.gch", '-x c-header') if !$whole && `$cc --version 2>&1` !~ /clang/;
         "-I'$dir'";
     };
-    return $header;
 }
 
 # The tests take no warning of the course's own.

@@ -261,7 +261,7 @@ END
     rm -r "$copy"
     mkdir "$BATS_TEST_TMPDIR/mine"
     cd "$BATS_TEST_TMPDIR/mine"
-    cp "$BATS_TEST_DIRNAME/../02-nccl-allreduce/allreduce.c" "$BATS_TEST_DIRNAME/../common/lesson.h" .
+    cp "$BATS_TEST_DIRNAME/../02-nccl-allreduce/allreduce.c" "$BATS_TEST_DIRNAME"/../common/*.h .
     export PKG_CONFIG_PATH=$usr/lib/pkgconfig
     [ "$(pkg-config --modversion nccl-cpu)" = "$version" ]
     # shellcheck disable=SC2046 # the flags are words

@@ -26,7 +26,7 @@ sub problems {
     my %lessons;
     $lessons{basename dirname $_} .= code($_) for glob "$course/[0-9][0-9]-*/*.[ch]";
     my %problem;
-    for my $name ($common =~ /^LESSON_FUNCTION[\w\s\*]*?\b(\w+)\(/gm) {
+    for my $name ($common =~ /^static inline[\w\s\*]*?\b(\w+)\(/gm) {
         my @users = grep { $lessons{$_} =~ /\b$name\b/ } sort keys %lessons;
         my $within = () = $common =~ /\b$name\b/g; # once where it is defined
         $problem{$name} =
@@ -54,16 +54,16 @@ sub write_file {
     close $out;
 }
 write_file('common/a.h', <<'END');
-LESSON_FUNCTION void shared(void) {
+static inline void shared(void) {
 }
-LESSON_FUNCTION _Noreturn struct wide *alone(int a,
+static inline _Noreturn struct wide *alone(int a,
                                              int b) {
 }
-LESSON_FUNCTION double inner(void) {
+static inline double inner(void) {
 }
 #define MACRO() inner()
 /* unused() is only talked of, "unused" */
-LESSON_FUNCTION void unused(void) {
+static inline void unused(void) {
 }
 END
 write_file('00-a/a.c', "shared(); alone(1, 2); MACRO(); // unused()\n");

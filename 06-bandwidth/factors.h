@@ -1,8 +1,9 @@
 /*
- * table.h: the operations of bandwidth with their bus factors, and the check of a result.
+ * factors.h: the operations of bandwidth with their bus factors, and the check of a
+ * result.
  */
-#ifndef TABLE_H
-#define TABLE_H
+#ifndef FACTORS_H
+#define FACTORS_H
 
 #include "operations.h"
 
@@ -37,8 +38,8 @@ static const struct operation {
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
 /* Runs an operation once, and compares every element of its result. */
-LESSON_FUNCTION void check(const struct operation *op, const struct call *c,
-                           const float *send, float *recv, float *host) {
+static inline void check(const struct operation *op, const struct call *c,
+                         const float *send, float *recv, float *host) {
     const size_t bytes = c->count * sizeof(float);
     CHECK_CUDA(cudaMemsetAsync(recv, 255, bytes, c->stream));
     CHECK_NCCL(op->queue(c, send, recv));

@@ -1,16 +1,16 @@
 /*
- * table.h: the tables of peer_to_peer, one row and one column for each GPU.
+ * matrix.h: the tables of peer_to_peer, one row and one column for each GPU.
  */
-#ifndef TABLE_H
-#define TABLE_H
+#ifndef MATRIX_H
+#define MATRIX_H
 
 #include "lesson.h"
 
 enum { CELL = 16 };
 
 /* All ranks call it; rank 0 prints. `row` has this rank's texts, one for each rank. */
-LESSON_FUNCTION void print_table(const char *title, char (*row)[CELL], int rank,
-                                 int nranks) {
+static inline void print_table(const char *title, char (*row)[CELL], int rank,
+                               int nranks) {
     char line[CELL * (nranks + 1)];
     int used = sprintf(line, "GPU %-4d", rank);
     for (int to = 0; to < nranks; to++)
