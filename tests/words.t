@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No page is longer than a reader has patience for. Counted are words of the text and of its tables:
-# no code and no output, and no addresses of links. A word is letters, digits and _: "a-b" is two.
+# no code and no output, no addresses of links, and not what stands for a picture. A word is letters, digits and _: "a-b" is two.
 #
 #     tests/words.t [PAGE…]     only these, with their numbers
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 words() { # FILE…
     awk '/^ *```/ { code = !code; next }
-        !code { gsub(/\]\([^)]*\)/, "]"); n += gsub(/[[:alnum:]_]+/, "") }
+        !code { gsub(/!\[[^]]*\]\([^)]*\)/, ""); gsub(/\]\([^)]*\)/, "]"); n += gsub(/[[:alnum:]_]+/, "") }
         END { print n + 0 }' "$@"
 }
 
