@@ -125,7 +125,7 @@ test-versions:
 	$(PROVE) tests/versions.t
 
 benchmark: $(cpu_library)
-	@$(MPICC) $(CFLAGS) $(WARNINGS) measure/cpu-cost.c $(cpu_compile) $(cpu_link) -o build/benchmark
+	@$(MPICC) $(CFLAGS) $(WARNINGS) results/measure/cpu-cost.c $(cpu_compile) $(cpu_link) -o build/benchmark
 	@mpirun --oversubscribe -np 4 build/benchmark
 
 # A lesson under nsys, which shows the calls by the names of a timeline.
@@ -144,7 +144,7 @@ profile:
 	@nsys stats --quiet --report nvtx_sum '$(PROFILE).nsys-rep'
 
 measure:
-	@measure/measure.sh
+	@results/measure/measure.sh
 
 cpu-flags: $(cpu_library)
 	@echo '$(cpu_compile) $(cpu_link)'

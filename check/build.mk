@@ -1,4 +1,4 @@
-# The checks: the judge (check/judge and check itself), and what tells it (check/front and timeline).
+# The checks: the judge (check/judge and check itself), and what tells it (check/front).
 # Every source in these folders is built, and every list of functions (NAME.list) that has a program
 # beside it which makes wrappers of it: NAME.awk, or wrappers.awk for all. Three forms come of them:
 #   build/cpu/libnccl-cpu.a      the checks and the stand-in in one, what programs are linked with
@@ -13,13 +13,13 @@ generator = $(firstword $(wildcard $(1:.list=.awk) $(dir $(1))wrappers.awk))
 lists := $(foreach list,$(sort $(shell find $(TOP)/check/front -name '*.list')),$(if $(call generator,$(list)),$(list)))
 made := $(patsubst $(TOP)/%.list,$(TOP)/build/made/%_made.c,$(lists))
 judge_sources := $(sort $(wildcard $(TOP)/check/*.c) $(shell find $(TOP)/check/judge -name '*.c' 2>/dev/null))
-front_sources := $(sort $(shell find $(TOP)/check/front $(TOP)/timeline -name '*.c' 2>/dev/null))
+front_sources := $(sort $(shell find $(TOP)/check/front -name '*.c' 2>/dev/null))
 # $(call judge_in,FOLDER), $(call front_in,FOLDER): the objects, for a form that lies there.
 judge_in = $(judge_sources:$(TOP)/%.c=$(1)/%.o)
 front_in = $(front_sources:$(TOP)/%.c=$(1)/%.o) $(made:$(TOP)/build/made/%.c=$(1)/%.o)
 
 check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(library_cflags) $(WARNINGS) \
-    $(addprefix -I,$(shell find $(TOP)/check $(TOP)/timeline -type d))
+    $(addprefix -I,$(shell find $(TOP)/check -type d))
 # In a library the variables of a thread are found as fast as in a program (initial-exec), since it
 # is there from the start.
 cpu_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=1 $(library_compile)
@@ -54,7 +54,7 @@ $(made): $(TOP)/build/made/%_made.c: $(TOP)/%.list $$(call generator,$(TOP)/%.li
 
 # The front over the stand-in, in one library with it; alone, before it; and before the real NCCL.
 # The judge does not ask what it is linked with.
-$(cpu_build)/check/front/%.o $(cpu_build)/timeline/%.o: private form := -DFRONT_LINKED
+$(cpu_build)/check/front/%.o: private form := -DFRONT_LINKED
 # $(call compiled,FOLDER OF OBJECTS,FOLDER OF SOURCES,cpu or cuda)
 define compiled
 $(1)/%.o: $(2)/%.c $$($(3)_check_config)
@@ -63,10 +63,9 @@ $(1)/%.o: $(2)/%.c $$($(3)_check_config)
 	@$$(call movable,$$@)
 endef
 $(foreach sources,$(TOP) $(TOP)/build/made, \
-    $(foreach part,check timeline, \
-        $(eval $(call compiled,$(cpu_build)/$(part),$(sources)/$(part),cpu)) \
-        $(eval $(call compiled,$(cpu_build)/shared/$(part),$(sources)/$(part),cpu)) \
-        $(eval $(call compiled,$(cuda_build)/$(part),$(sources)/$(part),cuda))))
+    $(eval $(call compiled,$(cpu_build)/check,$(sources)/check,cpu)) \
+    $(eval $(call compiled,$(cpu_build)/shared/check,$(sources)/check,cpu)) \
+    $(eval $(call compiled,$(cuda_build)/check,$(sources)/check,cuda)))
 
 # What is built is said first; cpu-flags prints nothing but the flags.
 ifneq ($(strip $(builds_lessons)),)

@@ -196,7 +196,7 @@ TO ?=
 timeline:
 	@test -f '$(FILE)' || \
 	    { echo 'no $(FILE) here: NCCL_TIMELINE=$(FILE) mpirun … writes it' >&2; exit 1; }
-	@$(TOP)/timeline/timeline-svg '$(FILE)' \
+	@$(TOP)/check/front/timeline/timeline-svg '$(FILE)' \
 	    '$(if $(filter file,$(origin SVG)),$(patsubst %.json,%,$(FILE)).svg,$(SVG))' $(FROM) $(TO)
 
 # Breaks a lesson on purpose, or lists the ways to do so: common/break.sh says how they are written.

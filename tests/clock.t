@@ -94,9 +94,9 @@ done
 "$top/cpu/machines/make.sh" "$top"/cpu/machines/h200-[421].csv >"$work/made.conf"
 is "$(on_4 "$work/made.conf")" "$h200" 'machines/make.sh makes one of what bandwidth --csv wrote'
 
-# measure/machine.c, which measures a machine, finds on the modelled one what that was made of; and what it
+# results/measure/machine.c, which measures a machine, finds on the modelled one what that was made of; and what it
 # prints is a machine.
-"${MPICC:-mpicc}" -std=gnu11 -O1 -I"$top/common" "$top/measure/machine.c" "${flags[@]}" -lm -o "$work/machine"
+"${MPICC:-mpicc}" -std=gnu11 -O1 -I"$top/common" "$top/results/measure/machine.c" "${flags[@]}" -lm -o "$work/machine"
 NCCL_CPU_CLOCK=h200 ranks 2 "$work/machine" 2>"$work/err" | sed '/^CPU build/d' >"$work/made.conf"
 for name in nccl_us nccl_more_us send_us window_us one_sided_us graph_us event_us mpi_us; do
     is "$(awk -v n=$name '$1 == n { printf "%.1f", $2 }' "$work/made.conf")" \
@@ -167,20 +167,20 @@ is "$forced" 54.083 '^LL,LL128 leaves Simple'
 # --- What it predicts --------------------------------------------------------------------
 
 # The table of cpu/clock.md is made of results/compositions.csv. Some lines of it are predicted again here, to
-# the digit; `measure/compositions.pl` predicts all.
+# the digit; `results/measure/compositions.pl` predicts all.
 grep -E "^lesson|^09,2,.* 4,|^11,2,32x1024x1024 1 8,${ALL:+|^13 .*4096x8192 one|^15 .*16x2048x4096 1,}" \
     "$top/results/compositions.csv" >"$work/compositions.csv"
 cp "$work/compositions.csv" "$work/some.csv"
 code=0
-"$top/measure/compositions.pl" --file "$work/compositions.csv" --write >/dev/null 2>"$work/err" || code=$?
+"$top/results/measure/compositions.pl" --file "$work/compositions.csv" --write >/dev/null 2>"$work/err" || code=$?
 is "$code $(cat "$work/err" "$work/compositions.csv")" "0 $(cat "$work/some.csv")" \
     'lessons are predicted as results/compositions.csv says'
-is "$("$top/measure/compositions.pl" --only none | grep '^| ')" \
+is "$("$top/results/measure/compositions.pl" --only none | grep '^| ')" \
     "$(sed -n '/^| lesson | compositions/,/^```/p' "$top/cpu/clock.md" | grep '^| ')" \
     'the error that cpu/clock.md states is that of the file'
 # Graphs, windows and puts, from another machine.
 grep -E '^lesson|^19|^20.*,4096,' "$top/results/two-h200-2.32.csv" >"$work/small.csv"
-"$top/measure/compositions.pl" --file "$work/small.csv" --machine results/two-h200-2.32.conf --write >/dev/null 2>"$work/err" || true
+"$top/results/measure/compositions.pl" --file "$work/small.csv" --machine results/two-h200-2.32.conf --write >/dev/null 2>"$work/err" || true
 is "$(cat "$work/err" "$work/small.csv")" "$(grep -E '^lesson|^19|^20.*,4096,' "$top/results/two-h200-2.32.csv")" \
     'and lessons 19 and 20 as two-h200-2.32.csv says'
 # In its text are the errors over all files, and each other file's in a table.
@@ -217,14 +217,14 @@ result "$(NCCL_CPU_CLOCK=$work/windows.conf ranks 2 "$top/19-small-messages/smal
 for us in '9.5 200' '14 100' '8 300'; do
     printf 'time all_reduce 2 8 %s # NCCL 2.32.3\nway Ring LL 0 118 8:%s\n08,2,16,%s,\n' "${us% *}" "${us#* }" "${us% *}" >"$work/run-${us% *}"
 done
-is "$("$top/measure/median.pl" "$work"/run-*)" $'time all_reduce 2 8 9.5 # NCCL 2.32.3\nway Ring LL 0 118 8:200\n08,2,16,9.5,' 'medians of three runs'
-is "$("$top/measure/median.pl" "$work/run-8" "$work/run-14" | head -n 1)" 'time all_reduce 2 8 11 # NCCL 2.32.3' 'and of two'
+is "$("$top/results/measure/median.pl" "$work"/run-*)" $'time all_reduce 2 8 9.5 # NCCL 2.32.3\nway Ring LL 0 118 8:200\n08,2,16,9.5,' 'medians of three runs'
+is "$("$top/results/measure/median.pl" "$work/run-8" "$work/run-14" | head -n 1)" 'time all_reduce 2 8 11 # NCCL 2.32.3' 'and of two'
 # A run that fails predicts nothing, and the file stays as it was.
 mkdir "$work/failing"
 printf '#!/bin/sh\nexit 3\n' >"$work/failing/mpirun"
 chmod +x "$work/failing/mpirun"
 code=0
-PATH=$work/failing:$PATH "$top/measure/compositions.pl" --file "$work/compositions.csv" --only 09 --write >/dev/null 2>&1 || code=$?
+PATH=$work/failing:$PATH "$top/results/measure/compositions.pl" --file "$work/compositions.csv" --only 09 --write >/dev/null 2>&1 || code=$?
 result "$([ "$code" -ne 0 ] && cmp -s "$work/compositions.csv" "$work/some.csv"; echo $?)" 'a run that fails predicts nothing'
 
 # --- What it costs -----------------------------------------------------------------------

@@ -417,8 +417,8 @@ ok('the course builds in a copy', $? ? ($said) : ());
 sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
-$settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile', 'measure/measure.sh');
-$variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]', 'timeline/*.[ch]');
+$settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile', 'results/measure/measure.sh');
+$variables = read_files('cpu/src/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]');
 $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
 
@@ -480,7 +480,7 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
         text_problems($text->('see `common/nothing.h`, `CPU_NOTHING=1`'), $copy));
 }
 
-my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/*.md $copy/*/*.md";
+my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/*.md $copy/*/*.md $copy/check/front/timeline/*.md";
 for my $path (@readmes) {
     my $name = $path =~ s{^\Q$copy\E/}{}r;
     if (!-f $path) {

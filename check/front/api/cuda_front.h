@@ -116,7 +116,7 @@ bool copies_from_device(enum cudaMemcpyKind kind);
 bool copy_begins(struct copy *copy, struct judge_at at);
 cudaError_t copy_ends(struct copy *copy, cudaError_t error, struct judge_at at);
 
-/* Of a timeline (timeline/notes.c). */
+/* Of a timeline (front/timeline/notes.c). */
 struct timeline_op *copy_op(const struct copy *copy, struct judge_at at,
                             struct timeline_op *out);
 

@@ -1,6 +1,6 @@
 """Lesson 14's network trained by torch.distributed.pipelining.
 
-    torchrun --standalone --nproc_per_node=2 measure/pipeline.py --layers 16 --width 2048 \\
+    torchrun --standalone --nproc_per_node=2 results/measure/pipeline.py --layers 16 --width 2048 \\
         --batch 16384 --micro 8
 
 Prints what `pipeline --time` prints, measured the same way: all micro-batches forward and back

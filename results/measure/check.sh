@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What nccl-check says on this machine's GPUs, and what other tools say of the same programs:
 #
-#     measure/check.sh FOLDER STAGE…
+#     results/measure/check.sh FOLDER STAGE…
 #
 #   with        every program of tests/check for two ranks, with nccl-check: about four minutes
 #   without     without it; NCCL_DEBUG=WARN is set, and NCCL's RAS is asked: as long
@@ -29,7 +29,7 @@
 # tests/check/run runs the programs and writes runs.tsv and said.txt; a folder's last run of a program counts.
 set -euo pipefail
 
-course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 [ $# -ge 2 ] || { sed -n '2,/^set/ { s/^# \{0,1\}//p }' "$0" >&2; exit 2; }
 stages='with without own transports sanitizer lessons cost times write'
 for stage in "${@:2}"; do
@@ -90,8 +90,8 @@ with() {
 
 # Without: what NCCL itself has to say, and while it hangs, what RAS knows.
 without() {
-    suite plain wrong "$limit" "$warning" env NCCL_DEBUG=WARN measure/ask-ras $((limit * 2 / 3)) "${each[@]}" {}
-    suite plain 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN measure/ask-ras 30 "${each[@]}" {}
+    suite plain wrong "$limit" "$warning" env NCCL_DEBUG=WARN results/measure/ask-ras $((limit * 2 / 3)) "${each[@]}" {}
+    suite plain 'right repaired' 40 "$warning" env NCCL_DEBUG=WARN results/measure/ask-ras 30 "${each[@]}" {}
 }
 
 own() {
@@ -207,7 +207,7 @@ END
 cost() {
     local round how largest=268435456
     [ "$BACKEND" != cpu ] || largest=8
-    mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" measure/check-cost.c "${link[@]}" -o "$work/cost"
+    mpicc -std=c11 -O2 -g -Icommon "${compile[@]}" results/measure/check-cost.c "${link[@]}" -o "$work/cost"
     : >"$out/check-cost.txt"
     for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
         for how in plain nccl-check; do
@@ -279,7 +279,7 @@ times() {
 }
 
 write() {
-    measure/check-tables.sh "$out" >"$out/nccl-check.md"
+    results/measure/check-tables.sh "$out" >"$out/nccl-check.md"
 }
 
 for stage in "$@"; do

@@ -1,6 +1,6 @@
 """Lesson 13's two ways of carrying tokens, with PyTorch's all_to_all_single.
 
-    torchrun --standalone --nproc_per_node=2 measure/experts.py --width 2048 --batch 8192
+    torchrun --standalone --nproc_per_node=2 results/measure/experts.py --width 2048 --batch 8192
 
 Prints what `experts --time` prints, measured the same way and with the same loads: tokens there
 and back, once with their counts sent first, once in blocks of one size that hold the largest; in

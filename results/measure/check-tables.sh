@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of wrong-programs.md and nccl-check.md, from what check.sh wrote into a folder: measure/check-tables.sh FOLDER
+# The tables of wrong-programs.md and nccl-check.md, from what check.sh wrote into a folder: results/measure/check-tables.sh FOLDER
 set -euo pipefail
 
 folder=${1:?which folder?}
@@ -71,7 +71,7 @@ tools() {
 ras_row() {
     {
         newest plain wrong | awk -F '\t' '$4 == "hangs" { print "hangs\t" $3 }'
-        grep '^// rank: ' "$(dirname "$0")"/../tests/check/wrong/*.c | sed 's|.*/||; s|\.c:// rank: |\t|; s/^/rank\t/'
+        grep '^// rank: ' "$(dirname "$0")"/../../tests/check/wrong/*.c | sed 's|.*/||; s|\.c:// rank: |\t|; s/^/rank\t/'
         ras wrong
         ras right
         ras repaired

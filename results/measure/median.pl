@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# measure/median.pl FILE…: of files that say the same with other numbers, the line of medians.
+# results/measure/median.pl FILE…: of files that say the same with other numbers, the line of medians.
 use v5.26;
 use warnings;
 

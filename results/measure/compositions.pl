@@ -1,11 +1,11 @@
 #!/usr/bin/env perl
 # Compositions: what is made of several operations, measured on GPUs and predicted by the modelled clock.
 #
-#   measure/compositions.pl                  predicts results/compositions.csv, and prints the table of cpu/clock.md
-#   measure/compositions.pl --write …        and keeps the predictions in the file
-#   measure/compositions.pl --file FILE --machine MACHINE.conf      another file, another machine
-#   measure/compositions.pl --only 08,09     only these lessons
-#   measure/compositions.pl --measure N…     on GPUs: what they take, on N ranks, as lines of such a file
+#   results/measure/compositions.pl                  predicts results/compositions.csv, and prints the table of cpu/clock.md
+#   results/measure/compositions.pl --write …        and keeps the predictions in the file
+#   results/measure/compositions.pl --file FILE --machine MACHINE.conf      another file, another machine
+#   results/measure/compositions.pl --only 08,09     only these lessons
+#   results/measure/compositions.pl --measure N…     on GPUs: what they take, on N ranks, as lines of such a file
 #   … --short, --long                        only those that take less than 0.1 ms, or more (18 is with the others)
 #
 # A line is: lesson (and which of its figures), ranks, size, measured µs, predicted µs. Large sizes are predicted
@@ -19,7 +19,7 @@ use Getopt::Long;
 my ($write, $file, $machine, $only, $measure, $short, $long);
 GetOptions('write' => \$write, 'file=s' => \$file, 'machine=s' => \$machine, 'only=s' => \$only,
     'measure' => \$measure, 'short' => \$short, 'long' => \$long) && ($measure || !@ARGV) or die "usage: see the first lines of $0\n";
-chdir dirname($0) . '/..' or die;
+chdir dirname($0) . "/../.." or die;
 $file    //= 'results/compositions.csv';
 $machine //= 'cpu/machines/h200.conf';
 my $work   = tempdir(CLEANUP => 1);
@@ -149,7 +149,7 @@ my (%built, $failed);
 sub program {
     my ($lesson) = @_;
     my $name = $lesson->{program};
-    my $make = $lesson->{aside} ? "measure/aside $name" : "make -s -C " . dirname($name) . " >/dev/null";
+    my $make = $lesson->{aside} ? "results/measure/aside $name" : "make -s -C " . dirname($name) . " >/dev/null";
     $built{$name} //= system($make) == 0 or exit 1;
     return $lesson->{aside} ? "build/$name/$name" : $name;
 }

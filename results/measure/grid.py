@@ -1,6 +1,6 @@
 """Lesson 15's network on PyTorch's device mesh: tensor parallel in a row, data parallel in a column.
 
-    torchrun --standalone --nproc_per_node=4 measure/grid.py --layers 8 --width 4096 \\
+    torchrun --standalone --nproc_per_node=4 results/measure/grid.py --layers 8 --width 4096 \\
         --batch 4096 --columns 2
 
 Prints what `grid --time` prints, measured the same way: a step without communication (a rank's

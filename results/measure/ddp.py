@@ -1,6 +1,6 @@
 """Lesson 11's network trained by PyTorch's DistributedDataParallel.
 
-    torchrun --standalone --nproc_per_node=2 measure/ddp.py --layers 16 --width 2048 --batch 4096
+    torchrun --standalone --nproc_per_node=2 results/measure/ddp.py --layers 16 --width 2048 --batch 4096
 
 Several models, with the word `then` between them, are measured in one start: PyTorch's takes up to
 half a minute. Before each one's figures then stands the command line that measures it alone.

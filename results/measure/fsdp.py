@@ -1,6 +1,6 @@
 """Lesson 12's network trained by PyTorch's fully_shard (FSDP2).
 
-    torchrun --standalone --nproc_per_node=2 measure/fsdp.py --layers 16 --width 2048 --batch 4096
+    torchrun --standalone --nproc_per_node=2 results/measure/fsdp.py --layers 16 --width 2048 --batch 4096
 
 Prints what `sharded --time` prints, measured the same way: a step without communication (the
 same model, not sharded) and a step with fully_shard on each layer, in turns; of each the slowest

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Lessons 11 to 15 on more and more GPUs of Leonardo, on the modelled clock, as a table:
 #
-#     measure/scaling.sh [GPUS…]      4 8 16 32 64 if nothing is said: about five minutes
+#     results/measure/scaling.sh [GPUS…]      4 8 16 32 64 if nothing is said: about five minutes
 #
 # On a machine with a hundredth of Leonardo's arithmetic (cpu/machines/slow-leonardo.conf), so that a
 # network of 128 x 128 is to it what a large one is to the real one. Every GPU has as many samples,
 # however many GPUs there are. The same digits on every run.
 set -euo pipefail
 
-course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$course"
 export LC_ALL=C.UTF-8 BACKEND=cpu NCCL_CPU_CLOCK=slow-leonardo OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none

@@ -3,7 +3,7 @@
 #
 #     make measure                                all of it, into build/measured
 #     make measure PARTS='lessons nccl-tests'     these parts, beside what the folder has already
-#     measure/measure.sh FOLDER                   into another folder
+#     results/measure/measure.sh FOLDER                   into another folder
 #
 # The parts, and how many minutes each takes on two GPUs:
 #
@@ -24,7 +24,7 @@
 #     memcheck     every lesson under compute-sanitizer (5)
 #     tests        make test BACKEND=cuda (5)
 #     wrong        tests/check with nccl-check and without, and what NCCL's own checks say (12); single stages,
-#                  and other tools: measure/check.sh
+#                  and other tools: results/measure/check.sh
 #
 #   NCCL_TESTS_HOME=…   nccl-tests, built            RUNS=50     of repeat
 #   CUDA_VISIBLE_DEVICES=0,1   only these GPUs       BACKEND=cpu     a rehearsal without GPUs
@@ -32,7 +32,7 @@
 #   RANKS='2 4'     of lessons; where that is more than one for a GPU: NCCL_MULTI_RANK_GPU_ENABLE=1, NCCL 2.30
 set -euo pipefail
 
-course=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 training='overlap sharded experts pipeline grid'
 links='peer three ring'
 names="lessons bandwidth nccl-tests links $links training $training production model write repeat memcheck tests wrong"
@@ -266,21 +266,21 @@ peer() {
 
 # What single operations take, and compositions of them on 2 and on all GPUs.
 model() {
-    measure/aside machine
+    results/measure/aside machine
     local turn several=(2 "$gpus") machines=() short=() long=$work/long.csv
     [ "$gpus" -gt 2 ] || several=(2)
     # What is short changes from run to run, so it is measured in turn and the medians count. The runs stay beside them.
     for ((turn = 1; turn <= turns; turn++)); do
         machines+=("$out/machine-$turn.conf") short+=("$out/short-$turn.csv")
         timeout --kill-after=10 100 "${mpirun[@]}" -np "$gpus" build/machine/machine </dev/null |
-            sed '/^CPU build/d' >"${machines[-1]}" || echo measure/machine.c >>"$work/failed"
-        measure/compositions.pl --measure --short "${several[@]}" >"${short[-1]}" ||
-            echo 'measure/compositions.pl --measure --short' >>"$work/failed"
+            sed '/^CPU build/d' >"${machines[-1]}" || echo results/measure/machine.c >>"$work/failed"
+        results/measure/compositions.pl --measure --short "${several[@]}" >"${short[-1]}" ||
+            echo 'results/measure/compositions.pl --measure --short' >>"$work/failed"
     done
-    measure/compositions.pl --measure --long "${several[@]}" >"$long" ||
-        echo 'measure/compositions.pl --measure --long' >>"$work/failed"
-    measure/median.pl "${machines[@]}" >"$out/machine.conf" || echo 'measure/median.pl' >>"$work/failed"
-    { measure/median.pl "${short[@]}" || echo 'measure/median.pl' >>"$work/failed"; sed 1d "$long"; } >"$out/compositions.csv"
+    results/measure/compositions.pl --measure --long "${several[@]}" >"$long" ||
+        echo 'results/measure/compositions.pl --measure --long' >>"$work/failed"
+    results/measure/median.pl "${machines[@]}" >"$out/machine.conf" || echo 'results/measure/median.pl' >>"$work/failed"
+    { results/measure/median.pl "${short[@]}" || echo 'results/measure/median.pl' >>"$work/failed"; sed 1d "$long"; } >"$out/compositions.csv"
 }
 
 # Three ways to one sum, ours before nccl-tests' parts and PyTorch's.
@@ -291,7 +291,7 @@ three() {
         --time --max "$largest"
     [ -z "$tests_home" ] || theirs 'all_reduce reduce broadcast reduce_scatter all_gather' \
         -b 16 -e "$largest" -f 4 -w 100 -n 100
-    ! have_pytorch || keep "$out/three.txt" 120 torchrun --standalone --nproc_per_node="$gpus" measure/collectives.py
+    ! have_pytorch || keep "$out/three.txt" 120 torchrun --standalone --nproc_per_node="$gpus" results/measure/collectives.py
 }
 
 # With one GPU nothing travels, and a lesson's ways are one.
@@ -306,7 +306,7 @@ pytorch() { # FILE PROGRAM MODEL…
     have_pytorch || return 0
     for model in "$@"; do them+="${them:+ then }$model"; done
     # shellcheck disable=SC2086 # words
-    keep "$out/$file" 150 torchrun --standalone --nproc_per_node="$gpus" "measure/$program" $them
+    keep "$out/$file" 150 torchrun --standalone --nproc_per_node="$gpus" "results/measure/$program" $them
 }
 
 # Lesson 11 on some models: how many multiprocessors NCCL gets, how much goes into a bucket.
@@ -517,7 +517,7 @@ repeat() {
 wrong() {
     local stage
     for stage in with without own write; do
-        measure/check.sh "$out" "$stage" || echo "measure/check.sh $out $stage" >>"$work/failed"
+        results/measure/check.sh "$out" "$stage" || echo "results/measure/check.sh $out $stage" >>"$work/failed"
     done
 }
 
@@ -532,7 +532,7 @@ write_readme() {
     done
     {
         printf '# What came out\n\n'
-        measure/tables.sh "$out"
+        results/measure/tables.sh "$out"
     } >"$work/README.md"
     cp "$work/README.md" "$out/README.md"
 }

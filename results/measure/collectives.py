@@ -1,6 +1,6 @@
 """All-reduce in PyTorch, and two ways to make it of other collectives.
 
-    torchrun --standalone --nproc_per_node=4 measure/collectives.py
+    torchrun --standalone --nproc_per_node=4 results/measure/collectives.py
 
 Prints, for each size that lesson 08 has, the slowest rank's time: the median of ten batches of ten.
 """
