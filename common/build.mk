@@ -131,7 +131,7 @@ cpu_library := $(cpu_build)/libnccl-cpu.a
 sanitizers := $(if $(SANITIZE),-fsanitize=address$(,)undefined -fno-omit-frame-pointer)
 # A report names the lines of calls: sibling calls are off, since a call in tail position
 # would hide who made it, and addr2line knows the files of older debug information better.
-cpu_any := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include $(sanitizers)
+cpu_any := -gdwarf-4 -fno-optimize-sibling-calls -I$(TOP)/cpu/include -I$(TOP)/cpu/include/absent $(sanitizers)
 # It also says when a variable is gone that a queued function is to have: gcc is kept from making a
 # function and the only one that calls it one, which would give both the same variables.
 cpu_compile := $(cpu_any)$(if $(strip $(builds_cpu)), $(shell \

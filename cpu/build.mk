@@ -9,7 +9,7 @@ cpu_config := $(cpu_build)/config
 # time. SANITIZE=1 has them, and make LIBRARY_DEBUG=-g the variables, too.
 LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
 library_compile := $(cpu_any) $(LIBRARY_DEBUG)
-cpu_own := $(MPICC) -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
+cpu_own := $(MPICC) -I$(TOP)/cpu/src -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
 
 ifneq ($(strip $(builds_cpu)),)
   $(call remember,$(cpu_config),$(cpu_own) $(WARNINGS) $(library_compile))
@@ -20,15 +20,15 @@ endif
 
 # Where the sums are made: less than -O3 would make them one by one. Products are rounded before they
 # are added, on every processor: else ranks on different machines would differ in the last bit.
-$(cpu_build)/cpu/src/number.o $(cpu_build)/cpu/src/blas.o: private own := -O3 -ffp-contract=off
+$(cpu_build)/cpu/src/data/number.o $(cpu_build)/cpu/src/blas/arithmetic.o: private own := -O3 -ffp-contract=off
 # Where the modelled clock finds its machines; and no multiply-add in one step: the same digits
 # everywhere.
 machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
-$(cpu_build)/cpu/src/machines.o: private own := $(machines)
-$(cpu_build)/cpu/src/clock.o: private own := -ffp-contract=off
+$(cpu_build)/cpu/src/clock/machines.o: private own := $(machines)
+$(cpu_build)/cpu/src/clock/clock.o: private own := -ffp-contract=off
 # The mpirun that belongs to this mpicc (mpicc.mpich: mpirun.mpich).
 mpirun := $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(if $(findstring mpicc,$(notdir $(MPICC))),$(subst mpicc,mpirun,$(notdir $(MPICC))),mpirun)
-$(cpu_build)/cpu/src/usher.o: private own := -DMPIRUN='"$(mpirun)"'
+$(cpu_build)/cpu/src/start/launch.o: private own := -DMPIRUN='"$(mpirun)"'
 $(cpu_build)/cpu/src/%.o: $(TOP)/cpu/src/%.c $(cpu_config)
 	$(call say,CC)
 	$(Q)$(cpu_own) $(own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@

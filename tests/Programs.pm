@@ -61,7 +61,7 @@ sub library_flags {
         print "1..1\nnot ok 1 - make cpu-forms\n";
         exit 1;
     }
-    return "-g -I'$top/cpu/include' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
+    return "-g -I'$top/cpu/include' -I'$top/cpu/include/absent' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
         . ' -lm -pthread -fno-optimize-sibling-calls'
         . (`$mpicc --version` =~ /clang/ ? '' : ' -fno-crossjumping');
 }

@@ -122,8 +122,8 @@ compiled() {
     [ "$output" = 15-grid/grid.c ]
     compiled common/lesson.h
     [ "$output" = "$(printf '%s\n' [0-9]*/*.c | sort)" ]
-    compiled cpu/src/blas.h
-    [ "$output" = "$(printf '%s\n' "$(grep -l '"blas.h"' cpu/src/*.c)" [0-9]*/*.c common/cuda.c | sort)" ]
+    compiled cpu/src/blas/arithmetic.h
+    [ "$output" = "$(printf '%s\n' "$(grep -l '"blas/arithmetic.h"' cpu/src/*/*.c)" [0-9]*/*.c common/cuda.c | sort)" ]
 }
 
 @test "V=1 shows the commands, and -s shows nothing" {

@@ -44,9 +44,9 @@ private_copy
 
 point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
 # gcc, clang and the tests' own runs look at all of this, too: only with ALL=yes.
-parts=(cpu/src/*.c [0-9][0-9]-*/*.c common/*.c results/measure/cpu-cost.c)
+parts=(cpu/src/*/*.c [0-9][0-9]-*/*.c common/*.c results/measure/cpu-cost.c)
 long 'cppcheck' cppcheck -D__linux__ -D__x86_64__ --quiet --error-exitcode=1 --inline-suppr --std=c11 \
-    --enable=warning,portability --suppress=missingIncludeSystem -Icommon -Icpu/include "${parts[@]}"
+    --enable=warning,portability --suppress=missingIncludeSystem -Icommon -Icpu/include -Icpu/src "${parts[@]}"
 mapfile -t folders < <(find check -type d)
 mapfile -t checks < <(git ls-files 'check/*.c')
 long 'cppcheck of the checks' cppcheck -D__linux__ -D__x86_64__ -DOVER_STANDIN=1 \

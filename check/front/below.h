@@ -42,7 +42,7 @@ void standin_host_blocks(int begins); // the host waits elsewhere
 bool standin_keeps_mpi(void);
 void standin_mpi_ends(void); // now, whoever has called for it
 /* It may have a modelled clock: MPI's calls bring the times of ranks together. See
- * cpu/src/travel.h. */
+ * cpu/src/clock/mpi_time.h. */
 void standin_mpi_meets(MPI_Comm comm, int way, int root);
 void standin_mpi_sends(int dest, int tag, MPI_Comm comm);
 void standin_mpi_receives(int source, int tag, MPI_Comm comm, MPI_Request *request);

@@ -64,7 +64,7 @@ say() {
 # What a program here is compiled and linked with.
 if [ "$BACKEND" = cpu ]; then
     make -s BACKEND=cpu cpu-forms
-    compile=(-Icpu/include)
+    compile=(-Icpu/include -Icpu/include/absent)
     link=(-Lbuild/cpu -lnccl-cpu "-Wl,-rpath,$course/build/cpu" -lm -pthread)
 else
     make -s -j 16 check-library

@@ -1,0 +1,407 @@
+/*
+ * events.c has the events of the CUDA runtime.
+ * CUDA Runtime API, "Event Management".
+ */
+#define _GNU_SOURCE
+#include "cuda/capture.h"
+#include "cuda/device.h"
+#include "graph/nodes.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* An event of several processes (cudaEventInterprocess) is a page that all of them have:
+ * how often it was recorded, and how far that has happened. */
+struct page {
+    _Atomic uint64_t recorded, happened;
+};
+struct share {
+    int users, file;
+    struct page *page;
+};
+
+struct stamp { // when an event happened; its operation may outlive it
+    int users;
+    double time;
+};
+
+struct CUevent_st {
+    struct CUevent_st *next; // of those with the same hash
+    bool recorded, timing;
+    int device;
+    struct mark mark; // where it was recorded
+    struct stamp *stamp;
+    uint64_t capture; // that it was recorded in, instead; 0: none
+    struct point point;
+    struct share *share; // NULL: it is this process's alone
+};
+
+struct event_op {
+    struct op op;
+    struct stamp *stamp;
+    struct share *share;
+    uint64_t number;   // of the record, among those of all processes
+    cudaEvent_t event; // in a graph
+};
+
+enum { BUCKETS = 1024 };
+static struct CUevent_st *events[BUCKETS];
+
+static struct CUevent_st **place_of(cudaEvent_t handle) {
+    struct CUevent_st **at = &events[(uintptr_t)handle / 32 % BUCKETS];
+    while (*at && *at != handle)
+        at = &(*at)->next;
+    return at;
+}
+
+static void give_up(struct stamp *stamp) {
+    if (stamp && --stamp->users == 0)
+        free(stamp);
+}
+
+static struct share *share_page(int file) {
+    struct page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    struct share *share = must_alloc(sizeof *share);
+    *share = (struct share){1, file, page};
+    return share;
+}
+
+static struct share *share_new(void) {
+    int file = memfd_create("nccl-cpu-event", MFD_CLOEXEC);
+    return file >= 0 && ftruncate(file, sizeof(struct page)) == 0 ? share_page(file)
+                                                                  : NULL;
+}
+
+static void share_drop(struct share *share) {
+    if (!share || --share->users > 0)
+        return;
+    munmap(share->page, sizeof *share->page);
+    close(share->file);
+    free(share);
+}
+
+/* One more record, whatever process makes it. */
+static void share_records(struct event_op *op, struct share *share) {
+    if (!share)
+        return;
+    share->users++;
+    op->share = share;
+    op->number = ++share->page->recorded;
+}
+
+static bool share_happened(const struct event_op *op) {
+    return op->share->page->happened >= op->number;
+}
+
+static void share_happens(const struct event_op *op) {
+    uint64_t before = op->share ? op->share->page->happened : op->number;
+    while (before < op->number &&
+           !atomic_compare_exchange_weak(&op->share->page->happened, &before, op->number))
+        continue;
+}
+
+static bool step_event(struct op *op) {
+    struct event_op *event = (struct event_op *)op;
+    share_happens(event);
+    if (event->stamp)
+        event->stamp->time = clock_on ? op->start : now();
+    return op->done = true;
+}
+
+static void drop_event(struct op *op) {
+    struct event_op *event = (struct event_op *)op;
+    share_happens(event); // of a device that is broken, too
+    give_up(event->stamp);
+    share_drop(event->share);
+}
+
+static void drop_share(struct op *op) {
+    share_drop(((struct event_op *)op)->share);
+}
+
+static bool step_share(struct op *op) {
+    return op->done = share_happened((struct event_op *)op);
+}
+
+static bool is_over(const void *op) {
+    return share_happened(op);
+}
+
+/* What waits for the newest record of a shared event. */
+static struct event_op *share_wait(struct share *share) {
+    struct event_op *wait = (struct event_op *)op_create(sizeof *wait, step_share);
+    wait->op.drop = drop_share;
+    wait->share = share;
+    wait->number = share->page->recorded;
+    share->users++;
+    return wait;
+}
+
+static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
+    if (!out || flags & ~7u ||
+        (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming)))
+        return cuda_error(cudaErrorInvalidValue);
+    cudaError_t error = device_check(device_now());
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    struct CUevent_st *event = must_alloc(sizeof *event);
+    event->timing = !(flags & cudaEventDisableTiming);
+    event->device = device_now();
+    if (flags & cudaEventInterprocess && !(event->share = share_new())) {
+        free(event);
+        return cuda_error(cudaErrorMemoryAllocation);
+    }
+    *place_of(event) = event;
+    *out = event;
+    return cudaSuccess;
+}
+
+int event_file(cudaEvent_t handle) {
+    const struct CUevent_st *event = *place_of(handle);
+    return event && event->share ? event->share->file : -1;
+}
+
+bool event_open(cudaEvent_t *out, int file) {
+    struct share *share = share_page(file);
+    if (!share)
+        return false;
+    *out = must_alloc(sizeof **out);
+    (*out)->device = device_now();
+    (*out)->share = share;
+    *place_of(*out) = *out;
+    return true;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
+    CUDA_CALL;
+    return create_event(out, flags);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out) {
+    CUDA_CALL;
+    return create_event(out, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+    CUDA_CALL;
+    struct CUevent_st **at = place_of(handle);
+    if (!*at)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    *at = handle->next;
+    give_up(handle->stamp);
+    share_drop(handle->share);
+    free(handle->point.nodes);
+    free(handle);
+    return cudaSuccess;
+}
+
+/* In a graph: each launch records the event anew. */
+static void record_queued(struct op *op) {
+    struct event_op *mine = (struct event_op *)op;
+    struct CUevent_st *event = *place_of(mine->event);
+    if (!event)
+        return;
+    give_up(event->stamp);
+    event->stamp = mine->stamp = must_alloc(sizeof *event->stamp);
+    event->stamp->users = 2;
+    share_records(mine, event->share);
+    event->capture = 0;
+    event->recorded = true;
+    event->mark = (struct mark){op->stream->slot, op->stream->queued + 1};
+}
+
+static struct op *another_record(const struct op *op) {
+    return event_record_op(((const struct event_op *)op)->event);
+}
+
+struct op *event_record_op(cudaEvent_t event) {
+    struct op *op = op_create(sizeof(struct event_op), step_event);
+    op->type = cudaGraphNodeTypeEventRecord;
+    op->drop = drop_event;
+    op->copy = another_record;
+    op->queued = record_queued;
+    op->cost.host = clock_event();
+    ((struct event_op *)op)->event = event;
+    return op;
+}
+
+bool event_is_known(cudaEvent_t event) {
+    return *place_of(event) != NULL;
+}
+
+static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
+                          unsigned int flags) {
+    struct CUevent_st *event = *place_of(handle);
+    struct stream *stream = stream_of(stream_handle, device_now());
+    if (!event || !stream || event->device != stream->device)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (flags & ~(unsigned)cudaEventRecordExternal)
+        return cuda_error(cudaErrorInvalidValue);
+    cudaError_t error = stream_in_use(stream);
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    if (stream->capture && flags == cudaEventRecordExternal) {
+        op_enqueue(event_record_op(handle), stream);
+        return cudaSuccess;
+    }
+    event->point.n = 0;
+    event->capture = capture_number(stream);
+    event->recorded = !event->capture;
+    if (event->capture) {
+        point_add(&event->point, capture_point(stream));
+        return cudaSuccess;
+    }
+    give_up(event->stamp);
+    event->stamp = must_alloc(sizeof *event->stamp);
+    event->stamp->users = 2;
+    struct op *op = op_create(sizeof(struct event_op), step_event);
+    op->drop = drop_event;
+    ((struct event_op *)op)->stamp = event->stamp;
+    share_records((struct event_op *)op, event->share);
+    op->cost.host = clock_event();
+    op_enqueue(op, stream);
+    event->mark = stream_end(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    CUDA_CALL;
+    return record(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
+                                     unsigned int flags) {
+    CUDA_CALL;
+    return record(event, stream, flags);
+}
+
+/* In a graph: for what the event holds when the graph is launched, cudaEventWaitExternal.
+ */
+struct wait_op {
+    struct op op;
+    cudaEvent_t event;
+};
+
+static bool step_wait(struct op *op) {
+    op->done = true;
+    return true;
+}
+
+static void wait_queued(struct op *op) {
+    const struct CUevent_st *event = *place_of(((struct wait_op *)op)->event);
+    if (event && event->recorded)
+        op_after(op, event->mark);
+}
+
+static bool is_recorded(const struct CUevent_st *event) {
+    return event->share ? event->share->page->recorded > 0 : event->recorded;
+}
+
+static struct op *another_wait(const struct op *op) {
+    return event_wait_op(((const struct wait_op *)op)->event);
+}
+
+struct op *event_wait_op(cudaEvent_t event) {
+    struct op *op = op_create(sizeof(struct wait_op), step_wait);
+    op->type = cudaGraphNodeTypeWaitEvent;
+    op->copy = another_wait;
+    op->queued = wait_queued;
+    op->cost.host = clock_event();
+    ((struct wait_op *)op)->event = event;
+    return op;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
+                                unsigned int flags) {
+    CUDA_CALL;
+    struct CUevent_st *event = *place_of(handle);
+    struct stream *stream = stream_of(stream_handle, device_now());
+    if (!event || !stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (flags & ~(unsigned)cudaEventWaitExternal)
+        return cuda_error(cudaErrorInvalidValue);
+    if (event->capture)
+        return cuda_error(capture_wait(stream, event->capture, &event->point));
+    cudaError_t error = stream_in_use(stream);
+    if (error == cudaSuccess && stream->capture && flags == cudaEventWaitExternal) {
+        op_enqueue(event_wait_op(handle), stream);
+        return cudaSuccess;
+    }
+    if (error != cudaSuccess || !is_recorded(event))
+        return cuda_error(error);
+    if (stream->capture) {
+        capture_spoil(stream);
+        return cuda_error(cudaErrorStreamCaptureIsolation);
+    }
+    struct op *op = event->share ? &share_wait(event->share)->op : op_nothing();
+    op->cost.host = clock_event();
+    if (!event->share)
+        op_after(op, event->mark);
+    op_enqueue(op, stream);
+    return cudaSuccess;
+}
+
+/* An event that a capture recorded stands for nothing that happens. */
+static cudaError_t event_to_ask(const struct CUevent_st *event) {
+    if (!event)
+        return cudaErrorInvalidResourceHandle;
+    cudaError_t error = capture_ask(event->capture);
+    capture_spoil_number(event->capture);
+    return error == cudaSuccess && capture_forbids() ? cudaErrorStreamCaptureUnsupported
+                                                     : error;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+    CUDA_CALL;
+    struct CUevent_st *event = *place_of(handle);
+    cudaError_t error = event_to_ask(event);
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    int device = event->device;
+    struct event_op newest = {.share = event->share};
+    if (newest.share)
+        newest.number = newest.share->page->recorded;
+    if (newest.share ? !is_over(&newest) && !poll_until(is_over, &newest)
+                     : event->recorded && (clock_on || !passed(event->mark)) &&
+                           !poll_for(event->mark))
+        return cudaErrorNotReady;
+    return cuda_error(device_broken(device));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+    CUDA_CALL;
+    struct CUevent_st *event = *place_of(handle);
+    cudaError_t error = event_to_ask(event);
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    int device = event->device;
+    if (event->share) {
+        struct event_op *newest = share_wait(event->share); // the event may go meanwhile
+        wait_until(is_over, newest);
+        op_free(&newest->op);
+    } else if (event->recorded) {
+        wait_for(event->mark);
+    }
+    return cuda_error(device_broken(device));
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) {
+    CUDA_CALL;
+    struct CUevent_st *first = *place_of(start), *second = *place_of(end);
+    if (!ms)
+        return cuda_error(cudaErrorInvalidValue);
+    if (first && second && (first->capture || second->capture))
+        return cuda_error(capture_ask(first->capture ? first->capture : second->capture));
+    if (!first || !second || !first->recorded || !second->recorded || !first->timing ||
+        !second->timing || first->device != second->device)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (clock_on ? !poll_for(first->mark) || !poll_for(second->mark)
+                 : !passed(first->mark) || !passed(second->mark))
+        return cudaErrorNotReady;
+    *ms = (float)((second->stamp->time - first->stamp->time) * 1e3);
+    return cudaSuccess;
+}

@@ -1,0 +1,107 @@
+/*
+ * settings.c has what a program sets for a device, and what changes nothing here.
+ * CUDA Runtime API, "Device Management", "Profiler Control".
+ */
+#pragma GCC visibility push(default)
+#include <cuda_profiler_api.h>
+#pragma GCC visibility pop
+
+#include "cuda/device.h"
+
+enum { LIMITS = cudaLimitPersistingL2CacheSize + 1 };
+
+static struct {
+    unsigned flags;
+    enum cudaFuncCache cache;
+    size_t limits[LIMITS];
+    bool set[LIMITS];
+} settings[MAX_DEVICES];
+
+static cudaError_t set_flags(int device, unsigned flags) {
+    cudaError_t error = device_check(device);
+    unsigned schedule = flags & cudaDeviceScheduleMask;
+    if (flags & ~(unsigned)(cudaDeviceScheduleMask | cudaDeviceMapHost |
+                            cudaDeviceLmemResizeToMax) ||
+        (schedule & (schedule - 1)) != 0)
+        error = cudaErrorInvalidValue;
+    if (error == cudaSuccess)
+        settings[device].flags = flags;
+    return cuda_error(error);
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+    CUDA_CALL;
+    return set_flags(device_now(), flags);
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
+    CUDA_CALL;
+    if (!flags)
+        return cuda_error(cudaErrorInvalidValue);
+    *flags = settings[device_now()].flags | cudaDeviceMapHost;
+    return cuda_error(device_check(device_now()));
+}
+
+cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
+    CUDA_CALL;
+    enum { FLAGS_ARE_VALID = 1 };
+    return flags & FLAGS_ARE_VALID ? set_flags(device, device_flags)
+                                   : cuda_error(device_check(device));
+}
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+    CUDA_CALL;
+    cudaError_t error = device_check(device_now());
+    if ((unsigned)limit >= LIMITS)
+        error = cudaErrorUnsupportedLimit;
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    settings[device_now()].limits[limit] = value;
+    settings[device_now()].set[limit] = true;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+    CUDA_CALL;
+    static const size_t before[LIMITS] = {1024, 1 << 20, 8 << 20, 0, 2048, 64, 0};
+    int device = device_now();
+    cudaError_t error = device_check(device);
+    if (!value || (unsigned)limit >= LIMITS)
+        error = value ? cudaErrorUnsupportedLimit : cudaErrorInvalidValue;
+    if (error == cudaSuccess)
+        *value =
+            settings[device].set[limit] ? settings[device].limits[limit] : before[limit];
+    return cuda_error(error);
+}
+
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
+    CUDA_CALL;
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return cuda_error(cudaErrorInvalidValue);
+    settings[device_now()].cache = config;
+    return cuda_error(device_check(device_now()));
+}
+
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+    CUDA_CALL;
+    if (!config)
+        return cuda_error(cudaErrorInvalidValue);
+    *config = settings[device_now()].cache;
+    return cuda_error(device_check(device_now()));
+}
+
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
+    CUDA_CALL;
+    if (!device || !properties)
+        return cuda_error(cudaErrorInvalidValue);
+    *device = 0;
+    return cuda_error(device_check(0));
+}
+
+cudaError_t cudaProfilerStart(void) {
+    return cudaSuccess;
+}
+
+cudaError_t cudaProfilerStop(void) {
+    return cudaSuccess;
+}

@@ -1,0 +1,242 @@
+/*
+ * graph.c has the graphs: captured from streams, and launched as often as wanted.
+ *
+ * The nodes of a graph form lanes, which may run side by side; each comes after the nodes
+ * that it came after when it was captured. The launches of one executable graph follow
+ * one another, on whatever streams. CUDA Runtime API, "Graph Management".
+ */
+#include "cuda/device.h"
+#include "graph/nodes.h"
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
+    CUDA_CALL;
+    if (!handle || handle == cudaStreamLegacy)
+        return cuda_error(cudaErrorStreamCaptureUnsupported);
+    struct stream *stream = stream_of(handle, device_now());
+    if (!stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    return cuda_error(capture_begin(stream, mode));
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
+    CUDA_CALL;
+    struct stream *stream = stream_of(handle, device_now());
+    if (!stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (!out)
+        return cuda_error(cudaErrorInvalidValue);
+    struct nodes nodes = {0};
+    cudaError_t error = capture_end(stream, &nodes);
+    if (error != cudaErrorIllegalState)
+        *out = NULL;
+    if (error != cudaSuccess)
+        return cuda_error(error);
+    *out = must_alloc(sizeof **out);
+    (*out)->nodes = nodes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    CUDA_CALL;
+    return cuda_error(capture_exchange_mode(mode));
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
+                                  enum cudaStreamCaptureStatus *status) {
+    CUDA_CALL;
+    struct stream *stream = stream_of(handle, device_now());
+    if (!stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (!status)
+        return cuda_error(cudaErrorInvalidValue);
+    if (capture_in_the_way(stream))
+        return cuda_error(cudaErrorStreamCaptureImplicit);
+    *status = !stream->capture         ? cudaStreamCaptureStatusNone
+              : capture_spoilt(stream) ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle,
+                                     enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *n) {
+    CUDA_CALL;
+    cudaError_t error = cudaStreamIsCapturing(handle, status);
+    if (error != cudaSuccess)
+        return error;
+    if (id)
+        *id = capture_number(stream_of(handle, device_now()));
+    if (graph)
+        *graph = NULL;
+    if (dependencies)
+        *dependencies = NULL;
+    if (edges)
+        *edges = NULL;
+    if (n)
+        *n = 0;
+    return cudaSuccess;
+}
+
+/* A node goes into the lane of a node that it comes after, if it is the next there. */
+static void find_lanes(struct CUgraphExec_st *exec) {
+    const struct nodes *nodes = &exec->nodes;
+    int *last = must_alloc((size_t)(nodes->n + 1) * sizeof *last); // node, of each lane
+    exec->lanes = must_alloc((size_t)(nodes->n + 1) * sizeof *exec->lanes);
+    exec->streams = must_alloc((size_t)(nodes->n + 1) * sizeof *exec->streams);
+    for (int i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->all[i];
+        int lane = -1;
+        for (int k = 0; k < node->after.n && lane < 0; k++) {
+            int before = node->after.nodes[k];
+            if (last[exec->lanes[before]] == before &&
+                nodes->all[before].device == node->device)
+                lane = exec->lanes[before];
+        }
+        if (lane < 0) {
+            lane = exec->nlanes++;
+            if (lane > 0) {
+                exec->streams[lane] = stream_create(node->device, false);
+                exec->streams[lane]->internal = true;
+            }
+        }
+        exec->lanes[i] = lane;
+        last[lane] = i;
+    }
+    free(last);
+}
+
+static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
+    struct nodes nodes = {0};
+    if (!out || !graph || !nodes_in_order(&nodes, &graph->nodes)) {
+        nodes_free(&nodes);
+        return cuda_error(cudaErrorInvalidValue);
+    }
+    struct CUgraphExec_st *exec = *out = must_alloc(sizeof *exec);
+    exec->nodes = nodes;
+    exec->held = held_copy(graph->held);
+    find_lanes(exec);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph,
+                                 unsigned long long flags) {
+    CUDA_CALL;
+    (void)flags;
+    return instantiate(out, graph);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    CUDA_CALL;
+    (void)flags;
+    return instantiate(out, graph);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+    CUDA_CALL;
+    cudaError_t error = stream_in_use(stream_of(stream, device_now()));
+    return cuda_error(exec ? error : cudaErrorInvalidValue);
+}
+
+/* Into the graph that the stream is captured for. */
+static cudaError_t launch_captured(const struct CUgraphExec_st *exec,
+                                   struct stream *stream) {
+    uint64_t number = capture_number(stream);
+    struct point begin = {0}, end = {0}, *at;
+    at = must_alloc((size_t)(exec->nodes.n + 1) * sizeof *at);
+    point_add(&begin, capture_point(stream));
+    for (int i = 0; i < exec->nodes.n; i++) {
+        const struct node *node = &exec->nodes.all[i];
+        struct stream *own = stream_create(node->device, false);
+        capture_wait(own, number, &begin);
+        for (int k = 0; k < node->after.n; k++)
+            capture_wait(own, number, &at[node->after.nodes[k]]);
+        op_enqueue(node->op->copy(node->op), own);
+        point_add(&at[i], capture_point(own));
+        point_add(&end, &at[i]);
+        stream_retire(own); // goes when the capture ends
+    }
+    capture_wait(stream, number, &end);
+    for (int i = 0; i < exec->nodes.n; i++)
+        free(at[i].nodes);
+    free(at);
+    free(begin.nodes);
+    free(end.nodes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
+    CUDA_CALL;
+    struct stream *stream = stream_of(handle, device_now());
+    if (!exec)
+        return cuda_error(cudaErrorInvalidValue);
+    if (!stream)
+        return cuda_error(cudaErrorInvalidResourceHandle);
+    if (capture_in_the_way(stream))
+        return cuda_error(cudaErrorStreamCaptureImplicit);
+    if (stream->capture)
+        return cuda_error(launch_captured(exec, stream));
+    if (device_broken(stream->device) != cudaSuccess)
+        return cuda_error(device_broken(stream->device));
+    const struct nodes *nodes = &exec->nodes;
+    struct mark *marks = must_alloc((size_t)(nodes->n + 1) * sizeof *marks);
+    struct op *begin = op_nothing();
+    if (clock_on)
+        clock_host_spends(clock_graph());
+    standin_unpaid(1);
+    if (exec->launched)
+        op_after(begin, exec->end);
+    op_enqueue(begin, stream);
+    struct mark begun = stream_end(stream);
+    for (int i = 0; i < nodes->n; i++) {
+        const struct node *node = &nodes->all[i];
+        struct stream *lane =
+            exec->lanes[i] == 0 ? stream : exec->streams[exec->lanes[i]];
+        struct op *op = node->op->copy(node->op);
+        if (clock_on && op->cost.units > 0)
+            clock_recorded(&op->cost);
+        op_after(op, begun);
+        for (int k = 0; k < node->after.n; k++)
+            op_after(op, marks[node->after.nodes[k]]);
+        op_enqueue(op, lane);
+        marks[i] = stream_end(lane);
+    }
+    struct op *end = op_nothing();
+    for (int lane = 1; lane < exec->nlanes; lane++)
+        op_after(end, stream_end(exec->streams[lane]));
+    op_enqueue(end, stream);
+    standin_unpaid(0);
+    exec->launched = true;
+    exec->end = stream_end(stream);
+    free(marks);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+    CUDA_CALL;
+    if (!exec)
+        return cuda_error(cudaErrorInvalidValue);
+    for (int lane = 1; lane < exec->nlanes; lane++)
+        stream_retire(exec->streams[lane]);
+    nodes_free(&exec->nodes);
+    held_release(&exec->held);
+    free(exec->lanes);
+    free(exec->streams);
+    free(exec);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    CUDA_CALL;
+    if (!graph)
+        return cuda_error(cudaErrorInvalidValue);
+    nodes_free(&graph->nodes);
+    held_release(&graph->held);
+    while (graph->nhandles > 0)
+        free(graph->handles[--graph->nhandles]);
+    free(graph->handles);
+    free(graph);
+    return cudaSuccess;
+}
