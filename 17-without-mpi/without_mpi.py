@@ -1,0 +1,50 @@
+"""Without MPI: the ranks meet at a small key-value store, PyTorch's TCPStore.
+
+    torchrun --nproc_per_node=4 without_mpi.py
+    for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 python3 without_mpi.py & done; wait
+"""
+import datetime
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
+import lesson
+
+count = lesson.options(__doc__, count=4).count
+
+# Who am I? A launcher says so. Open MPI and Slurm have variables of their own for it.
+names = [("torchrun", "RANK", "WORLD_SIZE"), ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
+         ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")]
+who, rank, nranks = next(((who, int(os.environ[r]), int(os.environ[n])) for who, r, n in names
+                          if r in os.environ and n in os.environ), ("nobody", 0, 1))
+gpus = torch.cuda.device_count()
+device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
+if gpus:
+    torch.cuda.set_device(device)
+
+# Where do we meet? Rank 0 serves the store there; torchrun has one of its own at that port.
+address = os.environ.get("MASTER_ADDR", "127.0.0.1")
+port = int(os.environ.get("MASTER_PORT", 29500)) + ("TORCHELASTIC_RUN_ID" in os.environ)
+store = dist.TCPStore(address, port, nranks, is_master=rank == 0,
+                      timeout=datetime.timedelta(seconds=30))
+
+# Each rank sets a key and waits for the others'. An error then says who is missing.
+store.set(f"rank {rank}", "")
+store.wait([f"rank {r}" for r in range(nranks)])
+if rank == 0:
+    print(f"{nranks} ranks, counted by {who}, met at {address}:{port}")
+
+# From here on all is as it was: the unique id goes through this store.
+dist.init_process_group("nccl" if gpus else "gloo", store=store, rank=rank, world_size=nranks)
+lesson.say_build()
+buf = torch.full((count,), rank + 1.0, device=device)
+dist.all_reduce(buf)
+lesson.table("After all-reduce:", buf)
+lesson.expect(buf, nranks * (nranks + 1) / 2)
+exit_code = lesson.verdict("element")
+
+dist.destroy_process_group()
+sys.exit(exit_code)
