@@ -29,17 +29,14 @@ PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_coll=
 # asks, since both may have been installed a moment before.
 PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/-L&/g') \
     $$(! command -v ld.gold >/dev/null || echo -fuse-ld=gold)" $(PROVE_CPU)
-TESTS := $(sort $(wildcard tests/*.t tests/*.bats))
+TESTS := $(sort $(wildcard tests/*.t tests/*/*.t tests/*/*.bats))
 # The first needs the network; the second is of test-long.
-APART := tests/versions.t tests/cpu-sanitized.t
+APART := tests/build/versions.t tests/cpu/cpu-sanitized.t
 # First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t most of the time: so
 # six run at once, also on two processors.
-LONGEST := tests/jobs.t tests/check.t tests/readme.t tests/exercises.t tests/one-line-less.t tests/style.t tests/cpu.t \
-    tests/other.t tests/clock.t tests/judge.t tests/nccl-check.bats tests/build.bats
-ON_GPUS := tests/lessons.bats tests/wrong-use.bats tests/ring.bats tests/bandwidth.bats \
-    tests/peer.bats tests/three.bats tests/pipelined-ring.bats tests/data-parallel.bats \
-    tests/overlap.bats tests/sharded.bats tests/experts.bats tests/pipeline.bats tests/grid.bats \
-    tests/production.bats
+LONGEST := $(addprefix tests/, jobs/jobs.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
+    style.t cpu/cpu.t build/other.t clock/clock.t judge/judge.t check/nccl-check.bats build/build.bats)
+ON_GPUS := $(wildcard tests/lessons/*.bats)
 
 .PHONY: help demo install version test test-check test-jobs test-long test-versions benchmark profile measure clean cpu-flags cuda-flags
 .PHONY: install-cpu install-checks mpi-folder
@@ -93,12 +90,12 @@ endif
 
 test-check:
 	@common/install.sh $(TEST_PACKAGES)
-	$(PROVE_CPU) tests/one-line-less.t tests/reports.t
-	ALL=yes $(PROVE_CPU) tests/check.t
+	$(PROVE_CPU) tests/check/one-line-less.t tests/check/reports.t
+	ALL=yes $(PROVE_CPU) tests/check/check.t
 
 test-jobs:
 	@common/install.sh $(TEST_PACKAGES)
-	$(PROVE_CPU) tests/jobs.t
+	$(PROVE_CPU) tests/jobs/jobs.t
 
 # Open MPI removes its folder in /tmp when it is empty, and what starts at that moment fails: so something is kept there.
 test test-check test-jobs test-long: mpi-folder
@@ -113,16 +110,16 @@ mpi-folder:
 # what cppcheck and clang say, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
-	ALL=yes $(PROVE_CPU) tests/one-line-less.t tests/preload.t tests/other.t tests/exercises.t tests/measure.bats \
-	    tests/hosts.bats tests/build.bats tests/nccl-check.bats $(ON_GPUS)
-	RANKS='2 3 4 8' $(PROVE_CPU) tests/check.t
-	$(PROVE_CPU) tests/exercises.t :: --all
-	ALL=yes $(PROVE_CPU) tests/cpu.t tests/cpu-sanitized.t tests/judge.t tests/style.t tests/clock.t \
-	    tests/jobs.t tests/readme.t
+	ALL=yes $(PROVE_CPU) $(addprefix tests/, check/one-line-less.t check/preload.t build/other.t exercises/exercises.t \
+	    jobs/measure.bats cpu/hosts.bats build/build.bats check/nccl-check.bats) $(ON_GPUS)
+	RANKS='2 3 4 8' $(PROVE_CPU) tests/check/check.t
+	$(PROVE_CPU) tests/exercises/exercises.t :: --all
+	ALL=yes $(PROVE_CPU) $(addprefix tests/, cpu/cpu.t cpu/cpu-sanitized.t judge/judge.t style.t clock/clock.t \
+	    jobs/jobs.t pages/readme.t)
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip
-	$(PROVE) tests/versions.t
+	$(PROVE) tests/build/versions.t
 
 benchmark: $(cpu_library)
 	@$(MPICC) $(CFLAGS) $(WARNINGS) results/measure/cpu-cost.c $(cpu_compile) $(cpu_link) -o build/benchmark

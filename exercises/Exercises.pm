@@ -1,5 +1,5 @@
 # What an exercise is (README.md beside this file), and how one is built, run and judged. The
-# learner's front is `exercise`, the instructor's `grade`; tests/exercises.t runs them all.
+# learner's front is `exercise`, the instructor's `grade`; tests/exercises/exercises.t runs them all.
 package Exercises;
 use strict;
 use warnings;

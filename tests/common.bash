@@ -1,7 +1,7 @@
 # What the bats tests share: building, and running a lesson on some ranks.
 # shellcheck shell=bash
 
-top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default

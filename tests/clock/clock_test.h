@@ -1,4 +1,4 @@
-/* What the programs of tests/clock.t begin and end with. */
+/* What the programs of tests/clock/clock.t begin and end with. */
 #ifndef CLOCK_TEST_H
 #define CLOCK_TEST_H
 

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# What `make break` can break is reported as its file says. Those that a README shows in a console
+# block are run by tests/pages/readme.t instead.
+#
+#     tests/lessons/break.t [NUMBER…]     only these, also those in READMEs
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top"
+export BACKEND=cpu LC_ALL=C.UTF-8
+unset RANKS CPU_HOSTS CPU_DEVICES NCCL_CHECK NCCL_CPU_CLOCK
+export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+make -s -j2 all >/dev/null
+numbers=("$@")
+if [ $# -eq 0 ]; then
+    numbers=()
+    while read -r number sentence; do
+        page=$(compgen -G "${number%%.*}-*/README.md") || page=common/cuda.md
+        shown=$(cat "$page")
+        if ! grep -qE "make break N=$number\b" <<<"$shown"; then
+            echo "not ok $((${#numbers[@]} + 1)) - $number: $sentence" >>"$out/unnamed"
+        fi
+        grep -qE "^ *\\$ .*make break N=$number\b" <<<"$shown" || numbers+=("$number")
+    done < <(common/break.sh)
+fi
+
+# Two at a time.
+# shellcheck disable=SC2016 # for sh
+printf '%s\n' "${numbers[@]}" |
+    xargs -P 2 -I@ sh -c 'timeout 300 common/break.sh @ >"$0/@" 2>&1 && echo >"$0/@.right"' "$out" || true
+test=0 failed=0
+point() { # NAME FILE COMMAND…
+    test=$((test + 1))
+    if "${@:3}"; then
+        echo "ok $test - $1"
+    else
+        sed 's/^/# /' "$2"
+        echo "not ok $test - $1"
+        failed=1
+    fi
+}
+for number in "${numbers[@]}"; do
+    point "make break N=$number" "$out/$number" test -e "$out/$number.right"
+done
+touch "$out/unnamed"
+point 'a README of the lesson names each' "$out/unnamed" test ! -s "$out/unnamed"
+
+# What does not come is missed: a file that promises what the changed program does not do.
+mkdir -p "$out/00-hello/break"
+cp 00-*/hello.c "$out/00-hello"
+# shellcheck disable=SC2317 # point calls it
+broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
+    printf '%s\n' 'Nothing.' 'Run: mpirun -np 1 ./hello' 'Report: NCCL CHECK: race' '' '--- hello.c' \
+        '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/00-hello/break/99-a.diff"
+    local code=0
+    LESSONS=$out timeout 300 common/break.sh 00.99 >"$out/said" 2>&1 || code=$?
+    [ "$code" -eq "$2" ] && grep -qF "$3" "$out/said"
+}
+point 'a report that does not come is missed' "$out/said" broken '/*' 1 'nothing reported "NCCL CHECK: race"'
+point 'a change that does not fit is told' "$out/said" broken 'not a line of it' 2 'does not fit 00-hello/hello.c'
+# shellcheck disable=SC2317 # point calls it
+unknown() { # NUMBER…: each is said not to be there
+    for number; do
+        ! common/break.sh "$number" >"$out/said" 2>&1 || return
+        grep -qF "there is no N=$number: make break lists all" "$out/said" || return
+    done
+}
+point 'a number that there is not' "$out/said" unknown 1 01 01.99 99.1
+echo "1..$test"
+exit $failed
