@@ -1,5 +1,5 @@
 // A process that is forked off, and ends before the job does: none of its business.
-#include "../check/check.h"
+#include "../check.h"
 
 #include <sys/wait.h>
 

@@ -1,7 +1,7 @@
 // On rank 1 the checks get no memory once the program has begun. All ranks go on
 // unchecked: no report about the collective that rank 0 leaves out of account at the end.
 #define _GNU_SOURCE
-#include "../check/check.h"
+#include "../check.h"
 
 #include <dlfcn.h>
 
