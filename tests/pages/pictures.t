@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent.parent
 FIGURES = TOP / "book/figures"
 sys.path.insert(0, str(FIGURES))
 sys.dont_write_bytecode = True
