@@ -1,6 +1,7 @@
 # One front door. `make help` lists the targets.
 include common/build.mk
 -include exercises/exercises.mk
+-include book/book.mk
 
 # More ranks than cores must share them politely, and programs that run at the same time must
 # not all be bound to the first of them (PRTE_: Open MPI 5); containers often run as root.
@@ -54,6 +55,7 @@ help:
 	@echo 'make test-versions  only: CUDA 12.2 to 13, NCCL 2.18 to the newest, Open MPI 5 (downloads them)'
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
+	@echo 'make book           the pages as a site, into build/book; SERVE=yes serves it, PDF=yes prints it'
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
 	@echo 'make break          break a lesson on purpose: make break N=04.1; without N, what there is'
 	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'

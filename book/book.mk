@@ -1,0 +1,22 @@
+# make book: the course's pages as a site in build/book, with pip's packages in build/book-python.
+# SERVE=yes serves it on this machine, PDF=yes prints it.
+
+book_python := $(TOP)/build/book-python
+book_pip    := $(book_python)/installed
+PYTHON ?= python3
+
+.PHONY: book
+book: $(book_pip)
+	@$(book_python)/bin/python $(TOP)/book/pages.py $(TOP)/build/book-pages
+	@$(book_python)/bin/python -m sphinx -q -j $(jobs) -W --keep-going -b html -c $(TOP)/book \
+	    -d $(TOP)/build/book-doctrees $(TOP)/build/book-pages $(TOP)/build/book
+	@echo 'The book is in build/book: open build/book/index.html in a browser (make book SERVE=yes serves it).'
+ifeq ($(SERVE),yes)
+	@echo 'Serving it at http://127.0.0.1:8000/ until you press Ctrl-C.'
+	@$(book_python)/bin/python -m http.server --bind 127.0.0.1 --directory $(TOP)/build/book 8000
+endif
+
+# What pip installs, once for each state of the list.
+$(book_pip): $(TOP)/book/requirements.txt
+	@INSTALL=$(INSTALL) $(TOP)/book/python.sh $(PYTHON) $(book_python) $<
+	@touch $@
