@@ -70,8 +70,8 @@ def add_menu(app, pagename, template, context, doctree):
 # --- Code with … for what is left out --------------------------------------------------------------
 
 class Shortened:
-    def get_tokens_unprocessed(self, text, *stack):
-        for at, kind, value in super().get_tokens_unprocessed(text, *stack):
+    def get_tokens_unprocessed(self, text, *stack, **stacks):
+        for at, kind, value in super().get_tokens_unprocessed(text, *stack, **stacks):
             yield at, Comment if kind is Error and value == '…' else kind, value
 
 
