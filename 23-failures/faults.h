@@ -4,17 +4,16 @@
 #ifndef FAULTS_H
 #define FAULTS_H
 
-#include "lesson.h"
-#include "versions.h"
+#include "nonblocking.h"
 
 #include <signal.h>
 #include <unistd.h>
 
 enum { FAULTY_STEP = 3, JOIN_STEP = 8 };
-enum fault { LEAVE, STOP, EXIT, UNSURE, FAULTS, NO_FAULT = FAULTS };
-static const char *const faults[] = {"leave", "stop", "exit", "unsure", NULL};
-enum how { SHRINK, REVOKE, ANEW, HOWS };
-static const char *const hows[] = {"shrink", "revoke", "anew", NULL};
+enum fault { LEAVE, STOP, EXIT, FAULTS, NO_FAULT = FAULTS };
+static const char *const faults[] = {"leave", "stop", "exit", NULL};
+enum how { SHRINK, ANEW, HOWS };
+static const char *const hows[] = {"shrink", "anew", NULL};
 
 struct asked {
     int faulty;       // the rank that has the fault: the last one
@@ -38,9 +37,9 @@ static inline struct asked fault_options(int argc, char **argv, int nranks) {
          .usual = 2000, .least = 1},
         {0}};
     lesson_options(argc, argv, options);
-    if (fault[LEAVE] + fault[STOP] + fault[EXIT] + fault[UNSURE] > 1)
+    if (fault[LEAVE] + fault[STOP] + fault[EXIT] > 1)
         lesson_misused(argv[0], options, "only one --fault at a time");
-    if (how[SHRINK] + how[REVOKE] + how[ANEW] > 1)
+    if (how[SHRINK] && how[ANEW])
         lesson_misused(argv[0], options, "only one --how at a time");
     if (asked.join && !fault[LEAVE])
         lesson_misused(argv[0], options, "--join needs --fault leave");
@@ -49,35 +48,29 @@ static inline struct asked fault_options(int argc, char **argv, int nranks) {
             asked.fault = (enum fault)i;
     if (asked.fault != NO_FAULT && nranks == 1)
         lesson_misused(argv[0], options, "--fault needs two ranks: one has to go on");
-    asked.how = how[ANEW] || !HAS_SHRINK    ? ANEW
-                : how[REVOKE] && HAS_REVOKE ? REVOKE
-                                            : SHRINK;
+    asked.how = how[ANEW] || !HAS_SHRINK ? ANEW : SHRINK;
     asked.join = asked.join && HAS_GROW && asked.fault == LEAVE;
     asked.deadline = (double)ms / 1e3;
     return asked;
 }
 
-/* Stopped, as by a debugger, until somebody wakes it: here a shell. */
-static inline void fault_stop(double seconds) {
-    char wake[64];
-    snprintf(wake, sizeof wake, "(sleep %.1f; kill -CONT %d) &", seconds, (int)getpid());
-    if (system(wake) != 0)
-        lesson_fail("no shell that wakes this rank");
-    raise(SIGSTOP);
-}
-
-/* Exits or stops where that is asked for. Returns what else is to go wrong in this step:
- * LEAVE, UNSURE (once: the rank does the step, and takes it for failed) or NO_FAULT. */
-static inline enum fault fault_now(const struct asked *asked, int rank, int step) {
+/* Exits or stops where that is asked for. Returns whether this rank is to leave now. */
+static inline bool fault_now(const struct asked *asked, int rank, int step) {
     static bool done;
     if (rank != asked->faulty || step != FAULTY_STEP || done)
-        return NO_FAULT;
+        return false;
     done = true;
     if (asked->fault == EXIT)
         _exit(1);
-    if (asked->fault == STOP)
-        fault_stop(5 * asked->deadline);
-    return asked->fault;
+    if (asked->fault == STOP) { // as by a debugger, until a shell wakes it
+        char wake[64];
+        snprintf(wake, sizeof wake, "(sleep %.1f; kill -CONT %d) &", 5 * asked->deadline,
+                 (int)getpid());
+        if (system(wake) != 0)
+            lesson_fail("no shell that wakes this rank");
+        raise(SIGSTOP);
+    }
+    return asked->fault == LEAVE;
 }
 
 #endif

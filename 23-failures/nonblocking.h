@@ -2,6 +2,9 @@
  * nonblocking.h: calls that don't block the host, each with a time limit.
  *
  * With blocking = 0 a call returns ncclInProgress, and NCCL goes on in the background.
+ *
+ * NCCL 2.18 can abort and make a communicator anew; 2.27 can shrink one; 2.29 can grow
+ * one. A function that is missing returns ncclInvalidUsage.
  */
 #ifndef NONBLOCKING_H
 #define NONBLOCKING_H
@@ -9,6 +12,23 @@
 #include "lesson.h"
 
 #include <unistd.h>
+
+enum {
+    HAS_SHRINK = NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 3),
+    HAS_GROW = NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2),
+};
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
+enum { NCCL_SHRINK_ABORT };
+#define ncclCommShrink(comm, list, n, made, config, flags) \
+    ((void)(comm), (void)(list), (void)(n), (void)(config), ncclInvalidUsage)
+#endif
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
+#define ncclCommGetUniqueId(comm, id) ((void)(comm), (void)(id), ncclInvalidUsage)
+#define ncclCommGrow(comm, n, id, rank, made, config) \
+    ((void)(comm), (void)(id), (void)(config), ncclInvalidUsage)
+#endif
 
 /* No call on such a communicator blocks the host. Otherwise the first call between two
  * ranks would wait inside NCCL, where no deadline reaches it. */

@@ -420,7 +420,7 @@ production() {
         # shellcheck disable=SC2086 # words
         keep "$out/production-$gpus.txt" 90 env $way "${mpirun[@]}" -np "$gpus" 21-paths/paths -n 131072
     done
-    for way in '--how shrink' '--how revoke' '--how anew' --join; do
+    for way in '--how shrink' '--how anew' --join; do
         # shellcheck disable=SC2086 # words
         keep "$out/production-$gpus.txt" 60 env NCCL_MULTI_RANK_GPU_ENABLE=1 "${mpirun[@]}" -np "$n" \
             23-failures/failures --deadline 1000 --fault leave $way

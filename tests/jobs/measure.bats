@@ -105,7 +105,7 @@ END
     row=$(grep -E '^\| all_reduce \| 8 B \| [0-9.]+ µs \(to' README.md)
     [[ $row == *" | 5.0 µs (to 5.0) | $(awk "BEGIN { printf \"%.2f\", $ours / 5 }") |" ]]
     grep -qE '^one thread per GPU +[0-9.]+ us an all-reduce$' README.md
-    grep -qE '^\| 3 ranks, `--deadline 1000 --fault leave --how revoke` \| 1 of 1 \| [0-9.]+ to [0-9.]+ \|$' README.md
+    grep -qE '^\| 3 ranks, `--deadline 1000 --fault leave --how anew` \| 1 of 1 \| [0-9.]+ to [0-9.]+ \|$' README.md
 }
 
 @test "tests/check as a suite: what a tool says, with line, class and rank; who is accused; the tables" {
