@@ -36,9 +36,13 @@ has_cuda := $(wildcard $(CUDA_HOME)/include/cuda_runtime.h)
 has_nccl := $(wildcard $(NCCL_HOME)/include/nccl.h)
 has_gpu := $(or $(wildcard /dev/nvidia[0-9]*),$(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)))
 
-# Which build.
+# Which build. A lesson's folder and common/ are enough for GPUs; the CPU build is made of cpu/ and check/.
+has_standin := $(and $(wildcard $(TOP)/cpu/build.mk),$(wildcard $(TOP)/check/build.mk))
 ifeq ($(BACKEND),auto)
-  ifeq ($(has_cuda),)
+  ifeq ($(has_standin),)
+    backend := cuda
+    why := the CPU build is not here: it needs cpu/ and check/ of the course beside common/
+  else ifeq ($(has_cuda),)
     backend := cpu
     why := no CUDA Toolkit found; CUDA_HOME says where it is
   else ifeq ($(has_nccl),)
@@ -80,11 +84,17 @@ ifeq ($(backend),cuda)
   builds_cuda_check += $(filter exercise grade,$(goals))
 endif
 
+ifneq ($(and $(strip $(for_lessons)),$(filter cpu,$(backend))),)
+  ifeq ($(has_standin),)
+    $(error BACKEND=cpu, but the CPU build is not here: it needs cpu/ and check/ of the course beside common/)
+  endif
+endif
+or_cpu := $(if $(has_standin),or take BACKEND=cpu,or copy cpu/ and check/ of the course beside common/ for the CPU build)
 ifneq ($(and $(strip $(for_lessons)),$(filter cuda,$(backend))),)
   ifeq ($(has_cuda),)
-    $(error BACKEND=cuda, but no CUDA Toolkit: set CUDA_HOME to the folder with include/cuda_runtime.h, or take BACKEND=cpu)
+    $(error BACKEND=cuda, but no CUDA Toolkit: set CUDA_HOME to the folder with include/cuda_runtime.h, $(or_cpu))
   else ifeq ($(has_nccl),)
-    $(error BACKEND=cuda, but no NCCL: set NCCL_HOME to the folder with include/nccl.h, or take BACKEND=cpu)
+    $(error BACKEND=cuda, but no NCCL: set NCCL_HOME to the folder with include/nccl.h, $(or_cpu))
   endif
 endif
 
@@ -174,8 +184,10 @@ $(programs): %: %.c $(lesson_config) $(lesson_library) | announce
 	    $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 	@$(call movable,$(lesson_notes))
 
-include $(TOP)/cpu/build.mk
-include $(TOP)/check/build.mk
+ifneq ($(has_standin),)
+  include $(TOP)/cpu/build.mk
+  include $(TOP)/check/build.mk
+endif
 
 # Draws what `bandwidth --csv bandwidth.csv` wrote.
 CSV ?= bandwidth.csv

@@ -109,6 +109,43 @@ said() {
     done
 }
 
+# alone FOLDER: the lesson is built for GPUs with nothing but common/ beside it.
+alone() {
+    mkdir "$home/$1"
+    cp -a "$1" common "$home/$1"
+    rm -f "$home/$1/$1/$(basename "$1"/*.c .c)"
+    make -s -C "$home/$1/$1" CUDA_HOME="$home" NCCL_HOME="$home" WARNINGS='-Wall -Wextra -Werror'
+    [ -x "$(echo "$home/$1/$1"/*.c | sed 's/\.c$//')" ]
+}
+
+@test "a lesson's folder and common/ are enough: each builds for GPUs, alone in an empty place" {
+    # The stand-in's headers, and its library by the names of the real ones: a CUDA and an NCCL that are everywhere.
+    export home=$BATS_TEST_TMPDIR/home
+    make -s BACKEND=cpu cpu-standin
+    mkdir -p "$home/lib"
+    cp -a cpu/include "$home/include"
+    [ ! -d "$home/include/absent" ] || cp "$home"/include/absent/* "$home/include"
+    for name in nccl cudart cublas; do
+        ln -s "$copy/build/cpu/libnccl-cpu.so" "$home/lib/lib$name.so"
+    done
+    export -f alone
+    printf '%s\n' [0-9][0-9]-* | xargs -P 2 -I{} bash -euo pipefail -c 'alone {}'
+    # What it builds is a program: it runs.
+    cd "$home/02-nccl-allreduce/02-nccl-allreduce"
+    run timeout 300 mpirun --oversubscribe -np 2 ./allreduce
+    [ "${lines[-1]}" = "OK: 2 ranks, all 8 elements as expected" ]
+    # No CUDA, or the CPU build is asked for, which is not here: one line says it.
+    make -s clean
+    for arguments in BACKEND=cpu "CUDA_HOME=/nowhere NCCL_HOME=$home" "CUDA_HOME=$home NCCL_HOME=/nowhere"; do
+        # shellcheck disable=SC2086 # words
+        run make $arguments
+        echo "$output"
+        [ "$status" -eq 2 ]
+        [ "${#lines[@]}" -eq 1 ]
+        [[ $output == *' cpu/ and check/ of the course beside common/'* ]]
+    done
+}
+
 # compiled FILE: what make would compile again if FILE had changed.
 compiled() {
     run make -n -W "$copy/$1" BACKEND=cpu
