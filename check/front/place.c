@@ -9,6 +9,8 @@
 #define _GNU_SOURCE
 #include "place.h"
 
+#include "python.h"
+
 #include <stdio.h>
 #include <fcntl.h>
 #include <link.h>
@@ -235,6 +237,8 @@ uint64_t place_offset(uint64_t site) {
 
 /* True if the line is the program's, or not known. */
 static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
+    if (python_text(site, out))
+        return true;
     struct place_file file = place_file_of(site);
     char lines[4096], function[128], place[JUDGE_PLACE];
     uint64_t offset = site & OFFSET_MASK;

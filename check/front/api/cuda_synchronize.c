@@ -5,10 +5,12 @@
  * same.
  */
 #include "answer.h"
+#include "python.h"
 #include "timeline.h"
 
 static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {
     int number;
+    at.site = python_site(at.site);
     struct judge *j = front_in_stream(stream, -1, &number);
     judge_wait_stream(j, number, at);
     front_out();

@@ -16,12 +16,20 @@ ncclResult_t ncclGroupStart(void) {
     return result;
 }
 
+/* Communicators are about to be made at the end of the group; some of their ranks may be
+ * those of other processes. */
+static void join_some_here(void) {
+    const struct comm *like = &nccl_group.newcomms->like;
+    const struct start_join start = {NULL, 0, like->rank, like->nranks};
+    start_communicates(newcomms_complete() ? NULL : &start);
+}
+
 /* The judge hears of it before the call. True: it is the outermost, and waits. */
 static bool group_ends(struct judge_at at) {
     if (nccl_group.depth == 0)
         return false; // an error, which NCCL will name
     if (nccl_group.depth == 1 && nccl_group.newcomms)
-        start_communicates(newcomms_complete());
+        join_some_here();
     struct judge *j = front_in();
     judge_group_ends(j, at);
     bool outermost = --nccl_group.depth == 0;

@@ -12,6 +12,7 @@
 #define NCCL_FRONT_H
 
 #include "answer.h"
+#include "python.h"
 #include "timeline.h"
 
 #pragma GCC visibility push(default)
@@ -113,7 +114,8 @@ ncclResult_t nccl_lacks(const char *name);
     if (NCCL_LACKS(name))           \
         return nccl_lacks(#name);   \
     PASS_NCCL(name, ##__VA_ARGS__); \
-    AT_HERE
+    const struct judge_at at = {    \
+        __func__, python_site(front_site(__builtin_return_address(0)))}
 /* The same for one that uses a communicator, `comm`: one that was given up is not passed
  * on. */
 bool comm_is_given_up(ncclComm_t handle, struct judge_at at);

@@ -2,6 +2,7 @@
  * nccl_makes.c: the calls that make communicators.
  */
 #include "nccl_front.h"
+#include "rendezvous.h"
 #include "start.h"
 #include "talk.h"
 
@@ -89,7 +90,8 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     const bool meets = !OVER_STANDIN || !out || !ids || nids <= 0 ||
                        STANDIN(announces)(NULL, ids, rank, nranks);
-    start_communicates(nranks <= 1 || nccl_group.depth > 0);
+    const struct start_join start = {ids, ids ? nids : 0, rank, nranks};
+    start_communicates(nranks <= 1 || nccl_group.depth > 0 ? NULL : &start);
     join.device = current_device();
     if (!gpus_are_shared())
         CALL(BELOW(cudaDeviceGetPCIBusId), join.bus_id, (int)sizeof join.bus_id,
@@ -109,7 +111,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
 ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
     ENTER_NCCL(ncclCommInitAll, out, n, devices);
     static uint64_t calls;
-    start_communicates(true);
+    start_communicates(NULL);
     ncclResult_t result = CALL(PNCCL(ncclCommInitAll), out, n, devices);
     if (result != ncclSuccess)
         return nccl_answer(result, at);
@@ -135,6 +137,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     ncclResult_t result = CALL(PNCCL(ncclGetUniqueId), id);
     if (result != ncclSuccess)
         return nccl_answer(result, at);
+    rendezvous_id_made(id);
     TELL(judge_id_made, comm_hash_ids(id, 1), 0, at);
     return result;
 }
@@ -283,7 +286,8 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
         .rank = rank, .nranks = nranks, .how = JUDGE_GROWS, .at = at};
     if (OVER_STANDIN)
         STANDIN(announces)(comm, id, rank, nranks);
-    start_communicates(nccl_group.depth > 0);
+    const struct start_join start = {id, id ? 1 : 0, rank, nranks};
+    start_communicates(nccl_group.depth > 0 ? NULL : &start);
     join.device = current_device();
     struct judge *j = comm_in(comm, &parent, at);
     bool old = parent && parent->state == THERE && rank == -1 && nranks > parent->nranks;

@@ -35,6 +35,20 @@ static struct shared {
 } * shared;
 static int my_place; // among the processes of the machine
 
+static void open_shared(const char *name, int n) {
+    size_t bytes = sizeof *shared + (size_t)n * sizeof shared->of[0];
+    front_depth++; // not the program's
+    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+    front_depth--;
+    void *memory = MAP_FAILED;
+    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
+        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0)
+        close(file);
+    if (memory != MAP_FAILED)
+        shared = memory;
+}
+
 void neighbours_share(void) {
     MPI_Comm machine;
     int n, first, rank;
@@ -47,27 +61,42 @@ void neighbours_share(void) {
     first = (int)getpid();
     PMPI_Bcast(&first, 1, MPI_INT, 0, machine);
     snprintf(name, sizeof name, "/nccl-check-%d-%d", (int)getuid(), first);
-    size_t bytes = sizeof *shared + (size_t)n * sizeof shared->of[0];
     if (my_place == 0)
         shm_unlink(name);
     PMPI_Barrier(machine);
-    front_depth++; // not the program's
-    int file = shm_open(name, O_CREAT | O_RDWR, 0600);
-    front_depth--;
-    void *memory = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (file >= 0)
-        close(file);
+    open_shared(name, n);
     PMPI_Barrier(machine);
     if (my_place == 0)
         shm_unlink(name);
     PMPI_Comm_free(&machine);
-    if (memory == MAP_FAILED)
+    if (!shared)
         return;
-    shared = memory;
     shared->of[my_place].rank = rank;
     atomic_fetch_add(&shared->here, 1);
+}
+
+static char over_tcp[64];
+
+void neighbours_share_over_tcp(uint64_t job, int rank, int nranks) {
+    enum { ROUNDS = 100 }; // after so many all have opened it
+    static int rounds;
+    if (rounds++ == ROUNDS)
+        neighbours_need_no_name();
+    if (rounds > 1)
+        return;
+    snprintf(over_tcp, sizeof over_tcp, "/nccl-check-%d-%llx", (int)getuid(),
+             (unsigned long long)job);
+    open_shared(over_tcp, nranks);
+    if (!shared)
+        return;
+    my_place = atomic_fetch_add(&shared->here, 1);
+    shared->of[my_place].rank = rank;
+}
+
+void neighbours_need_no_name(void) {
+    if (over_tcp[0])
+        shm_unlink(over_tcp);
+    over_tcp[0] = '\0';
 }
 
 bool neighbours_first(enum neighbours_word word, bool alone) {

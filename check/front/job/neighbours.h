@@ -9,6 +9,9 @@
 
 /* MPI has started: they share memory from now on. */
 void neighbours_share(void);
+/* The same without MPI, in each round of the helper; `job`: a number of this run alone. */
+void neighbours_share_over_tcp(uint64_t job, int rank, int nranks);
+void neighbours_need_no_name(void); // of it: this process is about to end
 
 /* What several of them find is told by one. Whether this process is the first to say it;
  * `alone`: the answer where nothing is shared. */

@@ -8,11 +8,15 @@
 #include "mpi_buffers.h"
 #include "neighbours.h"
 #include "pages.h"
+#include "python.h"
+#include "rendezvous.h"
 #include "strangers.h"
 #include "talk.h"
+#include "tcp.h"
 #include "timeline.h"
 
 #include <dlfcn.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -86,6 +90,7 @@ __attribute__((constructor(101))) static void begin(void) {
     spare = malloc(1 << 20);
     memory_ends = no_memory;
     place_begins();
+    python_begins();
     front_begins(&outside);
     timeline_start();
     front_checks = front_options.mode != JUDGE_OFF;
@@ -214,6 +219,20 @@ static void share_programs(void) {
     free(tags);
 }
 
+/* NCCL_CHECK_LINK=tcp: for the tests of tcp.c, the judges talk over TCP although there is
+ * MPI. */
+static bool talks_over_tcp(void) {
+    const char *link = getenv("NCCL_CHECK_LINK");
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    uint64_t token = (uint64_t)getpid() << 32 ^ (uint64_t)(clock_time(NULL) * 1e9);
+    if (!link || strcmp(link, "tcp") != 0)
+        return false;
+    PMPI_Bcast(&token, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    return tcp_begins((struct sockaddr *)&address, token, front_job.rank,
+                      front_job.nranks, front_job.rank == 0);
+}
+
 void start_mpi(void) {
     if (front_job.gave_up)
         timeline_on = 0; // the others hear nothing of this rank
@@ -248,7 +267,8 @@ void start_mpi(void) {
     }
     bool alone = talk_has_helper(); // it runs for this process
     talk_helper_ends();
-    talk_opens();
+    if (!talks_over_tcp())
+        talk_opens();
     judge_world(front_in_as(0), front_job.rank, front_job.nranks, front_host);
     front_leave();
     if (front_job.nranks > 1 || alone)
@@ -261,19 +281,43 @@ static void begin_helper(void) {
         talk_helper_begins();
 }
 
-static void communicates(bool all_here) {
+/* Several processes, and MPI was not started: the judges talk over TCP. */
+static void meet_without_mpi(const struct start_join *join) {
+    static ncclUniqueId first;
+    static int first_rank = -1;
+    int rank = join->rank, nranks = join->nranks;
+    if (first_rank >= 0) {
+        if (join->nids == 1 && join->rank != first_rank && tcp_runs() &&
+            memcmp(&first, join->ids, sizeof first) == 0)
+            talk_gives_up("several threads of a process join a communicator, and MPI was"
+                          " not started");
+        return;
+    }
+    first_rank = rank;
+    if (join->nids > 0)
+        first = join->ids[0];
+    const char *why = rendezvous_begins(join->ids, join->nids, &rank, &nranks);
+    if (why) {
+        talk_gives_up(why);
+        return;
+    }
+    front_job.rank = rank;
+    front_job.nranks = nranks;
+    judge_world(front_in_as(0), rank, nranks, front_host);
+    front_leave();
+}
+
+static void communicates(const struct start_join *join) {
     int started = 0;
     if (!front_job.mpi_up && !front_job.mpi_ended && !OVER_STANDIN) {
         PMPI_Initialized(&started);
         if (started)
             talk_gives_up("MPI was not started by C's MPI_Init or MPI_Init_thread");
-        else if (!all_here)
-            talk_gives_up("several processes or threads make a communicator, and MPI was"
-                          " not started, by which the checks find one another: call"
-                          " MPI_Init");
+        else if (join && front_checks)
+            meet_without_mpi(join);
         if (!front_checks)
             return;
-    } else if (!all_here && OVER_STANDIN && !front_job.mpi_up) {
+    } else if (join && OVER_STANDIN && !front_job.mpi_up) {
         STANDIN(needs_mpi)();
         PMPI_Initialized(&started);
         if (started) {
@@ -287,12 +331,12 @@ static void communicates(bool all_here) {
 static bool communicated;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts the helper
 
-void start_communicates(bool all_here) {
+void start_communicates(const struct start_join *join) {
     if (!front_on)
         return;
     pthread_mutex_lock(&lock);
     communicated = true;
-    communicates(all_here);
+    communicates(join);
     pthread_mutex_unlock(&lock);
 }
 
@@ -309,14 +353,15 @@ static void finish(bool finalize, struct judge_at at) {
     judge_finishes(front_in(), finalize ? JUDGE_FINALIZES : JUDGE_EXITS, at);
     front_leave();
     talk_helper_looks();
-    if (front_job.mpi_up)
+    if (front_job.mpi_up || tcp_runs())
         talk_meets();
     else
         talk_helper_ends();
 }
 
 void start_job_ends(struct judge_at at) {
-    if (!front_checks || !front_job.mpi_up || front_job.ending || front_job.nranks == 1)
+    if (!front_checks || (!front_job.mpi_up && !tcp_runs()) || front_job.ending ||
+        front_job.nranks == 1)
         return;
     judge_finishes(front_in(), JUDGE_ENDS_JOB, at);
     front_leave();
@@ -371,7 +416,7 @@ static void exit_checks(int status) {
         return;
     judge_exits(front_in());
     front_leave();
-    if (front_job.mpi_up || front_job.nranks == 1)
+    if (front_job.mpi_up || tcp_runs() || front_job.nranks == 1)
         finish(kept_at.call != NULL,
                kept_at.call ? kept_at : (struct judge_at){"the end of the program", 0});
 }

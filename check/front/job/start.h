@@ -6,9 +6,15 @@
 
 #include "judge.h"
 
+#include <nccl.h>
+
 /* Where a communicator is about to be made: the helper thread that lets the judges talk
- * is started. `all_here`: all its ranks are this process's. */
-void start_communicates(bool all_here);
+ * is started. NULL: all its ranks are this process's. */
+struct start_join {
+    const ncclUniqueId *ids;
+    int nids, rank, nranks;
+};
+void start_communicates(const struct start_join *join);
 /* A function is about to be queued on a stream: it may never end, and somebody has to
  * look. */
 void start_has_functions(void);

@@ -1,14 +1,17 @@
 /*
  * talk.c: what the judges of the ranks tell one another, and what they say to the user.
  *
- * A helper thread carries it, over an MPI communicator of their own: no call of the
- * program waits for it. It also looks ten times a second whether those who wait can go
- * on. MPI Standard, "MPI and Threads" (MPI_THREAD_MULTIPLE).
+ * A helper thread carries it, over an MPI communicator of their own or, where MPI was not
+ * started, over TCP (tcp.c): no call of the program waits for it. It also looks ten times
+ * a second whether those who wait can go on. MPI Standard, "MPI and Threads"
+ * (MPI_THREAD_MULTIPLE).
  */
 #define _GNU_SOURCE
 #include "talk.h"
 
 #include "neighbours.h"
+#include "python.h"
+#include "tcp.h"
 #include "timeline.h"
 
 #include <errno.h>
@@ -92,6 +95,9 @@ void talk_says(void *self, const char *text, bool end, uint64_t key) {
     talk_pause(0.1); // the launcher passes on what was printed before it hears of the end
     pthread_t thread;
     front_depth++; // the thread is none of the program's
+    neighbours_need_no_name();
+    if (tcp_runs() && !front_in_signal)
+        tcp_ends_job();
     if (front_job.mpi_up && !front_in_signal &&
         pthread_create(&thread, NULL, end_in_any_case, NULL) == 0)
         PMPI_Abort(MPI_COMM_WORLD, 1);
@@ -106,7 +112,8 @@ struct parcel {
     char data[];
 };
 
-enum { PARCEL = 1 }; // the tag
+enum { PARCEL = 1 };            // the tag
+enum { MEETING_SECONDS = 120 }; // over TCP; ranks of Python may start slowly
 static MPI_Comm control = MPI_COMM_NULL;
 static struct parcel *outbox, **outbox_end = &outbox; // not yet given to MPI
 static struct parcel *under_way;
@@ -144,19 +151,32 @@ static struct parcel *take_outbox(void) {
 }
 
 static void deliver(int from, const void *data, size_t bytes) {
-    if (front_job.gave_up)
+    if (front_job.gave_up || python_hears(data, bytes))
         return;
     judge_receive(front_in_as(0), from, data, bytes);
     front_leave();
 }
 
+/* Lines of Python: each rank may have to name another one's. */
+static void tell_lines(void) {
+    char line[JUDGE_PLACE + 16];
+    for (size_t bytes;
+         front_job.nranks > 1 && (bytes = python_tells(line, sizeof line)) > 0;)
+        for (int to = 0; to < front_job.nranks; to++)
+            if (to != front_job.rank)
+                talk_sends(NULL, to, line, bytes);
+}
+
 static void post_parcels(void) {
+    tell_lines();
     for (struct parcel *parcel = take_outbox(), *next; parcel; parcel = next) {
         next = parcel->next;
         if (parcel->to == front_job.rank) {
             deliver(front_job.rank, parcel->data, parcel->bytes);
             free(parcel);
         } else if (control == MPI_COMM_NULL) {
+            if (tcp_runs())
+                tcp_sends(parcel->to, parcel->data, parcel->bytes);
             free(parcel);
         } else {
             PMPI_Isend(parcel->data, (int)parcel->bytes, MPI_BYTE, parcel->to, PARCEL,
@@ -182,12 +202,14 @@ static void post_parcels(void) {
 /* A rank whose checks have ended says so once: without it nobody can be judged. */
 static void pass_on_giving_up(void) {
     static bool others_know;
-    if (!front_job.gave_up || others_know || control == MPI_COMM_NULL)
+    if (!front_job.gave_up || others_know || (control == MPI_COMM_NULL && !tcp_runs()))
         return;
     others_know = true;
     for (int to = 0; to < front_job.nranks; to++) {
         MPI_Request request;
-        if (to != front_job.rank) {
+        if (to != front_job.rank && tcp_runs()) {
+            tcp_sends(to, NULL, 0);
+        } else if (to != front_job.rank) {
             PMPI_Isend(NULL, 0, MPI_BYTE, to, PARCEL, control, &request);
             PMPI_Request_free(&request);
             sent[to]++;
@@ -237,6 +259,40 @@ static void take_parcels(void) {
     }
 }
 
+/* The same over TCP. False: the judges can't talk now. */
+static bool take_over_tcp(void) {
+    int from, nmissing;
+    void *data;
+    size_t bytes;
+    switch (tcp_round()) {
+    case TCP_ALL_HERE: break;
+    case TCP_MEETS:
+        if (tcp_missing(&nmissing) > MEETING_SECONDS)
+            talk_gives_up("the ranks' checks have not found one another over TCP within"
+                          " two minutes");
+        return false;
+    case TCP_LOST:
+        if (tcp_lost_rank() >= 0 && !front_job.gave_up)
+            fprintf(stderr, "NCCL CHECK: rank %d has gone without a word (killed?)\n",
+                    tcp_lost_rank());
+        talk_checks_end();
+        return false;
+    case TCP_ENDED: // by a report, which another rank has printed
+        front_job.ending = true;
+        _exit(1);
+    case TCP_OVER: talk_checks_end(); return false;
+    }
+    neighbours_share_over_tcp(tcp_job(), front_job.rank, front_job.nranks);
+    while (tcp_receives(&from, &data, &bytes)) {
+        if (bytes > 0)
+            deliver(from, data, bytes);
+        else
+            talk_checks_end(); // it has said why
+        free(data);
+    }
+    return true;
+}
+
 static pthread_t helper;
 static bool helper_ends, helper_soon;
 static pthread_mutex_t helper_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -251,9 +307,9 @@ void talk_helper_looks(void) {
 
 /* One round: what came, what is to be sent, who can go on. */
 static bool round_of_judges(void) {
+    bool busy = false, can_talk = !tcp_runs() || take_over_tcp();
     take_parcels();
-    bool busy = false;
-    if (!front_job.gave_up) {
+    if (!front_job.gave_up && can_talk) {
         busy = judge_look(front_in_as(0));
         front_leave();
     }
@@ -323,6 +379,8 @@ bool talk_has_helper(void) {
 
 void talk_forked(void) {
     helper_runs = false;
+    tcp_forked();
+    python_forked();
 }
 
 void talk_settles(void) {
@@ -353,8 +411,27 @@ static void complete(MPI_Request *request, bool helper_does_the_rest) {
             take_parcels();
 }
 
+/* A rank without MPI leaves. The hub stays so long that those who wait for a rank that
+ * has left can be told so. */
+static void leave_over_tcp(void) {
+    talk_helper_ends();
+    round_of_judges();
+    for (int i = 0; i < (front_options.timeout + 3) * 100 && !tcp_alone(); i++) {
+        talk_pause(0.01);
+        round_of_judges();
+    }
+    if (!front_job.gave_up) {
+        judge_last_look(front_in_as(0));
+        front_leave();
+    }
+    neighbours_need_no_name();
+    tcp_leaves();
+}
+
 void talk_meets(void) {
     MPI_Request request;
+    if (tcp_runs())
+        leave_over_tcp();
     if (control == MPI_COMM_NULL)
         return;
     int *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);

@@ -3,6 +3,8 @@
  */
 #include "places.h"
 
+#include "python.h"
+
 #include "place.h"
 
 #include <stdio.h>
@@ -49,6 +51,11 @@ void places_of(const uint64_t *sites, size_t n, char (*out)[JUDGE_PLACE]) {
         for (end = first + 1;
              end < n && sites[end] >> FILE_SHIFT == sites[first] >> FILE_SHIFT;)
             end++;
+        if (python_text(sites[first], out[first])) {
+            for (size_t i = first; i < end; i++)
+                python_text(sites[i], out[i]);
+            continue;
+        }
         look_up_all(sites + first, end - first, out + first);
     }
 }

@@ -1,0 +1,291 @@
+/*
+ * python.c: the line of Python that a call comes from. See python.h.
+ *
+ * A frame may be read only by a thread that has Python's lock, the GIL. The calling
+ * thread has let it go, mostly. It takes it again if it is the only thread that Python
+ * knows: then nobody has it. Otherwise somebody might hold it while waiting for this very
+ * call. So another thread looks, and this one waits for it only for a moment.
+ */
+#define _GNU_SOURCE
+#include "python.h"
+
+#include "enter.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Of CPython; all arguments and results that are objects are pointers. */
+static struct {
+    bool there;
+    int (*holds_lock)(void);
+    void *(*this_thread)(void), *(*main_interpreter)(void);
+    void *(*first_thread)(void *), *(*next_thread)(void *);
+    int (*take_lock)(void);
+    void (*give_lock)(int);
+    void *(*frame_of)(void *), *(*frame_back)(void *), *(*frame_code)(void *);
+    int (*frame_line)(void *);
+    void *(*attribute)(void *, const char *);
+    const char *(*text)(void *);
+    void (*release)(void *), (*clear_error)(void);
+} py;
+
+enum { TAG = 0x2507950, TEXTS = 1024, WAIT_NANOSECONDS = 2000000 };
+static const char magic[8] = "\1PYTHON\1";
+static struct text {
+    uint64_t site;
+    bool told;
+    char words[JUDGE_PLACE];
+} texts[TEXTS];
+static int ntexts;
+static pthread_mutex_t texts_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void python_begins(void) {
+    const struct {
+        void *at;
+        const char *name;
+    } all[] = {{&py.holds_lock, "PyGILState_Check"},
+               {&py.this_thread, "PyGILState_GetThisThreadState"},
+               {&py.main_interpreter, "PyInterpreterState_Main"},
+               {&py.first_thread, "PyInterpreterState_ThreadHead"},
+               {&py.next_thread, "PyThreadState_Next"},
+               {&py.take_lock, "PyGILState_Ensure"},
+               {&py.give_lock, "PyGILState_Release"},
+               {&py.frame_of, "PyThreadState_GetFrame"},
+               {&py.frame_back, "PyFrame_GetBack"},
+               {&py.frame_code, "PyFrame_GetCode"},
+               {&py.frame_line, "PyFrame_GetLineNumber"},
+               {&py.attribute, "PyObject_GetAttrString"},
+               {&py.text, "PyUnicode_AsUTF8"},
+               {&py.release, "Py_DecRef"},
+               {&py.clear_error, "PyErr_Clear"}};
+    py.there = true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        void *found = dlsym(RTLD_DEFAULT, all[i].name);
+        memcpy(all[i].at, &found, sizeof found);
+        py.there &= found != NULL;
+    }
+}
+
+/* The number of a text, which is kept. The same text has the same number on all ranks. */
+static uint64_t keep(const char *words, bool told) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (const char *at = words; *at; at++)
+        h = (h ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    const uint64_t site =
+        (uint64_t)TAG << FILE_SHIFT | (h & ((UINT64_C(1) << FILE_SHIFT) - 1));
+    pthread_mutex_lock(&texts_lock);
+    int i = 0;
+    while (i < ntexts && texts[i].site != site)
+        i++;
+    if (i == ntexts && ntexts < TEXTS) {
+        texts[i].site = site;
+        texts[i].told = told;
+        snprintf(texts[i].words, sizeof texts[i].words, "%s", words);
+        ntexts++;
+    }
+    bool kept = i < ntexts;
+    pthread_mutex_unlock(&texts_lock);
+    return kept ? site : 0;
+}
+
+bool python_text(uint64_t site, char out[JUDGE_PLACE]) {
+    if (site >> FILE_SHIFT != TAG)
+        return false;
+    snprintf(out, JUDGE_PLACE, "a line of Python");
+    pthread_mutex_lock(&texts_lock);
+    for (int i = 0; i < ntexts; i++)
+        if (texts[i].site == site)
+            snprintf(out, JUDGE_PLACE, "%s", texts[i].words);
+    pthread_mutex_unlock(&texts_lock);
+    return true;
+}
+
+size_t python_tells(char *out, size_t size) {
+    size_t bytes = 0;
+    pthread_mutex_lock(&texts_lock);
+    for (int i = 0; i < ntexts && !bytes; i++)
+        if (!texts[i].told) {
+            texts[i].told = true;
+            memcpy(out, magic, sizeof magic);
+            bytes = sizeof magic + 1 +
+                    (size_t)snprintf(out + sizeof magic, size - sizeof magic, "%s",
+                                     texts[i].words);
+        }
+    pthread_mutex_unlock(&texts_lock);
+    return bytes;
+}
+
+bool python_hears(const void *data, size_t bytes) {
+    const char *words = (const char *)data + sizeof magic;
+    if (bytes <= sizeof magic || memcmp(data, magic, sizeof magic) != 0)
+        return false;
+    if (((const char *)data)[bytes - 1] == '\0')
+        keep(words, true);
+    return true;
+}
+
+/* PyTorch, another package, the standard library, or code without a file. */
+static bool is_library(const char *file) {
+    static const char *const parts[] = {"/site-packages/", "/dist-packages/",
+                                        "/lib/python3", "/lib64/python3"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(file, parts[i]))
+            return true;
+    return file[0] == '<';
+}
+
+/* The text of a frame, if it is the program's. */
+static bool describe(void *frame, const char *whose, char out[JUDGE_PLACE]) {
+    void *code = py.frame_code(frame);
+    void *file = py.attribute(code, "co_filename"), *name = py.attribute(code, "co_name");
+    const char *path = file ? py.text(file) : NULL,
+               *function = name ? py.text(name) : NULL;
+    bool own = path && function && !is_library(path);
+    if (own) {
+        const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+        if (function[0] == '<')
+            snprintf(out, JUDGE_PLACE, "%.120s:%d%s", base, py.frame_line(frame), whose);
+        else
+            snprintf(out, JUDGE_PLACE, "%.120s:%d in %.80s()%s", base,
+                     py.frame_line(frame), function, whose);
+    }
+    if (!path || !function)
+        py.clear_error();
+    if (file)
+        py.release(file);
+    if (name)
+        py.release(name);
+    py.release(code);
+    return own;
+}
+
+/* With the lock. The innermost frame that is the program's; false: there is none. */
+static bool look(void *thread, const char *whose, char out[JUDGE_PLACE]) {
+    void *frame = thread ? py.frame_of(thread) : NULL;
+    bool found = false;
+    while (frame && !found) {
+        found = describe(frame, whose, out);
+        void *back = found ? NULL : py.frame_back(frame);
+        py.release(frame);
+        frame = back;
+    }
+    return found;
+}
+
+static void *main_thread(void) {
+    void *thread = py.first_thread(py.main_interpreter()), *oldest = NULL;
+    for (; thread; thread = py.next_thread(thread))
+        oldest = thread;
+    return oldest;
+}
+
+static bool look_here_or_in_main(void *thread, char out[JUDGE_PLACE]) {
+    return look(thread, "", out) || look(main_thread(), " (the main thread's line)", out);
+}
+
+/* The thread that looks for those who must not wait for the lock. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t asked, answered;
+    bool runs, busy, wanted;
+    void *thread;          // whose frame
+    uint64_t number, done; // of the question; of the newest that is answered
+    bool found;
+    char out[JUDGE_PLACE];
+} looker = {.lock = PTHREAD_MUTEX_INITIALIZER,
+            .asked = PTHREAD_COND_INITIALIZER,
+            .answered = PTHREAD_COND_INITIALIZER};
+
+static void *look_for_others(void *unused) {
+    (void)unused;
+    front_depth = 1; // it is not the program's
+    pthread_mutex_lock(&looker.lock);
+    for (;;) {
+        while (!looker.wanted)
+            pthread_cond_wait(&looker.asked, &looker.lock);
+        looker.wanted = false;
+        void *thread = looker.thread;
+        uint64_t number = looker.number;
+        char out[JUDGE_PLACE] = "";
+        pthread_mutex_unlock(&looker.lock);
+        int before = py.take_lock();
+        // Whoever asked may have gone on by now, and its thread may have ended.
+        bool found = __atomic_load_n(&looker.number, __ATOMIC_ACQUIRE) == number &&
+                     look_here_or_in_main(thread, out);
+        py.give_lock(before);
+        pthread_mutex_lock(&looker.lock);
+        looker.done = number;
+        looker.found = found;
+        memcpy(looker.out, out, sizeof out);
+        pthread_cond_broadcast(&looker.answered);
+    }
+    return unused;
+}
+
+static bool ask_looker(void *thread, char out[JUDGE_PLACE]) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&looker.lock);
+    if (!looker.runs) {
+        pthread_t made;
+        front_depth++; // not the program's
+        looker.runs = pthread_create(&made, NULL, look_for_others, NULL) == 0;
+        if (looker.runs)
+            pthread_detach(made);
+        front_depth--;
+    }
+    bool found = false;
+    if (looker.runs && !looker.busy) {
+        looker.busy = looker.wanted = true;
+        looker.thread = thread;
+        uint64_t number = ++looker.number;
+        pthread_cond_signal(&looker.asked);
+        while (looker.done < number &&
+               pthread_cond_timedwait(&looker.answered, &looker.lock, &until) == 0)
+            ;
+        if (looker.done == number && looker.found) {
+            memcpy(out, looker.out, JUDGE_PLACE);
+            found = true;
+        }
+        if (looker.done < number) // it is too late
+            __atomic_store_n(&looker.number, number + 1, __ATOMIC_RELEASE);
+        looker.busy = false;
+    }
+    pthread_mutex_unlock(&looker.lock);
+    return found;
+}
+
+uint64_t python_site(uint64_t site) {
+    char out[JUDGE_PLACE];
+    if (!py.there)
+        return site;
+    void *interpreter = py.main_interpreter();
+    void *newest = interpreter ? py.first_thread(interpreter) : NULL;
+    if (!newest)
+        return site; // Python has not begun, or has ended
+    void *mine = py.this_thread();
+    bool found;
+    if (mine && py.holds_lock()) {
+        found = look_here_or_in_main(mine, out);
+    } else if (mine && newest == mine && !py.next_thread(mine)) {
+        int before = py.take_lock();
+        found = look_here_or_in_main(mine, out);
+        py.give_lock(before);
+    } else {
+        found = ask_looker(mine, out);
+    }
+    uint64_t own = found ? keep(out, false) : 0;
+    return own ? own : site;
+}
+
+void python_forked(void) {
+    looker.runs = looker.busy = looker.wanted = false;
+    pthread_mutex_init(&looker.lock, NULL);
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# A report names the line of Python, with the judges over MPI and over TCP; also while another
+# thread keeps the interpreter busy, and for calls of a thread that is not the main one. And
+# without MPI the ranks' judges find one another.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+tests=0
+ok() { # NAME COMMAND…
+    tests=$((tests + 1))
+    if "${@:2}"; then echo "ok $tests - $1"; else
+        echo "not ok $tests - $1"
+        sed 's/^/# /' "$folder/out"
+    fi
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+loop() { # LINK MISTAKE: leaves the output in $folder/out
+    rm -f "$folder/id"
+    NCCL_CHECK_LINK=$1 timeout 120 mpirun --oversubscribe -np 2 -x LD_PRELOAD="$PWD/build/cpu/libnccl-check.so" \
+        /usr/bin/python3 tests/pytorch/loop.py "$2" "$folder" >"$folder/out" 2>&1
+}
+says() { grep -q -- "$1" "$folder/out"; }
+silent() { ! says 'NCCL CHECK' && [ "$(grep -c '^ended' "$folder/out")" = 2 ]; }
+line_of() { grep -n -- "$1" tests/pytorch/loop.py | head -n 1 | cut -d: -f1; }
+called="loop.py:$(line_of 'must(nccl.ncclAllReduce') in all_reduce()"
+waits="cudaStreamSynchronize at loop.py:$(line_of '# waits') in loop()"
+destroys="ncclCommDestroy at loop.py:$(line_of 'ncclCommDestroy(comm)'), after 3"
+
+for link in '' tcp; do
+    over=${link:-MPI}
+    loop "$link" none
+    ok "$over: a right loop is not accused" silent
+    for mistake in skip busy-skip; do
+        loop "$link" "$mistake"
+        ok "$over, $mistake: the waiting rank's two lines" says "waits in $waits for .* at $called"
+        ok "$over, $mistake: the other rank's line" says "$destroys"
+    done
+    loop "$link" other-count
+    ok "$over: calls of a thread" says "rank 1 on .*count 512.* at $called"
+done
+echo "1..$tests"

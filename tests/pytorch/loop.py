@@ -1,0 +1,78 @@
+"""A training loop in Python on the CPU build, by ctypes, for tests/pytorch/lines.t: argument 1
+names the mistake that rank 1 makes. Like PyTorch's, its calls let the interpreter's lock go."""
+import ctypes
+import os
+import sys
+import threading
+import time
+
+top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ctypes.CDLL(top + "/build/cpu/libnccl-cpu.so", mode=ctypes.RTLD_GLOBAL)
+nccl = ctypes.CDLL(None)  # by name, as a linked library finds them: the checks come first
+rank, nranks = (int(os.environ["OMPI_COMM_WORLD_" + name]) for name in ("RANK", "SIZE"))
+mistake, folder = sys.argv[1], sys.argv[2]
+
+
+class Id(ctypes.Structure):
+    _fields_ = [("internal", ctypes.c_char * 128)]
+
+
+def must(result):
+    if result not in (0, 7):
+        raise SystemExit(f"error {result}")
+
+
+def start():
+    unique = Id()
+    path = folder + "/id"
+    if rank == 0:
+        must(nccl.ncclGetUniqueId(ctypes.byref(unique)))
+        with open(path + ".new", "wb") as f:
+            f.write(ctypes.string_at(ctypes.byref(unique), 128))
+        os.rename(path + ".new", path)
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    with open(path, "rb") as f:
+        ctypes.memmove(ctypes.byref(unique), f.read(), 128)
+    comm = ctypes.c_void_p()
+    must(nccl.ncclCommInitRank(ctypes.byref(comm), nranks, unique, rank))
+    return comm
+
+
+must(nccl.cudaSetDevice(rank))
+comm, stream, buffer = start(), ctypes.c_void_p(), ctypes.c_void_p()
+must(nccl.cudaStreamCreateWithFlags(ctypes.byref(stream), 1))
+must(nccl.cudaMalloc(ctypes.byref(buffer), ctypes.c_size_t(4096)))
+must(nccl.cudaMemsetAsync(buffer, 0, ctypes.c_size_t(4096), stream))
+
+
+def all_reduce(count):
+    must(nccl.ncclAllReduce(buffer, buffer, ctypes.c_size_t(count), 7, 0, comm, stream))
+
+
+def step(number):
+    if mistake == "skip" and rank == 1 and number == 2:
+        return
+    all_reduce(512 if mistake == "count" and rank == 1 and number == 2 else 1024)
+
+
+def loop():
+    for number in range(4):
+        step(number)
+        must(nccl.cudaStreamSynchronize(stream))  # waits
+
+
+if mistake.startswith("busy-"):  # another thread of Python has the lock, most of the time
+    mistake = mistake[5:]
+    threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(int, 1)], daemon=True).start()
+if mistake.startswith("other-"):  # the calls are a thread's that is not the main one
+    mistake = mistake[6:]
+    other = threading.Thread(target=loop)
+    other.start()
+    other.join()
+else:
+    loop()
+must(nccl.cudaFree(buffer))
+must(nccl.cudaStreamDestroy(stream))
+must(nccl.ncclCommDestroy(comm))
+print("ended")
