@@ -5,15 +5,15 @@
 #define _POSIX_C_SOURCE 200809L
 #include "judge.h"
 
-#include "base/post.h"
-#include "memory/allocations.h"
-#include "order/background.h"
-#include "order/detour.h"
-#include "order/functions.h"
-#include "order/graphs.h"
-#include "order/groups.h"
-#include "order/known.h"
-#include "order/issue.h"
+#include "base/messages.h"
+#include "history/allocations.h"
+#include "history/background.h"
+#include "ranks/round_trips.h"
+#include "history/functions.h"
+#include "history/graphs.h"
+#include "history/groups.h"
+#include "history/host_knows.h"
+#include "history/issue.h"
 #include "ranks/compare.h"
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
@@ -35,13 +35,13 @@ struct judge *judge_new(const struct judge_outside *outside,
     j->reports = must_alloc(sizeof *j->reports);
     j->failures = must_alloc(sizeof *j->failures);
     j->background = must_alloc(sizeof *j->background);
-    j->detours = must_alloc(sizeof *j->detours);
+    j->round_trips = must_alloc(sizeof *j->round_trips);
     j->calls = must_alloc(sizeof *j->calls);
     j->compare = must_alloc(sizeof *j->compare);
     j->members = must_alloc(sizeof *j->members);
     j->waits = must_alloc(sizeof *j->waits);
     j->stuck = must_alloc(sizeof *j->stuck);
-    j->post = must_alloc(sizeof *j->post);
+    j->messages = must_alloc(sizeof *j->messages);
     return j;
 }
 
@@ -65,7 +65,7 @@ void judge_free(struct judge *j) {
     calls_free(j->calls);
     compare_free(j->compare);
     members_free(j->members);
-    post_free(j->post);
+    messages_free(j->messages);
     for (int s = 0; s < (int)j->order->streams.n; s++)
         graph_stream_gone(j, s);
     graphs_free(j->graphs);
@@ -76,7 +76,7 @@ void judge_free(struct judge *j) {
     order_free(j->order);
     reports_free(j->reports);
     failures_free(j->failures);
-    detours_free(j->detours);
+    round_trips_free(j->round_trips);
     map_free(&j->threads_by_number);
     windows_free(j);
     clock_free(&j->known);
@@ -138,7 +138,7 @@ void judge_thread_name(struct judge *j, uint64_t name) {
 static void read_post(struct judge *j) {
     const void *data;
     size_t bytes;
-    while ((data = post_take(j, &bytes)))
+    while ((data = message_take(j, &bytes)))
         judge_receive(j, j->rank, data, bytes);
 }
 
@@ -171,7 +171,7 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
 
 void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
     groups_call_failed(j, at);
-    known_changed(j);
+    host_memory_changed(j);
     failed(j, text, at);
     if (!cuda)
         calls_failure(j, text, at);
@@ -182,7 +182,7 @@ void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge
     uses_comm_ends(j, comm, how);
     background_ready(j, -1, comm); // no more
     calls_comm_ends(j, comm, how, at);
-    known_changed(j);
+    host_memory_changed(j);
 }
 
 void judge_meets(struct judge *j, uint64_t number) {

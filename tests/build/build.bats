@@ -176,11 +176,11 @@ compiled() {
 @test "a new source in any folder is built, and one that moves" {
     mkdir cpu/src/new
     echo 'int cpu_new_source(void) { return 7; }' >cpu/src/new/source.c
-    sed 's/cpu_new/check_new/' cpu/src/new/source.c >check/judge/order/other.c
+    sed 's/cpu_new/check_new/' cpu/src/new/source.c >check/judge/history/other.c
     timeout 300 make -s BACKEND=cpu cpu-flags
     nm build/cpu/libnccl-cpu.a | grep -q cpu_new_source
     nm build/cpu/libnccl-cpu.a | grep -q check_new_source
-    mv check/judge/order/other.c check/judge/other.c
+    mv check/judge/history/other.c check/judge/other.c
     rm -r cpu/src/new
     timeout 300 make -s BACKEND=cpu cpu-flags
     nm build/cpu/libnccl-cpu.a | grep -q check_new_source

@@ -1,6 +1,5 @@
 /*
- * mpi_buffers.c: what an MPI call is given: which buffers it has and until when, and
- * which ranks of the world its communicators mean.
+ * mpi_buffers.c: what an MPI call is given: which buffers it has and until when.
  */
 #define _GNU_SOURCE
 #include "mpi_buffers.h"
@@ -100,19 +99,13 @@ void mpi_win(const struct judge_at *at, const void *buffer) {
     front_out();
 }
 
-static bool is_inter(MPI_Comm comm) {
-    int inter = 0;
-    PMPI_Comm_test_inter(comm, &inter);
-    return inter;
-}
-
 bool mpi_is_root(int root, MPI_Comm comm) {
-    return is_inter(comm) ? root == MPI_ROOT : root == mpi_rank(comm);
+    return mpi_is_inter(comm) ? root == MPI_ROOT : root == mpi_rank(comm);
 }
 
 int mpi_size(MPI_Comm comm) {
     int n = 0;
-    if (is_inter(comm))
+    if (mpi_is_inter(comm))
         PMPI_Comm_remote_size(comm, &n);
     else
         PMPI_Comm_size(comm, &n);
@@ -135,53 +128,4 @@ int mpi_sum(const int *counts, MPI_Comm comm) {
 
 int mpi_peer(int rank) {
     return rank >= 0 ? rank : rank == MPI_ANY_SOURCE ? JUDGE_ONE_OF : JUDGE_ANY;
-}
-
-static int ranks_of(const struct mpi_of *of, int *out, int most) {
-    MPI_Group group, all;
-    int n, *ranks;
-    if (of->comm == MPI_COMM_NULL)
-        return -1;
-    if (is_inter(of->comm))
-        PMPI_Comm_remote_group(of->comm, &group);
-    else
-        PMPI_Comm_group(of->comm, &group);
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Group_size(group, &n);
-    if (of->peer >= n || n > most) {
-        n = -1;
-    } else {
-        n = of->peer >= 0 ? 1 : n;
-        ranks = calloc((size_t)n + 1, sizeof *ranks);
-        for (int i = 0; i < n; i++)
-            ranks[i] = of->peer >= 0 ? of->peer : i;
-        PMPI_Group_translate_ranks(group, n, ranks, all, out);
-        for (int i = 0, known = n; i < known; i++)
-            if (out[i] == MPI_UNDEFINED) // of another job
-                n = -1;
-        free(ranks);
-    }
-    PMPI_Group_free(&group);
-    PMPI_Group_free(&all);
-    return n;
-}
-
-int mpi_world_ranks(void *self, const void *call, int *out, int most) {
-    const struct mpi_whom *whom = call;
-    int *more = must_alloc(((size_t)front_job.nranks + 1) * sizeof *more),
-        n = front_job.mpi_up ? 0 : -1;
-    (void)self;
-    for (int i = 0; i < whom->n && n >= 0; i++) {
-        int found = ranks_of(&whom->of[i], more, front_job.nranks);
-        for (int r = 0; r < found; r++) {
-            bool there = false;
-            for (int k = 0; k < n && !there; k++)
-                there = out[k] == more[r];
-            if (!there && n < most)
-                out[n++] = more[r];
-        }
-        n = found < 0 ? -1 : n;
-    }
-    free(more);
-    return n;
 }

@@ -1,11 +1,11 @@
 /*
- * mpi_buffers.h: what an MPI call is given: which buffers it has and until when, and
- * which ranks of the world its communicators mean.
+ * mpi_buffers.h: what an MPI call is given: which buffers it has and until when.
  */
 #ifndef MPI_BUFFERS_H
 #define MPI_BUFFERS_H
 
 #include "enter.h"
+#include "world_ranks.h"
 
 /* The buffers that an MPI call is given. MPI does not look at one whose count is 0, and
  * MPI_IN_PLACE is none. A data type with holes is not looked at. */
@@ -42,18 +42,7 @@ int mpi_sum(const int *counts, MPI_Comm comm);
 #define SUM(counts) mpi_sum(counts, comm)
 #define MINE(counts) ((counts)[mpi_rank(comm)])
 
-/* Whom a call waits for: ranks of communicators. */
-enum { MPI_WHOM = 64 };
-struct mpi_whom {
-    int n;
-    struct mpi_of {
-        MPI_Comm comm;
-        int peer; // a rank of it; JUDGE_ALL: all, JUDGE_ONE_OF: any of them
-    } of[MPI_WHOM];
-};
 /* -2: MPI_ANY_SOURCE is any of them, MPI_PROC_NULL is nobody. */
 int mpi_peer(int rank);
-/* judge_outside.mpi_ranks; `whom`: struct mpi_whom */
-int mpi_world_ranks(void *self, const void *whom, int *out, int most);
 
 #endif

@@ -2,7 +2,7 @@
  * nccl_calls.c: NCCL's calls that move data, alone and in groups.
  */
 #include "nccl_registered.h"
-#include "notes.h"
+#include "timeline_notes.h"
 #include "start.h"
 #include "talk.h"
 

@@ -11,7 +11,7 @@
  */
 #include "nccl_comms.h"
 
-#include "host/strangers.h"
+#include "strangers.h"
 
 #include "nccl_front.h"
 #include "nccl_registered.h"

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "start.h"
 
-#include "mpi_buffers.h"
 #include "neighbours.h"
 #include "pages.h"
 #include "python.h"
@@ -14,6 +13,7 @@
 #include "talk.h"
 #include "tcp.h"
 #include "timeline.h"
+#include "world_ranks.h"
 
 #include <dlfcn.h>
 #include <netinet/in.h>

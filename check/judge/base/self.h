@@ -5,7 +5,7 @@
 #define SELF_H
 
 #include "base/base.h"
-#include "order/clocks.h"
+#include "base/clock.h"
 
 #include <pthread.h>
 
@@ -68,9 +68,9 @@ struct judge {
     struct reports *reports;
     struct compare *compare;
     struct members *members;
-    struct post *post;
+    struct messages *messages;
     struct failures *failures;
-    struct detours *detours;
+    struct round_trips *round_trips;
 };
 
 /* The time. One moment for all that is told in one go: clocks are dear where calls are

@@ -8,8 +8,8 @@
  */
 #include "ranks/calls.h"
 
-#include "base/post.h"
-#include "order/detour.h"
+#include "base/messages.h"
+#include "ranks/round_trips.h"
 #include "ranks/comms.h"
 #include "say/report.h"
 #include "say/words.h"
@@ -69,7 +69,7 @@ static void send_notice(struct judge *j, struct notice *notice,
     memcpy(data, notice, sizeof *notice);
     if (n)
         memcpy(data + sizeof *notice, left, n * sizeof *left);
-    post(j, 0, data, sizeof *notice + n * sizeof *left);
+    message_send(j, 0, data, sizeof *notice + n * sizeof *left);
     free(data);
 }
 
@@ -154,7 +154,7 @@ void calls_flush(struct judge *j, bool all) {
                 bytes += sizeof *log;
                 calls->log_to[k].rank = SENT;
             }
-        post(j, to == HERE ? j->rank : to, data, bytes);
+        message_send(j, to == HERE ? j->rank : to, data, bytes);
         free(data);
     }
     calls->nlog -= n;
@@ -215,7 +215,7 @@ static void check_group_needed(struct judge *j, const struct comm *comm,
     say(j, &f);
 }
 
-static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
+static void follow(struct comm *comm, struct pending_op *op, uint64_t group) {
     if (!group || group != comm->group) {
         uint64_t *list = comm->earlier;
         size_t size = comm->earlier_size;
@@ -228,7 +228,7 @@ static void follow(struct comm *comm, struct unseen_op *op, uint64_t group) {
         comm->group = group;
     }
     for (size_t i = 0; i < comm->nearlier && !op->like; i++)
-        unseen_behind(op, comm->earlier[i]);
+        pending_comes_after(op, comm->earlier[i]);
     ROOM(comm->newest, comm->nnewest, &comm->newest_size);
     comm->newest[comm->nnewest++] = op->number;
 }
@@ -295,11 +295,11 @@ uint64_t calls_issued(struct judge *j, const struct judge_call *call,
     recent->comm = call->comm;
     if (at.slot < 0)
         return fact.index;
-    struct unseen_op *op = unseen_add(&j->calls->unseen, at, call->comm);
+    struct pending_op *op = pending_add(&j->calls->pending, at, call->comm);
     op->call = *call;
     op->fact = fact;
     op->at = call->at;
-    detour_call(j, &fact, at);
+    round_trip_call(j, &fact, at);
     recent->number = op->number;
     follow(comm, op, at.group);
     if (pair || comm->facts.nranks == 1)
@@ -342,43 +342,43 @@ void calls_taken_back(struct judge *j) {
     struct recent_call call = recent->at[--recent->n];
     struct comm *comm = comm_of(j, call.comm);
     j->calls->activity++;
-    detour_taken_back(j, &call.fact);
+    round_trip_taken_back(j, &call.fact);
     comm->called.ops--;
     if (call.fact.kind == JUDGE_SUSPEND)
         comm->suspended.call = NULL;
     --*counter(comm, call.fact.kind, call.fact.root);
     if (comm->newest_seq > comm->collectives)
         comm->newest_seq = comm->collectives;
-    struct unseen_op *op =
-        call.number ? unseen_find(&j->calls->unseen, call.number) : NULL;
+    struct pending_op *op =
+        call.number ? pending_find(&j->calls->pending, call.number) : NULL;
     if (op)
-        unseen_forget(&j->calls->unseen, -1, op);
+        pending_forget(&j->calls->pending, -1, op);
     unsay(j, comm->keeper, &call.fact);
 }
 
 bool calls_seen(struct judge *j) {
-    const struct unseen *u = &j->calls->unseen;
+    const struct pending *u = &j->calls->pending;
     size_t before = u->n - u->nseen;
-    unseen_cover(&j->calls->unseen, &j->known);
+    pending_cover(&j->calls->pending, &j->known);
     return u->n - u->nseen < before;
 }
 
 void calls_complete(struct judge *j, int comm, struct clock *done) {
-    const struct unseen *u = &j->calls->unseen;
+    const struct pending *u = &j->calls->pending;
     for (size_t i = 0; i < u->n; i++)
         if (!u->at[i]->seen && u->at[i]->comm == comm)
             clock_reach(done, u->at[i]->slot, u->at[i]->seq);
 }
 
 /* A call that the host does not know to be done, nor ncclCommFinalize has completed. */
-static bool is_unfinished(struct judge *j, const struct unseen_op *op) {
+static bool is_unfinished(struct judge *j, const struct pending_op *op) {
     const struct comm *of = comm_of(j, op->comm);
     return !op->seen && of && !of->facts.finalized &&
            !(of->left && of->how == JUDGE_FINALIZED);
 }
 
 bool judge_comm_unfinished(struct judge *j, int comm) {
-    const struct unseen *u = &j->calls->unseen;
+    const struct pending *u = &j->calls->pending;
     for (size_t i = 0; i < u->n; i++)
         if (u->at[i]->comm == comm && is_unfinished(j, u->at[i]))
             return true;
@@ -468,9 +468,9 @@ static void release(struct comm *comm) {
 /* Of so many collectives, or sends (receives) of one peer: how many have ended for all
  * that the host knows. */
 static uint64_t known(struct judge *j, int comm, uint64_t n, int peer, bool send) {
-    const struct unseen *unseen = &j->calls->unseen;
-    for (size_t i = 0; i < unseen->n; i++) {
-        const struct unseen_op *op = unseen->at[i];
+    const struct pending *pending = &j->calls->pending;
+    for (size_t i = 0; i < pending->n; i++) {
+        const struct pending_op *op = pending->at[i];
         const struct fact *fact = &op->fact;
         if (op->seen || op->comm != comm || pairs(fact->kind) != (peer >= 0) ||
             (peer >= 0 && (fact->root != peer || (fact->kind == JUDGE_SEND) != send)))
@@ -510,7 +510,7 @@ void calls_comm_ends(struct judge *j, int number, enum judge_end how,
     send_notice(j, &notice, left, n);
     free(left);
     if (how == JUDGE_ABORTED || how == JUDGE_REVOKED)
-        unseen_forget(&j->calls->unseen, number, NULL);
+        pending_forget(&j->calls->pending, number, NULL);
     if (how == JUDGE_ABORTED && j->outside.aborted)
         j->outside.aborted(j->outside.self, comm->facts.id, at.site);
     comm->how = how;
@@ -591,19 +591,19 @@ static void comm_free(void *comm) {
 void calls_free(struct calls *calls) {
     numbers_clear(&calls->comms, comm_free);
     map_free(&calls->by_id);
-    unseen_free(&calls->unseen);
+    pending_free(&calls->pending);
     free(calls->log);
     free(calls->log_to);
     free(calls->failure);
     free(calls);
 }
 
-bool calls_before(struct judge *j, const struct use *use, const struct clock *clock) {
-    const struct unseen_op **list = NULL;
-    size_t size = 0, n = unseen_covered(&j->calls->unseen, clock, &list, &size);
+bool calls_before(struct judge *j, int slot, uint64_t seq, const struct clock *clock) {
+    const struct pending_op **list = NULL;
+    size_t size = 0, n = pending_covered(&j->calls->pending, clock, &list, &size);
     bool any = false;
     for (size_t i = 0; i < n; i++)
-        any |= list[i]->slot != use->slot || list[i]->seq != use->seq;
+        any |= list[i]->slot != slot || list[i]->seq != seq;
     free(list);
     return any;
 }
@@ -611,12 +611,12 @@ bool calls_before(struct judge *j, const struct use *use, const struct clock *cl
 /* What is queued and not known to be done. */
 void calls_check_unfinished(struct judge *j) {
     enum { MANY = 4 };
-    const struct unseen *u = &j->calls->unseen;
+    const struct pending *u = &j->calls->pending;
     struct text queued = {0};
     struct finding f = finding(FINDING_missing_end, 0, 0);
     int n = 0;
     for (size_t i = 0; i < u->n; i++) {
-        const struct unseen_op *op = u->at[i];
+        const struct pending_op *op = u->at[i];
         if (is_unfinished(j, op) && n++ < MANY)
             text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
                      call_words(&op->call), place(j, op->call.at.site),

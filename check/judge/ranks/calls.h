@@ -7,8 +7,6 @@
 #include "base/self.h"
 #include "say/finding.h"
 
-struct use;
-
 /* A call of NCCL that is issued: the position in its stream (slot, seq) and the stream's
  * clock after it (which covers it). Calls of one group on one stream have the same
  * position; those of one group have the same number, on whatever streams: they begin
@@ -53,7 +51,7 @@ void calls_failure(struct judge *j, const char *text, struct judge_at at);
 /* `done` reaches all calls of `comm` that the host does not know to be done. */
 void calls_complete(struct judge *j, int comm, struct clock *done);
 /* Whether what is not known to be done comes before that use, by its clock. */
-bool calls_before(struct judge *j, const struct use *use, const struct clock *clock);
+bool calls_before(struct judge *j, int slot, uint64_t seq, const struct clock *clock);
 // some thread's host clock has grown: forget what it covers
 bool calls_seen(struct judge *j);
 void calls_check_unfinished(struct judge *j); // at the end of the program

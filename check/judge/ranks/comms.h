@@ -5,7 +5,7 @@
 #ifndef COMMS_H
 #define COMMS_H
 
-#include "ranks/unseen.h"
+#include "ranks/pending.h"
 
 struct comm {
     struct comm_facts facts;
@@ -42,7 +42,7 @@ struct calls {
         double since;
     } * log_to;
     size_t nlog, log_size, log_to_size;
-    struct unseen unseen;
+    struct pending pending;
     uint64_t activity; // grows with all that happens
     char *failure;
     uint64_t failed_site;

@@ -11,7 +11,7 @@
  */
 #include "ranks/compare.h"
 
-#include "base/post.h"
+#include "base/messages.h"
 #include "say/finding.h"
 #include "say/report.h"
 #include "say/words.h"
@@ -66,7 +66,7 @@ static struct kept *kept_of(struct judge *j, const struct fact *fact) {
 static void hold(struct judge *j) {
     struct notice notice = {.message = MESSAGE_JOIN, .what = NOTICE_HOLD};
     memcpy(notice.host, j->host, sizeof notice.host);
-    post(j, 0, &notice, sizeof notice);
+    message_send(j, 0, &notice, sizeof notice);
 }
 
 static bool offsets_agree(const struct fact *a, const struct fact *b) {

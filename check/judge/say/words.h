@@ -4,7 +4,7 @@
 #ifndef WORDS_H
 #define WORDS_H
 
-#include "ranks/facts.h"
+#include "ranks/message_formats.h"
 #include "say/text.h"
 
 /* Whether a rank's part of a call of NCCL ends only when the source's has begun, since it

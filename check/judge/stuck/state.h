@@ -6,7 +6,7 @@
 #ifndef STATE_H
 #define STATE_H
 
-#include "ranks/facts.h"
+#include "ranks/message_formats.h"
 
 enum wait_kind {
     WAIT_ORDER,    // for operations

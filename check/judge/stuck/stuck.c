@@ -1,7 +1,7 @@
 /*
  * stuck.c: on rank 0: when processes wait, can what they wait for still come?
  *
- * Whatever can go on is marked (marks.c). What is never marked is stuck for good,
+ * Whatever can go on is marked (can_go_on.c). What is never marked is stuck for good,
  * whatever the others still do. Before that is said (verdict.c), all whom it rests on
  * have described themselves twice more, unchanged.
  *

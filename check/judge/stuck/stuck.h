@@ -74,7 +74,7 @@ struct stuck {
     bool silent; // all wait, and nothing has moved for long
 };
 
-/* marks.c */
+/* can_go_on.c */
 bool stuck_finished(const struct process *process);
 bool stuck_can_call(const struct stuck *s, int p);
 bool stuck_member_here(const struct stuck *s, const struct meeting *meeting, int member);

@@ -6,10 +6,10 @@
  */
 #include "stuck/waits.h"
 
-#include "base/post.h"
-#include "order/detour.h"
+#include "base/messages.h"
+#include "ranks/round_trips.h"
 #include "ranks/comms.h"
-#include "ranks/windows.h"
+#include "history/windows.h"
 #include "say/failed.h"
 
 static const double BEFORE_TELLING = 0.1, BEFORE_TELLING_POLL = 1, BETWEEN = 0.09,
@@ -149,7 +149,7 @@ void judge_wait_mpi(struct judge *j, const void *whom, int peer, enum judge_way 
 }
 
 void judge_poll_mpi(struct judge *j, bool done, struct judge_at at) {
-    detour_heard(j);
+    round_trip_heard(j);
     windows_news(j, -1);
     if (done)
         waits_end(j, NULL);
@@ -174,7 +174,7 @@ void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at) {
 }
 
 void judge_poll_join(struct judge *j, const struct judge_join *join, struct judge_at at) {
-    detour_heard(j);
+    round_trip_heard(j);
     struct thread_wait *wait = begin(j, WAIT_LAUNCH, true, at);
     wait->nlaunches = 1;
     ROOM(wait->launches, 0, &wait->launches_size);
@@ -281,15 +281,15 @@ static void add_int(struct described *d, int value) {
 
 /* Its place in the description; -1: it is done, or comes later. */
 static int index_of(struct judge *j, const struct described *d, uint64_t number) {
-    const struct unseen_op *op = unseen_find(&j->calls->unseen, number);
+    const struct pending_op *op = pending_find(&j->calls->pending, number);
     return op && number <= d->newest ? op->described : -1;
 }
 
 static void add_ops(struct judge *j, struct described *d) {
-    const struct unseen *u = &j->calls->unseen;
+    const struct pending *u = &j->calls->pending;
     size_t i = 0;
     for (; i < u->n && d->head.n[OPS] < MOST_OPS; i++) {
-        struct unseen_op *op = u->at[i];
+        struct pending_op *op = u->at[i];
         if (op->seen)
             continue;
         op->described = d->head.n[OPS];
@@ -337,9 +337,9 @@ static void add_comms(struct judge *j, struct described *d) {
 
 static void add_order(struct judge *j, struct described *d, struct state_wait *record,
                       const struct thread_wait *wait) {
-    const struct unseen_op **list = NULL;
+    const struct pending_op **list = NULL;
     size_t size = 0;
-    size_t n = unseen_covered(&j->calls->unseen, &wait->what, &list, &size);
+    size_t n = pending_covered(&j->calls->pending, &wait->what, &list, &size);
     for (size_t i = 0; i < n; i++) {
         int at = index_of(j, d, list[i]->number);
         if (at >= 0)
@@ -495,7 +495,7 @@ static void tell(struct judge *j, bool all) {
     waits->sent = now(j);
     waits->sent_waiting = head->n[WAITS] > 0;
     waits->activity_sent = head->activity;
-    post(j, 0, data, bytes);
+    message_send(j, 0, data, bytes);
     free(data);
 }
 
@@ -511,7 +511,7 @@ bool waits_tell(struct judge *j) {
     // A process that has told that it waits also tells that it goes on.
     bool goes_on = waits->sent_waiting && waits->activity_sent != activity(j);
     // What it has queued may lack ranks, whatever it does meanwhile.
-    bool all = lasts || goes_on, queued = j->calls->unseen.n > j->calls->unseen.nseen;
+    bool all = lasts || goes_on, queued = j->calls->pending.n > j->calls->pending.nseen;
     if (j->options.mode != JUDGE_OFF && (all || queued) &&
         now(j) - waits->sent >= (all ? BETWEEN : BEFORE_TELLING_POLL))
         tell(j, all);

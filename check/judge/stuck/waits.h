@@ -26,7 +26,7 @@ void waits_asks(struct judge *j);
 /* It has asked, by a call that is no wait for MPI, and the answer was not "not yet". */
 void waits_answered(struct judge *j, struct judge_at at);
 /* Ends the wait of the thread that is in; the clock that was waited for (NULL: of no
- * stream), to be joined by asks.c where it has happened. */
+ * stream), to be joined by wait_calls.c where it has happened. */
 void waits_end(struct judge *j, struct clock *what);
 bool waits_for_launch(const struct judge *j);                   // the thread that is in
 void waits_thread_gone(struct judge *j, struct thread *thread); // before it is freed
