@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Lessons 16 to 23: what else a job in production asks for.
+# Lessons 16 to 24: what else a job in production asks for.
 
 # shellcheck disable=SC2030,SC2031 # each test has a shell of its own
 
@@ -439,4 +439,24 @@ survives() {
     skip_unless_ranks 3
     survives 3 --fault leave --join
     grep -qE '^step +8: loss [0-9.]+, 3 ranks,' <<<"$out"
+}
+
+@test "24: the sum in three steps, on any number of ranks and nodes; what leaves a node is counted" {
+    for n in $(few_counts); do
+        all_right "$n" $((2 * 840 * n)) elements 24-network/nodes -n 840
+    done
+    on_gpus && return
+    # Two nodes: 2 and 2, also when they are dealt out in turn; 4 and 3, which share nothing; three of one.
+    while read -r n hosts team one three; do
+        CPU_HOSTS=$hosts NCCL_CPU_CLOCK=leonardo ranks "$n" 24-network/nodes -n 840 --no-p2p
+        show
+        [ "$code" -eq 0 ]
+        grep -qx "${hosts%%:*} nodes, teams of $team, a buffer of 3360 B" <<<"$out"
+        [ "$(awk '/^(one all|in three|  [a-z])/ { print $(NF - 1) }' <<<"$out" | xargs)" = "$one $three 0 $three 0" ]
+        grep -qx "OK: $n ranks, all $((2 * 840 * n)) elements as expected" <<<"$out"
+        grep -qx 'CPU build: --no-p2p and --no-shm change nothing here.' "$BATS_TEST_TMPDIR/out"
+    done <<<'4 2 2 5040 3360
+4 2:cyclic 2 5040 3360
+7 2 1 5760 5760
+3 3 1 4480 4480'
 }
