@@ -384,7 +384,7 @@ says without_mpi-srun-2 '^8 ranks, counted by Slurm, met at lrdn0001:'
 for run in "${runs[@]}"; do
     read -r program launch nodes <<<"$run"
     case $program in # times, names
-    hello | bandwidth | peer_to_peer | without_mpi | memory_kinds | small_messages | one_sided | paths | failures)
+    hello | bandwidth | peer_to_peer | without_mpi | memory_kinds | small_messages | one_sided | paths | failures | nodes)
         continue
         ;;
     one_process) start=(env CPU_DEVICES=4) ;;
