@@ -3,29 +3,21 @@ include common/build.mk
 -include exercises/exercises.mk
 -include book/book.mk
 
-# More ranks than cores must share them politely, and programs that run at the same time must
-# not all be bound to the first of them (PRTE_: Open MPI 5); containers often run as root.
-export OMPI_MCA_mpi_yield_when_idle = 1
-export OMPI_MCA_hwloc_base_binding_policy = none
-export PRTE_MCA_hwloc_default_binding_policy = none
-ifeq ($(shell id -u),0)
-export OMPI_ALLOW_RUN_AS_ROOT = 1
-export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+# Open MPI's settings for one machine; on GPUs it looks for the machine's own paths.
+include $(TOP)/common/one-machine.sh
+ifeq ($(backend),cuda)
+unexport OMPI_MCA_pml HWLOC_COMPONENTS HWLOC_PLUGINS_PATH PMIX_MCA_gds
 endif
 
 # Read by the recipes and the tests that they start.
 export BACKEND CUDA_HOME NCCL_HOME MPICC INSTALL
 
 PROVE := prove --timer --failures --comments
-# Open MPI takes ob1 on one machine; told so, it does not look for a cluster's networks first. It loads
-# forty plugins into each rank: of these kinds, only what one machine needs. And each rank looks at the
-# machine, by hwloc: at disks, PCI devices and displays as well, if it is not told to leave that. So a
-# program starts in less than half the time; without mpirun, it starts no server of its own.
-# What mpirun and its ranks tell one another they keep in memory, not in files (PMIx: gds=hash).
-PROVE_CPU := BACKEND=cpu OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader OMPI_MCA_coll=basic,libnbc,self,tuned \
-    OMPI_MCA_osc=rdma,sm OMPI_MCA_shmem=mmap OMPI_MCA_pmix=^flux OMPI_MCA_reachable=weighted \
-    OMPI_MCA_mpool=^hugepage OMPI_MCA_ess_singleton_isolated=1 HWLOC_COMPONENTS=-linuxio \
-    HWLOC_PLUGINS_PATH=/nowhere PMIX_MCA_gds=hash $(PROVE)
+# Open MPI loads forty plugins into each rank: of these kinds, only what one machine needs. So a program starts in
+# less than half the time; without mpirun, it starts no server of its own.
+PROVE_CPU := BACKEND=cpu OMPI_MCA_btl=self,vader OMPI_MCA_coll=basic,libnbc,self,tuned OMPI_MCA_osc=rdma,sm \
+    OMPI_MCA_shmem=mmap OMPI_MCA_pmix=^flux OMPI_MCA_reachable=weighted OMPI_MCA_mpool=^hugepage \
+    OMPI_MCA_ess_singleton_isolated=1 $(PROVE)
 # A thousand small programs are linked: gold, where it is, takes half the time for each. The shell
 # asks, since both may have been installed a moment before.
 PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/-L&/g') \

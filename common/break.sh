@@ -18,11 +18,8 @@ stop() {
     exit 2
 }
 
-# Open MPI 4 and 5: more ranks than cores, which then share them politely, also as root.
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-export PRTE_MCA_hwloc_default_binding_policy=none
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# shellcheck source=one-machine.sh
+source "$top/common/one-machine.sh"
 
 if [ $# -eq 0 ]; then
     here=$(basename "$PWD")

@@ -10,8 +10,8 @@ if [ "$BACKEND" = cuda ]; then
     gpus=$(nvidia-smi -L | grep -c '^GPU')
     ranks=${RANKS:-$((gpus < 4 ? gpus : 4))}
 else
-    # All ranks are on this machine: Open MPI need not look for networks, disks and displays.
-    export OMPI_MCA_pml=ob1 HWLOC_COMPONENTS=-linuxio PMIX_MCA_gds=hash
+    # shellcheck source=one-machine.sh
+    source common/one-machine.sh
 fi
 
 # What a lesson is started with; {} is its program.

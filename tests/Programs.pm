@@ -20,10 +20,9 @@ our $top   = dirname(dirname(abs_path(__FILE__)));
 # What the programs may see of the caller's settings would change what they print.
 delete @ENV{grep { /^(NCCL_|CPU_(?:DEVICES|HOSTS)$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
 delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
-$ENV{OMPI_MCA_mpi_yield_when_idle}   = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT}         = 1;
-$ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
-$ENV{LC_ALL}                         = 'C';
+# Open MPI's settings, for one machine.
+/^export (\w+)=(\S+)/ and $ENV{$1} = $2 for split /\n/, read_file("$top/common/one-machine.sh");
+$ENV{LC_ALL} = 'C';
 
 our $mpicc = $ENV{MPICC} // 'mpicc';
 my $mpirun = $ENV{MPIRUN} // 'mpirun';

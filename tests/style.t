@@ -6,29 +6,14 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-echo 1..6
-tests=0
-
-# point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
-point() {
-    local name=$1
-    shift
-    tests=$((tests + 1))
-    if timeout 300 "$@" >"$work/log" 2>&1; then
-        echo "ok $tests - $name"
-    else
-        sed 's/^/# /' "$work/log"
-        echo "not ok $tests - $name"
-    fi
-}
+source "$top/tests/lib.bash"
 
 # The same, where ALL=yes.
 long() {
     if [ -n "${ALL:-}" ]; then
-        point "$@"
+        point "$1" timeout 300 "${@:2}"
     else
-        tests=$((tests + 1))
-        echo "ok $tests - $1 # SKIP only with ALL=yes (make test-long)"
+        skipped "$1" "only with ALL=yes (make test-long)"
     fi
 }
 
@@ -42,7 +27,7 @@ private_copy() {
 }
 private_copy
 
-point 'clang-format' clang-format --dry-run --Werror "${sources[@]}"
+point 'clang-format' timeout 300 clang-format --dry-run --Werror "${sources[@]}"
 # gcc, clang and the tests' own runs look at all of this, too: only with ALL=yes.
 parts=(cpu/src/*/*.c [0-9][0-9]-*/*.c common/*.c results/measure/cpu-cost.c)
 long 'cppcheck' cppcheck -D__linux__ -D__x86_64__ --quiet --error-exitcode=1 --inline-suppr --std=c11 \
@@ -52,18 +37,18 @@ mapfile -t checks < <(git ls-files 'check/*.c')
 long 'cppcheck of the checks' cppcheck -D__linux__ -D__x86_64__ -DOVER_STANDIN=1 \
     --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability \
     --suppress=missingIncludeSystem -Icpu/include "${folders[@]/#/-I}" "${checks[@]}"
-point 'shellcheck' shellcheck -x -P tests -e SC2154,SC2034 "${shell[@]}"
+point 'shellcheck' timeout 300 shellcheck -x -P SCRIPTDIR:tests -e SC2154,SC2034 "${shell[@]}"
 # What the tests use was built without a warning, if it was built with -Werror (make test).
 strict='-Wall -Wextra -Werror'
 work_of=$top
 if make -n -C "$top" BACKEND=cpu WARNINGS="$strict" all 2>/dev/null | grep -q -e ' -c '; then
     work_of=$work
 fi
-point 'CPU build without a warning' make -C "$work_of" BACKEND=cpu WARNINGS="$strict"
+point 'CPU build without a warning' timeout 300 make -C "$work_of" BACKEND=cpu WARNINGS="$strict"
 if make -C "$work" -n BACKEND=cuda all >/dev/null 2>&1; then
     point 'CUDA build compiles and links, without a warning' \
-        make -C "$work" -B BACKEND=cuda CFLAGS=-O0 WARNINGS='-Wall -Wextra -Werror'
+        timeout 300 make -C "$work" -B BACKEND=cuda CFLAGS=-O0 WARNINGS='-Wall -Wextra -Werror'
 else
-    tests=$((tests + 1))
-    echo "ok $tests - CUDA build # SKIP no CUDA Toolkit with NCCL here (CUDA_HOME, NCCL_HOME)"
+    skipped "CUDA build" "no CUDA Toolkit with NCCL here (CUDA_HOME, NCCL_HOME)"
 fi
+finish

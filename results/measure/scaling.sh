@@ -10,10 +10,9 @@ set -euo pipefail
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$course"
-export LC_ALL=C.UTF-8 BACKEND=cpu NCCL_CPU_CLOCK=slow-leonardo OMPI_MCA_mpi_yield_when_idle=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export LC_ALL=C.UTF-8 BACKEND=cpu NCCL_CPU_CLOCK=slow-leonardo
+source common/one-machine.sh
 unset CPU_DEVICES CPU_HOSTS MAKEFLAGS MFLAGS MAKELEVEL
-[ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 make -s BACKEND=cpu all >&2
 
 # lesson N PROGRAM ARGUMENT…: what it prints; it must end well.

@@ -16,8 +16,7 @@ setup_file() {
 }
 
 setup() {
-    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    source "$BATS_TEST_DIRNAME/../../common/one-machine.sh"
     copy=$BATS_TEST_TMPDIR/course
     cp -a "$BATS_FILE_TMPDIR/built" "$copy"
     cd "$copy" || return

@@ -8,7 +8,7 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-source "$top/tests/tap.bash"
+source "$top/tests/lib.bash"
 source "$top/tests/build/other_mpi.bash"
 
 if [ -z "${ALL:-}" ]; then

@@ -1,7 +1,7 @@
 # What is asked of an MPI or a compiler that the other tests do not use: the library, a few lessons,
 # and a few wrong programs, which must get the same reports, each once.
 #
-# Sourced after tap.bash; $top is the course, $work a folder that is removed at the end.
+# Sourced after lib.bash; $top is the course, $work a folder that is removed at the end.
 # shellcheck shell=bash
 
 lessons=(01-nccl-broadcast/broadcast 04-all-to-all/all_to_all 05-ring-allreduce/ring_allreduce
@@ -14,10 +14,6 @@ in_small=(mismatch-count missing-left-out deadlock-host-collective two-threads)
 
 # The caller's settings would change what is printed, or built.
 unset SANITIZE MAKEFLAGS MFLAGS MAKELEVEL NCCL_CPU_CHECK NCCL_CPU_TIMEOUT
-# The first two are those of Open MPI 4 and 5, the third is that of 5's launcher, PRRTE.
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export PRTE_MCA_hwloc_default_binding_policy=none
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 make -s -C "$top" BACKEND=cpu cpu-flags >/dev/null
 
 # with NAME FORM…: all of it in a copy of the course, with $MPICC and ${mpirun[@]}; the wrong

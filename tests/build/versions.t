@@ -16,18 +16,8 @@ mkdir "$work/course"
 (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$work/course")
 unset BACKEND CUDA_HOME NCCL_HOME LIBRARY_PATH CPATH MAKEFLAGS MFLAGS MAKELEVEL
 
-source "$top/tests/tap.bash"
+source "$top/tests/lib.bash"
 source "$top/tests/build/other_mpi.bash"
-
-# point NAME COMMAND…: ok if the command succeeds; what it prints, if not.
-point() {
-    local name=$1 status=0
-    shift
-    "$@" >"$work/log" 2>&1 || status=1
-    [ "$status" -eq 0 ] || tail -n 60 "$work/log" | sed 's/^/# /'
-    result "$status" "$name"
-    return "$status"
-}
 
 wheels() { # PIP'S OPTIONS AND PACKAGES…
     timeout 600 python3 -m pip install --quiet --no-deps --only-binary=:all: --no-cache-dir \
@@ -68,15 +58,15 @@ loads() {
 }
 
 cuda() { # NAME PACKAGE…
-    point "$1 can be had" home cuda "${@:2}" || true
+    point "$1 can be had" home cuda "${@:2}"
     cuda=$1
 }
 nccl() { # NAME PACKAGE TARGET…
     local name="$cuda and NCCL $1"
-    point "$name can be had" home nccl "$2" || true
+    point "$name can be had" home nccl "$2"
     point "$name: make ${*:3}, without a warning" \
-        built "${@:3}" || true
-    point "$name: nccl-check stands in front of a program" loads || true
+        built "${@:3}"
+    point "$name: nccl-check stands in front of a program" loads
 }
 
 # declared: no comparison of the headers is left out.
@@ -106,7 +96,8 @@ crossed() {
 openmpi() { # VERSION
     local name="Open MPI $1" folder=$work/openmpi-${1//\*/newest} # a star is more than one to a shell
     local -x OMPI_MCA_btl=self,sm
-    point "$name can be had" wheels --ignore-installed --prefix "$folder" "openmpi==$1" || return 0
+    point "$name can be had" wheels --ignore-installed --prefix "$folder" "openmpi==$1"
+    [ "$worked" -eq 0 ] || return 0
     [ ! -d "$folder/local" ] || folder+=/local # Debian's Python
     name=$("$folder/bin/mpirun" --version | sed -n 's/^mpirun (\(.*\)) /\1 /p')
     mpirun=("$folder/bin/mpirun" --oversubscribe)
@@ -138,7 +129,7 @@ else
     cuda 'CUDA 13.0' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' \
         'nvidia-cublas==13.0.*'
     nccl 2.32 nvidia-nccl-cu13==2.32.3 all check-library
-    point 'CUDA 13.0 and NCCL 2.32 declare what the CPU build declares' declared || true
+    point 'CUDA 13.0 and NCCL 2.32 declare what the CPU build declares' declared
     cuda 'The newest CUDA' nvidia-cuda-runtime nvidia-cuda-crt nvidia-cublas
     nccl 'of today' nvidia-nccl-cu13 all check-library
     openmpi 5.0.8

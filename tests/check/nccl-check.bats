@@ -3,13 +3,13 @@
 # the library goes on where it can, and gives up in one line where it cannot. ALL=yes (make test-long) compiles kernels.
 
 bats_require_minimum_version 1.5.0
-load ../common
+load ../lib
 
 setup_file() {
     make -s -C "$BATS_TEST_DIRNAME/../.." BACKEND=cpu cpu-forms >/dev/null
 }
 
-# shellcheck disable=SC2154 # common.bash
+# shellcheck disable=SC2154 # lib.bash
 check=$top/check/nccl-check
 unset NCCL_CHECK NCCL_CPU_CHECK NCCL_CHECK_TIMEOUT NCCL_CPU_TIMEOUT
 

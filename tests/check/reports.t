@@ -9,10 +9,9 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES NCCL_CPU_CHECK NCCL_CPU_TIMEOUT NCCL_CHECK NCCL_CHECK_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 mpirun=(mpirun --oversubscribe)
-source "$top/tests/tap.bash"
+source "$top/tests/lib.bash"
 
 flags=$(make -s -C "$top" cpu-flags)
 for program in random races comms one_device thread_ranks library_lock; do

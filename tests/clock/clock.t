@@ -12,9 +12,7 @@ unset CUDA_VISIBLE_DEVICES CPU_DEVICES MAKEFLAGS MFLAGS MAKELEVEL
 for variable in "${!NCCL_@}"; do
     unset "$variable"
 done
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-source "$top/tests/tap.bash"
+source "$top/tests/lib.bash"
 
 ranks() { # N PROGRAM ARGUMENT…
     timeout --kill-after=5 300 mpirun --oversubscribe -np "$@"

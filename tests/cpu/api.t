@@ -14,27 +14,7 @@ cd "$work"
 
 CC=${CC:-gcc}
 CXX=${CXX:-g++}
-number=0
-failed=0
-
-# point TEXT COMMAND…: one TAP point, ok if the command succeeds; its output becomes comments.
-point() {
-    local text=$1
-    shift
-    number=$((number + 1))
-    if "$@" >output 2>&1; then
-        echo "ok $number - $text"
-    else
-        echo "not ok $number - $text"
-        head -n 20 output | sed 's/^/# /'
-        failed=1
-    fi
-}
-
-skip() {
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
+source "$top/tests/lib.bash"
 
 # --- What our headers declare ----------------------------------------------------------
 
@@ -531,14 +511,14 @@ same() {
 }
 against_real() {
     if [ -n "$reason" ]; then
-        skip "$1" "$reason"
+        skipped "$1" "$reason"
     else
         point "$@"
     fi
 }
 against_real 'enumerators and constants have the published values' same values
 if [ -n "$older" ]; then
-    skip 'structs and the configuration have the published layout' "the header is of $older"
+    skipped 'structs and the configuration have the published layout' "the header is of $older"
 else
     against_real 'structs and the configuration have the published layout' same sizes
 fi
@@ -554,5 +534,4 @@ against_real 'half and bfloat16 round as the published headers do' halves_alike
 against_real 'the C++ calls are those of the published headers' \
     "$CXX" -std=c++17 -isystem "$nccl" -isystem "$cuda" -fsyntax-only overloads.cpp
 
-echo "1..$number"
-exit "$failed"
+finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Programs that make no MPI call and that no mpirun starts: a shell loop does, here.
 
-load ../common
+load ../lib
 
 setup_file() {
     # shellcheck disable=SC2046  # several options

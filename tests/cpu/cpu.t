@@ -12,7 +12,6 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 unset CUDA_VISIBLE_DEVICES CPU_DEVICES CPU_HOSTS NCCL_CPU_CHECK NCCL_CPU_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 sanitize=${SANITIZE:-}
@@ -30,7 +29,7 @@ over_mpi=(newer collectives p2p comms streams arguments early random groups host
 # What the stand-in makes of mistakes: nobody is to end these for a mistake.
 unchecked=' cuda newer groups hosts meetings graphs illegal mpi_fails one_device '
 alone=(initall threads)
-source "$top/tests/tap.bash"
+source "$top/tests/lib.bash"
 label=${sanitize:+sanitized }
 banner='CPU build: no GPU is used, MPI carries the NCCL calls.'
 

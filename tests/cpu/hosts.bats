@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # CPU_HOSTS: the CPU build pretends that a machine is several.
 
-load ../common
+load ../lib
 
 setup_file() {
     ! on_gpus || skip "the CPU build's own variable"

@@ -2,7 +2,7 @@
 # make measure and tests/check as a suite, rehearsed without GPUs; and the size of results/.
 # shellcheck disable=SC2016 # Markdown's, and scripts' that are written here
 
-load ../common
+load ../lib
 
 setup_file() {
     build_lessons
@@ -20,7 +20,7 @@ setup() {
 }
 
 @test "without a GPU there is nothing to measure; a part that there is not" {
-    # shellcheck disable=SC2154 # set in common.bash
+    # shellcheck disable=SC2154 # set in lib.bash
     run timeout 300 env -u BACKEND "$top/results/measure/measure.sh"
     [ "$status" -eq 1 ]
     [[ $output == *"no GPU here, so there is nothing to measure" ]]

@@ -2,6 +2,7 @@
 # The judge by itself: what programs do, told as events of 1 to 8 ranks (judge/*.events), and random
 # ones against an oracle. No CUDA, no MPI, no second process. ALL=yes (make test-long) has sanitizers look at all
 # numbers of ranks, plays more random programs, and asks clang.
+# shellcheck disable=SC2317 # point calls functions by name
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,21 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 warnings=(-std=c11 -Wall -Wextra -Werror -fvisibility=hidden -I"$top/check/judge")
 events=(*.events)
-echo "1..$((${#events[@]} + 5))"
-tests=0
-
-# point NAME COMMAND…: ok if the command succeeds; the end of what it prints, if not.
-point() {
-    local name=$1
-    shift
-    tests=$((tests + 1))
-    if timeout 300 "$@" >"$work/log" 2>&1; then
-        echo "ok $tests - $name"
-    else
-        { grep -v '^ok' "$work/log" || true; } | tail -n 60 | sed 's/^/# /'
-        echo "not ok $tests - $name"
-    fi
-}
+source "$top/tests/lib.bash"
 
 # The programs that play to the judge: to the one that is in the CPU build, and to the one of its
 # form with sanitizers.
@@ -56,27 +43,27 @@ export work
 export -f on_all_ranks
 for file in "${events[@]}"; do
     if [ "$file" = speed.events ]; then
-        point "$file: no slower than it says" "$work/fast/play" "$file"
+        point "$file: no slower than it says" timeout 300 "$work/fast/play" "$file"
     else
         # shellcheck disable=SC2016 # for bash
-        point "$file" bash -c 'on_all_ranks "$1"' bash "$file"
+        point "$file" timeout 300 bash -c 'on_all_ranks "$1"' bash "$file"
     fi
 done
-point '40,000 random operations: no disagreement with the oracle' "$work/fast/random" 1 1000
-point 'random puts, and which of them the reads come after' "$work/fast/puts" 1 "${ALL:+2}1000"
+point '40,000 random operations: no disagreement with the oracle' timeout 300 "$work/fast/random" 1 1000
+point 'random puts, and which of them the reads come after' timeout 300 "$work/fast/puts" 1 "${ALL:+2}1000"
 programs=${ALL:+600}
 programs=${programs:-150}
-point "$programs random programs of several ranks, each right and with seven mistakes" "$work/fast/ranks" 1 "$programs"
+point "$programs random programs of several ranks, each right and with seven mistakes" timeout 300 "$work/fast/ranks" 1 "$programs"
 catalogue() {
     "$top/check/findings.pl" | diff - "$top/check/findings.md"
 }
 export top
 export -f catalogue
-point 'check/findings.md is what check/findings.pl makes' bash -c catalogue
+point 'check/findings.md is what check/findings.pl makes' timeout 300 bash -c catalogue
 if [ -n "${ALL:-}" ] && [ -x "$(command -v clang)" ]; then
-    point 'clang has nothing to say' clang "${warnings[@]}" -fsyntax-only \
+    point 'clang has nothing to say' timeout 300 clang "${warnings[@]}" -fsyntax-only \
         "$top"/check/judge/*.c "$top"/check/judge/*/*.c ./*.c
 else
-    tests=$((tests + 1))
-    echo "ok $tests - clang # SKIP make test-long, or not installed here"
+    skipped clang "make test-long, or not installed here"
 fi
+finish

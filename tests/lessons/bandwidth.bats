@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 06: rows, results, the CSV file, the fit and the plot.
 
-load ../common
+load ../lib
 
 bandwidth=06-bandwidth/bandwidth
 usage='[--op NAMES] ' # for misused

@@ -6,9 +6,9 @@
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
+source tests/lib.bash
 export BACKEND=cpu LC_ALL=C.UTF-8
 unset RANKS CPU_HOSTS CPU_DEVICES NCCL_CHECK NCCL_CPU_CLOCK
-export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
@@ -16,13 +16,13 @@ make -s -j2 all >/dev/null
 numbers=("$@")
 if [ $# -eq 0 ]; then
     numbers=()
-    while read -r number sentence; do
-        page=$(compgen -G "${number%%.*}-*/README.md") || page=common/cuda.md
+    while read -r which sentence; do
+        page=$(compgen -G "${which%%.*}-*/README.md") || page=common/cuda.md
         shown=$(cat "$page")
-        if ! grep -qE "make break N=$number\b" <<<"$shown"; then
-            echo "not ok $((${#numbers[@]} + 1)) - $number: $sentence" >>"$out/unnamed"
+        if ! grep -qE "make break N=$which\b" <<<"$shown"; then
+            echo "$which: $sentence" >>"$out/unnamed"
         fi
-        grep -qE "^ *\\$ .*make break N=$number\b" <<<"$shown" || numbers+=("$number")
+        grep -qE "^ *\\$ .*make break N=$which\b" <<<"$shown" || numbers+=("$which")
     done < <(common/break.sh)
 fi
 
@@ -30,22 +30,11 @@ fi
 # shellcheck disable=SC2016 # for sh
 printf '%s\n' "${numbers[@]}" |
     xargs -P 2 -I@ sh -c 'timeout 300 common/break.sh @ >"$0/@" 2>&1 && echo >"$0/@.right"' "$out" || true
-test=0 failed=0
-point() { # NAME FILE COMMAND…
-    test=$((test + 1))
-    if "${@:3}"; then
-        echo "ok $test - $1"
-    else
-        sed 's/^/# /' "$2"
-        echo "not ok $test - $1"
-        failed=1
-    fi
-}
-for number in "${numbers[@]}"; do
-    point "make break N=$number" "$out/$number" test -e "$out/$number.right"
+for which in "${numbers[@]}"; do
+    result "$([ -e "$out/$which.right" ]; echo $?)" "make break N=$which" "$out/$which"
 done
 touch "$out/unnamed"
-point 'a README of the lesson names each' "$out/unnamed" test ! -s "$out/unnamed"
+point 'a README of the lesson names each' diff /dev/null "$out/unnamed"
 
 # What does not come is missed: a file that promises what the changed program does not do.
 mkdir -p "$out/00-hello/break"
@@ -56,17 +45,17 @@ broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
         '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/00-hello/break/99-a.diff"
     local code=0
     LESSONS=$out timeout 300 common/break.sh 00.99 >"$out/said" 2>&1 || code=$?
+    cat "$out/said"
     [ "$code" -eq "$2" ] && grep -qF "$3" "$out/said"
 }
-point 'a report that does not come is missed' "$out/said" broken '/*' 1 'nothing reported "NCCL CHECK: race"'
-point 'a change that does not fit is told' "$out/said" broken 'not a line of it' 2 'does not fit 00-hello/hello.c'
+point 'a report that does not come is missed' broken '/*' 1 'nothing reported "NCCL CHECK: race"'
+point 'a change that does not fit is told' broken 'not a line of it' 2 'does not fit 00-hello/hello.c'
 # shellcheck disable=SC2317 # point calls it
 unknown() { # NUMBER…: each is said not to be there
-    for number; do
-        ! common/break.sh "$number" >"$out/said" 2>&1 || return
-        grep -qF "there is no N=$number: make break lists all" "$out/said" || return
+    for which; do
+        ! common/break.sh "$which" >"$out/said" 2>&1 || return
+        grep -qF "there is no N=$which: make break lists all" "$out/said" || return
     done
 }
-point 'a number that there is not' "$out/said" unknown 1 01 01.99 99.1
-echo "1..$test"
-exit $failed
+point 'a number that there is not' unknown 1 01 01.99 99.1
+finish

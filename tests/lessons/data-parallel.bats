@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 10: every number of ranks learns what one process learns, and says so if not.
 
-load ../common
+load ../lib
 
 program=10-data-parallel/data_parallel
 usage='[--layers L] [--width W] [--batch B] [--steps S] [-h]' # for misused

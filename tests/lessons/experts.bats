@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 13: tokens go to the rank of their expert and come back, however many there are.
 
-load ../common
+load ../lib
 
 program=13-experts/experts
 usage='[--layers L] [--width W] [--batch B] [--steps S] [--load LOAD] [--capacity C] [--time] [-h]'

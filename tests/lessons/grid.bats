@@ -2,7 +2,7 @@
 # Lesson 15: weights are divided in a row, samples between the rows; together what one process
 # learns.
 
-load ../common
+load ../lib
 
 program=15-grid/grid
 usage='[--layers L] [--width W] [--batch B] [--steps S] [--columns C] [--apart] [--time] [-h]'

@@ -2,7 +2,7 @@
 # The lessons as a student runs them: every number of ranks, several counts, whole outputs.
 # With BACKEND=cuda, the same on real GPUs.
 
-load ../common
+load ../lib
 
 setup_file() {
     build_lessons

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 11: gradients in buckets on a second stream; nothing changes but the time.
 
-load ../common
+load ../lib
 
 program=11-overlap/overlap
 usage='[--layers L] [--width W] [--batch B] [--steps S] [--bucket BYTES] [--ctas N] [--time] [-h]'

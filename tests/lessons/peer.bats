@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 07: copies between GPUs, and what the CPU build says of wrong ones.
 
-load ../common
+load ../lib
 
 peer=07-peer-to-peer/peer_to_peer
 usage='[-n COUNT] ' # for misused

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 14: the layers are divided, the batch too; both orders learn what one process learns.
 
-load ../common
+load ../lib
 
 program=14-pipeline/pipeline
 usage='[--layers L] [--width W] [--batch B] [--steps S] [--micro M] [--all-forward] [--time] [-h]'

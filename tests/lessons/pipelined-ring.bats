@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 09: the ring in pieces and lanes.
 
-load ../common
+load ../lib
 
 ring=09-pipelined-ring/pipelined_ring
 usage='[-n COUNT] ' # for misused

@@ -3,7 +3,7 @@
 
 # shellcheck disable=SC2030,SC2031 # each test has a shell of its own
 
-load ../common
+load ../lib
 
 setup_file() {
     build_lessons

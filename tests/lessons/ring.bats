@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 05: the ring, and the one call of cuBLAS that it needs.
 
-load ../common
+load ../lib
 
 ring=05-ring-allreduce/ring_allreduce
 usage='[-n COUNT] ' # for misused

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 12: weights, gradients and momentum in shards; the same weights in the end.
 
-load ../common
+load ../lib
 
 program=12-sharded/sharded
 usage='[--layers L] [--width W] [--batch B] [--steps S] [--stage STAGE] [--time] [-h]'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Lesson 08: the same sum in three ways.
 
-load ../common
+load ../lib
 
 three=08-three-all-reduces/three_all_reduces
 usage='[-n COUNT] [--time] [--max BYTES] ' # for misused

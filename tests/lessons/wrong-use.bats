@@ -2,7 +2,7 @@
 # Wrong use: one clear message on stderr, not one a rank; exit code 2 for wrong usage, 1 for
 # a failure at run time; never a hang.
 
-load ../common
+load ../lib
 
 setup_file() {
     build_lessons

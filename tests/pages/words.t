@@ -5,6 +5,7 @@
 #     tests/pages/words.t [PAGE…]     only these, with their numbers
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+source tests/lib.bash
 
 words() { # FILE…
     awk '/^ *```/ { code = !code; next }
@@ -26,21 +27,14 @@ limit() { # FILE
 
 pages=("$@")
 [ $# -gt 0 ] || mapfile -t pages < <(git ls-files -co --exclude-standard '*.md')
-test=0 failed=0
 for page in "${pages[@]}"; do
     most=$(limit "$page")
     [ -n "$most" ] || continue
-    test=$((test + 1))
-    if [ "$(words "$page")" -le "$most" ]; then
-        echo "ok $test - $page: $(words "$page") words"
-    else
-        echo "not ok $test - $page: $(words "$page") words, at most $most"
-        failed=1
-    fi
+    count=$(words "$page")
+    result $((count > most)) "$page: $count words, at most $most"
 done
 
 # It counts: of this page fourteen words, in headings, the text, a link, code in the text, a table and a list.
-test=$((test + 1))
 counted=$(words - <<'END'
 # A page
 [Read](on/another/page.md) `this-one`:
@@ -58,11 +52,5 @@ $ echo this is not counted
 Back: [here](or/this.md)
 END
 )
-if [ "$counted" -eq 14 ]; then
-    echo "ok $test - what is counted"
-else
-    echo "not ok $test - what is counted: $counted"
-    failed=1
-fi
-echo "1..$test"
-exit $failed
+is "$counted" 14 "what is counted"
+finish

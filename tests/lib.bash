@@ -1,10 +1,13 @@
-# What the bats tests share: building, and running a lesson on some ranks.
-# shellcheck shell=bash
+# What the tests in bash share, those that bats runs and those that print TAP themselves: Open MPI's settings, the points,
+# building, and running a program on some ranks.
+# shellcheck shell=bash disable=SC2034 # what is set here is for the tests
 
-top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=../common/one-machine.sh
+source "$top/common/one-machine.sh"
 export MASTER_PORT=$((20000 + $$ % 12000)) # lesson 17's: two tests at the same time would meet at its default
+# What the caller has set for programs or for make would change what is printed, or built.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 lessons='01-nccl-broadcast/broadcast 02-nccl-allreduce/allreduce
 03-reduce-scatter-allgather/reduce_scatter_allgather 04-all-to-all/all_to_all'
 
@@ -12,6 +15,51 @@ lessons='01-nccl-broadcast/broadcast 02-nccl-allreduce/allreduce
 grep() {
     command grep -a "$@"
 }
+
+# --- TAP, for a test without bats: its points, and the plan at the end ----------------------
+
+number=0
+failed=0
+label='' # in front of each point's text
+
+result() { # STATUS TEXT [FILE…]: the files are shown if it failed
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $number - $label$2"
+    else
+        echo "not ok $number - $label$2"
+        failed=1
+        [ $# -le 2 ] || tail -n 60 "${@:3}" 2>&1 | sed 's/^/#   /'
+    fi
+}
+
+# point TEXT COMMAND…: whether a command succeeds, also in $worked; what it prints, if not.
+point() {
+    local log
+    log=$(mktemp)
+    worked=0
+    "${@:2}" >"$log" 2>&1 || worked=1
+    result "$worked" "$1" "$log"
+    rm -f "$log"
+}
+
+is() { # GOT EXPECTED TEXT
+    local status=0
+    [ "$1" = "$2" ] || status=1
+    result "$status" "$3"
+    [ "$status" -eq 0 ] || printf '%s\n' "got:" "$1" "expected:" "$2" | sed 's/^/#   /'
+}
+
+skipped() { # TEXT WHY
+    result 0 "$1 # SKIP $2"
+}
+
+finish() {
+    echo "1..$number"
+    exit "$failed"
+}
+
+# --- Building and running, for bats ------------------------------------------------------
 
 build_lessons() {
     make -s -C "$top" all >/dev/null
