@@ -93,7 +93,7 @@ $(cpu_build)/whole.o: $(cpu_build)/front.o $(cpu_build)/standin.o $(cpu_build)/n
 	$(Q)$(LD) -r $(foreach one,$(check_meetings),--wrap=$(one) --defsym __wrap_$(one)=standin_$(one)) \
 	    $$($(NM) -g --defined-only $(cpu_build)/front.o $(cpu_build)/below.o | \
 	    awk '$$3 ~ /^nccl/ { print "--defsym=p" $$3 "=" $$3 }') $(cpu_build)/front.o $(cpu_build)/below.o -o $@
-	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) pnccl[A-Z]* mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
+	$(Q)$(OBJCOPY) --wildcard $(patsubst %,-G '%',$(check_public) pnccl[A-Z]* __cuda* __kernel_* standin_reach_* mlockall sched_yield pthread_join $(if $(SANITIZE),__lsan* dlclose *asprintf*)) $@
 	$(Q)$(OBJCOPY) --wildcard --weaken-symbol='MPI_*' --weaken-symbol='nccl[A-Z]*' --weaken-symbol=sched_yield $@ # a program may have its own, as MPI and NCCL let it
 $(cpu_library): $(cpu_build)/whole.o
 	$(call say,AR,$@)

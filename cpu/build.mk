@@ -2,7 +2,7 @@
 # build/cpu by the path of their source. (check/build.mk puts the checks in front of it.)
 
 cpu_shared := $(cpu_build)/libnccl-cpu.so
-cpu_sources := $(sort $(shell find $(TOP)/cpu/src -name '*.c'))
+cpu_sources := $(sort $(shell find $(TOP)/cpu/src $(TOP)/kernels/runtime -name '*.c'))
 cpu_objects := $(patsubst $(TOP)/%.c,$(cpu_build)/%.o,$(cpu_sources))
 cpu_config := $(cpu_build)/config
 # The lines of the library itself nobody asks for: without them programs link, and reports come, in less
@@ -32,6 +32,12 @@ $(cpu_build)/cpu/src/start/launch.o: private own := -DMPIRUN='"$(mpirun)"'
 $(cpu_build)/cpu/src/%.o: $(TOP)/cpu/src/%.c $(cpu_config)
 	$(call say,CC)
 	$(Q)$(cpu_own) $(own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@
+	@$(call movable,$@)
+
+# What kernels that cpu-nvcc has compiled need.
+$(cpu_build)/kernels/runtime/%.o: $(TOP)/kernels/runtime/%.c $(cpu_config)
+	$(call say,CC)
+	$(Q)$(cpu_own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@
 	@$(call movable,$@)
 
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and

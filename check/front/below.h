@@ -72,6 +72,19 @@ uint64_t standin_arrived(void *); // puts and signals that have come in
  * from 1; 0: none. */
 size_t standin_written_behind(const void *pointer);
 
+/* What a kernel does with the pointers among its arguments, of which it returns how many
+ * there are; -1: it is no kernel. */
+struct standin_kernel {
+    const char *name;    // as in the program; stays
+    bool elsewhere;      // it also follows pointers that it finds in memory
+    struct standin_pointer {
+        const void *at;
+        bool write, first; // it may be written; its first byte is used, for certain
+        bool known;        // device memory, or the host's that a GPU may use
+    } pointers[32];
+};
+int standin_kernel(const void *function, void **arguments, struct standin_kernel *out);
+
 /* STANDIN(host_blocks)(1) calls standin_host_blocks. Where the stand-in comes with a
  * library that the program loads later, the loader would not find it. */
 #ifdef FRONT_LINKED

@@ -201,6 +201,9 @@ struct judge_range {
     bool device;
 };
 
+/* A kernel may write it, somewhere: all that is known of it is that it may be written. */
+void judge_memory_written(struct judge *j, const void *address);
+
 enum judge_op_kind {
     JUDGE_COPY,      // of the whole ranges
     JUDGE_COPY_ROWS, // with gaps between the rows

@@ -94,6 +94,14 @@ void fresh_forget(struct allocation *a, uint64_t from, uint64_t to) {
     a->fresh = NULL;
 }
 
+void judge_memory_written(struct judge *j, const void *address) {
+    struct allocation *a = allocation_find(j->uses, address_of(address));
+    if (!a)
+        return;
+    a->written = true;
+    fresh_forget(a, a->start, a->end);
+}
+
 static struct fresh fresh_of(const struct allocation *a) {
     return (struct fresh){
         .of = {.start = a->start, .end = a->end, .kind = a->kind, .made = a->made}};

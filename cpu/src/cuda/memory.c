@@ -23,6 +23,7 @@ static size_t used, capacity;
 
 enum { SMALL = 1 << 20 };     // bytes, up to which an allocation is put into an arena
 enum { HUGE_PAGE = 4 << 20 }; // from here on large pages are asked for: two of them
+enum { NEAR = 1 << 30 };      // what is further away is another matter
 enum { FILLED = 64 << 20 };   // of fresh memory; the rest takes no time until it is used
 
 static size_t position_of(const char *address) {
@@ -69,25 +70,83 @@ struct mapping {
 /* Memory that is there when it is first touched. */
 static const int apart = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
+/* All addresses lie in one stretch, and their shadows in one as long that follows it: so
+ * a kernel, which follows any pointer, needs one addition to find the bytes. */
+uint64_t standin_reach_start, standin_reach_size;
+static size_t reach_next;
+static struct hole { // given back
+    size_t at, bytes;
+} * holes;
+static size_t nholes;
+
+static char *address_at(size_t offset) {
+    return (char *)(uintptr_t)(standin_reach_start + offset);
+}
+
+static void reserve(void) {
+    for (int bits = 43; bits >= 32; bits--) {
+        size_t size = (size_t)1 << bits;
+        void *start = mmap(NULL, 2 * size, PROT_NONE, apart, -1, 0);
+        if (start == MAP_FAILED)
+            continue;
+        standin_reach_start = (uintptr_t)start;
+        standin_reach_size = size;
+        return;
+    }
+    fail("no room for the addresses of device memory");
+}
+
+/* Addresses are given in turn, and a page between two is nobody's. */
+static char *take_addresses(size_t bytes) {
+    size_t room = bytes + (size_t)sysconf(_SC_PAGESIZE);
+    if (standin_reach_size == 0)
+        reserve();
+    if (room <= standin_reach_size - reach_next) {
+        reach_next += room;
+        return address_at(reach_next - room);
+    }
+    for (size_t i = 0; i < nholes; i++)
+        if (holes[i].bytes >= room) {
+            holes[i].bytes -= room;
+            return address_at(holes[i].at + holes[i].bytes);
+        }
+    return NULL;
+}
+
+static void give_addresses(char *user, size_t bytes) {
+    size_t room = bytes + (size_t)sysconf(_SC_PAGESIZE);
+    if (mmap(user, bytes, PROT_NONE, apart | MAP_FIXED, -1, 0) == MAP_FAILED ||
+        mmap(user + standin_reach_size, bytes, PROT_NONE, apart | MAP_FIXED, -1, 0) ==
+            MAP_FAILED)
+        return; // never to be used again
+    holes = must_grow(holes, (nholes + 1) * sizeof *holes);
+    holes[nholes++] =
+        (struct hole){(size_t)((uintptr_t)user - standin_reach_start), room};
+}
+
+static bool map_at(void *address, size_t bytes, int protection, int flags, int file) {
+    return mmap(address, bytes, protection, flags | MAP_FIXED, file, 0) != MAP_FAILED;
+}
+
 static bool map(struct mapping *out, size_t bytes, bool host_too) {
-    void *user = MAP_FAILED, *inner = MAP_FAILED;
+    const int both = PROT_READ | PROT_WRITE;
+    char *user = take_addresses(bytes);
+    char *inner = user ? user + standin_reach_size : NULL;
     int file = -1;
-    if (!host_too) {
+    bool there = false;
+    if (user && !host_too) {
         // The host may touch nothing there: an address without memory is enough.
-        user = mmap(NULL, bytes, PROT_NONE, apart, -1, 0);
-        inner = mmap(NULL, bytes, PROT_READ | PROT_WRITE, apart, -1, 0);
-    } else if ((file = memfd_create("nccl-cpu", MFD_CLOEXEC)) >= 0 &&
+        there = map_at(inner, bytes, both, apart, -1);
+    } else if (user && (file = memfd_create("nccl-cpu", MFD_CLOEXEC)) >= 0 &&
                ftruncate(file, (off_t)bytes) == 0) {
-        user = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-        inner = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        there = map_at(user, bytes, both, MAP_SHARED, file) &&
+                map_at(inner, bytes, both, MAP_SHARED, file);
     }
     *out = (struct mapping){user, inner, file};
-    if (user != MAP_FAILED && inner != MAP_FAILED)
+    if (there)
         return true;
-    if (user != MAP_FAILED)
-        munmap(user, bytes);
-    if (inner != MAP_FAILED)
-        munmap(inner, bytes);
+    if (user)
+        give_addresses(user, bytes);
     if (file >= 0)
         close(file);
     return false;
@@ -215,13 +274,21 @@ void memory_fresh(struct memory *memory) {
     memset(memory->shadow, 0xff, memory->bytes < FILLED ? memory->bytes : FILLED);
 }
 
+/* With kernels each allocation has pages around it that lead nowhere, as long as there
+ * are not so many. */
+enum { GUARDED = 10000 };
+static bool guards;
+void memory_guards(void) {
+    guards = true;
+}
+
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     bool host_too = kind != MEMORY_DEVICE;
     size_t mapped = in_pages(host_too ? bytes + BEHIND : bytes);
     struct mapping place;
     int arena = -1;
-    if (mapped < bytes ||
-        (mapped > SMALL || !find_room(mapped, host_too, &place, &arena))) {
+    if (mapped < bytes || (mapped > SMALL || (guards && used < GUARDED) ||
+                           !find_room(mapped, host_too, &place, &arena))) {
         if (mapped < bytes || !map(&place, mapped, host_too))
             return NULL;
         if (place.file >= 0)
@@ -261,6 +328,13 @@ struct memory *memory_register(void *start, size_t bytes, int device) {
                                  .file = -1});
 }
 
+struct memory *memory_variable(void *address, size_t bytes, int device) {
+    struct memory *memory = memory_find(address);
+    if (!memory && (memory = memory_register(address, bytes, device)))
+        memory->kind = MEMORY_DEVICE;
+    return memory;
+}
+
 static void unmap(struct memory *memory) {
     size_t at = position_of(memory->user) - 1;
     memmove(table + at, table + at + 1, (used - at - 1) * sizeof *table);
@@ -271,8 +345,7 @@ static void unmap(struct memory *memory) {
     }
     count(memory, false);
     if (memory->arena < 0) {
-        munmap(memory->user, memory->mapped);
-        munmap(memory->shadow, memory->mapped);
+        give_addresses(memory->user, memory->mapped);
     } else if (arenas[memory->arena].host_too) {
         const struct arena *arena = &arenas[memory->arena];
         fallocate(arena->map.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -334,9 +407,9 @@ bool memory_share(struct memory *memory) {
 
 struct memory *memory_open(int file, size_t bytes, int device, uint64_t key) {
     size_t mapped = in_pages(bytes);
-    void *user = mmap(NULL, mapped, PROT_NONE, apart, -1, 0);
-    void *inner = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (user != MAP_FAILED && inner != MAP_FAILED)
+    char *user = take_addresses(mapped);
+    char *inner = user ? user + standin_reach_size : NULL;
+    if (user && map_at(inner, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file))
         return enter((struct memory){.user = user,
                                      .shadow = inner,
                                      .bytes = bytes,
@@ -347,10 +420,8 @@ struct memory *memory_open(int file, size_t bytes, int device, uint64_t key) {
                                      .file = -1,
                                      .opened = 1,
                                      .key = key});
-    if (user != MAP_FAILED)
-        munmap(user, mapped);
-    if (inner != MAP_FAILED)
-        munmap(inner, mapped);
+    if (user)
+        give_addresses(user, mapped);
     return NULL;
 }
 
@@ -360,6 +431,26 @@ struct memory *memory_opened(uint64_t key, int device) {
             table[i]->device == device)
             return table[i];
     return NULL;
+}
+
+/* --- Kernels ---------------------------------------------------------------------- */
+
+const char *memory_user_address(const char *address) {
+    return (uintptr_t)address - standin_reach_start - standin_reach_size <
+                   standin_reach_size
+               ? address - standin_reach_size
+               : address;
+}
+
+struct memory *memory_near(const char *address) {
+    size_t i = position_of(address);
+    const struct memory *before = i > 0 ? table[i - 1] : NULL;
+    const struct memory *after = i < used ? table[i] : NULL;
+    size_t past = before ? (size_t)(address - before->user) - before->bytes : SIZE_MAX;
+    size_t short_of = after ? (size_t)(after->user - address) : SIZE_MAX;
+    if (past > NEAR && short_of > NEAR)
+        return NULL;
+    return table[past <= short_of ? i - 1 : i];
 }
 
 /* --- All of a kind ---------------------------------------------------------------- */

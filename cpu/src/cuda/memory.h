@@ -57,6 +57,17 @@ size_t standin_opened_bytes(const void *pointer);
 size_t standin_written_behind(const void *pointer);
 #pragma GCC visibility pop
 
+/* Kernels. What they may use of the program's addresses lies `standin_reach_size` further
+ * on. */
+#pragma GCC visibility push(default)
+extern uint64_t standin_reach_start, standin_reach_size;
+#pragma GCC visibility pop
+void memory_guards(void); // from now on: pages that lead nowhere between allocations
+/* A variable of the program that is the device's. NULL: no room. */
+struct memory *memory_variable(void *address, size_t bytes, int device);
+const char *memory_user_address(const char *address); // as the program knows it
+struct memory *memory_near(const char *address);      // NULL: none is
+
 /* As long as it is pinned it stays mapped, even if it is freed. */
 void memory_pin(struct memory *memory);
 void memory_unpin(struct memory *memory);

@@ -1,0 +1,597 @@
+# device.pl: makes functions that the processor runs of a CUDA file's kernels. It rewrites LLVM's intermediate
+# representation as text, twice: before everything is inlined, and after. inside.md says why.
+use strict;
+use warnings;
+
+my ($opaque, $errors); # pointers have no types (LLVM 15 and newer)
+
+sub pointer_to { $opaque ? 'ptr' : "$_[0]*" }
+
+sub read_lines {
+    open my $in, '<', $_[0] or die "cannot read $_[0]\n";
+    my @lines = <$in>;
+    close $in;
+    chomp @lines;
+    return @lines;
+}
+
+sub write_lines {
+    my ($file, @lines) = @_;
+    open my $out, '>', $file or die "cannot write $file\n";
+    print $out map { "$_\n" } @lines;
+    close $out or die "cannot write $file\n";
+}
+
+# Splits at commas that stand in no brackets.
+sub at_commas {
+    my ($text) = @_;
+    my ($depth, $quoted, @parts) = (0, 0, '');
+    for my $c (split //, $text) {
+        $quoted = !$quoted if $c eq '"';
+        $depth++ if !$quoted && $c =~ /[(\[{<]/;
+        $depth-- if !$quoted && $c =~ /[)\]}>]/;
+        if ($c eq ',' && !$depth && !$quoted) {
+            push @parts, '';
+        } else {
+            $parts[-1] .= $c;
+        }
+    }
+    s/^\s+|\s+$//g for @parts;
+    return grep { length } @parts;
+}
+
+# The type at the beginning of a text, and what follows it.
+sub type_of {
+    my ($text) = @_;
+    my ($depth, $i) = (0, 0);
+    for (; $i < length $text; $i++) {
+        my $c = substr $text, $i, 1;
+        $depth++ if $c =~ /[(\[{<]/;
+        $depth-- if $c =~ /[)\]}>]/;
+        last if $c eq ' ' && !$depth && substr($text, $i + 1, 1) ne '(';
+    }
+    return (substr($text, 0, $i), substr($text, $i));
+}
+
+# --- Before inlining --------------------------------------------------------------------
+
+my %refused = (
+    qr/llvm\.nvvm\.(?!barrier)/ => 'an instruction of NVIDIA\'s processors',
+);
+
+sub refuse {
+    my ($what) = @_;
+    print STDERR "cpu-nvcc: error: $what\n" if !$errors->{$what}++;
+}
+
+my %is_kernel; # by name
+
+# Everything is the module's own, and is inlined: then it is known what a kernel uses.
+sub device_inlinable {
+    my ($from, $to, $version) = @_;
+    $opaque = $version >= 15;
+    $errors = {};
+    %is_kernel = ();
+    my (@out, %shared);
+    for (read_lines($from)) {
+        if (/^define /) {
+            my $kernel = /section "cpu\.kernel"/;
+            s/ (?:comdat|section)(?:\(\$[^)]*\)| "[^"]*")?(?= |$)//g;
+            s/^define (?:(?:weak|linkonce|weak_odr|linkonce_odr|internal|available_externally|dso_local|hidden|protected) )*/$kernel ? 'define ' : 'define internal '/e;
+            s/ (?=#\d+(?: |$))/ alwaysinline / if !$kernel;
+            $is_kernel{$1} = 1 if $kernel && /(@(?:"[^"]*"|[\w\$.]+))\(/;
+        } elsif (/^attributes #/) {
+            s/ (?:noinline|optnone|convergent|"no-builtins")(?= )//g;
+        } elsif (/^@/ && !/^\@llvm\./) {
+            if (/section "cpu\.shared"/ && / external /) {
+                my ($name, $type) = /^(@\S+) = .*?external.*? global (.*?), section/;
+                ($name, $type) = /^(@\S+) = .*?external.*? global (.*?),/ if !$name;
+                $shared{$name} = $type;
+                next;
+            }
+            s/, comdat(?:\(\$[^)]*\))?//;
+            s/^(@\S+ = )(?:(?:weak|linkonce|weak_odr|linkonce_odr|common|dso_local|hidden) )+(?=.*?(?:global|constant) )/$1internal /
+                if !/ external /;
+            s/^(@\S+ = internal .*global .*) undef, section "cpu\.shared"/$1 zeroinitializer, section "cpu.shared"/;
+        } elsif (/^\$\S+ = comdat/) {
+            next;
+        } elsif (/\basm (?:sideeffect )?"([^"]+)"/) {
+            refuse("inline PTX is not there: \"$1\"");
+        }
+        push @out, $_;
+    }
+    if (%shared) {
+        my $bytes = 227 << 10;
+        push @out, "\@cpu.dynamic = internal global [$bytes x i8] zeroinitializer, section \"cpu.dynamic\", align 1024";
+        push @out, map {
+            my $is = $opaque ? 'ptr @cpu.dynamic' : "$shared{$_}* bitcast ([$bytes x i8]* \@cpu.dynamic to $shared{$_}*)";
+            "$_ = internal alias $shared{$_}, $is"
+        } sort keys %shared;
+    }
+    exit 1 if %$errors;
+    write_lines($to, @out);
+}
+
+# --- After inlining ---------------------------------------------------------------------
+
+my @where = qw(gx gy gz nx ny nz bx by bz tx ty tz); # grid, block, and where in them
+
+# A function: its name, parameters, body.
+sub read_function {
+    my ($head, $body) = @_;
+    my ($name, $rest) = $head =~ /^define .*?(@(?:"[^"]*"|[\w\$.]+))\((.*)$/ or die "cannot read: $head\n";
+    my ($depth, $i) = (1, 0);
+    for (; $depth; $i++) {
+        my $c = substr $rest, $i, 1;
+        $depth++ if $c eq '(';
+        $depth-- if $c eq ')';
+    }
+    my @parameters = map {
+        my ($type, $more) = type_of($_);
+        my ($register) = $more =~ /(%(?:"[^"]*"|[\w\$.-]+))$/;
+        my ($byval) = $more =~ / byval\((.*)\) align/;
+        { text => $_, type => $type, name => $register, byval => $byval, more => $more };
+    } at_commas(substr $rest, 0, $i - 1);
+    return { name => $name, parameters => \@parameters, after => substr($rest, $i), body => $body, head => $head };
+}
+
+# The program's address of device memory leads nowhere: what a kernel loads as a pointer becomes the address
+# of the same byte that it may use.
+sub follow_pointers {
+    my ($body) = @_;
+    my ($n, $opaque_use) = (0, 0);
+    my @out;
+    for (@$body) {
+        my ($dbg) = /(, !dbg !\d+)/;
+        $dbg //= '';
+        if (/^(\s+)(%\S+) = load (?:volatile )?(ptr|[^,]*\*), / && $3 !~ /\)\*$/ || /^(\s+)(%\S+) = inttoptr i64 .* to (ptr|[^,]*\*)/) {
+            my ($indent, $to, $type) = ($1, $2, $3);
+            my $raw = "%cpu.raw" . $n++;
+            s/\Q$to\E = /$raw = /;
+            push @out, $_, "$indent$to = call $type \@" . here_of($type) . "($type $raw)$dbg";
+            $opaque_use = 1;
+            next;
+        }
+        # And the other way round: memory has what the program knows.
+        if (/^(\s+)store (?:volatile )?(ptr|[^,]*\*) (%[^\s,]+), / && $2 !~ /\)\*$/) {
+            my ($indent, $type, $value) = ($1, $2, $3);
+            my $raw = "%cpu.raw" . $n++;
+            s/store ((?:volatile )?)\Q$type $value\E,/store $1$type $raw,/;
+            push @out, "$indent$raw = call $type \@" . there_of($type) . "($type $value)$dbg";
+        }
+        push @out, $_;
+    }
+    return (\@out, $opaque_use);
+}
+
+my (%here, %there); # functions for each type of pointer
+sub here_of {
+    my ($type) = @_;
+    $here{$type} //= 'cpu.here' . (scalar keys %here);
+    return $here{$type};
+}
+
+sub there_of {
+    my ($type) = @_;
+    $there{$type} //= 'cpu.there' . (scalar keys %there);
+    return $there{$type};
+}
+
+# From one address of a byte to the other.
+sub moving_function {
+    my ($name, $type, $back) = @_;
+    my $reach = pointer_to('i64');
+    return ("define internal $type \@$name($type %p) alwaysinline {", "  %at = ptrtoint $type %p to i64",
+        "  %start = load i64, $reach \@standin_reach_start, align 8, !invariant.load !{}",
+        "  %size = load i64, $reach \@standin_reach_size, align 8, !invariant.load !{}",
+        $back ? ('  %begin = add i64 %start, %size', '  %move = sub i64 0, %size')
+            : ('  %begin = add i64 %start, 0', '  %move = add i64 %size, 0'),
+        '  %from = sub i64 %at, %begin', '  %in = icmp ult i64 %from, %size', '  %by = select i1 %in, i64 %move, i64 0',
+        $opaque ? ('  %r = getelementptr i8, ptr %p, i64 %by', '  ret ptr %r')
+            : ("  %q = bitcast $type %p to i8*", '  %s = getelementptr i8, i8* %q, i64 %by',
+               "  %r = bitcast i8* %s to $type", "  ret $type %r"), '}');
+}
+
+sub here_functions {
+    return ((map { moving_function($here{$_}, $_, 0) } sort keys %here), map { moving_function($there{$_}, $_, 1) } sort keys %there);
+}
+
+# The indices are parameters of the kernel.
+sub name_indices {
+    my ($body) = @_;
+    for (@$body) {
+        s/= (?:tail |notail )?call .*?\@__kernel_index\(i32 (?:noundef )?(\d+)\).*?(, !dbg !\d+|$)/= add i32 %cpu.$where[$1], 0$2/;
+    }
+}
+
+# --- What a kernel does with its pointers -----------------------------------------------
+
+# Whether an index is 0 for the first thread: then the pointer's first element is used.
+sub zero_first {
+    my ($value, $defined, $depth) = @_;
+    return 1 if $value eq '0' || $value =~ /^%cpu\.[bt][xyz]$/;
+    return 0 if $depth > 20 || $value !~ /^%/;
+    my $is = $defined->{$value} // return 0;
+    my ($how, $a, $b) = $is =~ /^(add|or|shl|mul)(?: (?:nuw|nsw|disjoint))* \w+ (\S+), ([^\s,]+)/;
+    if ($how) {
+        my ($x, $y) = map { zero_first($_, $defined, $depth + 1) } $a, $b;
+        return $how eq 'mul' ? $x || $y : $x && $y;
+    }
+    my ($narrow) = $is =~ /^(?:zext|sext|trunc)(?: (?:nneg|nuw|nsw))* \w+ (\S+) to/;
+    return defined $narrow && zero_first($narrow, $defined, $depth + 1);
+}
+
+# Blocks that the first thread reaches: the first, and what an index that is 0 there and less than something
+# else leads to.
+sub reached_first {
+    my ($blocks, $order, $defined) = @_;
+    my ($at, %reached) = ($order->[0]);
+    while (defined $at && !$reached{$at}) {
+        $reached{$at} = 1;
+        my $last = (grep { /^\s+(?:br|switch|ret|unreachable)/ } @{ $blocks->{$at} })[-1] // return %reached;
+        if ($last =~ /^\s+br label %([^\s,]+)/) {
+            $at = $1;
+        } elsif ($last =~ /^\s+br i1 (%[^\s,]+), label %([^\s,]+), label %([^\s,]+)/) {
+            my ($test, $yes, $no) = ($1, $2, $3);
+            my $is = $defined->{$test} // '';
+            my ($how, $a, $b) = $is =~ /^icmp [su](\w+) \w+ (\S+), ([^\s,]+)/ or return %reached;
+            if (zero_first($a, $defined, 0)) { # 0 < b
+                $at = $how =~ /^l/ ? $yes : $no;
+            } elsif (zero_first($b, $defined, 0)) { # a > 0
+                $at = $how =~ /^g/ ? $yes : $no;
+            } else {
+                return %reached;
+            }
+        } else {
+            return %reached;
+        }
+    }
+    return %reached;
+}
+
+sub blocks_of {
+    my ($body) = @_;
+    my (%blocks, @order, %defined);
+    my $at;
+    for (@$body) {
+        if (/^([\w.\$-]+|"[^"]*"):/) {
+            $at = $1;
+            push @order, $at;
+        } elsif (defined $at) {
+            push @{ $blocks{$at} }, $_;
+            $defined{$1} = $2 if /^\s+(%\S+) = (.*?)(?:, !\w+ !\d+)*$/;
+        }
+    }
+    return (\%blocks, \@order, \%defined);
+}
+
+# One letter for each pointer: - not used, r read, w written; capital: its first element is, for certain.
+sub letters {
+    my ($kernel) = @_;
+    my ($blocks, $order, $defined) = blocks_of($kernel->{body});
+    my %reached = reached_first($blocks, $order, $defined);
+    my %first; # registers that point to the first element of a parameter
+    my %letter;
+    for my $p (@{ $kernel->{parameters} }) {
+        next if $p->{type} !~ /^ptr$|\*$/ || $p->{byval};
+        $letter{ $p->{name} } = $p->{more} =~ / readnone/ ? '-' : $p->{more} =~ / readonly/ ? 'r' : 'w';
+        $first{ $p->{name} } = $p->{name};
+    }
+    for my $block (grep { $reached{$_} } @$order) {
+        for (@{ $blocks->{$block} }) {
+            if (/^\s+(%\S+) = getelementptr (?:inbounds )?(?:nuw |nusw )*.*?, (?:ptr|[^,]*\*) (%[^\s,]+), (.*?)(?:, !dbg.*)?$/) {
+                my ($to, $base, $indices) = ($1, $2, $3);
+                my @indices = $indices =~ /\w+ ([^\s,]+)/g;
+                $first{$to} = $first{$base} if $first{$base} && !grep { !zero_first($_, $defined, 0) } @indices;
+            } elsif (/^\s+(%\S+) = bitcast \S+ (%\S+) to/ && $first{$2}) {
+                $first{$1} = $first{$2};
+            } elsif (/^\s+\S+ = load .*?, (?:ptr|[^,]*\*) (%[^\s,]+)/ && $first{$1}) {
+                my $p = $first{$1};
+                $letter{$p} = 'R' if $letter{$p} eq 'r';
+            } elsif (/^\s+store .*, (?:ptr|[^,]*\*) (%[^\s,]+)/ && $first{$1}) {
+                $letter{ $first{$1} } = 'W';
+            }
+        }
+    }
+    return \%letter;
+}
+
+# --- How a kernel is run ----------------------------------------------------------------
+
+# The arguments of the program, each with the parameters that it became: a small struct is passed in parts.
+sub arguments_of {
+    my ($kernel) = @_;
+    my (@arguments, $last);
+    for my $p (@{ $kernel->{parameters} }) {
+        my ($base, $part) = $p->{name} =~ /^(%.*)\.coerce(\d*)$/;
+        if (defined $base && defined $last && $last eq $base) {
+            push @{ $arguments[-1] }, $p;
+        } else {
+            push @arguments, [$p];
+        }
+        $last = $base;
+    }
+    return @arguments;
+}
+
+# Loads each argument from where the launch has put it.
+sub loads_of {
+    my ($kernel) = @_;
+    my (@code, @given);
+    my ($i8, $i8s) = (pointer_to('i8'), pointer_to(pointer_to('i8')));
+    my ($i, $k) = (0, 0);
+    for my $argument (arguments_of($kernel)) {
+        push @code, "  %s$i = getelementptr $i8, $i8s %arguments, i64 $i", "  %a$i = load $i8, $i8s %s$i, align 8";
+        for my $part (0 .. $#$argument) {
+            my $p = $argument->[$part];
+            my $type = $p->{type};
+            my $where = "%a$i";
+            if ($part) {
+                push @code, "  %o$k = getelementptr i8, $i8 %a$i, i64 8";
+                $where = "%o$k";
+            }
+            my $to = $p->{byval} ? $type : pointer_to($type);
+            if (!$opaque) {
+                push @code, "  %b$k = bitcast i8* $where to $to";
+                $where = "%b$k";
+            }
+            if ($p->{byval}) {
+                my $attributes = $p->{more} =~ / (align \d+)/ ? " $1" : '';
+                push @given, "$type byval($p->{byval})$attributes $where";
+            } elsif ($type eq 'i1') {
+                push @code, "  %c$k = load i8, " . pointer_to('i8') . " %a$i", "  %v$k = trunc i8 %c$k to i1";
+                push @given, "i1 zeroext %v$k";
+            } elsif ($type =~ /^ptr$|\*$/) {
+                push @code, "  %p$k = load $type, $to $where, align 1", "  %v$k = call $type \@" . here_of($type) . "($type %p$k)";
+                push @given, "$type %v$k";
+            } else {
+                push @code, "  %v$k = load $type, $to $where, align 1";
+                push @given, "$type %v$k";
+            }
+            $k++;
+        }
+        $i++;
+    }
+    return (\@code, \@given);
+}
+
+# The threads of a block are a loop, which can be made to work on several of them at once.
+sub loop_function {
+    my ($kernel, $number, $of, $at) = @_;
+    my ($loads, $given) = loads_of($kernel);
+    my ($i8s, $i32) = (pointer_to(pointer_to('i8')), pointer_to('i32'));
+    my @code = ("define internal void \@cpu.run$number($i8s noalias %arguments, $i32 noalias %where)$of {", 'entry:', @$loads);
+    for my $n (0 .. 14) {
+        push @code, "  %w$n.at = getelementptr i32, $i32 %where, i64 $n", "  %w$n = load i32, $i32 %w$n.at, align 4";
+    }
+    my $call = join ', ', @$given, (map { "i32 %w$_" } 0 .. 8), 'i32 %x', 'i32 %y', 'i32 %z';
+    push @code, '  br label %zs',
+        'zs:', '  %z = phi i32 [ %w11, %entry ], [ %z.next, %ys.end ]', '  br label %ys',
+        'ys:', '  %y = phi i32 [ %w10, %zs ], [ %y.next, %xs.end ]', '  br label %xs',
+        'xs:', '  %x = phi i32 [ %w9, %ys ], [ %x.next, %xs ]', "  call void $kernel->{name}($call)$at",
+        '  %x.next = add nuw nsw i32 %x, 1', '  %x.more = icmp ult i32 %x.next, %w12', '  br i1 %x.more, label %xs, label %xs.end',
+        'xs.end:', '  %y.next = add nuw nsw i32 %y, 1', '  %y.more = icmp ult i32 %y.next, %w13', '  br i1 %y.more, label %ys, label %ys.end',
+        'ys.end:', '  %z.next = add nuw nsw i32 %z, 1', '  %z.more = icmp ult i32 %z.next, %w14', '  br i1 %z.more, label %zs, label %end',
+        'end:', '  ret void', '}';
+    return @code;
+}
+
+# A kernel whose threads wait for one another: each thread is a coroutine that rests at the barrier.
+sub thread_function {
+    my ($kernel, $number) = @_;
+    my ($loads, $given) = loads_of($kernel);
+    my ($i8, $i8s, $i32) = (pointer_to('i8'), pointer_to(pointer_to('i8')), pointer_to('i32'));
+    my @code = ("define internal $i8 \@cpu.run$number($i8s %arguments, $i32 %where) {", 'entry:', @$loads);
+    for my $n (0 .. 11) {
+        push @code, "  %w$n.at = getelementptr i32, $i32 %where, i64 $n", "  %w$n = load i32, $i32 %w$n.at, align 4";
+    }
+    my $call = join ', ', @$given, (map { "i32 %w$_" } 0 .. 11);
+    push @code, "  %h = call $i8 $kernel->{name}($call)", "  ret $i8 %h", '}';
+    return @code;
+}
+
+sub make_coroutine {
+    my ($kernel) = @_;
+    my $i8 = pointer_to('i8');
+    my (@out, %moved);
+    my ($n, $label, $first) = (0, undef, 1);
+    my @rooms = grep { / = alloca / } @{ $kernel->{body} };
+    for (grep { !/ = alloca / } @{ $kernel->{body} }) {
+        if ($first) {
+            $first = 0;
+            if (/^([\w.\$-]+):/) { $label = $1; }
+            push @out, 'cpu.start:', @rooms, "  %cpu.id = call token \@llvm.coro.id(i32 0, $i8 null, $i8 null, $i8 null)",
+                '  %cpu.size = call i64 @llvm.coro.size.i64()', "  %cpu.room = call $i8 \@__kernel_frame(i64 %cpu.size)",
+                "  %cpu.self = call $i8 \@llvm.coro.begin(token %cpu.id, $i8 %cpu.room)", "  br label %$label";
+        }
+        if (/^([\w.\$-]+|"[^"]*"):/) {
+            $label = $1;
+        } elsif (/call void \@__kernel_wait\((i32 .*?)\)/) {
+            my $new = "cpu.again$n";
+            push @out, "  call void \@__kernel_waits($1)" , "  %cpu.rest$n = call i8 \@llvm.coro.suspend(token none, i1 false)",
+                "  switch i8 %cpu.rest$n, label %cpu.leave [ i8 0, label %$new", "    i8 1, label %cpu.clean ]", "$new:";
+            $moved{$label} = $new;
+            $n++;
+            next;
+        }
+        s/^(\s+)ret void.*/$1br label %cpu.over/;
+        push @out, $_;
+    }
+    # What comes out of a block that was cut in two comes out of its last part.
+    for (@out) {
+        next if !/ = phi /;
+        s/, %([\w.\$-]+) \]/', %' . last_part($1, \%moved) . ' ]'/ge;
+    }
+    push @out, 'cpu.over:', '  call void @__kernel_waits(i32 0, i32 0)', '  br label %cpu.leave',
+        'cpu.clean:', "  %cpu.free = call $i8 \@llvm.coro.free(token %cpu.id, $i8 %cpu.self)", '  br label %cpu.leave',
+        'cpu.leave:', "  %cpu.end = call i1 \@llvm.coro.end($i8 %cpu.self, i1 false)", "  ret $i8 %cpu.self";
+    $kernel->{body} = \@out;
+}
+
+sub last_part {
+    my ($label, $moved) = @_;
+    return $moved->{$label} // $label;
+}
+
+sub head_of {
+    my ($kernel, $coroutine) = @_;
+    my $more = join ', ', map({ $_->{text} } @{ $kernel->{parameters} }), map { "i32 %cpu.$_" } @where;
+    my $after = $kernel->{after};
+    $after =~ s/ (?:local_)?unnamed_addr//;
+    if (!$coroutine) {
+        return "define internal void $kernel->{name}($more) alwaysinline$after";
+    }
+    $after =~ s/ #\d+//;
+    my $split = $opaque ? ' presplitcoroutine' : ' "coroutine.presplit"="0"';
+    return 'define internal ' . pointer_to('i8') . " $kernel->{name}($more)$split$after";
+}
+
+sub quoted { my ($text) = @_; $text =~ s/^@//; $text =~ s/^"|"$//g; return $text }
+
+# A string as a constant, and a pointer to it.
+sub string_constant {
+    my ($name, $text) = @_;
+    my $bytes = 1 + length $text;
+    my $pointer = $opaque ? "ptr \@$name" : "i8* getelementptr inbounds ([$bytes x i8], [$bytes x i8]* \@$name, i64 0, i64 0)";
+    return ("\@$name = private constant [$bytes x i8] c\"$text\\00\"", $pointer);
+}
+
+sub size_constant {
+    my ($type) = @_;
+    return 'i64 ' . ($opaque ? "ptrtoint (ptr getelementptr ($type, ptr null, i32 1) to i64)"
+        : "ptrtoint ($type* getelementptr ($type, $type* null, i32 1) to i64)");
+}
+
+# What the runtime is told of a kernel: struct kernel_code in kernels.h.
+sub describe {
+    my ($kernel, $number, $shared) = @_;
+    my ($uses, @sizes) = ('');
+    my $letter = $kernel->{letter};
+    for my $argument (arguments_of($kernel)) {
+        my $p = $argument->[-1];
+        $uses .= @$argument == 1 && !$p->{byval} && $letter->{ $p->{name} } ? $letter->{ $p->{name} } : '.';
+        push @sizes, $p->{byval} ? size_constant($p->{byval})
+            : @$argument > 1 ? do { my $s = size_constant($p->{type}); $s =~ s/^i64 //; "i64 add (i64 $s, i64 8)" }
+            : size_constant($p->{type} eq 'i1' ? 'i8' : $p->{type});
+    }
+    my $n = @sizes;
+    my ($name, $name_at) = string_constant("cpu.name$number", quoted($kernel->{name}));
+    my ($text, $text_at) = string_constant("cpu.uses$number", $uses);
+    my $array = "[$n x i64]";
+    my $sizes_at = $opaque ? "ptr \@cpu.sizes$number" : "i64* getelementptr inbounds ($array, $array* \@cpu.sizes$number, i64 0, i64 0)";
+    my ($i8, $i8s, $i32, $i64) = map { pointer_to($_) } 'i8', pointer_to('i8'), 'i32', 'i64';
+    my $run = $kernel->{waits} ? "$i8 ($i8s, $i32)" : "void ($i8s, $i32)";
+    my $run_at = $opaque ? "ptr \@cpu.run$number" : "i8* bitcast ($run* \@cpu.run$number to i8*)";
+    my @used = grep { my $s = quotemeta; grep { /$s\b/ } @{ $kernel->{body} } } sort keys %$shared;
+    my $static = 'i64 0';
+    for (@used) {
+        my $size = size_constant($shared->{$_});
+        $size =~ s/^i64 //;
+        $static =~ s/^i64 //;
+        $static = "i64 add (i64 $static, i64 $size)";
+    }
+    return ($name, $text, "\@cpu.sizes$number = private constant $array [" . join(', ', @sizes) . ']'
+        ), "%cpu.code { $name_at, $run_at, $sizes_at, $text_at, $static, i32 $n, i32 "
+        . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)) . ' }';
+}
+
+sub registration {
+    my ($id, $codes, $variables) = @_;
+    my ($i8, $i64) = (pointer_to('i8'), pointer_to('i64'));
+    my ($nc, $nv) = (scalar @$codes, scalar @$variables);
+    my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8 }",
+        "%cpu.module = type { $i8, " . pointer_to('%cpu.code') . ', i64, ' . pointer_to('%cpu.variable') . ", i64, $i8, $i8 }");
+    my ($id_line, $id_at) = string_constant('cpu.id', $id);
+    push @out, $id_line, "\@cpu.codes = private constant [$nc x %cpu.code] [" . join(', ', @$codes) . ']',
+        "\@cpu.variables = private constant [$nv x %cpu.variable] [" . join(', ', map { $_->[1] } @$variables) . ']',
+        map { $_->[0] } @$variables;
+    my $code_at = $opaque ? 'ptr @cpu.codes' : "%cpu.code* getelementptr inbounds ([$nc x %cpu.code], [$nc x %cpu.code]* \@cpu.codes, i64 0, i64 0)";
+    my $variable_at = $opaque ? 'ptr @cpu.variables'
+        : "%cpu.variable* getelementptr inbounds ([$nv x %cpu.variable], [$nv x %cpu.variable]* \@cpu.variables, i64 0, i64 0)";
+    my $resume_at = $opaque ? 'ptr @cpu.resume' : 'i8* bitcast (void (i8*)* @cpu.resume to i8*)';
+    my $module = pointer_to('%cpu.module');
+    push @out, "\@cpu.module = internal global %cpu.module { $id_at, $code_at, i64 $nc, $variable_at, i64 $nv, $resume_at, $i8 null }",
+        "define internal void \@cpu.resume($i8 %h) {", "  call void \@llvm.coro.resume($i8 %h)", '  ret void', '}',
+        'define internal void @cpu.register() {', "  call void \@__kernel_module($module \@cpu.module)", '  ret void', '}';
+    my $f = $opaque ? 'ptr' : 'void ()*';
+    push @out, "\@llvm.global_ctors = appending global [1 x { i32, $f, $i8 }] [{ i32, $f, $i8 } { i32 65535, $f \@cpu.register, $i8 null }]",
+        "declare void \@__kernel_module($module)", "declare void \@__kernel_waits(i32, i32)", "declare $i8 \@__kernel_frame(i64)",
+        "declare token \@llvm.coro.id(i32, $i8, $i8, $i8)", 'declare i64 @llvm.coro.size.i64()', "declare $i8 \@llvm.coro.begin(token, $i8)",
+        'declare i8 @llvm.coro.suspend(token, i1)', "declare i1 \@llvm.coro.end($i8, i1)", "declare $i8 \@llvm.coro.free(token, $i8)",
+        "declare void \@llvm.coro.resume($i8)", '@standin_reach_start = external global i64', '@standin_reach_size = external global i64';
+    return @out;
+}
+
+# The lines of a kernel belong to the function that it becomes part of. Returns what is written after that
+# function's head, after its call, and the metadata.
+sub lines_of {
+    my ($kernel, $lines, $number) = @_;
+    my ($of) = $kernel->{head} =~ / !dbg (!\d+)/ or return ('', '');
+    my ($it) = grep { /^\Q$of\E = / } @$lines or return ('', '');
+    my %has = $it =~ /(file|unit|type): (!\d+)/g;
+    my ($line) = $it =~ / line: (\d+)/;
+    my ($function, $call) = map { '!' . ($number + $_) } 0, 1;
+    return (" !dbg $function", ", !dbg $call",
+        "$function = distinct !DISubprogram(name: \"kernel\", scope: $has{file}, file: $has{file}, line: $line, type: $has{type}, "
+        . "unit: $has{unit}, spFlags: DISPFlagDefinition)", "$call = !DILocation(line: $line, column: 1, scope: $function)");
+}
+
+# Gives each kernel a function that runs a block, or a thread, of it, and tells the runtime of them.
+sub device_runnable {
+    my ($from, $to, $version, $id) = @_;
+    $opaque = $version >= 15;
+    $errors = {};
+    %here = %there = ();
+    my (@out, @kernels, %shared, @variables);
+    my @lines = read_lines($from);
+    while (defined(my $line = shift @lines)) {
+        if ($line !~ /^define /) {
+            $shared{$1} = $2 if $line =~ /^(@\S+) = internal .*?global (.*) (?:zeroinitializer|undef), section "cpu\.shared"/;
+            if ($line =~ /^(@\S+) = internal (?:\w+ )*?externally_initialized (?:global|constant) (.*)$/) {
+                my ($type) = type_of($2);
+                my $name = $1;
+                my ($text, $text_at) = string_constant('cpu.variable' . @variables, quoted($name));
+                push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ' }' ];
+            }
+            $line =~ s/, section "cpu\.(?:shared|dynamic)"//;
+            next if $line =~ /^declare .*\@__kernel_(?:index|wait|waits|frame)\(/;
+            push @out, $line;
+            next;
+        }
+        my @body;
+        while (defined(my $next = shift @lines)) {
+            last if $next eq '}';
+            push @body, $next if $next !~ /^\s*;/;
+        }
+        my ($body, $elsewhere) = follow_pointers(\@body);
+        name_indices($body);
+        my ($called) = $line =~ /(@(?:"[^"]*"|[\w\$.]+))\(/;
+        if (!$is_kernel{$called}) {
+            refuse('a barrier, or an index, in a function that calls itself') if grep { /\@__kernel_(?:wait|index)\(|%cpu\.[gnbt][xyz]\b/ } @$body;
+            push @out, $line, @$body, '}';
+            next;
+        }
+        my $kernel = read_function($line, $body);
+        $kernel->{elsewhere} = $elsewhere;
+        $kernel->{waits} = grep { /call void \@__kernel_wait\(/ } @$body;
+        push @kernels, $kernel;
+    }
+    my ($free) = sort { $b <=> $a } 0, map { /^!(\d+) = / ? $1 + 1 : () } @out;
+    my (@codes, @text);
+    for my $number (0 .. $#kernels) {
+        my $kernel = $kernels[$number];
+        $kernel->{letter} = letters($kernel);
+        my (@more, $code);
+        @more = describe($kernel, $number, \%shared);
+        push @codes, pop @more;
+        push @text, @more;
+        make_coroutine($kernel) if $kernel->{waits};
+        push @text, head_of($kernel, $kernel->{waits}), @{ $kernel->{body} }, '}';
+        my ($of, $at, @metadata) = lines_of($kernel, \@out, $free + 2 * $number);
+        push @text, $kernel->{waits} ? thread_function($kernel, $number) : loop_function($kernel, $number, $of, $at), @metadata;
+    }
+    exit 1 if %$errors;
+    write_lines($to, @out, registration($id, \@codes, \@variables), @text, here_functions());
+}
+
+1;

@@ -1,0 +1,133 @@
+/*
+ * fault.c: what is said of a kernel that uses an address which leads nowhere.
+ *
+ * The processor raises a signal. The kernel is given up, and its device is broken from
+ * then on, as on a GPU. Which thread it was is found by running its block once more,
+ * thread by thread.
+ */
+#define _GNU_SOURCE
+#include "fault.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+
+static sigjmp_buf out;
+static struct fault {
+    const char *address, *instruction;
+    int signal;
+} fault;
+
+static const char *instruction_of(const void *context) {
+#if defined(__x86_64__)
+    return (const char *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (const char *)((const ucontext_t *)context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
+static void caught(int number, siginfo_t *info, void *context) {
+    fault = (struct fault){info->si_addr, instruction_of(context), number};
+    siglongjmp(out, 1);
+}
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static bool guarded(void (*run)(const struct launch *, struct kernel_where *),
+                    const struct launch *launch, struct kernel_where *where) {
+    struct sigaction mine = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
+    struct sigaction before[SIGNALS];
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &mine, &before[i]);
+    bool well = sigsetjmp(out, 1) == 0;
+    if (well)
+        run(launch, where);
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(signals[i], &before[i], NULL);
+    return well;
+}
+
+/* "saxpy.cu:12", if the program has lines; otherwise "". */
+static void line_of(const char *instruction, char *line, size_t size) {
+    Dl_info in;
+    char command[4800];
+    line[0] = '\0';
+    if (!dladdr(instruction, &in) || !in.dli_fname)
+        return;
+    size_t offset = (size_t)(instruction - (const char *)in.dli_fbase);
+    int n = snprintf(command, sizeof command, "addr2line -s -e '%s'", in.dli_fname);
+    // Some instructions belong to no line: then to that of one shortly before.
+    for (size_t back = 0; back < 64 && back < offset && n < (int)sizeof command;
+         back += 4)
+        n += snprintf(command + n, sizeof command - (size_t)n, " 0x%zx", offset - back);
+    FILE *pipe = n < (int)sizeof command ? popen(command, "r") : NULL;
+    if (!pipe)
+        return;
+    while (fgets(line, (int)size, pipe)) {
+        line[strcspn(line, "\n (")] = '\0';
+        if (line[0] != '?' && line[strlen(line) - 1] != '?')
+            break;
+        line[0] = '\0';
+    }
+    pclose(pipe);
+}
+
+static void buffer_of(const char *address, char *words, size_t size) {
+    const struct memory *memory = memory_near(address);
+    if (!memory) {
+        snprintf(words, size, "no buffer is near");
+        return;
+    }
+    const char *end = memory->user + memory->bytes;
+    if (address >= end)
+        snprintf(words, size, "%zu bytes past the end of a buffer of %zu bytes",
+                 (size_t)(address - end), memory->bytes);
+    else
+        snprintf(words, size, "%zu bytes before a buffer of %zu bytes",
+                 (size_t)(memory->user - address), memory->bytes);
+}
+
+static void say(const struct launch *launch, const struct kernel_where *where,
+                bool thread_known) {
+    char line[256], buffer[128], thread[64] = "";
+    line_of(fault.instruction, line, sizeof line);
+    const char *address = memory_user_address(fault.address);
+    buffer_of(address, buffer, sizeof buffer);
+    if (thread_known)
+        snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", where->thread[0],
+                 where->thread[1], where->thread[2]);
+    fflush(stdout);
+    fprintf(stderr,
+            "CPU build: kernel %s uses memory that is in no buffer: block (%u,%u,%u)%s,"
+            " address %p%s%s; %s\n",
+            kernel_words(launch->kernel), where->block[0], where->block[1],
+            where->block[2], thread, (const void *)address, line[0] ? ", at " : "", line,
+            buffer);
+}
+
+bool fault_guard(void (*run)(const struct launch *, struct kernel_where *),
+                 const struct launch *launch, struct kernel_where *where) {
+    if (guarded(run, launch, where))
+        return true;
+    const struct fault first = fault;
+    bool known = launch->kernel->code->flags & KERNEL_WAITS;
+    if (known)
+        kernel_thread_now(launch, where);
+    else if (!guarded(kernel_one_by_one, launch, where))
+        known = true;
+    else
+        fault = first;
+    say(launch, where, known);
+    return false;
+}
+
+void fault_stuck(unsigned shuffling, unsigned at_barrier) {
+    fail("in a kernel %u threads wait in a warp's operation (a shuffle or a vote), and"
+         " %u at a barrier: not all threads of its mask come to it",
+         shuffling, at_barrier);
+}

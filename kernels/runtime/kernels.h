@@ -1,0 +1,74 @@
+/*
+ * kernels.h: what cpu-nvcc's code and the runtime know of each other.
+ *
+ * device.pl writes these structs as LLVM's intermediate representation: a change here is
+ * a change there.
+ */
+#ifndef KERNELS_H
+#define KERNELS_H
+
+#include "cuda/device.h"
+#include "cuda/queue.h"
+
+/* Where a thread is: the numbers that kernels ask for (__kernel_index), and for kernels
+ * whose threads are a loop from which thread to which it goes. */
+struct kernel_where {
+    unsigned grid[3], dims[3], block[3], thread[3], end[3];
+};
+
+enum { KERNEL_WAITS = 1, KERNEL_ELSEWHERE = 2 };
+
+struct kernel_code {
+    const char *name;
+    /* A loop over the threads of a block; of a kernel that waits: starts a thread. */
+    void *run;
+    const size_t *sizes; // of each argument
+    const char *uses;    // for each argument a letter: see letters() in device.pl
+    size_t shared;       // bytes of __shared__ variables
+    unsigned narguments;
+    unsigned flags; // KERNEL_ELSEWHERE: it finds pointers in memory
+};
+
+struct kernel_module { // of one compiled file
+    const char *id;
+    const struct kernel_code *codes;
+    size_t ncodes;
+    const struct kernel_variable {
+        const char *name;
+        void *at;
+    } * variables;
+    size_t nvariables;
+    void (*resume)(void *thread); // of a kernel that waits
+    struct kernel_module *next;
+};
+
+/* Called by compiled code. */
+#pragma GCC visibility push(default)
+void __kernel_module(struct kernel_module *module);
+/* A thread is about to rest; kind KERNEL_OVER: it has ended. */
+enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP };
+void __kernel_waits(unsigned kind, unsigned mask);
+void *__kernel_frame(size_t bytes); // for a thread that can rest
+#pragma GCC visibility pop
+
+struct kernel { // as the host knows it
+    const void *stub;
+    const struct kernel_code *code;
+    struct kernel_module *module;
+    size_t dynamic; // bytes of shared memory that a launch may ask for
+    const char *words;
+};
+const char *kernel_words(struct kernel *kernel); // "saxpy<float>"; stays
+struct kernel *kernel_of(const void *stub);      // NULL: there is none
+
+struct launch {
+    struct kernel *kernel;
+    dim3 grid, block;
+    size_t shared;
+    void **arguments; // where each lies
+};
+/* Runs all threads; false: one of them used an address that leads nowhere, which was
+ * said. */
+bool kernel_run(const struct launch *launch);
+
+#endif

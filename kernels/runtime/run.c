@@ -1,0 +1,157 @@
+/*
+ * run.c runs a kernel: block after block, in the thread that looks after the streams.
+ *
+ * The threads of a block are a loop in the compiled code. Where they wait for one
+ * another, each of them is a coroutine of LLVM's, which rests at a barrier, or at a
+ * shuffle, until the others have come so far.
+ */
+#define _GNU_SOURCE
+#include "kernels.h"
+
+#include "fault.h"
+
+enum { WARP = 32, MOST = 1024 };
+
+/* The thread that runs, of a kernel that waits. */
+static struct thread {
+    void *frame;
+    unsigned kind, mask; // why it rests
+} threads[MOST], *running;
+
+static char *frames; // of all threads of a block
+static size_t frames_room, frames_used;
+
+void __kernel_waits(unsigned kind, unsigned mask) {
+    running->kind = kind;
+    running->mask = mask;
+}
+
+void *__kernel_frame(size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64;
+    if (frames_used == 0 && bytes * MOST > frames_room) {
+        frames_room = bytes * MOST;
+        free(frames);
+        if (posix_memalign((void **)&frames, 64, frames_room) != 0)
+            fail("no memory for a kernel's threads: %zu bytes", frames_room);
+    }
+    void *frame = frames + frames_used;
+    frames_used += bytes;
+    return frame;
+}
+
+/* Whether all threads of a warp that one waits for have come to a shuffle. */
+static bool warp_ready(const struct thread *warp, unsigned n, unsigned *lanes) {
+    unsigned here = 0, mask = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (warp[i].kind == KERNEL_WARP) {
+            here |= 1u << i;
+            mask = mask ? mask : warp[i].mask;
+        } else if (warp[i].kind == KERNEL_OVER) {
+            here |= 1u << i; // waits for nobody, and nobody for it
+        }
+    *lanes = 0;
+    if (!mask || (mask & ~here & (n == WARP ? ~0u : (1u << n) - 1)))
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        if (warp[i].kind == KERNEL_WARP && (mask >> i & 1))
+            *lanes |= 1u << i;
+    return *lanes != 0;
+}
+
+static void go_on(struct thread *thread, void (*resume)(void *)) {
+    running = thread;
+    resume(thread->frame);
+}
+
+/* Until all of them have ended. */
+static void take_turns(unsigned n, void (*resume)(void *)) {
+    for (;;) {
+        bool moved = false;
+        unsigned over = 0, resting = 0;
+        for (unsigned first = 0; first < n; first += WARP) {
+            unsigned in_warp = n - first < WARP ? n - first : WARP, lanes;
+            while (warp_ready(threads + first, in_warp, &lanes)) {
+                for (unsigned i = 0; i < in_warp; i++)
+                    if (lanes >> i & 1)
+                        go_on(&threads[first + i], resume);
+                moved = true;
+            }
+        }
+        for (unsigned i = 0; i < n; i++) {
+            over += threads[i].kind == KERNEL_OVER;
+            resting += threads[i].kind == KERNEL_BARRIER;
+        }
+        if (over == n)
+            return;
+        if (over + resting == n) {
+            for (unsigned i = 0; i < n; i++)
+                if (threads[i].kind == KERNEL_BARRIER)
+                    go_on(&threads[i], resume);
+        } else if (!moved) {
+            fault_stuck(n - over - resting, resting);
+        }
+    }
+}
+
+static void run_waiting(const struct launch *launch, struct kernel_where *where) {
+    void *(*start)(void **, struct kernel_where *) = launch->kernel->code->run;
+    unsigned n = 0;
+    frames_used = 0;
+    for (where->thread[2] = 0; where->thread[2] < where->dims[2]; where->thread[2]++)
+        for (where->thread[1] = 0; where->thread[1] < where->dims[1]; where->thread[1]++)
+            for (where->thread[0] = 0; where->thread[0] < where->dims[0];
+                 where->thread[0]++) {
+                running = &threads[n++];
+                running->frame = start(launch->arguments, where);
+            }
+    take_turns(n, launch->kernel->module->resume);
+}
+
+static void run_loop(const struct launch *launch, struct kernel_where *where) {
+    void (*run)(void **, struct kernel_where *) = launch->kernel->code->run;
+    run(launch->arguments, where);
+}
+
+static void run_blocks(const struct launch *launch, struct kernel_where *where) {
+    bool waits = launch->kernel->code->flags & KERNEL_WAITS;
+    for (where->block[2] = 0; where->block[2] < where->grid[2]; where->block[2]++)
+        for (where->block[1] = 0; where->block[1] < where->grid[1]; where->block[1]++)
+            for (where->block[0] = 0; where->block[0] < where->grid[0]; where->block[0]++)
+                if (waits)
+                    run_waiting(launch, where);
+                else
+                    run_loop(launch, where);
+}
+
+/* Where a thread went wrong is not known of a loop: its threads run one by one. */
+void kernel_one_by_one(const struct launch *launch, struct kernel_where *where) {
+    for (unsigned z = 0; z < where->dims[2]; z++)
+        for (unsigned y = 0; y < where->dims[1]; y++)
+            for (unsigned x = 0; x < where->dims[0]; x++) {
+                const unsigned at[] = {x, y, z};
+                for (int i = 0; i < 3; i++) {
+                    where->thread[i] = at[i];
+                    where->end[i] = at[i] + 1;
+                }
+                run_loop(launch, where);
+            }
+}
+
+/* Of the thread that runs. */
+void kernel_thread_now(const struct launch *launch, struct kernel_where *where) {
+    if (!(launch->kernel->code->flags & KERNEL_WAITS))
+        return;
+    unsigned n = (unsigned)(running - threads);
+    where->thread[0] = n % where->dims[0];
+    where->thread[1] = n / where->dims[0] % where->dims[1];
+    where->thread[2] = n / where->dims[0] / where->dims[1];
+}
+
+bool kernel_run(const struct launch *launch) {
+    static struct kernel_where where;
+    const dim3 *grid = &launch->grid, *block = &launch->block;
+    where = (struct kernel_where){.grid = {grid->x, grid->y, grid->z},
+                                  .dims = {block->x, block->y, block->z},
+                                  .end = {block->x, block->y, block->z}};
+    return fault_guard(run_blocks, launch, &where);
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Kernels without a GPU: programs compiled by cpu-nvcc. Many small cases in each, so that little is compiled.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+source "$top/common/one-machine.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if ! command -v clang++ >/dev/null; then
+    echo '1..0 # SKIP clang is not installed'
+    exit 0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+make -s -C "$top" BACKEND=cpu build/cpu/libnccl-cpu.a >/dev/null 2>&1 || make -s -C "$top" BACKEND=cpu cpu-forms
+nvcc=$top/kernels/cpu-nvcc
+cd "$top/tests/kernels"
+tests=0
+
+# is NAME COMMAND…: it succeeds.
+is() {
+    local name=$1
+    shift
+    tests=$((tests + 1))
+    if timeout 120 "$@" >"$work/log" 2>&1; then
+        echo "ok $tests - $name"
+    else
+        tail -n 30 "$work/log" | sed 's/^/# /'
+        echo "not ok $tests - $name"
+    fi
+}
+
+# says WORDS COMMAND…: what it prints matches.
+says() {
+    local words=$1
+    shift
+    timeout 60 "$@" >"$work/out" 2>&1 || true
+    cat "$work/out"
+    grep -qE "$words" "$work/out"
+}
+# quiet COMMAND…: it ends well, and nothing is reported.
+quiet() {
+    timeout 60 "$@" >"$work/out" 2>&1 || { cat "$work/out"; return 1; }
+    cat "$work/out"
+    ! grep -q 'NCCL CHECK' "$work/out"
+}
+export -f says quiet 2>/dev/null || true
+
+case_of() {
+    local function=$1
+    shift
+    tests=$((tests + 1))
+    if "$function" "${@:2}" >"$work/log" 2>&1; then
+        echo "ok $tests - $1"
+    else
+        tail -n 30 "$work/log" | sed 's/^/# /'
+        echo "not ok $tests - $1"
+    fi
+}
+
+for program in plain wrong; do
+    is "$program.cu compiles" "$nvcc" -g -o "$work/$program" "$program.cu" -lnccl
+done
+is 'plain kernels: indices, arguments, pointers in memory, variables, order, wrong launches' "$work/plain"
+wrong=$work/wrong
+case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
+case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
+case_of says 'one element too many: kernel, block, thread, line and buffer' \
+    'kernel scale uses.*block \(4096,0,0\), thread \(0,0,0\).*wrong.cu:1[01]; 0 bytes past the end of a buffer of 4194304' "$wrong" 2
+case_of says 'a kernel reads on one stream what NCCL writes on another' 'NCCL CHECK: race' "$wrong" 3
+case_of says 'the host'\''s memory is named' 'a buffer of copy is not memory that a GPU can use' "$wrong" 4
+case_of says 'freed memory is named' 'a buffer of copy was freed before' "$wrong" 5
+case_of says 'a launch that CUDA refuses is named at the end' 'copy at wrong.cu:[0-9]+: invalid configuration' "$wrong" 6
+case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: race' "$wrong" 7
+echo "1..$tests"

@@ -1,0 +1,89 @@
+// Programs that are wrong, by number, each of which is named; and ones that look so and are right.
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+__global__ void scale(float *x, float f, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n)
+        x[i] *= f;
+}
+__global__ void copy(const float *x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = x[i];
+}
+__global__ void part(float *x, int from, int n) { // the whole buffer is given, a part is used
+    int i = from + blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < from + n)
+        x[i] = i;
+}
+struct Matrix {
+    float *at;
+};
+__global__ void fill(Matrix m, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        m.at[i] = i;
+}
+
+enum { N = 1 << 20 };
+
+int main(int argc, char **argv) {
+    int which = argc > 1 ? atoi(argv[1]) : 0, device = 0;
+    ncclComm_t comm;
+    ncclCommInitAll(&comm, 1, &device);
+    float *x, *y, *host = (float *)malloc(N * sizeof(float));
+    cudaMalloc(&x, N * sizeof(float));
+    cudaMalloc(&y, N * sizeof(float));
+    cudaStream_t a, b;
+    cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking);
+    switch (which) {
+    case 0: // right: each half on its own stream
+        ncclAllReduce(x, x, N / 2, ncclFloat, ncclSum, comm, a);
+        copy<<<N / 512, 256, 0, b>>>(x + N / 2, y, N / 2);
+        part<<<N / 512, 256, 0, b>>>(x, N / 2, N / 2);
+        break;
+    case 1: // right: what a kernel writes through a struct is written
+        fill<<<N / 256, 256, 0, a>>>(Matrix{x}, N);
+        cudaStreamSynchronize(a);
+        cudaMemcpy(host, x, N * sizeof(float), cudaMemcpyDeviceToHost);
+        if (host[N - 1] != N - 1)
+            return 3;
+        break;
+    case 2: // one element too many
+        scale<<<N / 256 + 1, 256, 0, a>>>(x, 2.f, N);
+        break;
+    case 3: // two streams
+        ncclAllReduce(x, x, N, ncclFloat, ncclSum, comm, a);
+        copy<<<N / 256, 256, 0, b>>>(x, y, N);
+        break;
+    case 4: // the host's memory
+        copy<<<N / 256, 256, 0, a>>>(x, host, N);
+        break;
+    case 5: // freed
+        cudaFree(y);
+        copy<<<N / 256, 256, 0, a>>>(x, y, N);
+        y = NULL;
+        break;
+    case 6: // it never ran
+        copy<<<N / 256, 2560, 0, a>>>(x, y, N);
+        break;
+    case 7: // a kernel of another stream writes what is being sent
+        copy<<<N / 256, 256, 0, b>>>(y, x, N);
+        ncclAllReduce(x, y, N, ncclFloat, ncclSum, comm, a);
+        break;
+    }
+    cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess)
+        return (int)error % 256;
+    cudaFree(x);
+    cudaFree(y);
+    cudaStreamDestroy(a);
+    cudaStreamDestroy(b);
+    ncclCommDestroy(comm);
+    free(host);
+    printf("through\n");
+}
