@@ -42,8 +42,8 @@ html_show_sphinx = False
 html_show_copyright = False
 html_show_search_summary = False  # it would fetch pages, which file:// does not allow
 html_permalinks_icon = '#'
-pygments_style = 'friendly'
-pygments_dark_style = 'github-dark'
+pygments_style = 'a11y-high-contrast-light'
+pygments_dark_style = 'a11y-high-contrast-dark'
 html_theme_options = {'navigation_with_keys': True}
 html_sidebars = {'**': ['sidebar/brand.html', 'sidebar/search.html', 'sidebar/scroll-start.html',
                         'sidebar/navigation.html', 'sidebar/scroll-end.html']}
