@@ -27,7 +27,7 @@ TESTS := $(sort $(wildcard tests/*.t tests/*/*.t tests/*/*.bats))
 APART := tests/build/versions.t tests/cpu/cpu-sanitized.t
 # First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t most of the time: so
 # six run at once, also on two processors.
-LONGEST := $(addprefix tests/, jobs/jobs.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
+LONGEST := $(addprefix tests/, jobs/jobs.t book/book.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
     style.t cpu/cpu.t build/other.t clock/clock.t judge/judge.t check/nccl-check.bats build/build.bats)
 ON_GPUS := $(wildcard tests/lessons/*.bats)
 
@@ -67,7 +67,8 @@ demo:
 # The tests use bats and Perl's prove; what else they need stands here too.
 GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
-TEST_PACKAGES = $(shell cat .devcontainer/packages)
+# Ubuntu's chromium is a snap, and a container has none: there the book is made, and not looked at.
+TEST_PACKAGES = $(filter-out $(if $(shell grep -s '^ID=ubuntu' /etc/os-release),chromium),$(shell cat .devcontainer/packages))
 # The tests' builds take no warning, and style.t need not build once more to say so.
 test: export WARNINGS := -Wall -Wextra -Werror
 test:
@@ -100,8 +101,8 @@ mpi-folder:
 # number of ranks, the lessons' options on every number of ranks, what the tests break in lessons, what the clock
 # predicts of them, each lesson as a job and all of them in one, every answer to an exercise, every solution on all
 # numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under
-# sanitizers, and more random programs. And what it leaves out: the stand-in's unit tests under sanitizers,
-# what cppcheck and clang say, and a rehearsal of make measure.
+# sanitizers, all pages and questions of the book, its PDF, and more random programs. And what it leaves out: the
+# stand-in's unit tests under sanitizers, what cppcheck and clang say, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
 	ALL=yes $(PROVE_CPU) $(addprefix tests/, check/one-line-less.t check/preload.t build/other.t exercises/exercises.t \
@@ -109,7 +110,7 @@ test-long:
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check/check.t
 	$(PROVE_CPU) tests/exercises/exercises.t :: --all
 	ALL=yes $(PROVE_CPU) $(addprefix tests/, cpu/cpu.t cpu/cpu-sanitized.t judge/judge.t style.t clock/clock.t \
-	    jobs/jobs.t pages/readme.t)
+	    jobs/jobs.t pages/readme.t book/book.t)
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

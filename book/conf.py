@@ -52,6 +52,7 @@ html_sidebars = {'**': ['sidebar/brand.html', 'sidebar/search.html', 'sidebar/sc
 copybutton_prompt_text = r'\$ '
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
+copybutton_copy_empty_lines = False
 copybutton_line_continuation_character = '\\'
 copybutton_selector = ','.join(f'div.highlight-{kind} pre' for kind in ('console', 'sh', 'bash', 'c', 'C', 'python', 'cuda'))
 

@@ -1,0 +1,279 @@
+"""The book as a browser shows it, in chromium without a window. Prints TAP; book.t starts it.
+
+    browser.py FOLDER QUIZZES CHROMIUM [PAGE…]     QUIZZES: what the terminal says of answers, as JSON
+"""
+import functools
+import json
+import os
+import re
+import sys
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import axe_playwright_python
+from playwright.sync_api import sync_playwright
+
+TOP = Path(__file__).resolve().parent.parent.parent
+BOOK = Path(sys.argv[1]).resolve()
+QUIZZES = json.loads(Path(sys.argv[2]).read_text())
+ALL = os.environ.get('ALL') == 'yes'
+PAGES = ['index', '01-nccl-broadcast/index', '05-ring-allreduce/index', '11-overlap/index', '14-pipeline/index',
+         'errors', 'check/findings', 'cpu/index', 'results/index', 'common/glossary',
+         '05-ring-allreduce/ring_allreduce.c']
+AXE = (Path(axe_playwright_python.__file__).parent / 'axe.min.js').read_text()
+
+count = failed = 0
+
+
+def ok(name, wrong):
+    """wrong: what is wrong, a list."""
+    global count, failed
+    count += 1
+    failed += bool(wrong)
+    print(('not ' if wrong else '') + f'ok {count} - {name}')
+    for line in list(wrong)[:20]:
+        print(f'#   {line}')
+    sys.stdout.flush()
+
+
+# --- Without a browser: every link of every page -------------------------------------------------
+
+@functools.lru_cache(maxsize=None)
+def text_of(path):
+    return path.read_text()
+
+
+@functools.lru_cache(maxsize=None)
+def anchors(path):
+    return set(re.findall(r'\s(?:id|name)="([^"]+)"', text_of(path)))
+
+
+def dead_links(page):
+    wrong = []
+    text = re.sub(r'<script\b[^>]*>[^<]*</script>', '', text_of(page))
+    text = re.sub(r'<nccl-figure src="[^"]*"', '<nccl-figure', text)
+    for kind, address in re.findall(r'\s(href|src)="([^"]*)"', text):
+        address = unescape(address)
+        if re.match(r'(https?:|mailto:)', address):
+            if kind == 'src':
+                wrong.append(f'{page.relative_to(BOOK)} takes {address} from elsewhere')
+            continue
+        if address.startswith('data:'):
+            continue
+        file, anchor = urldefrag(address)
+        target = (page.parent / unquote(file.split('?')[0])).resolve() if file else page
+        if not target.exists():
+            wrong.append(f'{page.relative_to(BOOK)}: {address}: no such file')
+        elif anchor and unquote(anchor) not in anchors(target):
+            wrong.append(f'{page.relative_to(BOOK)}: {address}: no such place')
+    return wrong
+
+
+pages = sorted(BOOK.rglob('*.html'))
+ok(f'{len(pages)} pages were made', [] if len(pages) > 100 else ['fewer than 100'])
+ok('every link leads to a page and a place of the book, and nothing comes from elsewhere',
+   [line for page in pages if '_static' not in page.parts for line in dead_links(page)])
+ok('nor do styles and fonts', [f'{path.name}: {address}' for path in BOOK.rglob('*.css')
+                               for address in re.findall(r'(?:url\(|@import)\s*["\']?(https?:[^)"\']*)', text_of(path))])
+probe = BOOK / 'probe.html'
+probe.write_text('<a href="index.html#nowhere">a</a><img src="https://example.org/a.png"><a href="none.html">b</a>')
+found = ' '.join(dead_links(probe))
+probe.unlink()
+ok('the check of the links finds what is wrong',
+   [word for word in ('no such place', 'from elsewhere', 'no such file') if word not in found])
+for page in 'errors', 'check/findings':
+    rows = re.findall(r'<tr[^>]*>', text_of(BOOK / f'{page}.html').split('<tbody', 1)[1].replace('<thead>\n<tr', ''))
+    named = [row for row in rows if 'id="' in row]
+    lines = [line for line in (TOP / f'{page}.md').read_text().splitlines() if line.startswith('| ')]
+    tables = sum(line.startswith('| --') for line in lines)
+    ok(f'{page}: each of its {len(named)} rows has an address of its own',
+       [] if len(named) == len(lines) - 2 * tables and len(set(named)) == len(named) else [f'of {len(lines) - 2 * tables}'])
+
+
+if not sys.argv[3]:
+    print(f'# there is no chromium here, so no page was looked at\n1..{count}')
+    sys.exit(1 if failed else 0)
+
+
+# --- In the browser ---------------------------------------------------------------------------------
+
+class Watch:
+    """What a page says on the console, and what it asks for."""
+
+    def __init__(self, page):
+        self.wrong = []
+        page.on('console', lambda said: self.said(said))
+        page.on('pageerror', lambda error: self.wrong.append(f'error: {error}'))
+        page.on('request', lambda request: self.asked(request.url))
+
+    def said(self, message):
+        # The theme says this when its button is pressed.
+        if not re.fullmatch(r'Changed to \w+ mode\.', message.text):
+            self.wrong.append(f'console: {message.text}')
+
+    def asked(self, url):
+        if not url.startswith(('file://' + str(BOOK), 'data:', 'blob:')):
+            self.wrong.append(f'asks for {url}')
+
+    def taken(self):
+        wrong, self.wrong = self.wrong, []
+        return wrong
+
+
+def address(name):
+    return f'file://{BOOK}/{name}.html'
+
+
+def sideways(page):
+    width = page.evaluate('document.documentElement.scrollWidth')
+    return [f'{width} px'] if width > 360 else []
+
+
+def axe(page):
+    """What axe-core finds: contrast, names, and other rules of WCAG A and AA."""
+    page.evaluate(AXE + '\n;null')
+    found = page.evaluate('''axe.run(document, {runOnly: ['wcag2a', 'wcag2aa'], resultTypes: ['violations'],
+        rules: {'scrollable-region-focusable': {enabled: false}}})''')
+    return [f"{one['id']}: {node['html'][:100]} {node['failureSummary'].splitlines()[-1].strip()}"
+            for one in found['violations'] for node in one['nodes'][:3]]
+
+
+def quiz_says(form, answer):
+    if form.locator('input[type=radio]').count():
+        form.locator(f'input[value="{answer}"]').check()
+    else:
+        form.locator('input[type=text]').fill(answer)
+    form.locator('button[type=submit]').click()
+    return form.locator('output').inner_text()
+
+
+def test_quizzes(page, watch):
+    lessons = sorted({number[:2] for number in QUIZZES})
+    for lesson in lessons if ALL else lessons[:6]:
+        wrong = []
+        name = next(path.name for path in BOOK.glob(f'{lesson}-*'))
+        page.goto(address(f'{name}/index'))
+        for number, answers in QUIZZES.items():
+            if not number.startswith(lesson):
+                continue
+            form = page.locator(f'#quiz-{number.replace(".", "-")}')
+            if form.count() != 1:
+                wrong.append(f'{number} has no question in the page')
+                continue
+            wrong += [f'{number}: {answer}: says "{said}", and make exercise "{words}"' for answer, words in answers
+                      for said in [quiz_says(form, answer)] if ' '.join(said.split()) != ' '.join(words.split())]
+        ok(f"lesson {lesson}'s questions are judged as in the terminal, with the same words", wrong + watch.taken())
+
+
+def test_search(page, watch):
+    page.goto(address('index'))
+    page.locator('input.sidebar-search').fill('ncclCommSplit')
+    page.keyboard.press('Enter')
+    page.wait_for_selector('#search-results li a')
+    page.wait_for_timeout(300)
+    found = page.locator('#search-results').inner_text()
+    ok('the search finds ncclCommSplit', [f'not {title}' for title in ('15 Grid', '09 The pipelined ring')
+                                          if title not in found] + watch.taken())
+
+
+def test_copy(page, watch):
+    page.goto(address('01-nccl-broadcast/index'))
+    page.evaluate('''document.addEventListener('copy', () => { window.copied = document.activeElement.value; })''')
+    block = page.locator('.highlight-console', has_text='mpirun -np 2 ./broadcast').first
+    block.hover()
+    block.locator('button.copybtn').click()
+    page.wait_for_function('window.copied !== undefined')
+    copied = page.evaluate('window.copied')
+    ok('the copy button takes the command, and neither the $ nor what is printed',
+       ([] if copied == 'mpirun -np 2 ./broadcast' else [repr(copied)]) + watch.taken())
+
+
+def test_way_to_the_program(page, watch):
+    page.goto(address('01-nccl-broadcast/index'))
+    page.locator('.from-program a').first.click()
+    page.wait_for_selector('.source-file .line:target')
+    line = page.locator('.source-file .line:target').inner_text()
+    ok('from the lines that matter one click leads to them in the program',
+       ([] if 'cudaMemcpyAsync(buf, host' in line else [line]) + watch.taken())
+    page.goto(address('01-nccl-broadcast/index'))
+    page.locator('.lesson-head a', has_text='broadcast.c').click()
+    page.wait_for_selector('.source-file')
+    ok('and the head has the whole program', watch.taken())
+
+
+def test_menu(page, watch):
+    page.goto(address('05-ring-allreduce/index'))
+    menu = page.locator('nav.course-menu')
+    ok('the menu has the part of the page open, with questions and times', [
+        what for what, there in (
+            ('this page', menu.locator('.here .name').inner_text() == '05 The ring'),
+            ('time', '40 min' in menu.locator('.here').inner_text()),
+            ('question', 'why does it hardly cost more' in menu.locator('.here').inner_text()),
+            ('one part', menu.locator('details[open]').count() == 1),
+            ('reference', menu.get_by_role('link', name='Glossary').is_visible())) if not there] + watch.taken())
+    page.locator('a.next-page').click()
+    page.wait_for_url('**/06-bandwidth/index.html')
+    ok('next leads to the next lesson', watch.taken())
+
+
+def test_schemes(page, watch):
+    seen = {}
+    page.goto(address('01-nccl-broadcast/index'))
+    for scheme in 'light', 'dark':
+        page.emulate_media(color_scheme=scheme)
+        seen[scheme] = page.evaluate('getComputedStyle(document.body).backgroundColor')
+    ok("the system's scheme is followed", ([] if len(set(seen.values())) == 2 else [str(seen)]) + watch.taken())
+    page.emulate_media(color_scheme='light')
+    page.locator('.theme-toggle:visible').first.click()
+    chosen = page.evaluate('[document.body.dataset.theme, getComputedStyle(document.body).backgroundColor]')
+    page.locator('.theme-toggle:visible').first.click()
+    other = page.evaluate('[document.body.dataset.theme, getComputedStyle(document.body).backgroundColor]')
+    ok('and the button changes it', ([] if chosen != other else [str(chosen)]) + watch.taken())
+
+
+def test_axe(page, watch):
+    page.goto(address('common/glossary'))
+    page.evaluate('''document.querySelector('article').insertAdjacentHTML('beforeend',
+        '<p style="color: #999; background: #fff">pale</p><button></button><img src="data:,">')''')
+    found = ' '.join(axe(page))
+    watch.taken()
+    ok('axe-core finds pale text, and what has no name',
+       [rule for rule in ('color-contrast', 'button-name', 'image-alt') if rule not in found])
+
+
+def test_look(browser, names):
+    """Each page in both schemes and on a phone."""
+    for scheme in 'light', 'dark':
+        context = browser.new_context(color_scheme=scheme, viewport={'width': 1280, 'height': 900}, reduced_motion='reduce')
+        page = context.new_page()
+        watch = Watch(page)
+        for name in names:
+            page.goto(address(name))
+            ok(f'{name}, {scheme}: contrast, names, no message, nothing from elsewhere', axe(page) + watch.taken())
+        context.close()
+    context = browser.new_context(viewport={'width': 360, 'height': 740}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    watch = Watch(page)
+    wrong = []
+    for path in pages if ALL else map(Path, (address(name)[len('file://'):] for name in names)):
+        if '_static' not in path.parts:
+            page.goto(f'file://{path}')
+            wrong += [f'{path.relative_to(BOOK)}: {width}' for width in sideways(page)] + watch.taken()
+    ok('on a phone of 360 px no page scrolls sideways', wrong)
+    context.close()
+
+
+with sync_playwright() as playwright:
+    chromium = playwright.chromium.launch(executable_path=sys.argv[3], args=['--no-sandbox'])
+    window = chromium.new_page(viewport={'width': 1280, 'height': 900}, reduced_motion='reduce')
+    window.set_default_timeout(60000)
+    watching = Watch(window)
+    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_axe:
+        test(window, watching)
+    window.close()
+    lessons = sorted(path.parent.name + '/index' for path in BOOK.glob('[0-9][0-9]-*/index.html'))
+    test_look(chromium, sys.argv[4:] or (sorted(set(PAGES + lessons)) if ALL else PAGES))
+    chromium.close()
+print(f'1..{count}')
+sys.exit(1 if failed else 0)
