@@ -6,7 +6,10 @@
  * lies between two CUDA events of the stream it is put into; nothing here waits for a
  * device while the program runs.
  *
- *   timeline.c  notes, and brings the notes of all ranks to rank 0
+ *   timeline.c  what the front tells
+ *   tracks.c    times of what is in streams
+ *   notes.c     the notes of this rank
+ *   gather.c    brings those of all ranks to rank 0
  *   trace.c     makes the file of them
  */
 #ifndef TIMELINE_H
