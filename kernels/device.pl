@@ -83,16 +83,14 @@ sub device_inlinable {
         } elsif (/^attributes #/) {
             s/ (?:noinline|optnone|convergent|"no-builtins")(?= )//g;
         } elsif (/^@/ && !/^\@llvm\./) {
-            if (/section "cpu\.shared"/ && / external /) {
-                my ($name, $type) = /^(@\S+) = .*?external.*? global (.*?), section/;
-                ($name, $type) = /^(@\S+) = .*?external.*? global (.*?),/ if !$name;
-                $shared{$name} = $type;
+            if (/^(@\S+) = .*external .*?global (\[0 x .*\]), /) { # extern __shared__
+                $shared{$1} = $2;
                 next;
             }
             s/, comdat(?:\(\$[^)]*\))?//;
             s/^(@\S+ = )(?:(?:weak|linkonce|weak_odr|linkonce_odr|common|dso_local|hidden) )+(?=.*?(?:global|constant) )/$1internal /
                 if !/ external /;
-            s/^(@\S+ = internal .*global .*) undef, section "cpu\.shared"/$1 zeroinitializer, section "cpu.shared"/;
+            s/^(@\S+ = internal .*global .*) undef, /$1 zeroinitializer, section "cpu.shared", /; # __shared__
         } elsif (/^\$\S+ = comdat/) {
             next;
         } elsif (/\basm (?:sideeffect )?"([^"]+)"/) {
@@ -393,10 +391,11 @@ sub thread_function {
 sub make_coroutine {
     my ($kernel) = @_;
     my $i8 = pointer_to('i8');
-    my (@out, %moved);
+    my @out;
     my ($n, $label, $first) = (0, undef, 1);
-    my @rooms = grep { / = alloca / } @{ $kernel->{body} };
-    for (grep { !/ = alloca / } @{ $kernel->{body} }) {
+    my ($slots, $body) = through_memory($kernel->{body});
+    my @rooms = (@$slots, grep { / = alloca / } @$body);
+    for (grep { !/ = alloca / } @$body) {
         if ($first) {
             $first = 0;
             if (/^([\w.\$-]+):/) { $label = $1; }
@@ -410,17 +409,11 @@ sub make_coroutine {
             my $new = "cpu.again$n";
             push @out, "  call void \@__kernel_waits($1)" , "  %cpu.rest$n = call i8 \@llvm.coro.suspend(token none, i1 false)",
                 "  switch i8 %cpu.rest$n, label %cpu.leave [ i8 0, label %$new", "    i8 1, label %cpu.clean ]", "$new:";
-            $moved{$label} = $new;
             $n++;
             next;
         }
         s/^(\s+)ret void.*/$1br label %cpu.over/;
         push @out, $_;
-    }
-    # What comes out of a block that was cut in two comes out of its last part.
-    for (@out) {
-        next if !/ = phi /;
-        s/, %([\w.\$-]+) \]/', %' . last_part($1, \%moved) . ' ]'/ge;
     }
     push @out, 'cpu.over:', '  call void @__kernel_waits(i32 0, i32 0)', '  br label %cpu.leave',
         'cpu.clean:', "  %cpu.free = call $i8 \@llvm.coro.free(token %cpu.id, $i8 %cpu.self)", '  br label %cpu.leave',
@@ -428,9 +421,34 @@ sub make_coroutine {
     $kernel->{body} = \@out;
 }
 
-sub last_part {
-    my ($label, $moved) = @_;
-    return $moved->{$label} // $label;
+# A value that comes from several blocks goes through memory instead: LLVM 14 loses those that must outlast a
+# rest.
+sub through_memory {
+    my ($body) = @_;
+    my (%stores, @rooms, @out, $label);
+    my $n = 0;
+    for (@$body) {
+        if (/^([\w.\$-]+|"[^"]*"):/) {
+            $label = $1;
+        } elsif (/^\s+(%\S+) = phi (?:fast |nnan |ninf |nsz |arcp |contract |afn |reassoc )*(.*?) (\[ .* \])/) {
+            my ($to, $type, $from) = ($1, $2, $3);
+            my $slot = '%cpu.slot' . $n++;
+            push @rooms, "  $slot = alloca $type";
+            while ($from =~ /\[ (.*?), %([\w.\$-]+|"[^"]*") \]/g) {
+                push @{ $stores{$2} }, "  store $type $1, " . pointer_to($type) . " $slot";
+            }
+            push @out, "  $to = load $type, " . pointer_to($type) . " $slot";
+            next;
+        }
+        push @out, $_;
+    }
+    my @with;
+    for (@out) {
+        $label = $1 if /^([\w.\$-]+|"[^"]*"):/;
+        push @with, @{ delete $stores{$label} } if $stores{$label} && /^\s+(?:br|switch|ret|unreachable)\b/;
+        push @with, $_;
+    }
+    return (\@rooms, \@with);
 }
 
 sub head_of {
@@ -442,6 +460,7 @@ sub head_of {
         return "define internal void $kernel->{name}($more) alwaysinline$after";
     }
     $after =~ s/ #\d+//;
+    $after =~ s/ !dbg !\d+//; # LLVM 14 to 19 end with an error here
     my $split = $opaque ? ' presplitcoroutine' : ' "coroutine.presplit"="0"';
     return 'define internal ' . pointer_to('i8') . " $kernel->{name}($more)$split$after";
 }
@@ -591,7 +610,9 @@ sub device_runnable {
         push @text, $kernel->{waits} ? thread_function($kernel, $number) : loop_function($kernel, $number, $of, $at), @metadata;
     }
     exit 1 if %$errors;
+    my $waits = grep { $_->{waits} } @kernels;
     write_lines($to, @out, registration($id, \@codes, \@variables), @text, here_functions());
+    return $waits;
 }
 
 1;

@@ -52,11 +52,10 @@
 #define __device__ __attribute__((device))
 #ifdef __CUDA_ARCH__
 #define __global__ __attribute__((global, section("cpu.kernel")))
-#define __shared__ __attribute__((shared, section("cpu.shared")))
 #else
 #define __global__ __attribute__((global))
-#define __shared__ __attribute__((shared))
 #endif
+#define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #define __noinline__

@@ -49,6 +49,8 @@ void __kernel_module(struct kernel_module *module);
 enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP };
 void __kernel_waits(unsigned kind, unsigned mask);
 void *__kernel_frame(size_t bytes); // for a thread that can rest
+/* What threads give one another at KERNEL_WARP: `got` is what was given. */
+extern uint64_t __kernel_given[1024], __kernel_got[1024];
 #pragma GCC visibility pop
 
 struct kernel { // as the host knows it

@@ -18,6 +18,8 @@ static struct thread {
     unsigned kind, mask; // why it rests
 } threads[MOST], *running;
 
+uint64_t __kernel_given[MOST], __kernel_got[MOST];
+
 static char *frames; // of all threads of a block
 static size_t frames_room, frames_used;
 
@@ -71,6 +73,8 @@ static void take_turns(unsigned n, void (*resume)(void *)) {
         for (unsigned first = 0; first < n; first += WARP) {
             unsigned in_warp = n - first < WARP ? n - first : WARP, lanes;
             while (warp_ready(threads + first, in_warp, &lanes)) {
+                memcpy(__kernel_got + first, __kernel_given + first,
+                       in_warp * sizeof *__kernel_got);
                 for (unsigned i = 0; i < in_warp; i++)
                     if (lanes >> i & 1)
                         go_on(&threads[first + i], resume);

@@ -57,10 +57,11 @@ case_of() {
     fi
 }
 
-for program in plain wrong; do
+for program in plain together wrong; do
     is "$program.cu compiles" "$nvcc" -g -o "$work/$program" "$program.cu" -lnccl
 done
 is 'plain kernels: indices, arguments, pointers in memory, variables, order, wrong launches' "$work/plain"
+is 'shared memory, barriers, atomics, warps, half' "$work/together"
 wrong=$work/wrong
 case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
 case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
