@@ -1,6 +1,6 @@
 /*
  * The frame around an exercise: starts what the exercise needs, calls its hidden check(),
- * and says in a file what came of it. The runner (Exercises.pm) reads that file.
+ * and says in a file what came of it. The runner (lib/Judge.pm) reads that file.
  */
 #define _GNU_SOURCE
 #include "harness.h"
@@ -269,6 +269,16 @@ static void write_verdict(void) {
     } else if (failure.is) {
         printf("%s: %s\n", failure.where, failure.why);
     }
+}
+
+/* What check.h opens: how much memory is free, and a file that must not be there yet, by
+ * which a rank says that it was the first to fail. */
+FILE *check_open(const char *name, const char *mode) {
+    const bool memory = strcmp(name, "/proc/meminfo") == 0 && strcmp(mode, "r") == 0;
+    const char *slash = strrchr(name, '/');
+    const bool failed =
+        slash && strcmp(slash, "/lesson-failed") == 0 && strcmp(mode, "wx") == 0;
+    return memory || failed ? fopen(name, mode) : NULL;
 }
 
 static void start_comm(void) {

@@ -1,5 +1,5 @@
 // The predict exercises as questions in the page. An answer is judged as `make exercise` judges it:
-// same_answer in exercises/Exercises.pm, and the same words are said.
+// same_answer in exercises/lib/Answer.pm, and the same words are said.
 'use strict';
 
 (() => {

@@ -13,9 +13,10 @@ BEGIN {
     $dir = tempdir('exercise-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
     $ENV{EXERCISE_ROOT} = $dir;
 }
-use lib "$Bin/..", "$Bin/../../exercises";
+use lib "$Bin/..", "$Bin/../../exercises/lib";
 use Programs qw(write_file);
-use Exercises qw(load_all read_file same_answer starter_path variant $top);
+use Source qw(load_all read_file starter_path variant $top);
+use Answer qw(same_answer);
 
 my @all = load_all("$top/exercises");
 make_path("$dir/$_") for map { m{([^/]+)/$} } glob "'$top'/[0-9][0-9]-*/";

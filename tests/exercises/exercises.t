@@ -15,13 +15,16 @@ use warnings;
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
-use lib "$Bin/..", "$Bin/../../exercises";
+use lib "$Bin/..", "$Bin/../../exercises/lib";
 BEGIN {
     $ENV{EXERCISE_BACKEND} = $ENV{BACKEND} || 'cpu';
     $ENV{EXERCISE_STRICT}  = 1;
 }
 use Programs qw(in_parallel);
-use Exercises qw(build_checker compile_flags judge lessons load_all read_file readme_line starter_path variant write_file $backend $top);
+use Source qw(lessons load_all read_file readme_line starter_path variant write_file $top);
+use Run qw($backend);
+use Build qw(build_checker compile_flags);
+use Judge qw(judge);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $all     = @ARGV && $ARGV[0] eq '--all' && shift @ARGV;

@@ -8,9 +8,9 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use JSON::PP ();
 use POSIX ();
-use lib "$Bin/..", "$Bin/../../exercises";
+use lib "$Bin/..", "$Bin/../../exercises/lib";
 use Programs qw(write_file);
-use Exercises qw(parse read_file variant $top);
+use Source qw(parse read_file variant $top);
 
 my $dir = tempdir('grade-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $share = parse("$top/exercises/01.1-share.c");

@@ -1,0 +1,18 @@
+/*
+ * lesson.h as exercises and their hidden halves find it. What the course's own headers
+ * read of the system they read by way of the frame: so a file that is handed in for a
+ * grade needs nothing that opens files.
+ */
+#ifndef EXERCISES_LESSON_H
+#define EXERCISES_LESSON_H
+
+#include <stdio.h>
+
+/* Opens what check.h opens, and nothing else: harness.c has it. */
+FILE *check_open(const char *name, const char *mode);
+
+#define fopen check_open
+#include "../../common/lesson.h"
+#undef fopen
+
+#endif
