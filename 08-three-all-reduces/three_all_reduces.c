@@ -3,9 +3,10 @@
  *
  *     mpirun -np 4 ./three_all_reduces [-n COUNT] [--time] [--max BYTES] [-h]
  *
- * timing.h beside it has what --time does.
+ * report.h beside it prints the lines of --time.
  */
-#include "lesson.h"
+#include "clock.h"
+#include "report.h"
 
 enum { ONE_CALL, REDUCE_BROADCAST, SCATTER_GATHER, WAYS };
 
@@ -74,7 +75,62 @@ static void check_ways(const struct sums *s, size_t count, bool tables) {
     }
 }
 
-#include "timing.h" // time_sizes, for --time
+/* Seconds of one sum of `count` elements in each way: the medians of batches. */
+static void time_ways(const struct sums *s, size_t count, double seconds[WAYS]) {
+    enum { REPEAT = 20, ALIGN = 128 };
+    // Each sum of a batch takes a different part of the buffers, as long as there is one,
+    // so that no cache helps.
+    const size_t stride = (count + ALIGN - 1) / ALIGN * ALIGN;
+    const size_t places = s->room / stride > 0 ? s->room / stride : 1;
+    // Twice, and the second time counts: a GPU that has been idle is slow at first. A
+    // modelled one never is.
+    for (int turn = lesson_modelled() ? WAYS : 0; turn < 2 * WAYS; turn++) {
+        struct stopwatch watch = {0};
+        while (!stopwatch_settled(&watch)) {
+            stopwatch_start(&watch);
+            for (size_t i = 0; i < REPEAT; i++) {
+                const size_t at = i % places * stride;
+                queue_sum(s, turn % WAYS, s->sendbuf + at, s->recvbuf + at, count);
+            }
+            CHECK_CUDA(cudaStreamSynchronize(s->stream));
+            stopwatch_stop(&watch, REPEAT);
+        }
+        seconds[turn % WAYS] = watch.seconds;
+    }
+}
+
+/* What a new communicator costs, with its first all-reduce. */
+static void time_communicator(const struct sums *s) {
+    struct stopwatch watch = {0};
+    while (!stopwatch_settled(&watch)) {
+        struct sums own = *s;
+        stopwatch_start(&watch);
+        CHECK_NCCL(ncclCommSplit(s->comm, 0, s->rank, &own.comm, NULL));
+        queue_sum(&own, ONE_CALL, s->sendbuf, s->recvbuf, 1);
+        CHECK_CUDA(cudaStreamSynchronize(s->stream));
+        stopwatch_stop(&watch, 1);
+        CHECK_NCCL(ncclCommDestroy(own.comm));
+    }
+    if (s->rank == 0)
+        printf("ncclCommSplit and the first all_reduce, of 4 B: %.0f µs\n",
+               watch.seconds * 1e6);
+}
+
+/* Times all sizes in all ways. */
+static void time_sizes(const struct sums *s) {
+    const size_t n = (size_t)s->nranks;
+    report_head();
+    for (size_t size = 4; size <= s->room; size *= 4) {
+        const size_t count = size / n * n; // whole elements for every rank's part
+        if (count == 0)
+            continue;
+        double seconds[WAYS];
+        check_ways(s, count, false); // also lets NCCL make its connections
+        time_ways(s, count, seconds);
+        report_row(count, seconds);
+    }
+    time_communicator(s);
+}
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.

@@ -3,10 +3,12 @@
  *
  *     mpirun -np 4 ./pipelined_ring [-n COUNT] [--pieces P] [--time] [-h]
  *
- * Beside it, report.h has the options, the numbers that are added, and what is printed;
- * setup.h makes the events and the buffers; timing.h takes the times.
+ * Beside it, report.h has the options, the numbers that are added, and what is printed.
  */
+#include "clock.h"
+#include "older.h"
 #include "report.h"
+
 #include <cublas_v2.h>
 
 enum { LANES = 4, PIECES = 16 }; // PIECES: at most
@@ -94,10 +96,7 @@ static void queue_ring(struct ring *r) {
     }
 }
 
-#include "setup.h"  // make_events, make_buffers, and what frees them and the lanes
-#include "timing.h" // measure, for --time
-
-/* Makes a communicator and a stream for each lane, and the stream that adds. */
+/* Makes a communicator, a stream and events for each lane, and the stream that adds. */
 static void make_lanes(struct ring *r) {
     // An operation holds up to maxCTAs multiprocessors of the GPU until it is done. All
     // lanes must fit on the GPU at the same time, or two ranks could run different lanes
@@ -115,10 +114,85 @@ static void make_lanes(struct ring *r) {
         // High priority (-5): transfers must not wait for an addition that fills the GPU.
         CHECK_CUDA(
             cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, -5));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->received, cudaEventDisableTiming));
+        CHECK_CUDA(cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming));
     }
     CHECK_CUDA(cudaStreamCreateWithFlags(&r->adding, cudaStreamNonBlocking));
     CHECK_CUBLAS(cublasCreate(&r->blas));
     CHECK_CUBLAS(cublasSetStream(r->blas, r->adding));
+    CHECK_CUDA(cudaEventCreateWithFlags(&r->begin, cudaEventDisableTiming));
+    for (size_t p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventCreateWithFlags(&r->added[p], cudaEventDisableTiming));
+}
+
+/* In the reverse order of making them. */
+static void free_lanes(struct ring *r) {
+    for (size_t p = 0; p < r->pieces; p++)
+        CHECK_CUDA(cudaEventDestroy(r->added[p]));
+    CHECK_CUDA(cudaEventDestroy(r->begin));
+    CHECK_CUBLAS(cublasDestroy(r->blas));
+    CHECK_CUDA(cudaStreamDestroy(r->adding));
+    for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++) {
+        CHECK_CUDA(cudaEventDestroy(lane->done));
+        CHECK_CUDA(cudaEventDestroy(lane->received));
+        CHECK_CUDA(cudaStreamDestroy(lane->stream));
+        CHECK_NCCL(ncclCommDestroy(lane->comm));
+    }
+}
+
+/* Memory from NCCL for this rank's numbers and the sum, registered with every lane: a
+ * message then goes straight from one GPU's buffer into the next GPU's (lesson 18). */
+static void make_buffers(struct ring *r) {
+    float **buffers[2] = {&r->mine, &r->sum};
+    const size_t bytes = r->count * sizeof(float);
+    for (int b = 0; b < 2; b++) {
+        CHECK_NCCL(ncclMemAlloc((void **)buffers[b], bytes));
+        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
+            CHECK_NCCL(
+                ncclCommRegister(lane->comm, *buffers[b], bytes, &lane->registered[b]));
+    }
+}
+
+static void free_buffers(struct ring *r) {
+    for (int b = 1; b >= 0; b--) {
+        for (struct lane *lane = r->lanes; lane < r->lanes + LANES; lane++)
+            CHECK_NCCL(ncclCommDeregister(lane->comm, lane->registered[b]));
+        CHECK_NCCL(ncclMemFree(b == 0 ? r->mine : r->sum));
+    }
+}
+
+/* Queues NCCL's all-reduce of the same numbers. */
+static void queue_nccl(struct ring *r) {
+    CHECK_NCCL(ncclAllReduce(r->mine, r->sum, r->count, ncclFloat32, ncclSum, r->comm,
+                             r->stream));
+}
+
+/* Seconds of one all-reduce, of which up to 20 are queued one after the other and waited
+ * for once, as in lesson 06. */
+static double seconds_of(void (*queue)(struct ring *r), struct ring *r) {
+    struct stopwatch warm = {0}, watch = {0};
+    stopwatch_start(&warm);
+    queue(r);
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    stopwatch_stop(&warm, 1);
+    const double fit = 0.02 / warm.seconds; // so many take 20 ms
+    const int repeat = fit < 1 ? 1 : fit < 20 ? (int)fit : 20;
+    while (!stopwatch_settled(&watch)) {
+        stopwatch_start(&watch);
+        for (int i = 0; i < repeat; i++)
+            queue(r);
+        CHECK_CUDA(cudaStreamSynchronize(r->stream));
+        stopwatch_stop(&watch, repeat);
+    }
+    return watch.seconds;
+}
+
+/* Times the ring and NCCL's all-reduce, and prints both. */
+static void measure(struct ring *r) {
+    queue_nccl(r); // not timed: in the first call NCCL also connects the ranks
+    CHECK_CUDA(cudaStreamSynchronize(r->stream));
+    const double ring = seconds_of(queue_ring, r), nccl = seconds_of(queue_nccl, r);
+    report_times(r->count * sizeof(float), r->pieces, ring, nccl);
 }
 
 int main(int argc, char **argv) {
@@ -147,7 +221,6 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&r.comm, r.nranks, id, r.rank));
     CHECK_CUDA(cudaStreamCreateWithPriority(&r.stream, cudaStreamNonBlocking, -5));
     make_lanes(&r);
-    make_events(&r);
 
     // This rank's numbers are on the host, and twice on the GPU.
     lesson_need_memory(2 * bytes);

@@ -74,4 +74,20 @@ static inline void report_times(double computing, double both) {
                computing * 1e3, both * 1e3, both / computing);
 }
 
+/* All ranks make the same initial weights (the seed is the same), and each keeps its
+ * shards. The padding at the end of a layer is never used in a product. */
+static inline void report_first(const struct network *n, int rank, size_t shard,
+                                size_t layer, cudaStream_t stream) {
+    const size_t one = n->width * n->width, count = network_weights(n);
+    // With room for the padding of the last layer.
+    float *host = lesson_malloc((count + layer) * sizeof(float));
+    memset(host + count, 0, layer * sizeof(float));
+    network_first(n, 0, host);
+    for (size_t l = 0; l < n->layers; l++)
+        CHECK_CUDA(cudaMemcpyAsync(n->weight[l], host + l * one + (size_t)rank * shard,
+                                   shard * sizeof(float), cudaMemcpyHostToDevice,
+                                   stream));
+    free(host); // it is not pinned, so it has been read
+}
+
 #endif

@@ -3,9 +3,9 @@
  *
  *     mpirun -np 4 ./sharded [--stage STAGE] [--time] [--layers L] [--width W] … [-h]
  *
- * Beside it, report.h has the options and the output, model.h the initial weights and the
- * check of the final ones, and timing.h what --time does.
+ * Beside it, report.h has the options, the initial weights, and the output.
  */
+#include "clock.h"
 #include "network.h"
 #include "report.h"
 
@@ -128,7 +128,33 @@ static void allocate(struct training *t, bool divided, float **whole, float **sh
         shard[l] = shard[l - 1] + (divided ? t->shard : t->layer);
 }
 
-#include "model.h" // keep_shards, verdict: the whole model, before and after
+/* Gathers the whole model into host memory, layer by layer, as you would to save it. */
+static void gather_model(struct training *t, float *host) {
+    const size_t one = t->n.width * t->n.width;
+    for (size_t l = 0; l < t->n.layers; l++) {
+        gather(t, l);
+        wait_for(t, GATHERED + l % 2);
+        CHECK_CUDA(cudaMemcpyAsync(host + l * one, weights(t, l), one * sizeof(float),
+                                   cudaMemcpyDeviceToHost, t->computing));
+    }
+    CHECK_CUDA(cudaStreamSynchronize(t->computing));
+}
+
+/* Times a step without communication and with it. They take turns, so that a disturbance
+ * on the machine affects both alike. */
+static void measure(struct training *t) {
+    enum { STEPS = 10 };
+    struct stopwatch watches[2] = {{0}};
+    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
+        t->communicate = w == 1;
+        stopwatch_start(&watches[w]);
+        for (int i = 0; i < STEPS; i++)
+            train(t, 0);
+        CHECK_CUDA(cudaStreamSynchronize(t->computing));
+        stopwatch_stop(&watches[w], STEPS);
+    }
+    report_times(watches[0].seconds, watches[1].seconds);
+}
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -174,14 +200,27 @@ int main(int argc, char **argv) {
     n->momentum[0] = zeros(&t, n->layers * t.shard); // always only this rank's shards
     network_malloc_samples(n, t.share); // also waits for the cudaMemset in `zeros`
 
-    keep_shards(&t);
+    report_first(n, rank, t.shard, t.layer, t.computing);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.computing);
         train(&t, step);
     }
-    const int exit_code = verdict(&t, timed);
+    const size_t count = network_weights(n), sent = t.sent / n->steps;
+    float *host = lesson_malloc(count * sizeof(float));
+    gather_model(&t, host);
+    network_print_losses(n);
+    network_check_copies(host, count, "after the last step", MPI_COMM_WORLD);
+    report_kept(n->layers * t.layer, n->layers * t.shard, t.stage, t.kept,
+                report_in_use(t.stage, t.layer));
+    report_sent(sent, t.stage, n->layers * (t.nranks - 1) * t.shard * sizeof(float));
+    if (timed)
+        measure(&t);
+    float *expected = network_expected(n);
+    const int exit_code = network_verdict(n, host, expected, count, nranks == 1);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
+    free(expected);
+    free(host);
     network_free_samples(n);
     for (size_t i = 0; i < t.nmemory; i++)
         CHECK_CUDA(cudaFree(t.memory[i]));

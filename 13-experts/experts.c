@@ -4,12 +4,14 @@
  *
  *     mpirun -np 4 ./experts [--load LOAD] [--capacity C] [--time] [--layers L] … [-h]
  *
- * Beside it, reference.h has the options and the same training in one process; places.h
- * sorts this rank's tokens; model.h has the initial weights and the check of the final
- * ones, and timing.h what --time does.
+ * Beside it, places.h sorts this rank's tokens, report.h has the options and the output,
+ * and reference.h the same training in one process.
  */
+#include "clock.h"
 #include "network.h"
+#include "places.h"
 #include "reference.h"
+#include "report.h"
 
 struct training {
     struct network n;      // activation[l]: this rank's tokens before layer l
@@ -25,10 +27,16 @@ struct training {
     cublasHandle_t blas;
     ncclComm_t comm;
     size_t sent, ndropped; // bytes and tokens, in all steps so far
-    float *output;         // of the last step, in host memory, for the check
 };
 
-#include "places.h" // give_places, to_places, from_places: sorts the tokens by expert
+/* Gives each token that leaves a place among those for its expert. */
+static void sort_tokens(struct training *t, size_t step, size_t l) {
+    const size_t first = step * t->n.batch + t->rank * t->share;
+    t->ndropped += give_places(&t->load, step, l, first, t->share, t->capacity,
+                               t->leave[l], t->place[l]);
+    if (t->capacity) // all blocks have one size
+        memcpy(t->come[l], t->leave[l], t->nranks * sizeof *t->come[l]);
+}
 
 /* Tells each rank how many tokens it will get: an all-to-all of one number. The host has
  * to wait for the result, because it passes the counts to ncclRecv. */
@@ -75,14 +83,16 @@ static size_t exchange(struct training *t, const float *from, const uint64_t *ou
 static void forward(struct training *t, size_t step, size_t l) {
     const size_t w = t->n.width;
     float *x = t->expert.activation[l], *y = t->expert.activation[l + 1];
-    give_places(t, step, l);
-    if (!t->capacity) // with a capacity, all blocks have one size
+    sort_tokens(t, step, l);
+    if (!t->capacity)
         exchange_counts(t, l);
-    to_places(t, l, t->n.activation[l]);
+    to_places(t->place[l], t->share, t->n.activation[l], w * sizeof(float), t->leaving,
+              t->nranks * t->capacity, t->stream);
     const size_t coming = exchange(t, t->leaving, t->leave[l], x, t->come[l]);
     network_forward(t->blas, w, w, coming, t->expert.weight[l], x, y);
     exchange(t, y, t->come[l], t->leaving, t->leave[l]);
-    from_places(t, l, t->n.activation[l + 1], t->n.activation[l]);
+    from_places(t->place[l], t->share, t->n.activation[l + 1], w * sizeof(float),
+                t->leaving, t->n.activation[l], t->stream);
 }
 
 /* The gradients travel as the tokens did, so the counts are known. All tokens of the
@@ -92,7 +102,8 @@ static void backward(struct training *t, size_t l) {
     const size_t w = t->n.width;
     float *x = t->expert.activation[l], *dy = t->expert.activation[l + 1];
     float *gradient = t->expert.gradient[l];
-    to_places(t, l, t->n.activation[l + 1]);
+    to_places(t->place[l], t->share, t->n.activation[l + 1], w * sizeof(float),
+              t->leaving, t->nranks * t->capacity, t->stream);
     const size_t coming = exchange(t, t->leaving, t->leave[l], dy, t->come[l]);
     if (coming == 0)
         CHECK_CUDA(cudaMemsetAsync(gradient, 0, w * w * sizeof(float), t->stream));
@@ -102,7 +113,8 @@ static void backward(struct training *t, size_t l) {
         return;
     network_backward(t->blas, w, w, coming, t->expert.weight[l], dy, x);
     exchange(t, x, t->come[l], t->leaving, t->leave[l]);
-    from_places(t, l, t->n.activation[l], t->n.activation[l + 1]);
+    from_places(t->place[l], t->share, t->n.activation[l], w * sizeof(float), t->leaving,
+                t->n.activation[l + 1], t->stream);
 }
 
 static void allocate(struct training *t) {
@@ -126,7 +138,35 @@ static void allocate(struct training *t) {
     }
 }
 
-#include "model.h" // first_weights, keep_output, verdict
+/* Times how long a layer's tokens take there and back, with an exchange of counts first
+ * and with padded blocks of equal size. They take turns, so that a disturbance on the
+ * machine affects both alike. */
+static void measure(struct training *t) {
+    enum { TRIPS = 10 };
+    struct stopwatch watches[2] = {{0}};
+    float *visiting = t->expert.activation[0];
+    const size_t asked = t->capacity;
+    size_t capacity = asked;
+    t->capacity = 0;
+    sort_tokens(t, 0, 0);
+    if (capacity == 0) // large enough that no token is dropped
+        capacity = report_largest(t->leave[0], t->nranks);
+    for (int w = 0; !stopwatch_settled(&watches[1]); w = !w) {
+        t->capacity = w == 0 ? 0 : capacity;
+        sort_tokens(t, 0, 0);
+        stopwatch_start(&watches[w]);
+        for (int i = 0; i < TRIPS; i++) {
+            if (w == 0)
+                exchange_counts(t, 0);
+            exchange(t, t->leaving, t->leave[0], visiting, t->come[0]);
+            exchange(t, visiting, t->come[0], t->leaving, t->leave[0]);
+        }
+        CHECK_CUDA(cudaStreamSynchronize(t->stream));
+        stopwatch_stop(&watches[w], TRIPS);
+    }
+    t->capacity = asked;
+    report_times(&t->n, t->nranks, capacity, watches[0].seconds, watches[1].seconds);
+}
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -140,7 +180,7 @@ int main(int argc, char **argv) {
     struct network *n = &t.n;
     t.load.nexperts = nranks; // one on each rank
     bool timed = false;
-    reference_options(argc, argv, n, &t.load, &t.capacity, &timed);
+    report_options(argc, argv, n, &t.load, &t.capacity, &timed);
 
     // Bind to a GPU before the first NCCL call: NCCL takes the current device.
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));
@@ -159,12 +199,16 @@ int main(int argc, char **argv) {
 
     t.share = n->batch / nranks;
     allocate(&t);
-    first_weights(&t);
+    report_first(n, rank, t.expert.weight[0], t.stream);
+    const size_t outputs = t.share * n->width * sizeof(float);
+    float *output = lesson_malloc(outputs);
     for (size_t step = 0; step < n->steps; step++) {
         network_load(n, step * n->batch + rank * t.share, t.share, t.stream);
         for (size_t l = 0; l < n->layers; l++)
             forward(&t, step, l);
-        keep_output(&t, step);
+        if (step + 1 == n->steps) // before the loss replaces it by the gradient
+            CHECK_CUDA(cudaMemcpyAsync(output, n->activation[n->layers], outputs,
+                                       cudaMemcpyDeviceToHost, t.stream));
         network_loss(t.blas, n->width, t.share, n->batch, n->activation[n->layers],
                      n->wanted, &n->distance[step]);
         for (size_t l = n->layers; l-- > 0;)
@@ -173,9 +217,15 @@ int main(int argc, char **argv) {
                        t.expert.momentum[0], t.expert.weight[0]);
     }
     CHECK_CUDA(cudaStreamSynchronize(t.stream));
-    const int exit_code = verdict(&t, timed);
+    network_print_losses(n);
+    report_tokens(n, &t.load, t.capacity, t.sent, t.ndropped);
+    if (timed)
+        measure(&t);
+    const int exit_code =
+        reference_verdict(n, &t.load, t.capacity, t.expert.weight[0], output);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
+    free(output);
     for (size_t l = 0; l < n->layers; l++) {
         free(t.place[l]);
         CHECK_CUDA(cudaFreeHost(t.come[l]));

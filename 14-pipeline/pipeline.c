@@ -4,9 +4,9 @@
  *
  *     mpirun -np 4 ./pipeline [--micro M] [--all-forward] [--time] [--layers L] … [-h]
  *
- * Beside it, report.h has the options and the output, model.h the initial weights and the
- * check of the final ones, and timing.h what --time does.
+ * Beside it, report.h has the options, the initial weights, and the output.
  */
+#include "clock.h"
 #include "network.h"
 #include "report.h"
 
@@ -108,7 +108,25 @@ static void train(struct pipeline *p, size_t step) {
                    p->n.momentum[0], p->n.weight[0]);
 }
 
-#include "model.h" // first_weights, verdict: the model before and after
+/* Times a step, and its computing alone on the slowest rank. They take turns, so that a
+ * disturbance on the machine affects both alike. */
+static void measure(struct pipeline *p) {
+    struct stopwatch alone = {0}, step = {0};
+    while (!stopwatch_settled(&step)) {
+        stopwatch_start(&alone);
+        for (size_t micro = 0; micro < p->micro; micro++) {
+            forward(p, 0, micro);
+            backward(p, micro);
+        }
+        CHECK_CUDA(cudaStreamSynchronize(p->stream));
+        stopwatch_stop(&alone, 1);
+        stopwatch_start(&step);
+        train(p, 0);
+        CHECK_CUDA(cudaStreamSynchronize(p->stream));
+        stopwatch_stop(&step, 1);
+    }
+    report_times(step.seconds, alone.seconds);
+}
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.
@@ -158,16 +176,25 @@ int main(int argc, char **argv) {
     CHECK_CUDA(cudaMalloc((void **)&p.arriving, bytes));
     CHECK_CUDA(cudaMalloc((void **)&p.leaving, bytes));
 
-    first_weights(&p);
+    report_first(whole, n, p.first, p.stream);
     for (size_t step = 0; step < whole->steps; step++) {
         if (rank == 0 || rank == p.last)
             network_load(&p.data, step * whole->batch, whole->batch, p.stream);
         train(&p, step);
     }
     CHECK_CUDA(cudaStreamSynchronize(p.stream)); // the host waits only here
-    const int exit_code = verdict(&p, asked.timed);
+    const size_t weights = network_weights(n);
+    float *result = lesson_malloc(weights * sizeof(float));
+    CHECK_CUDA(cudaMemcpy(result, n->weight[0], weights * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    network_print_distances(n, p.data.distance, p.micro);
+    report_work(n, p.first, p.ahead, p.micro, p.sent / n->steps);
+    if (asked.timed)
+        measure(&p);
+    const int exit_code = report_verdict(whole, n, p.first, p.micro, result);
 
     // Clean up in reverse order, so that nothing goes while something still uses it.
+    free(result);
     CHECK_CUDA(cudaFree(p.leaving));
     CHECK_CUDA(cudaFree(p.arriving));
     network_free_samples(&p.data);

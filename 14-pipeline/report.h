@@ -62,4 +62,30 @@ static inline void report_times(double step, double alone) {
                step * 1e3, alone * 1e3, 1 - alone / step);
 }
 
+/* Initial weights: those of this rank's layers. */
+static inline void report_first(const struct network *whole, const struct network *n,
+                                size_t first, cudaStream_t stream) {
+    float *host = lesson_malloc(network_weights(whole) * sizeof(float));
+    network_first(whole, 0, host);
+    CHECK_CUDA(cudaMemcpyAsync(n->weight[0], host + first * n->width * n->width,
+                               network_weights(n) * sizeof(float), cudaMemcpyHostToDevice,
+                               stream));
+    free(host); // it is not pinned, so it has been read
+}
+
+/* Compares `result`, the weights of this rank's layers, with those that one process gets.
+ * Each weight is on one rank only, so there are no copies to keep equal. Returns the
+ * program's exit code. */
+static inline int report_verdict(const struct network *whole, const struct network *n,
+                                 size_t first, size_t micro, const float *result) {
+    float *expected = network_expected(whole);
+    // With one micro-batch the products are those of one process, bit for bit. (If 4 does
+    // not divide the width, cuBLAS may use other kernels for unaligned layers.)
+    const bool exact = micro == 1 && n->width % 4 == 0;
+    const int exit_code = network_verdict(
+        whole, result, expected + first * n->width * n->width, network_weights(n), exact);
+    free(expected);
+    return exit_code;
+}
+
 #endif

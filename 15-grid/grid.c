@@ -5,9 +5,9 @@
  *
  *     mpirun -np 4 ./grid [--columns C] [--apart] [--time] [--layers L] … [-h]
  *
- * Beside it, report.h has the options and the output, model.h the initial weights and the
- * check of the final ones, and timing.h what --time does.
+ * Beside it, report.h has the options and the output.
  */
+#include "clock.h"
 #include "network.h"
 #include "report.h"
 
@@ -96,7 +96,64 @@ static void take_part(struct grid *g) {
     network_malloc_layers(&g->n, w * g->slice, g->share);
 }
 
-#include "model.h" // first_weights, verdict: the model before and after
+static size_t weights_here(const struct grid *g) {
+    return g->n.layers * g->n.width * g->slice;
+}
+
+/* Initial weights: all ranks make the same ones, and each keeps its part. */
+static void first_weights(const struct grid *g) {
+    const size_t bytes = weights_here(g) * sizeof(float);
+    float *all = lesson_malloc(network_weights(&g->whole) * sizeof(float));
+    float *part = lesson_malloc(bytes);
+    network_first(&g->whole, 0, all);
+    cut(g, all, part);
+    CHECK_CUDA(
+        cudaMemcpyAsync(g->n.weight[0], part, bytes, cudaMemcpyHostToDevice, g->stream));
+    free(part); // it is not pinned, so it has been read
+    free(all);
+}
+
+/* Times a step without communication, with that of the rows, and with both. They take
+ * turns, so that a disturbance on the machine affects all three alike. */
+static void measure(struct grid *g) {
+    enum { COMPUTE, ROWS, BOTH, STEPS = 10 };
+    struct stopwatch watches[3] = {{0}};
+    for (int w = COMPUTE; !stopwatch_settled(&watches[BOTH]); w = (w + 1) % 3) {
+        stopwatch_start(&watches[w]);
+        for (int i = 0; i < STEPS; i++)
+            train(g, 0, w != COMPUTE, w == BOTH);
+        CHECK_CUDA(cudaStreamSynchronize(g->stream));
+        stopwatch_stop(&watches[w], STEPS);
+    }
+    report_times(watches[COMPUTE].seconds, watches[ROWS].seconds, watches[BOTH].seconds);
+}
+
+/* Prints what the training has given, and compares this rank's weights with those that
+ * one process gets. Returns the program's exit code. */
+static int verdict(struct grid *g, const struct asked *asked) {
+    const struct network *n = &g->n;
+    const size_t weights = weights_here(g), bytes = weights * sizeof(float);
+    float *part = lesson_malloc(bytes), *result = lesson_malloc(bytes);
+    CHECK_CUDA(cudaMemcpy(result, n->weight[0], bytes, cudaMemcpyDeviceToHost));
+    // All ranks of a row have the same loss, so only one counts.
+    if (g->column > 0)
+        CHECK_CUDA(cudaMemset(n->distance, 0, n->steps * sizeof(float)));
+    network_print_losses(n);
+    report_columns(g->row, g->column, result, weights);
+    report_place(asked, g->row, g->column, g->share, g->first, g->slice);
+    report_bytes(n, g->share, g->slice, g->row_bytes / n->steps,
+                 g->column_bytes / n->steps);
+    if (asked->timed)
+        measure(g);
+    float *expected = network_expected(&g->whole);
+    cut(g, expected, part);
+    const bool exact = g->rows * g->columns == 1;
+    const int exit_code = network_verdict(&g->whole, result, part, weights, exact);
+    free(expected);
+    free(result);
+    free(part);
+    return exit_code;
+}
 
 int main(int argc, char **argv) {
     // MPI starts one process per GPU and tells each of them which one it is.

@@ -278,6 +278,31 @@ END
     done
 }
 
+# badly_placed FILE…: each #include that does not stand at the top of its file, after comments, macros and other includes.
+badly_placed() {
+    awk 'FNR == 1 { code = 0; comment = 0 } /^\/\*/ { comment = 1 } comment { if (/\*\//) comment = 0; next }
+        /^#include/ && code { print FILENAME ":" FNR ": " $0 } !/^#|^\/\/|^$/ { code = 1 }' "$@"
+}
+
+@test "includes stand at the top of a file, and every header compiles alone" {
+    on_gpus && skip "one build is enough"
+    printf '%s\n' '/* A' ' * int */' '#include "a.h"' '' 'int a;' '#include "b.h"' >"$BATS_TEST_TMPDIR/a.c"
+    [ "$(badly_placed "$BATS_TEST_TMPDIR/a.c")" = "$BATS_TEST_TMPDIR/a.c:6: #include \"b.h\"" ]
+    cd "$top"
+    run badly_placed [0-9][0-9]-*/*.[ch] common/*.[ch]
+    echo "$output"
+    [ -z "$output" ]
+    echo 'static inline struct ring *none(struct ring *r) { return r + 1; }' >"$BATS_TEST_TMPDIR/a.h"
+    flags=$(make -s cpu-flags)
+    # shellcheck disable=SC2086 # the flags are words
+    ! mpicc -std=c11 -fsyntax-only -Icommon $flags -x c "$BATS_TEST_TMPDIR/a.h" 2>/dev/null
+    # shellcheck disable=SC2086 # the flags are words
+    for folder in [0-9][0-9]-* common; do
+        ls "$folder"/*.h >/dev/null 2>&1 || continue
+        mpicc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -Icommon ${flags%% *.a*} -x c "$folder"/*.h
+    done
+}
+
 @test "a lesson's folder works when copied alone with common/*.h" {
     on_gpus && skip "one build is enough"
     cp "$top"/02-nccl-allreduce/allreduce.c "$top"/common/*.h "$BATS_TEST_TMPDIR"
