@@ -32,6 +32,9 @@ COLOURS = {
     "work": ("#a9dfa5", "#236b31"),
     "wait": ("#e3e6ea", "#3a404a"),
     "copy": ("#ffcf87", "#7a4a00"),
+    "back": ("#9be0d6", "#0f625a"),
+    "update": ("#e8e38a", "#5f5a00"),
+    "gather": ("#dcbcec", "#6c4394"),
 }
 
 
@@ -51,7 +54,7 @@ def style(prefix=""):
             f"{at}.arrow,{at}.line{{stroke:{ink}}}",
             f"{at}.arrow.faint,{at}.line.faint{{stroke:{soft}}}",
             f"{at}.arrow.bad,{at}.line.bad,{at}.box.bad{{stroke:{mark}}}",
-            f"{at}.box{{stroke:{frame}}}",
+            f"{at}.box,{at}.line.grid{{stroke:{frame}}}",
         ]
         return rules
 
