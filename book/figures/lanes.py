@@ -16,7 +16,7 @@ def moments(bars, apart=0.05):
     return times
 
 
-def lanes(title, description, rows, groups, begin, end, times, width=760, high=28, left=118, axis=True):
+def lanes(title, description, rows, groups, begin, end, times, width=760, high=28, left=118, below=()):
     """rows: [(label, bars)] from top to bottom; groups: {first row: heading}. A bar is
     {start, end, label, kind, tip, says}. times: the moments of the steps; none for a still picture."""
     top, y = 16, 16
@@ -26,20 +26,21 @@ def lanes(title, description, rows, groups, begin, end, times, width=760, high=2
             y += 26
         places.append(y)
         y += high + 6
-    c = Canvas(width, y + (34 if axis else 8), title, description)
+    c = Canvas(width, y + 34 + 18 * len(below), title, description)
+    for i, line in enumerate(below):
+        c.text(10, y + 42 + 18 * i, line, "soft small")
     scale = (width - left - 16) / (end - begin)
     x = lambda t: left + (t - begin) * scale
-    if axis:
-        step = 10 ** math.floor(math.log10((end - begin) / 4))
-        step = next(s * step for s in (1, 2, 5, 10) if (end - begin) / (s * step) <= 8)
-        t = 0.0
-        while begin + t <= end + 1e-6:
-            at = x(begin + t)
-            c.line(at, top + 4, at, y, "grid")
-            word = f"{t:.10g}" + (" µs" if begin + t + step > end else "")
-            names = "soft small middle" if at + len(word) * 3.6 < width - 4 else "soft small end"
-            c.text(min(at, width - 6) if "end" in names else at, y + 18, word, names)
-            t += step
+    step = 10 ** math.floor(math.log10((end - begin) / 4))
+    step = next(s * step for s in (1, 2, 5, 10) if (end - begin) / (s * step) <= 8)
+    t = 0.0
+    while begin + t <= end + 1e-6:
+        at = x(begin + t)
+        c.line(at, top + 4, at, y, "grid")
+        word = f"{t:.10g}" + (" µs" if begin + t + step > end else "")
+        names = "soft small middle" if at + len(word) * 3.6 < width - 4 else "soft small end"
+        c.text(min(at, width - 6) if "end" in names else at, y + 18, word, names)
+        t += step
     for i, (label, bars) in enumerate(rows):
         if i in groups:
             c.text(10, places[i] - 8, groups[i], "ink bold")
@@ -146,13 +147,20 @@ def overlap_rows(run, layers=4):
     return [("stream 1", bars), ("stream 2", sending)], zero, max(o[4] for o in operations)
 
 
+LAYERS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: backward through it, for layer 2",
+          "a3: the all-reduce of g3; u3: the update of layer 3, which waits for a3"]  # fmt: skip
+SHARDS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: backward through it, for layer 2",
+          "G3: all-gather of its weights; R3: reduce-scatter of its gradients"]  # fmt: skip
+PIECES = ["F0: micro-batch 0 forward; B0: the same backward, which takes twice as long. Messages take time, too."]
+
+
 def overlap(run):
     rows, zero, end = overlap_rows(run)
     times = moments([b for _, bars in rows for b in bars])
     c, _, _ = lanes(
         f"One step of lesson 11 on one of {run['ranks']} ranks, {run['way']}",
         "Stream 1 computes forward, backward and the updates; stream 2 averages gradients meanwhile.",
-        rows, {}, zero, end, times)  # fmt: skip
+        rows, {}, zero, end, times, below=LAYERS)  # fmt: skip
     said = words(times, rows, f"Before the step. Rank 0 of {run['ranks']} has two streams: stream 1 computes, stream 2 sends.",
                  f"The step took {end - zero:.0f} µs of the modelled clock.")  # fmt: skip
     return c, said
@@ -170,7 +178,7 @@ def overlap_still(before, run):
         "One step on one of two ranks: lesson 10 with one stream, lesson 11 with two",
         "In lesson 10 the all-reduces come after the backward pass; in lesson 11 stream 2 makes them meanwhile.",
         first + second, {0: "lesson 10: one stream", 1: "lesson 11: a second stream averages the gradients"},
-        zero1, max(end1, end2 + shift), [])  # fmt: skip
+        zero1, max(end1, end2 + shift), [], below=LAYERS)  # fmt: skip
     return c
 
 
@@ -198,7 +206,7 @@ def ahead(run, still=False):
     c, _, _ = lanes(
         f"One step of lesson 12, {run['way']}, on one of {run['ranks']} ranks",
         "Stream 2 gathers the weights of the next layer while stream 1 computes with those of this one.",
-        rows, {}, zero, end, times)  # fmt: skip
+        rows, {}, zero, end, times, below=SHARDS)  # fmt: skip
     said = words(times, rows, f"Before the step, {run['way']} of ZeRO. Rank 0 of {run['ranks']} keeps a shard of each layer.",
                  f"The step took {end - zero:.0f} µs of the modelled clock.")  # fmt: skip
     return c, said
@@ -325,7 +333,7 @@ def turns(run):
     n = run["ranks"]
     c, _, _ = lanes(f"Four micro-batches on {n} ranks, {run['way']}",
                     "F0 is micro-batch 0 forward, B0 the same backward. Gaps are the bubble.",
-                    rows, {}, zero, end, times, left=70)  # fmt: skip
+                    rows, {}, zero, end, times, left=70, below=PIECES)  # fmt: skip
     said = [f"Before the step: {n} ranks, each with {8 // n} of the 8 layers. Order: {run['way']}."]
     for k, t in enumerate(times):
         now = []
@@ -352,5 +360,5 @@ def turns_still(first, second):
                     "F0 is micro-batch 0 forward, B0 the same backward. Both orders have the same bubble.",
                     rows1 + rows2, {0: "all forward first: rank 0 keeps the inputs of all four micro-batches",
                                     n: "in turns, 1F1B: rank r keeps at most four minus r"},
-                    zero1, max(end1, end2 + zero1 - zero2), [], left=70, high=24)  # fmt: skip
+                    zero1, max(end1, end2 + zero1 - zero2), [], left=70, high=24, below=PIECES)  # fmt: skip
     return c

@@ -138,7 +138,7 @@ def grid(run):
         r"rank (\d+): row (\d+) of \d+, column (\d+) of \d+; samples (\d+ to \d+), slice (\d+ to \d+)", "\n".join(run["output"]))}  # fmt: skip
     rows, columns = max(p[0] for p in placed.values()) + 1, max(p[1] for p in placed.values()) + 1
     wide, high, left, top = 132, 84, 148, 64
-    c = Canvas(max(left + columns * wide + 16, 430), top + rows * high + 14, f"A grid of {rows} rows and {columns} columns",
+    c = Canvas(max(left + columns * wide + 16, 500), top + rows * high + 50, f"A grid of {rows} rows and {columns} columns",
                "Ranks of a row have the same samples, ranks of a column the same slice of the weights.")  # fmt: skip
     sums = [o for o in run["operations"] if o[2] == "ncclAllReduce" and o[0] == 0]
     steps = len(sums)
@@ -152,6 +152,8 @@ def grid(run):
         c.text(12, top + row * high + 40, f"samples {samples.replace(' to ', ' … ')}"[:20], "soft small")
     for r, (row, col, _, _) in placed.items():
         c.gpu(left + col * wide, top + row * high, r, 100, 44)
+    c.text(12, top + rows * high + 16, "a row: the same samples, different weights; it adds up activations", "soft small")
+    c.text(12, top + rows * high + 34, "a column: the same weights, different samples; it averages gradients", "soft small")
     row_comm, column_comm = 2, 3
     words = [f"{n} ranks in a grid. A row has the same samples and different weights; a column has the same weights and "
              "different samples. Each rank is in two communicators: its row and its column."]  # fmt: skip
