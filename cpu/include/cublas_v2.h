@@ -3,7 +3,7 @@
  *
  * It declares the calls of cuBLAS that add, scale, copy, measure and multiply vectors and
  * matrices. Names, types, values and signatures are those that NVIDIA publishes for
- * cuBLAS 12 and 13. What is for halves is there in C++ only, as in the published header.
+ * cuBLAS 12 and 13. (absent/cublas_calls.h names others, which are not here.)
  *
  * The rules in the comments come from the manual "cuBLAS". A call returns
  * CUBLAS_STATUS_SUCCESS, and CUBLAS_STATUS_NOT_INITIALIZED for a handle that is none.
@@ -17,8 +17,6 @@
 #ifndef CUBLAS_V2_H_
 #define CUBLAS_V2_H_
 
-#include "cuComplex.h"
-#include "cuda_fp16.h"
 #include "cuda_runtime.h"
 #include "library_types.h"
 #include <stdint.h>
@@ -146,15 +144,9 @@ typedef enum {
     CUBLAS_TF32_TENSOR_OP_MATH = 3
 } cublasMath_t;
 
-#define cublasGetVersion cublasGetVersion_v2
-#define cublasSetWorkspace cublasSetWorkspace_v2
-cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version);
-
 /* Accepted; nothing is calculated in a different way. */
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode);
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
-                                     size_t workspaceSizeInBytes);
 
 /* Between the host and the device; the host waits. Elements have `elemSize` bytes. */
 cublasStatus_t cublasSetVector(int n, int elemSize, const void *x, int incx,
@@ -166,262 +158,83 @@ cublasStatus_t cublasSetMatrix(int rows, int cols, int elemSize, const void *A, 
 cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, int lda,
                                void *B, int ldb);
 
-/* The same in the order of `stream`; the host goes on. */
-#define CUBLAS_CPU_TRANSFERS(to, kind)                                              \
-    CUBLAS_CPU_INLINE cublasStatus_t cublas##to##MatrixAsync(                       \
-        int rows, int cols, int elemSize, const void *A, int lda, void *B, int ldb, \
-        cudaStream_t stream) {                                                      \
-        size_t bytes = (size_t)elemSize;                                            \
-        return cudaMemcpy2DAsync(B, bytes * (size_t)ldb, A, bytes * (size_t)lda,    \
-                                 bytes * (size_t)rows, (size_t)cols, kind, stream)  \
-                   ? CUBLAS_STATUS_INVALID_VALUE                                    \
-                   : CUBLAS_STATUS_SUCCESS;                                         \
-    }                                                                               \
-    CUBLAS_CPU_INLINE cublasStatus_t cublas##to##VectorAsync(                       \
-        int n, int elemSize, const void *x, int incx, void *y, int incy,            \
-        cudaStream_t stream) {                                                      \
-        return cublas##to##MatrixAsync(1, n, elemSize, x, incx, y, incy, stream);   \
-    }
-CUBLAS_CPU_TRANSFERS(Set, cudaMemcpyHostToDevice)
-CUBLAS_CPU_TRANSFERS(Get, cudaMemcpyDeviceToHost)
-#undef CUBLAS_CPU_TRANSFERS
-
 /* ---------------------------------------------------------------- float and double
- * For doubles what stands above for floats. For both: the sum of products (dot), the sum
- * of absolute values (asum), the place of the largest and of the smallest of them,
- * counted from 1 (amax, amin); an exchange (swap); y = alpha * op(A) * x + beta * y
- * (gemv); A = A + alpha * x * y' (ger); C = alpha * op(A) + beta * op(B) (geam). Batched:
- * so many products of one size; the arrays of addresses lie on the device. Strided:
- * matrix or vector i begins i * stride elements after the first. */
-#define cublasSdot cublasSdot_v2
-#define cublasSasum cublasSasum_v2
-#define cublasIsamax cublasIsamax_v2
-#define cublasIsamin cublasIsamin_v2
-#define cublasSswap cublasSswap_v2
-#define cublasSgemv cublasSgemv_v2
-#define cublasSger cublasSger_v2
-#define cublasDdot cublasDdot_v2
-#define cublasDasum cublasDasum_v2
-#define cublasIdamax cublasIdamax_v2
-#define cublasIdamin cublasIdamin_v2
-#define cublasDswap cublasDswap_v2
-#define cublasDgemv cublasDgemv_v2
-#define cublasDger cublasDger_v2
+ * For doubles what stands above for floats. For both: the sum of products (dot), and the
+ * place of the number that is farthest from 0, counted from 1 (amax). For floats also
+ * y = alpha * op(A) * x + beta * y (gemv). */
 #define cublasDaxpy cublasDaxpy_v2
+#define cublasDaxpy_64 cublasDaxpy_v2_64
 #define cublasDscal cublasDscal_v2
+#define cublasDscal_64 cublasDscal_v2_64
 #define cublasDcopy cublasDcopy_v2
+#define cublasDcopy_64 cublasDcopy_v2_64
 #define cublasDnrm2 cublasDnrm2_v2
+#define cublasDnrm2_64 cublasDnrm2_v2_64
 #define cublasDgemm cublasDgemm_v2
+#define cublasDgemm_64 cublasDgemm_v2_64
+#define cublasSdot cublasSdot_v2
+#define cublasSdot_64 cublasSdot_v2_64
+#define cublasDdot cublasDdot_v2
+#define cublasDdot_64 cublasDdot_v2_64
+#define cublasIsamax cublasIsamax_v2
+#define cublasIsamax_64 cublasIsamax_v2_64
+#define cublasIdamax cublasIdamax_v2
+#define cublasIdamax_64 cublasIdamax_v2_64
+#define cublasSgemv cublasSgemv_v2
 cublasStatus_t cublasDaxpy_v2(cublasHandle_t handle, int n, const double *alpha,
                               const double *x, int incx, double *y, int incy);
+cublasStatus_t cublasDaxpy_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
+                                 const double *x, int64_t incx, double *y, int64_t incy);
 cublasStatus_t cublasDscal_v2(cublasHandle_t handle, int n, const double *alpha,
                               double *x, int incx);
+cublasStatus_t cublasDscal_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
+                                 double *x, int64_t incx);
 cublasStatus_t cublasDcopy_v2(cublasHandle_t handle, int n, const double *x, int incx,
                               double *y, int incy);
+cublasStatus_t cublasDcopy_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                 int64_t incx, double *y, int64_t incy);
 cublasStatus_t cublasDnrm2_v2(cublasHandle_t handle, int n, const double *x, int incx,
                               double *result);
+cublasStatus_t cublasDnrm2_v2_64(cublasHandle_t handle, int64_t n, const double *x,
+                                 int64_t incx, double *result);
 cublasStatus_t cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
                               cublasOperation_t transb, int m, int n, int k,
                               const double *alpha, const double *A, int lda,
                               const double *B, int ldb, const double *beta, double *C,
                               int ldc);
-cublasStatus_t cublasSdot_v2(cublasHandle_t handle, int n, const float *x, int incx,
-                             const float *y, int incy, float *result);
-cublasStatus_t cublasSasum_v2(cublasHandle_t handle, int n, const float *x, int incx,
-                              float *result);
-cublasStatus_t cublasIsamax_v2(cublasHandle_t handle, int n, const float *x, int incx,
-                               int *result);
-cublasStatus_t cublasIsamin_v2(cublasHandle_t handle, int n, const float *x, int incx,
-                               int *result);
-cublasStatus_t cublasSswap_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
-                              int incy);
-cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
-                              int n, const float *alpha, const float *A, int lda,
-                              const float *x, int incx, const float *beta, float *y,
-                              int incy);
-cublasStatus_t cublasSgemvBatched(cublasHandle_t handle, cublasOperation_t trans, int m,
-                                  int n, const float *alpha, const float *const Aarray[],
-                                  int lda, const float *const xarray[], int incx,
-                                  const float *beta, float *const yarray[], int incy,
-                                  int batchCount);
-cublasStatus_t cublasSgemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans,
-                                         int m, int n, const float *alpha, const float *A,
-                                         int lda, long long int strideA, const float *x,
-                                         int incx, long long int stridex,
-                                         const float *beta, float *y, int incy,
-                                         long long int stridey, int batchCount);
-cublasStatus_t cublasSger_v2(cublasHandle_t handle, int m, int n, const float *alpha,
-                             const float *x, int incx, const float *y, int incy, float *A,
-                             int lda);
-cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t transa,
-                           cublasOperation_t transb, int m, int n, const float *alpha,
-                           const float *A, int lda, const float *beta, const float *B,
-                           int ldb, float *C, int ldc);
-cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                  cublasOperation_t transb, int m, int n, int k,
-                                  const float *alpha, const float *const Aarray[],
-                                  int lda, const float *const Barray[], int ldb,
-                                  const float *beta, float *const Carray[], int ldc,
-                                  int batchCount);
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                         cublasOperation_t transb, int m, int n, int k,
-                                         const float *alpha, const float *A, int lda,
-                                         long long int strideA, const float *B, int ldb,
-                                         long long int strideB, const float *beta,
-                                         float *C, int ldc, long long int strideC,
-                                         int batchCount);
-cublasStatus_t cublasDdot_v2(cublasHandle_t handle, int n, const double *x, int incx,
-                             const double *y, int incy, double *result);
-cublasStatus_t cublasDasum_v2(cublasHandle_t handle, int n, const double *x, int incx,
-                              double *result);
-cublasStatus_t cublasIdamax_v2(cublasHandle_t handle, int n, const double *x, int incx,
-                               int *result);
-cublasStatus_t cublasIdamin_v2(cublasHandle_t handle, int n, const double *x, int incx,
-                               int *result);
-cublasStatus_t cublasDswap_v2(cublasHandle_t handle, int n, double *x, int incx,
-                              double *y, int incy);
-cublasStatus_t cublasDgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
-                              int n, const double *alpha, const double *A, int lda,
-                              const double *x, int incx, const double *beta, double *y,
-                              int incy);
-cublasStatus_t cublasDgemvBatched(cublasHandle_t handle, cublasOperation_t trans, int m,
-                                  int n, const double *alpha,
-                                  const double *const Aarray[], int lda,
-                                  const double *const xarray[], int incx,
-                                  const double *beta, double *const yarray[], int incy,
-                                  int batchCount);
-cublasStatus_t cublasDgemvStridedBatched(cublasHandle_t handle, cublasOperation_t trans,
-                                         int m, int n, const double *alpha,
-                                         const double *A, int lda, long long int strideA,
-                                         const double *x, int incx, long long int stridex,
-                                         const double *beta, double *y, int incy,
-                                         long long int stridey, int batchCount);
-cublasStatus_t cublasDger_v2(cublasHandle_t handle, int m, int n, const double *alpha,
-                             const double *x, int incx, const double *y, int incy,
-                             double *A, int lda);
-cublasStatus_t cublasDgeam(cublasHandle_t handle, cublasOperation_t transa,
-                           cublasOperation_t transb, int m, int n, const double *alpha,
-                           const double *A, int lda, const double *beta, const double *B,
-                           int ldb, double *C, int ldc);
-cublasStatus_t cublasDgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                  cublasOperation_t transb, int m, int n, int k,
-                                  const double *alpha, const double *const Aarray[],
-                                  int lda, const double *const Barray[], int ldb,
-                                  const double *beta, double *const Carray[], int ldc,
-                                  int batchCount);
-cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                         cublasOperation_t transb, int m, int n, int k,
-                                         const double *alpha, const double *A, int lda,
-                                         long long int strideA, const double *B, int ldb,
-                                         long long int strideB, const double *beta,
-                                         double *C, int ldc, long long int strideC,
-                                         int batchCount);
-
-/* Givens rotations. rotg finds c and s that make (r, 0) of (a, b), and leaves r in a and
- * one number that stands for both in b. rot makes x = c * x + s * y, y = c * y - s * x.
- * Modified ones: rotmg finds an H that makes (new x1, 0) of (x1, y1), and leaves the new
- * d1, d2 (squares of scales) and x1; rotm multiplies each (x, y) by H. param is a flag,
- * h11, h21, h12, h22. The flag says which of them are stored: all (-1), h21 and h12 with
- * ones beside them (0), h11 and h22 with h21 = -1 and h12 = 1 (1), none (-2: H = 1). All
- * numbers lie where the pointer mode says; on the host rotg and rotmg wait. */
-#define cublasSrot cublasSrot_v2
-#define cublasSrotg cublasSrotg_v2
-#define cublasSrotm cublasSrotm_v2
-#define cublasSrotmg cublasSrotmg_v2
-#define cublasDrot cublasDrot_v2
-#define cublasDrotg cublasDrotg_v2
-#define cublasDrotm cublasDrotm_v2
-#define cublasDrotmg cublasDrotmg_v2
-cublasStatus_t cublasSrot_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
-                             int incy, const float *c, const float *s);
-cublasStatus_t cublasSrotg_v2(cublasHandle_t handle, float *a, float *b, float *c,
-                              float *s);
-cublasStatus_t cublasSrotm_v2(cublasHandle_t handle, int n, float *x, int incx, float *y,
-                              int incy, const float *param);
-cublasStatus_t cublasSrotmg_v2(cublasHandle_t handle, float *d1, float *d2, float *x1,
-                               const float *y1, float *param);
-cublasStatus_t cublasDrot_v2(cublasHandle_t handle, int n, double *x, int incx, double *y,
-                             int incy, const double *c, const double *s);
-cublasStatus_t cublasDrotg_v2(cublasHandle_t handle, double *a, double *b, double *c,
-                              double *s);
-cublasStatus_t cublasDrotm_v2(cublasHandle_t handle, int n, double *x, int incx,
-                              double *y, int incy, const double *param);
-cublasStatus_t cublasDrotmg_v2(cublasHandle_t handle, double *d1, double *d2, double *x1,
-                               const double *y1, double *param);
-
-/* With 64-bit sizes. */
-#define cublasSrot_64 cublasSrot_v2_64
-#define cublasSrotm_64 cublasSrotm_v2_64
-#define cublasDrot_64 cublasDrot_v2_64
-#define cublasDrotm_64 cublasDrotm_v2_64
-cublasStatus_t cublasSrot_v2_64(cublasHandle_t handle, int64_t n, float *x, int64_t incx,
-                                float *y, int64_t incy, const float *c, const float *s);
-cublasStatus_t cublasSrotm_v2_64(cublasHandle_t handle, int64_t n, float *x, int64_t incx,
-                                 float *y, int64_t incy, const float *param);
-cublasStatus_t cublasDrot_v2_64(cublasHandle_t handle, int64_t n, double *x, int64_t incx,
-                                double *y, int64_t incy, const double *c,
-                                const double *s);
-cublasStatus_t cublasDrotm_v2_64(cublasHandle_t handle, int64_t n, double *x,
-                                 int64_t incx, double *y, int64_t incy,
-                                 const double *param);
-#define cublasDaxpy_64 cublasDaxpy_v2_64
-#define cublasDscal_64 cublasDscal_v2_64
-#define cublasDcopy_64 cublasDcopy_v2_64
-#define cublasDnrm2_64 cublasDnrm2_v2_64
-#define cublasDgemm_64 cublasDgemm_v2_64
-#define cublasSdot_64 cublasSdot_v2_64
-#define cublasSasum_64 cublasSasum_v2_64
-#define cublasIsamax_64 cublasIsamax_v2_64
-#define cublasIsamin_64 cublasIsamin_v2_64
-#define cublasDdot_64 cublasDdot_v2_64
-#define cublasDasum_64 cublasDasum_v2_64
-#define cublasIdamax_64 cublasIdamax_v2_64
-#define cublasIdamin_64 cublasIdamin_v2_64
-cublasStatus_t cublasSetVector_64(int64_t n, int64_t elemSize, const void *x,
-                                  int64_t incx, void *devicePtr, int64_t incy);
-cublasStatus_t cublasGetVector_64(int64_t n, int64_t elemSize, const void *x,
-                                  int64_t incx, void *y, int64_t incy);
-cublasStatus_t cublasSetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize,
-                                  const void *A, int64_t lda, void *B, int64_t ldb);
-cublasStatus_t cublasGetMatrix_64(int64_t rows, int64_t cols, int64_t elemSize,
-                                  const void *A, int64_t lda, void *B, int64_t ldb);
-cublasStatus_t cublasDaxpy_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
-                                 const double *x, int64_t incx, double *y, int64_t incy);
-cublasStatus_t cublasDscal_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
-                                 double *x, int64_t incx);
-cublasStatus_t cublasDcopy_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                 int64_t incx, double *y, int64_t incy);
-cublasStatus_t cublasDnrm2_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                 int64_t incx, double *result);
 cublasStatus_t cublasDgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
                                  cublasOperation_t transb, int64_t m, int64_t n,
                                  int64_t k, const double *alpha, const double *A,
                                  int64_t lda, const double *B, int64_t ldb,
                                  const double *beta, double *C, int64_t ldc);
+cublasStatus_t cublasSdot_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                             const float *y, int incy, float *result);
 cublasStatus_t cublasSdot_v2_64(cublasHandle_t handle, int64_t n, const float *x,
                                 int64_t incx, const float *y, int64_t incy,
                                 float *result);
-cublasStatus_t cublasSasum_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                 int64_t incx, float *result);
-cublasStatus_t cublasIsamax_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                  int64_t incx, int64_t *result);
-cublasStatus_t cublasIsamin_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasDdot_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                             const double *y, int incy, double *result);
 cublasStatus_t cublasDdot_v2_64(cublasHandle_t handle, int64_t n, const double *x,
                                 int64_t incx, const double *y, int64_t incy,
                                 double *result);
-cublasStatus_t cublasDasum_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                 int64_t incx, double *result);
+cublasStatus_t cublasIsamax_v2(cublasHandle_t handle, int n, const float *x, int incx,
+                               int *result);
+cublasStatus_t cublasIsamax_v2_64(cublasHandle_t handle, int64_t n, const float *x,
+                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasIdamax_v2(cublasHandle_t handle, int n, const double *x, int incx,
+                               int *result);
 cublasStatus_t cublasIdamax_v2_64(cublasHandle_t handle, int64_t n, const double *x,
                                   int64_t incx, int64_t *result);
-cublasStatus_t cublasIdamin_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                  int64_t incx, int64_t *result);
+cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
+                              int n, const float *alpha, const float *A, int lda,
+                              const float *x, int incx, const float *beta, float *y,
+                              int incy);
 
 /* ---------------------------------------------------------------- types by name
  * Of float, double, half and bfloat16 (CUDA_R_32F, 64F, 16F, 16BF); the sums are made in
  * double for doubles and in float for all others, whatever algorithm is asked for. alpha
  * and beta have the type of the computation. Another type: CUBLAS_STATUS_NOT_SUPPORTED.
- */
+ * Strided: matrix i begins i * stride elements after the first. */
 typedef enum {
     CUBLAS_COMPUTE_16F = 64,
     CUBLAS_COMPUTE_16F_PEDANTIC = 65,
@@ -446,12 +259,6 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             const void *B, cudaDataType Btype, int ldb, const void *beta,
                             void *C, cudaDataType Ctype, int ldc,
                             cublasComputeType_t computeType, cublasGemmAlgo_t algo);
-cublasStatus_t cublasGemmBatchedEx(
-    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-    int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
-    int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
-    void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
-    cublasComputeType_t computeType, cublasGemmAlgo_t algo);
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
     int n, int k, const void *alpha, const void *A, cudaDataType Atype, int lda,
@@ -460,51 +267,13 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     long long int strideC, int batchCount, cublasComputeType_t computeType,
     cublasGemmAlgo_t algo);
 
-/* Vectors: y += alpha * x, x *= alpha, the sum of products, the Euclidean norm. Here all
- * four add up in double, whatever `executionType` is. */
-cublasStatus_t cublasAxpyEx(cublasHandle_t handle, int n, const void *alpha,
-                            cudaDataType alphaType, const void *x, cudaDataType xType,
-                            int incx, void *y, cudaDataType yType, int incy,
-                            cudaDataType executionType);
-cublasStatus_t cublasScalEx(cublasHandle_t handle, int n, const void *alpha,
-                            cudaDataType alphaType, void *x, cudaDataType xType, int incx,
-                            cudaDataType executionType);
-cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void *x,
-                           cudaDataType xType, int incx, const void *y,
-                           cudaDataType yType, int incy, void *result,
-                           cudaDataType resultType, cudaDataType executionType);
-cublasStatus_t cublasDotcEx(cublasHandle_t handle, int n, const void *x,
-                            cudaDataType xType, int incx, const void *y,
-                            cudaDataType yType, int incy, void *result,
-                            cudaDataType resultType, cudaDataType executionType);
-cublasStatus_t cublasNrm2Ex(cublasHandle_t handle, int n, const void *x,
-                            cudaDataType xType, int incx, void *result,
-                            cudaDataType resultType, cudaDataType executionType);
-#ifdef __cplusplus
-cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
-                           cublasOperation_t transb, int m, int n, int k,
-                           const __half *alpha, const __half *A, int lda, const __half *B,
-                           int ldb, const __half *beta, __half *C, int ldc);
-cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                  cublasOperation_t transb, int m, int n, int k,
-                                  const __half *alpha, const __half *const Aarray[],
-                                  int lda, const __half *const Barray[], int ldb,
-                                  const __half *beta, __half *const Carray[], int ldc,
-                                  int batchCount);
-cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                         cublasOperation_t transb, int m, int n, int k,
-                                         const __half *alpha, const __half *A, int lda,
-                                         long long int strideA, const __half *B, int ldb,
-                                         long long int strideB, const __half *beta,
-                                         __half *C, int ldc, long long int strideC,
-                                         int batchCount);
-#endif
-
 /* The enumerator's name, such as "CUBLAS_STATUS_NOT_INITIALIZED". Not to be freed. */
 const char *cublasGetStatusName(cublasStatus_t status);
 
 /* The same in words. Not to be freed. */
 const char *cublasGetStatusString(cublasStatus_t status);
+
+#include "absent/cublas_calls.h"
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -524,16 +293,6 @@ CUBLAS_CPU_INLINE cublasStatus_t cublasGemmEx(
     cudaDataType Ctype, int ldc, cudaDataType computeType, cublasGemmAlgo_t algo) {
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype,
                         ldb, beta, C, Ctype, ldc, cublas_cpu_type(computeType), algo);
-}
-CUBLAS_CPU_INLINE cublasStatus_t cublasGemmBatchedEx(
-    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
-    int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
-    int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
-    void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
-    cudaDataType computeType, cublasGemmAlgo_t algo) {
-    return cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda,
-                               Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount,
-                               cublas_cpu_type(computeType), algo);
 }
 CUBLAS_CPU_INLINE cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,

@@ -130,14 +130,6 @@ CUDA_CPU_INLINE cudaError_t cudaMallocAsync_ptsz(T **devPtr, size_t size,
                                                  cudaStream_t stream) {
     return cudaMallocAsync((void **)(void *)devPtr, size, CUDA_CPU_OWN(stream));
 }
-
-template <class T>
-CUDA_CPU_INLINE cudaError_t cudaMallocAsync_ptsz(T **ptr, size_t size,
-                                                 cudaMemPool_t memPool,
-                                                 cudaStream_t stream) {
-    return cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool,
-                                   CUDA_CPU_OWN(stream));
-}
 #endif
 
 #undef CUDA_CPU_INLINE

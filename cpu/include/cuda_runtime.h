@@ -303,10 +303,6 @@ typedef struct cudaIpcMemHandle_st {
     char reserved[CUDA_IPC_HANDLE_SIZE];
 } cudaIpcMemHandle_t;
 
-typedef struct cudaIpcEventHandle_st {
-    char reserved[CUDA_IPC_HANDLE_SIZE];
-} cudaIpcEventHandle_t;
-
 typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid;
@@ -434,14 +430,8 @@ cudaError_t cudaDeviceReset(void);
  * none: cudaErrorInvalidValue; a limit that is none: cudaErrorUnsupportedLimit. */
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int *flags);
-cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags);
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit);
-cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig);
-cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *pCacheConfig);
-
-/* Writes a device that is like `prop`: here all are alike. */
-cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop);
 
 /* Writes the numbers of the lowest and the highest stream priority; a smaller number is a
  * higher priority, so greatestPriority <= leastPriority. Null pointers are skipped. */
@@ -530,10 +520,6 @@ cudaError_t cudaHostUnregister(void *ptr);
 /* The address at which devices use page-locked memory: the same. `flags` is 0. Any other
  * memory or flags: cudaErrorInvalidValue. */
 cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags);
-
-/* Writes the flags that page-locked memory was allocated with. Any other memory:
- * cudaErrorInvalidValue. */
-cudaError_t cudaHostGetFlags(unsigned int *pFlags, void *pHost);
 
 /* Allocates `size` bytes that host and devices use at the same address. `flags` is
  * cudaMemAttachGlobal or cudaMemAttachHost. Other flags, or size 0:
@@ -628,12 +614,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags,
                                          int priority);
 
-/* Writes the priority that the stream was created with, its flags, its device, and a
- * number that no other stream has. */
+/* Writes the priority that the stream was created with, and its flags. */
 cudaError_t cudaStreamGetPriority(cudaStream_t hStream, int *priority);
 cudaError_t cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags);
-cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int *device);
-cudaError_t cudaStreamGetId(cudaStream_t hStream, unsigned long long *streamId);
 
 /* Gives the stream up; returns at once. What is still queued on it happens all the
  * same. */
@@ -699,34 +682,13 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 /* Gives the event up; may be called before it was reached. */
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
-/* What another process of the same host opens, so that both record the event and wait for
- * it; made with cudaEventInterprocess, otherwise cudaErrorInvalidResourceHandle. */
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
-
-/* The event that another process made `handle` of; without a time, and given up by
- * cudaEventDestroy. A handle of this process's own: cudaErrorDeviceUninitialized; of an
- * event that is gone, or no handle: cudaErrorInvalidValue. */
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
-
-#include "cuda_pools.h"
-/* Needs the copies of the former. */
 #include "cuda_graphs.h"
+#include "absent/cuda_calls.h"
 
 /* Older names, which CUDA 13 no longer has. */
 __attribute__((always_inline)) static inline cudaError_t cudaThreadSynchronize(void) {
     return cudaDeviceSynchronize();
 }
-__attribute__((always_inline)) static inline cudaError_t
-cudaStreamGetCaptureInfo_v2(cudaStream_t stream,
-                            enum cudaStreamCaptureStatus *captureStatus_out,
-                            unsigned long long *id_out CUDA_CPU_DEFAULT(0),
-                            cudaGraph_t *graph_out CUDA_CPU_DEFAULT(0),
-                            const cudaGraphNode_t **dependencies_out CUDA_CPU_DEFAULT(0),
-                            size_t *numDependencies_out CUDA_CPU_DEFAULT(0)) {
-    return cudaStreamGetCaptureInfo(stream, captureStatus_out, id_out, graph_out,
-                                    dependencies_out, 0, numDependencies_out);
-}
-
 #ifdef __cplusplus
 } /* extern "C" */
 
@@ -748,12 +710,6 @@ template <class T>
 CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **devPtr, size_t size,
                                               cudaStream_t hStream) {
     return ::cudaMallocAsync((void **)(void *)devPtr, size, hStream);
-}
-
-template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **ptr, size_t size, cudaMemPool_t memPool,
-                                              cudaStream_t stream) {
-    return ::cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool, stream);
 }
 
 template <class T>
@@ -794,28 +750,6 @@ CUDA_CPU_OVERLOAD cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
                                                    cudaGraph_t graph, cudaGraphNode_t *,
                                                    char *, size_t) {
     return ::cudaGraphInstantiate(pGraphExec, graph, 0);
-}
-
-/* A place in the spelling of CUDA 12: a device, or cudaCpuDeviceId. */
-CUDA_CPU_OVERLOAD cudaError_t cudaMemPrefetchAsync(const void *devPtr, size_t count,
-                                                   int device, cudaStream_t stream = 0) {
-    struct cudaMemLocation place = {
-        device < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, device};
-    return ::cudaMemPrefetchAsync(devPtr, count, place, 0, stream);
-}
-
-CUDA_CPU_OVERLOAD cudaError_t cudaMemAdvise(const void *devPtr, size_t count,
-                                            enum cudaMemoryAdvise advice, int device) {
-    struct cudaMemLocation place = {
-        device < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, device};
-    return ::cudaMemAdvise(devPtr, count, advice, place);
-}
-
-template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocFromPoolAsync(T **ptr, size_t size,
-                                                      cudaMemPool_t memPool,
-                                                      cudaStream_t stream) {
-    return ::cudaMallocFromPoolAsync((void **)(void *)ptr, size, memPool, stream);
 }
 
 /* nvcc knows these without std::. Any other function that fits is taken before them. */

@@ -5,7 +5,7 @@
  */
 #include "kernels.h"
 
-#include "graph/nodes.h"
+#include "cuda/capture.h"
 
 struct kernel_op {
     struct op op;
@@ -50,7 +50,6 @@ static struct op *launch_op(const struct launch *launch, int device) {
         room += (code->sizes[i] + 15) / 16 * 16;
     }
     op->copy = copy;
-    op->type = cudaGraphNodeTypeKernel;
     op->cost = clock_compute(0, 0, 0);
     return op;
 }

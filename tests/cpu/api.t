@@ -19,7 +19,7 @@ source "$top/tests/lib.bash"
 # --- What our headers declare ----------------------------------------------------------
 
 names_from() {
-    sed -nE "$1" "$ours"/{cuda_runtime,cuda_graphs,cuda_pools,library_types,nccl,cublas_v2}.h
+    sed -nE "$1" "$ours"/{cuda_runtime,cuda_graphs,library_types,nccl,cublas_v2}.h
 }
 names_from 's/^ +((cuda|nccl|CUBLAS_|NCCL_ENCRYPTION_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
 # ncclScalarDevice and its neighbours stand on one line.
@@ -47,7 +47,7 @@ cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority cudaStre
 cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent cudaLaunchHostFunc
 cudaEventCreate cudaEventCreateWithFlags cudaEventRecord cudaEventQuery cudaEventSynchronize
 cudaEventElapsedTime cudaEventDestroy cudaStreamBeginCapture cudaStreamEndCapture
-cudaThreadExchangeStreamCaptureMode cudaStreamIsCapturing cudaGraphInstantiate cudaGraphLaunch cudaGraphExecDestroy
+cudaStreamIsCapturing cudaGraphInstantiate cudaGraphLaunch cudaGraphExecDestroy
 cudaGraphDestroy cudaDriverGetVersion cudaRuntimeGetVersion cudaGetLastError
 cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasSetPointerMode_v2 cublasSaxpy_v2
@@ -238,32 +238,22 @@ ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
 // 2 * 3, once by each call that takes the type of the computation as that of a number.
 template <class T> bool product(cudaDataType_t type) {
     T numbers[3] = {2, 3, 0}, one = 1, zero = 0, *a;
-    T **all;
     cublasHandle_t blas;
     cudaMalloc(&a, sizeof numbers);
-    cudaMallocManaged(&all, 3 * sizeof *all);
-    for (int i = 0; i < 3; i++)
-        all[i] = a + i;
-    void **of = (void **)all;
     bool right = cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS;
-    for (int call = 0; call < 3; call++) {
-        cublasSetVectorAsync(3, sizeof(T), numbers, 1, a, 1, 0);
+    for (int call = 0; call < 2; call++) {
+        cublasSetVector(3, sizeof(T), numbers, 1, a, 1);
         if (call == 0)
             cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, a + 1, type, 1, &zero,
                          a + 2, type, 1, type, CUBLAS_GEMM_DEFAULT);
         if (call == 1)
-            cublasGemmBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, of, type, 1, of + 1, type, 1,
-                                &zero, of + 2, type, 1, 1, type, CUBLAS_GEMM_DEFAULT);
-        if (call == 2)
             cublasGemmStridedBatchedEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, type, 1, 1, a + 1,
                                        type, 1, 1, &zero, a + 2, type, 1, 1, 1, type, CUBLAS_GEMM_DEFAULT);
         T result = 0;
-        cublasGetMatrixAsync(1, 1, sizeof(T), a + 2, 1, &result, 1, 0);
-        cudaDeviceSynchronize();
+        cublasGetMatrix(1, 1, sizeof(T), a + 2, 1, &result, 1);
         right = right && result == 6;
     }
     cublasDestroy(blas);
-    cudaFree(all);
     cudaFree(a);
     return right;
 }
@@ -289,9 +279,6 @@ void calls() {
     cudaStreamCreate(&stream);
     cudaMallocAsync(&numbers, 4, stream);
     cudaMallocAsync(&bytes, 4, stream);
-    cudaMemPool_t pool = nullptr;
-    cudaMallocAsync(&numbers, 4, pool, stream);
-    cudaMallocAsync(&bytes, 4, pool, stream);
     cudaEventCreate(&event);
     cudaEventCreate(&event, cudaEventDisableTiming);
     cudaEventRecord(event);
@@ -328,12 +315,12 @@ point 'every function that a program of this kind calls is declared' missing
 
 # Those that a program may name beside them, and those that there are none of: one clear error each.
 others=$(cd "$ours" && printf '%s\n' *.h nvtx3/*.h)
-none=$(cd "$ours/absent" && printf '%s\n' *.h)
+none=$(cd "$ours/absent" && grep -l '^#error' *.h)
 # shellcheck disable=SC2086  # several options, several names
 {
     for other in $others; do
         # What cuda_runtime.h is made of is not included by itself.
-        [[ $other =~ ^cuda_(graphs|pools|per_thread)\.h$ ]] || echo "#include <$other>"
+        [[ $other =~ ^cuda_(graphs|per_thread)\.h$ ]] || echo "#include <$other>"
     done | tee all.c >all.cpp
     point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
     point 'all headers together are strict C++17' \
@@ -345,8 +332,7 @@ template <class T> T min(T a, T b) {
 }
 static_assert(max(1, 2.5) == 2.5 && max(3u, 2u) == 3u, "max");
 cudaError_t wait() {
-    cudaStreamCaptureStatus status;
-    return min(1, 2) == 1 ? cudaThreadSynchronize() : cudaStreamGetCaptureInfo_v2(0, &status);
+    return min(1, 2) == 1 ? cudaThreadSynchronize() : cudaSuccess;
 }
 int shown() {
     assert(clock() >= 0);
@@ -366,6 +352,19 @@ one_error() {
     done
 }
 point 'a header that we lack gives one error, with its name' one_error
+# Calls that are not here: the compiler names each that a program makes, in C and in C++, and no other.
+refused() {
+    local file
+    printf '%s\n' '#include <cublas_v2.h>' 'int main(void) { cublasSger(0, 1, 1); cudaMemPoolTrimTo(0, 0); return 0; }' |
+        tee refused.c >refused.cpp
+    for file in refused.c refused.cpp; do
+        ! "$CC" -I"$ours" -c "$file" -o refused.o 2>said || return 1
+        cat said
+        [ "$(grep -c 'error: ' said)" -eq 2 ] && grep -q 'the CPU build has no cublasSger' said &&
+            grep -q 'the CPU build has no cudaMemPoolTrimTo' said || return 1
+    done
+}
+point 'a call that is not here gives one error, with its name' refused
 # nccl-tests, for one, has a vector_types.h and compiles with -I of its folder.
 shadowed() {
     local name

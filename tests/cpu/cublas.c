@@ -250,27 +250,6 @@ static void pointer_modes(void) {
 }
 
 /* What rotg and rotmg find on the device, rot and rotm take from there. */
-static void rotations_on_the_device(void) {
-    const float given[] = {4, 3, 0, 0, 1, 1, 2, 1, 9, 9, 9, 9, 9, 5, 10, 2, 4};
-    const float expected[] = {5, .6f, .8f, .6f, .8f, .8f, 2.5f, 1, 0, 9, -.5f, .5f, 9};
-    memcpy(host[0], given, sizeof given);
-    upload(0, 17);
-    BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
-    float *at = device[0];
-    BLAS(cublasSrotg(handle, at, at + 1, at + 2, at + 3));
-    BLAS(cublasSrot(handle, 1, at + 13, 1, at + 14, 1, at + 2, at + 3));
-    BLAS(cublasSrotmg(handle, at + 4, at + 5, at + 6, at + 7, at + 8));
-    BLAS(cublasSrotm_64(handle, 1, at + 15, 1, at + 16, 1, at + 8));
-    BLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST));
-    download(got, 0, 17);
-    for (int i = 0; i < 13; i++)
-        expect(got[i] == expected[i], "number %d: %g, not %g", i, got[i], expected[i]);
-    // .8 * 5 + .6 * 10, .8 * 10 - .6 * 5; 2 + .5 * 4, 4 - .5 * 2
-    expect(got[13] == 10 && got[14] == 5, "rot: %g, %g", got[13], got[14]);
-    expect(got[15] == 4 && got[16] == 3, "rotm: %g, %g", got[15], got[16]);
-    point("rotations on the device");
-}
-
 static void graphs(void) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -325,10 +304,6 @@ static void errors(void) {
     BLAS_IS(invalid, cublasSaxpy(handle, 1, NULL, a, 1, b, 1));
     BLAS_IS(invalid, cublasSscal(handle, 1, NULL, a, 1));
     BLAS_IS(invalid, cublasSnrm2(handle, 1, a, 1, NULL));
-    BLAS_IS(invalid, cublasSrot(handle, 1, a, 1, b, 1, &one, NULL));
-    BLAS_IS(invalid, cublasSrotm(handle, 1, a, 1, b, 1, NULL));
-    BLAS_IS(invalid, cublasSrotg(handle, &norm, &norm, &norm, NULL));
-    BLAS_IS(invalid, cublasSrotmg(handle, &norm, &norm, &norm, &one, NULL));
     BLAS_IS(invalid, cublasSetPointerMode(handle, (cublasPointerMode_t)2));
     BLAS_IS(invalid, cublasGetPointerMode(handle, NULL));
     BLAS_IS(invalid, cublasGetStream(handle, NULL));
@@ -345,8 +320,6 @@ static void errors(void) {
     BLAS_IS(none, cublasSscal(gone, 1, &one, a, 1));
     BLAS_IS(none, cublasScopy(gone, 1, a, 1, b, 1));
     BLAS_IS(none, cublasSnrm2(gone, 1, a, 1, &norm));
-    BLAS_IS(none, cublasSrot(gone, 1, a, 1, b, 1, &one, &one));
-    BLAS_IS(none, cublasSrotg(gone, &norm, &norm, &norm, &norm));
     BLAS_IS(none, cublasSgemm(gone, n, n, 1, 1, 1, &one, a, 1, b, 1, &one, c, 1));
     point("a handle that is none: CUBLAS_STATUS_NOT_INITIALIZED");
 }
@@ -362,7 +335,6 @@ int main(int argc, char **argv) {
     same_bits();
     vectors();
     pointer_modes();
-    rotations_on_the_device();
     graphs();
     errors();
     BLAS(cublasDestroy(handle));

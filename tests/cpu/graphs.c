@@ -335,19 +335,14 @@ static cudaError_t ask_for_room(void) {
     return cudaMemGetInfo(&room, &all);
 }
 
-static enum cudaStreamCaptureMode own_mode;
 static cudaError_t (*beside)(void);
 static void *call_beside(void *result) {
-    enum cudaStreamCaptureMode before = own_mode;
-    CUDA(cudaThreadExchangeStreamCaptureMode(&before));
     *(cudaError_t *)result = beside();
-    CUDA(cudaThreadExchangeStreamCaptureMode(&before));
-    expect(before == own_mode, "the thread's mode was %d", (int)before);
     return NULL;
 }
 
-/* Which of them spoil it, as seen on an H200; in which thread, and with which modes, as
- * CUDA Runtime API says of cudaThreadExchangeStreamCaptureMode. */
+/* Which of them spoil it, as seen on an H200; in which thread, and with which mode, as
+ * CUDA Runtime API says of cudaStreamBeginCapture. */
 static void beside_a_capture(void) {
     enum { FORBIDDEN = 12, CALLS = 16, MODES = 3 };
     static cudaError_t (*const calls[CALLS])(void) = {
@@ -355,13 +350,11 @@ static void beside_a_capture(void) {
         allocate,        give_back,     allocate_pinned, give_pinned_back, allocate_async,
         give_back_async, register_page, record,          wait_for_event,   set,
         ask_for_room};
-    for (int i = 0; i < CALLS * MODES * MODES * 2; i++) {
-        int call = i / (MODES * MODES * 2), capture = i / (MODES * 2) % MODES,
-            own = i / 2 % MODES;
-        bool other = i % 2, forbidden = call < FORBIDDEN &&
-                                        capture != cudaStreamCaptureModeRelaxed &&
-                                        own != cudaStreamCaptureModeRelaxed &&
-                                        (!other || (capture == 0 && own == 0));
+    for (int i = 0; i < CALLS * MODES * 2; i++) {
+        int call = i / (MODES * 2), capture = i / 2 % MODES;
+        bool other = i % 2,
+             forbidden = call < FORBIDDEN && capture != cudaStreamCaptureModeRelaxed &&
+                         (!other || capture == cudaStreamCaptureModeGlobal);
         cudaError_t got;
         pthread_t thread;
         cudaGraph_t graph = NULL;
@@ -371,7 +364,6 @@ static void beside_a_capture(void) {
         CUDA(cudaEventRecord(join_event, two));
         CUDA(cudaStreamSynchronize(two));
         beside = calls[call];
-        own_mode = (enum cudaStreamCaptureMode)own;
         more = NULL;
         CUDA(cudaStreamBeginCapture(one, (enum cudaStreamCaptureMode)capture));
         if (other && pthread_create(&thread, NULL, call_beside, &got) == 0)
@@ -381,8 +373,8 @@ static void beside_a_capture(void) {
         cudaError_t end = cudaStreamEndCapture(one, &graph);
         expect(got == (forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess) &&
                    end == (forbidden ? cudaErrorStreamCaptureInvalidated : cudaSuccess),
-               "call %d in mode %d, thread %d of mode %d: %s, then %s", call, capture,
-               (int)other, own, cudaGetErrorName(got), cudaGetErrorName(end));
+               "call %d in mode %d, thread %d: %s, then %s", call, capture, (int)other,
+               cudaGetErrorName(got), cudaGetErrorName(end));
         cudaGetLastError();
         if (graph)
             CUDA(cudaGraphDestroy(graph));
@@ -398,11 +390,7 @@ static void beside_a_capture(void) {
             CUDA(cudaHostUnregister(page));
         CUDA(cudaDeviceSynchronize());
     }
-    enum cudaStreamCaptureMode none = (enum cudaStreamCaptureMode)3;
-    CUDA_IS(cudaErrorInvalidValue, cudaThreadExchangeStreamCaptureMode(&none));
-    CUDA_IS(cudaErrorInvalidValue, cudaThreadExchangeStreamCaptureMode(NULL));
-    cudaGetLastError();
-    point("what spoils a capture, in which thread, by the modes of both");
+    point("what spoils a capture, in which thread, by its mode");
 }
 
 /* NCCL's calls in the branches of a graph, and on several captured streams of a group. */

@@ -311,83 +311,6 @@ static void with_nccl(ncclComm_t comm) {
     point("a handle made while NCCL is at work; NCCL sends from opened memory");
 }
 
-static void opens_when_told(void *gate) {
-    while (!*(volatile int *)gate)
-        usleep(1000);
-}
-
-/* Each rank's event is recorded by its owner, and waited for by the one before; then that
- * one records it. */
-static void events(void) {
-    enum { BYTES = 300000 };
-    cudaEvent_t mine, theirs, plain, nothing = NULL;
-    cudaIpcEventHandle_t handle, other, none;
-    cudaIpcMemHandle_t of_memory;
-    unsigned char *buffer, *copy, *host = malloc(BYTES);
-    void *opened;
-    int gate = 0;
-    memset(&none, 0, sizeof none);
-    CUDA(cudaEventCreateWithFlags(&mine, cudaEventDisableTiming | cudaEventInterprocess));
-    CUDA(cudaEventCreateWithFlags(&plain, cudaEventDisableTiming));
-    CUDA(cudaMalloc((void **)&buffer, BYTES));
-    CUDA(cudaMalloc((void **)&copy, BYTES));
-    CUDA(cudaMemsetAsync(buffer, 0, BYTES, stream));
-    CUDA(cudaStreamSynchronize(stream));
-    CUDA_IS(cudaErrorInvalidResourceHandle, cudaIpcGetEventHandle(&handle, plain));
-    CUDA_IS(cudaErrorInvalidResourceHandle, cudaIpcGetEventHandle(&handle, nothing));
-    CUDA_IS(cudaErrorInvalidValue, cudaIpcOpenEventHandle(&theirs, none));
-    CUDA(cudaIpcGetEventHandle(&handle, mine));
-    CUDA(cudaIpcGetMemHandle(&of_memory, buffer));
-    CUDA_IS(cudaErrorDeviceUninitialized, cudaIpcOpenEventHandle(&theirs, handle));
-    MPI_Sendrecv(&handle, sizeof handle, MPI_BYTE, previous, 0, &other, sizeof other,
-                 MPI_BYTE, next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    of_memory = passed(of_memory);
-    if (tap_ranks > 1) {
-        CUDA(cudaIpcOpenEventHandle(&theirs, other));
-        CUDA(cudaIpcOpenMemHandle(&opened, of_memory, LAZY));
-        CUDA(cudaEventQuery(theirs)); // never recorded
-        MPI_Barrier(MPI_COMM_WORLD);
-
-        fill(host, tap_rank, BYTES);
-        CUDA(cudaLaunchHostFunc(stream, opens_when_told, &gate));
-        CUDA(cudaMemcpyAsync(buffer, host, BYTES, cudaMemcpyHostToDevice, stream));
-        CUDA(cudaEventRecord(mine, stream));
-        MPI_Barrier(MPI_COMM_WORLD);
-        CUDA_IS(cudaErrorNotReady, cudaEventQuery(theirs));
-        cudaStream_t aside;
-        CUDA(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
-        CUDA(cudaStreamWaitEvent(aside, theirs, 0));
-        CUDA(cudaMemcpyAsync(copy, opened, BYTES, cudaMemcpyDeviceToDevice, aside));
-        CUDA_IS(cudaErrorNotReady, cudaStreamQuery(aside));
-        MPI_Barrier(MPI_COMM_WORLD);
-        gate = 1;
-        CUDA(cudaEventSynchronize(theirs));
-        CUDA(cudaStreamSynchronize(aside));
-        holds(copy, next, BYTES, "copied after the next rank's event");
-        // The other way round: who opened it records it, and the owner waits.
-        MPI_Barrier(MPI_COMM_WORLD);
-        CUDA(cudaMemsetAsync(opened, 9, 1, aside));
-        CUDA(cudaEventRecord(theirs, aside));
-        MPI_Barrier(MPI_COMM_WORLD);
-        CUDA(cudaStreamWaitEvent(stream, mine, 0));
-        CUDA(cudaMemcpyAsync(host, buffer, 1, cudaMemcpyDeviceToHost, stream));
-        CUDA(cudaStreamSynchronize(stream));
-        expect(host[0] == 9, "after the event of the rank before: %d", host[0]);
-        CUDA(cudaEventQuery(mine));
-        MPI_Barrier(MPI_COMM_WORLD);
-        CUDA(cudaEventDestroy(theirs));
-        CUDA(cudaIpcCloseMemHandle(opened));
-        CUDA(cudaStreamDestroy(aside));
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
-    CUDA(cudaEventDestroy(mine));
-    CUDA(cudaEventDestroy(plain));
-    CUDA(cudaFree(buffer));
-    CUDA(cudaFree(copy));
-    free(host);
-    point("an event that two ranks record and wait for");
-}
-
 static void attributes(void) {
     int devices = 0, v = -1;
     cudaGetDeviceCount(&devices);
@@ -431,7 +354,6 @@ int main(int argc, char **argv) {
     refusals();
     all_open_all();
     with_nccl(comm);
-    events();
     nothing_left();
     attributes();
     CUDA(cudaStreamDestroy(stream));

@@ -139,11 +139,6 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
     OPAQUE(#name, name, parameters, false, __VA_ARGS__)
 #define BLAS_OPAQUE_V2(name, parameters, ...) \
     OPAQUE(#name, name##_v2, parameters, false, __VA_ARGS__)
-/* The headers declare those of halves for C++ only. */
-#define BLAS_OPAQUE_HALF(name, parameters, ...)                            \
-    __attribute__((visibility("default"))) cublasStatus_t name parameters; \
-    OPAQUE(#name, name, parameters, false, __VA_ARGS__)
-
 /* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
  * where it is not spelled out at once.) */
 #define BLAS(name, kind, ...)                \

@@ -136,6 +136,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
 }
 
+#if !OVER_STANDIN
 /* The executable does from now on what the graph says. */
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *result) {
@@ -148,7 +149,6 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
     return cuda_instantiated(error, &executable, graph, at);
 }
 
-#if !OVER_STANDIN
 #if CUDART_VERSION >= 12030
 /* What the graph had before is not seen. */
 static cudaError_t begin_capture_to_graph(cudaStream_t stream, cudaGraph_t graph,

@@ -182,6 +182,7 @@ cudaError_t cudaHostUnregister(void *pointer) {
     return release(BELOW(cudaHostUnregister), pointer, OF_PROGRAM, false, at);
 }
 
+#if !OVER_STANDIN
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
     ENTER(cudaMalloc3D, out, extent);
     cudaError_t error = CALL(BELOW(cudaMalloc3D), out, extent);
@@ -200,7 +201,6 @@ ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
           (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
           pointer, bytes, pool, stream)
 
-#if !OVER_STANDIN
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
                                      void *pointer) {
     ENTER(cudaMemPoolExportPointer, data, pointer);

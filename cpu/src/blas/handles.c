@@ -1,9 +1,7 @@
 /*
- * handles.c has cuBLAS's handles, and the names of its errors.
+ * handles.c has cuBLAS's handles, what is set of them, and the names of its errors.
  */
 #include "blas/handles.h"
-
-/* --- Handles ---------------------------------------------------------------------- */
 
 static struct cublasContext *contexts;
 
@@ -78,7 +76,23 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* --- Names of errors -------------------------------------------------------------- */
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+    CUBLAS_CALL;
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->math = mode;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode) {
+    CUBLAS_CALL;
+    if (!is_context(handle))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!mode)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *mode = handle->math;
+    return CUBLAS_STATUS_SUCCESS;
+}
 
 static const struct {
     cublasStatus_t status;

@@ -32,31 +32,11 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t 
     return allocate(pointer, bytes, MEMORY_DEVICE);
 }
 
-cudaError_t cudaMalloc3D(struct cudaPitchedPtr *out, struct cudaExtent extent) {
-    size_t rows;
-    if (!out || __builtin_mul_overflow(extent.height, extent.depth, &rows))
-        return cuda_error(cudaErrorInvalidValue);
-    *out = make_cudaPitchedPtr(NULL, 0, extent.width, extent.height);
-    return cudaMallocPitch(&out->ptr, &out->pitch, extent.width, rows);
-}
-
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
     CUDA_CALL;
     if (flags & ~7u)
         return cuda_error(cudaErrorInvalidValue);
-    cudaError_t error = allocate(pointer, bytes, MEMORY_PINNED);
-    if (error == cudaSuccess && *pointer)
-        memory_find(*pointer)->flags = flags;
-    return error;
-}
-
-cudaError_t cudaHostGetFlags(unsigned int *flags, void *pointer) {
-    CUDA_CALL;
-    const struct memory *memory = memory_find(pointer);
-    if (!flags || !memory || memory->kind != MEMORY_PINNED)
-        return cuda_error(cudaErrorInvalidValue);
-    *flags = memory->flags;
-    return cudaSuccess;
+    return allocate(pointer, bytes, MEMORY_PINNED);
 }
 
 cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
@@ -172,7 +152,6 @@ static void drop_allocation(struct op *op) {
 static struct op *another_allocation(const struct op *from) {
     struct op *op = op_create(sizeof(struct memory_op), step_allocate);
     struct memory *memory = memory_find(pointer_of(from));
-    op->type = cudaGraphNodeTypeMemAlloc;
     op->copy = another_allocation;
     op->drop = drop_allocation;
     ((struct memory_op *)op)->pointer = pointer_of(from);
@@ -208,7 +187,6 @@ static bool step_free(struct op *op) {
 
 static struct op *another_free(const struct op *from) {
     struct op *op = op_create(sizeof(struct memory_op), step_free);
-    op->type = cudaGraphNodeTypeMemFree;
     op->copy = another_free;
     ((struct memory_op *)op)->pointer = pointer_of(from);
     return op;

@@ -211,25 +211,10 @@ cudaError_t capture_wait(struct stream *stream, uint64_t number,
     return cudaSuccess;
 }
 
-/* What this thread asks for itself (cudaThreadExchangeStreamCaptureMode). */
-static _Thread_local enum cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
-
-cudaError_t capture_exchange_mode(enum cudaStreamCaptureMode *mode) {
-    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed)
-        return cudaErrorInvalidValue;
-    enum cudaStreamCaptureMode before = of_thread;
-    of_thread = *mode;
-    *mode = before;
-    return cudaSuccess;
-}
-
 static bool forbidden_by(const struct recording *recording) {
-    if (of_thread == cudaStreamCaptureModeRelaxed ||
-        recording->mode == cudaStreamCaptureModeRelaxed)
-        return false;
-    return pthread_equal(recording->thread, pthread_self()) ||
-           (recording->mode == cudaStreamCaptureModeGlobal &&
-            of_thread == cudaStreamCaptureModeGlobal);
+    return recording->mode == cudaStreamCaptureModeGlobal ||
+           (recording->mode == cudaStreamCaptureModeThreadLocal &&
+            pthread_equal(recording->thread, pthread_self()));
 }
 
 bool capture_forbids(void) {
@@ -249,6 +234,14 @@ bool capture_in_the_way(const struct stream *stream) {
             return true;
         }
     return false;
+}
+
+cudaError_t stream_in_use(const struct stream *stream) {
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    if (capture_in_the_way(stream))
+        return cudaErrorStreamCaptureImplicit;
+    return device_broken(stream->device);
 }
 
 cudaError_t stream_join(struct stream *stream, struct stream *other) {

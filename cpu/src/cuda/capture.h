@@ -15,8 +15,6 @@ struct node {
     struct op *op;
     struct point after;
     int device;
-    bool inner; // it came with a child graph
-    int has;    // a child graph: so many inner nodes stand before it
 };
 
 struct nodes { // in an order in which they may be done
@@ -44,14 +42,16 @@ cudaError_t capture_wait(struct stream *stream, uint64_t number,
                          const struct point *point);
 /* Whether a call that may wait, ask how far something is, or allocate, is forbidden by
  * some capture; spoils it. Which calls these are was seen on an H200. CUDA Runtime API,
- * cudaThreadExchangeStreamCaptureMode. */
+ * cudaStreamBeginCapture. */
 bool capture_forbids(void);
-cudaError_t capture_exchange_mode(enum cudaStreamCaptureMode *mode);
 /* Whether the default stream would have to wait for a stream that is captured. */
 bool capture_in_the_way(const struct stream *stream);
 
 /* What is queued on `stream` from now on comes after all that is queued on `other`. Both
  * are captured, or neither. */
 cudaError_t stream_join(struct stream *stream, struct stream *other);
+
+/* What stands in the way of any use of the stream; NULL is no stream. */
+cudaError_t stream_in_use(const struct stream *stream);
 
 #endif

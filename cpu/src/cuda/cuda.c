@@ -7,7 +7,6 @@
 #include "cuda/cuda_aware.h"
 #include "cuda/capture.h"
 #include "cuda/device.h"
-#include "graph/nodes.h"
 
 #include <errno.h>
 #include <sys/uio.h>
@@ -95,7 +94,6 @@ static struct op *another_copy(const struct op *from) {
     *copy = *model;
     copy->op = fresh;
     op->cost = model->op.cost;
-    op->type = model->from ? cudaGraphNodeTypeMemcpy : cudaGraphNodeTypeMemset;
     op->copy = another_copy;
     op->drop = drop_copy;
     if (model->staged) {
@@ -159,14 +157,6 @@ static cudaError_t check_direction(const struct memory *to, const struct memory 
     case cudaMemcpyDefault: return cudaSuccess;
     }
     return cudaErrorInvalidMemcpyDirection;
-}
-
-cudaError_t stream_in_use(const struct stream *stream) {
-    if (!stream)
-        return cudaErrorInvalidResourceHandle;
-    if (capture_in_the_way(stream))
-        return cudaErrorStreamCaptureImplicit;
-    return device_broken(stream->device);
 }
 
 static cudaError_t copy(void *to, const void *from, struct block block,
@@ -326,77 +316,6 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
     return cuda_error(set(to, value, block, stream_of(stream, device_now())));
 }
 
-/* --- Three dimensions: slice after slice ------------------------------------------- */
-
-static cudaError_t copy_3d(const struct cudaMemcpy3DParms *p, struct stream *stream,
-                           bool wait) {
-    if (!p || p->srcArray || p->dstArray)
-        return cudaErrorInvalidValue;
-    const struct cudaPitchedPtr *to = &p->dstPtr, *from = &p->srcPtr;
-    const struct block block = {p->extent.width, p->extent.height, to->pitch,
-                                from->pitch};
-    cudaError_t error = stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    for (size_t z = 0; z < p->extent.depth && error == cudaSuccess; z++)
-        error = copy((char *)to->ptr + p->dstPos.x +
-                         (p->dstPos.y + (p->dstPos.z + z) * to->ysize) * to->pitch,
-                     (const char *)from->ptr + p->srcPos.x +
-                         (p->srcPos.y + (p->srcPos.z + z) * from->ysize) * from->pitch,
-                     block, p->kind, stream, wait);
-    return error;
-}
-
-cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *p) {
-    CUDA_CALL;
-    return cuda_error(copy_3d(p, legacy_stream(device_now()), true));
-}
-
-cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream) {
-    CUDA_CALL;
-    return cuda_error(copy_3d(p, stream_of(stream, device_now()), false));
-}
-
-static cudaError_t set_3d(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
-                          struct stream *stream) {
-    const struct block block = {extent.width, extent.height, to.pitch, extent.width};
-    cudaError_t error = stream ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
-        error = set((char *)to.ptr + z * to.ysize * to.pitch, value, block, stream);
-    return error;
-}
-
-cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
-    CUDA_CALL;
-    return cuda_error(set_3d(to, value, extent, legacy_stream(device_now())));
-}
-
-cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value,
-                              struct cudaExtent extent, cudaStream_t stream) {
-    CUDA_CALL;
-    return cuda_error(set_3d(to, value, extent, stream_of(stream, device_now())));
-}
-
-/* --- Copies in a graph ------------------------------------------------------------- */
-
-struct op *copy_node(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                     size_t width, size_t rows, int device) {
-    const struct block block = {width, rows, to_pitch, from_pitch};
-    if (!to || !from || width > to_pitch || width > from_pitch ||
-        !usable(to, extent(&block, to_pitch)) ||
-        !usable(from, extent(&block, from_pitch)))
-        return NULL;
-    struct op *op = copy_op(to, from, block, 0, legacy_stream(device));
-    ((struct copy_op *)op)->of_graph = !memory_find(from);
-    return op;
-}
-
-struct op *set_node(void *to, int value, size_t width, size_t rows, size_t pitch,
-                    int device) {
-    const struct block block = {width, rows, pitch, width};
-    if (!memory_range(to, extent(&block, pitch)))
-        return NULL;
-    return copy_op(to, NULL, block, value, legacy_stream(device));
-}
-
 /* --- Streams ---------------------------------------------------------------------- */
 
 static cudaError_t create_stream(cudaStream_t *out, unsigned int flags, int priority) {
@@ -444,8 +363,6 @@ STREAM_SAYS(cudaStreamGetPriority, int, stream->priority)
 STREAM_SAYS(cudaStreamGetFlags, unsigned int,
             stream->blocking || stream->legacy ? cudaStreamDefault
                                                : cudaStreamNonBlocking)
-STREAM_SAYS(cudaStreamGetDevice, int, stream->device)
-STREAM_SAYS(cudaStreamGetId, unsigned long long, (unsigned long long)(uintptr_t)stream)
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     CUDA_CALL;

@@ -20,11 +20,6 @@ void device_wait(int device);              // for all that is queued on it
 /* An allocation on the current device; NULL at *out for 0 bytes. */
 cudaError_t device_allocate(void **out, size_t bytes, enum memory_kind kind);
 
-/* The file of an event of several processes, -1: it is no such event; and the event that
- * a file is of, on the current device. The file is the event's then. */
-int event_file(cudaEvent_t event);
-bool event_open(cudaEvent_t *out, int file);
-
 /* This process was forked off by one that had called CUDA: here CUDA cannot be used. */
 bool device_forked(void);
 

@@ -2,24 +2,8 @@
  * events.c has the events of the CUDA runtime.
  * CUDA Runtime API, "Event Management".
  */
-#define _GNU_SOURCE
 #include "cuda/capture.h"
 #include "cuda/device.h"
-#include "graph/nodes.h"
-
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-/* An event of several processes (cudaEventInterprocess) is a page that all of them have:
- * how often it was recorded, and how far that has happened. */
-struct page {
-    _Atomic uint64_t recorded, happened;
-};
-struct share {
-    int users, file;
-    struct page *page;
-};
 
 struct stamp { // when an event happened; its operation may outlive it
     int users;
@@ -34,14 +18,11 @@ struct CUevent_st {
     struct stamp *stamp;
     uint64_t capture; // that it was recorded in, instead; 0: none
     struct point point;
-    struct share *share; // NULL: it is this process's alone
 };
 
 struct event_op {
     struct op op;
     struct stamp *stamp;
-    struct share *share;
-    uint64_t number;   // of the record, among those of all processes
     cudaEvent_t event; // in a graph
 };
 
@@ -60,53 +41,8 @@ static void give_up(struct stamp *stamp) {
         free(stamp);
 }
 
-static struct share *share_page(int file) {
-    struct page *page =
-        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (page == MAP_FAILED)
-        return NULL;
-    struct share *share = must_alloc(sizeof *share);
-    *share = (struct share){1, file, page};
-    return share;
-}
-
-static struct share *share_new(void) {
-    int file = memfd_create("nccl-cpu-event", MFD_CLOEXEC);
-    return file >= 0 && ftruncate(file, sizeof(struct page)) == 0 ? share_page(file)
-                                                                  : NULL;
-}
-
-static void share_drop(struct share *share) {
-    if (!share || --share->users > 0)
-        return;
-    munmap(share->page, sizeof *share->page);
-    close(share->file);
-    free(share);
-}
-
-/* One more record, whatever process makes it. */
-static void share_records(struct event_op *op, struct share *share) {
-    if (!share)
-        return;
-    share->users++;
-    op->share = share;
-    op->number = ++share->page->recorded;
-}
-
-static bool share_happened(const struct event_op *op) {
-    return op->share->page->happened >= op->number;
-}
-
-static void share_happens(const struct event_op *op) {
-    uint64_t before = op->share ? op->share->page->happened : op->number;
-    while (before < op->number &&
-           !atomic_compare_exchange_weak(&op->share->page->happened, &before, op->number))
-        continue;
-}
-
 static bool step_event(struct op *op) {
     struct event_op *event = (struct event_op *)op;
-    share_happens(event);
     if (event->stamp)
         event->stamp->time = clock_on ? op->start : now();
     return op->done = true;
@@ -114,31 +50,7 @@ static bool step_event(struct op *op) {
 
 static void drop_event(struct op *op) {
     struct event_op *event = (struct event_op *)op;
-    share_happens(event); // of a device that is broken, too
     give_up(event->stamp);
-    share_drop(event->share);
-}
-
-static void drop_share(struct op *op) {
-    share_drop(((struct event_op *)op)->share);
-}
-
-static bool step_share(struct op *op) {
-    return op->done = share_happened((struct event_op *)op);
-}
-
-static bool is_over(const void *op) {
-    return share_happened(op);
-}
-
-/* What waits for the newest record of a shared event. */
-static struct event_op *share_wait(struct share *share) {
-    struct event_op *wait = (struct event_op *)op_create(sizeof *wait, step_share);
-    wait->op.drop = drop_share;
-    wait->share = share;
-    wait->number = share->page->recorded;
-    share->users++;
-    return wait;
 }
 
 static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
@@ -151,29 +63,9 @@ static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
     struct CUevent_st *event = must_alloc(sizeof *event);
     event->timing = !(flags & cudaEventDisableTiming);
     event->device = device_now();
-    if (flags & cudaEventInterprocess && !(event->share = share_new())) {
-        free(event);
-        return cuda_error(cudaErrorMemoryAllocation);
-    }
     *place_of(event) = event;
     *out = event;
     return cudaSuccess;
-}
-
-int event_file(cudaEvent_t handle) {
-    const struct CUevent_st *event = *place_of(handle);
-    return event && event->share ? event->share->file : -1;
-}
-
-bool event_open(cudaEvent_t *out, int file) {
-    struct share *share = share_page(file);
-    if (!share)
-        return false;
-    *out = must_alloc(sizeof **out);
-    (*out)->device = device_now();
-    (*out)->share = share;
-    *place_of(*out) = *out;
-    return true;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned int flags) {
@@ -193,7 +85,6 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
         return cuda_error(cudaErrorInvalidResourceHandle);
     *at = handle->next;
     give_up(handle->stamp);
-    share_drop(handle->share);
     free(handle->point.nodes);
     free(handle);
     return cudaSuccess;
@@ -208,29 +99,24 @@ static void record_queued(struct op *op) {
     give_up(event->stamp);
     event->stamp = mine->stamp = must_alloc(sizeof *event->stamp);
     event->stamp->users = 2;
-    share_records(mine, event->share);
     event->capture = 0;
     event->recorded = true;
     event->mark = (struct mark){op->stream->slot, op->stream->queued + 1};
 }
 
+static struct op *event_record_op(cudaEvent_t event);
 static struct op *another_record(const struct op *op) {
     return event_record_op(((const struct event_op *)op)->event);
 }
 
-struct op *event_record_op(cudaEvent_t event) {
+static struct op *event_record_op(cudaEvent_t event) {
     struct op *op = op_create(sizeof(struct event_op), step_event);
-    op->type = cudaGraphNodeTypeEventRecord;
     op->drop = drop_event;
     op->copy = another_record;
     op->queued = record_queued;
     op->cost.host = clock_event();
     ((struct event_op *)op)->event = event;
     return op;
-}
-
-bool event_is_known(cudaEvent_t event) {
-    return *place_of(event) != NULL;
 }
 
 static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
@@ -261,7 +147,6 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
     struct op *op = op_create(sizeof(struct event_op), step_event);
     op->drop = drop_event;
     ((struct event_op *)op)->stamp = event->stamp;
-    share_records((struct event_op *)op, event->share);
     op->cost.host = clock_event();
     op_enqueue(op, stream);
     event->mark = stream_end(stream);
@@ -297,17 +182,13 @@ static void wait_queued(struct op *op) {
         op_after(op, event->mark);
 }
 
-static bool is_recorded(const struct CUevent_st *event) {
-    return event->share ? event->share->page->recorded > 0 : event->recorded;
-}
-
+static struct op *event_wait_op(cudaEvent_t event);
 static struct op *another_wait(const struct op *op) {
     return event_wait_op(((const struct wait_op *)op)->event);
 }
 
-struct op *event_wait_op(cudaEvent_t event) {
+static struct op *event_wait_op(cudaEvent_t event) {
     struct op *op = op_create(sizeof(struct wait_op), step_wait);
-    op->type = cudaGraphNodeTypeWaitEvent;
     op->copy = another_wait;
     op->queued = wait_queued;
     op->cost.host = clock_event();
@@ -331,16 +212,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t handle,
         op_enqueue(event_wait_op(handle), stream);
         return cudaSuccess;
     }
-    if (error != cudaSuccess || !is_recorded(event))
+    if (error != cudaSuccess || !event->recorded)
         return cuda_error(error);
     if (stream->capture) {
         capture_spoil(stream);
         return cuda_error(cudaErrorStreamCaptureIsolation);
     }
-    struct op *op = event->share ? &share_wait(event->share)->op : op_nothing();
+    struct op *op = op_nothing();
     op->cost.host = clock_event();
-    if (!event->share)
-        op_after(op, event->mark);
+    op_after(op, event->mark);
     op_enqueue(op, stream);
     return cudaSuccess;
 }
@@ -362,12 +242,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = event->device;
-    struct event_op newest = {.share = event->share};
-    if (newest.share)
-        newest.number = newest.share->page->recorded;
-    if (newest.share ? !is_over(&newest) && !poll_until(is_over, &newest)
-                     : event->recorded && (clock_on || !passed(event->mark)) &&
-                           !poll_for(event->mark))
+    if (event->recorded && (clock_on || !passed(event->mark)) && !poll_for(event->mark))
         return cudaErrorNotReady;
     return cuda_error(device_broken(device));
 }
@@ -379,13 +254,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     if (error != cudaSuccess)
         return cuda_error(error);
     int device = event->device;
-    if (event->share) {
-        struct event_op *newest = share_wait(event->share); // the event may go meanwhile
-        wait_until(is_over, newest);
-        op_free(&newest->op);
-    } else if (event->recorded) {
+    if (event->recorded)
         wait_for(event->mark);
-    }
     return cuda_error(device_broken(device));
 }
 

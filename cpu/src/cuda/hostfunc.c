@@ -92,7 +92,6 @@ static struct op *copy(const struct op *op) {
 struct op *hostfunc_op(cudaHostFn_t function, void *argument) {
     struct op *op = op_create(sizeof(struct function_op), step);
     struct function_op *mine = (struct function_op *)op;
-    op->type = cudaGraphNodeTypeHost;
     op->copy = copy;
     mine->function = function;
     mine->argument = argument;

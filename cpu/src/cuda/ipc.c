@@ -1,6 +1,6 @@
 /*
- * ipc.c has the handles of device memory and of events that several processes of a host
- * use. CUDA Runtime API, "Device Management".
+ * ipc.c has the handles of device memory that several processes of a host use. CUDA
+ * Runtime API, "Device Management".
  *
  * A handle says which file of which process the bytes lie in (memory.c). A process that
  * opens it maps the same file.
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is in a cudaIpcMemHandle_t and a cudaIpcEventHandle_t. */
+/* What is in a cudaIpcMemHandle_t. */
 struct handle {
     char magic[8];
     uint64_t job, kernel, key;
@@ -24,10 +24,9 @@ struct handle {
     int32_t process, file;
     uint32_t sum; // of all before it
 };
-static const char magic[8] = "cpu-ipc", of_event[8] = "cpu-evt";
+static const char magic[8] = "cpu-ipc";
 
 _Static_assert(sizeof(struct handle) <= sizeof(cudaIpcMemHandle_t), "too large");
-_Static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(cudaIpcMemHandle_t), "as large");
 
 static uint64_t hash(const void *data, size_t bytes) {
     uint64_t value = 14695981039346656037u;
@@ -65,7 +64,7 @@ static uint32_t sum_of(const struct handle *handle) {
     return (uint32_t)hash(handle, offsetof(struct handle, sum));
 }
 
-static void fill(void *out, const char *what, int file, uint64_t bytes) {
+static void fill(cudaIpcMemHandle_t *out, int file, uint64_t bytes) {
     struct handle handle = {.job = wire_job(),
                             .kernel = this_kernel(),
                             .key = key_of(file),
@@ -73,9 +72,9 @@ static void fill(void *out, const char *what, int file, uint64_t bytes) {
                             .world = wire_world,
                             .process = getpid(),
                             .file = file};
-    memcpy(handle.magic, what, sizeof handle.magic);
+    memcpy(handle.magic, magic, sizeof handle.magic);
     handle.sum = sum_of(&handle);
-    memset(out, 0, sizeof(cudaIpcMemHandle_t));
+    memset(out, 0, sizeof *out);
     memcpy(out, &handle, sizeof handle);
 }
 
@@ -87,7 +86,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer) {
         return cuda_error(cudaErrorInvalidValue);
     if (!memory->moved && !memory_share(memory))
         return cuda_error(cudaErrorMemoryAllocation);
-    fill(out, magic, memory->file, memory->bytes);
+    fill(out, memory->file, memory->bytes);
     return cudaSuccess;
 }
 
@@ -107,14 +106,14 @@ static int open_file(const struct handle *handle) {
     return file;
 }
 
-/* What is in a handle of that kind, and the file that it tells of. */
-static cudaError_t read_handle(bool fits, const void *given, const char *what,
-                               struct handle *handle, int *file) {
+/* What is in the handle, and the file that it tells of. */
+static cudaError_t read_handle(const cudaIpcMemHandle_t *given, struct handle *handle,
+                               int *file) {
     memcpy(handle, given, sizeof *handle);
     cudaError_t error = device_check(device_now());
     if (error != cudaSuccess)
         return error;
-    if (!fits || memcmp(handle->magic, what, sizeof handle->magic) != 0 ||
+    if (memcmp(handle->magic, magic, sizeof handle->magic) != 0 ||
         handle->sum != sum_of(handle))
         return cudaErrorInvalidValue;
     if (handle->process == getpid() && handle->kernel == this_kernel())
@@ -128,8 +127,9 @@ cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t given,
     CUDA_CALL;
     struct handle handle;
     int device = device_now(), file;
-    bool fits = out && flags == cudaIpcMemLazyEnablePeerAccess;
-    cudaError_t error = read_handle(fits, &given, magic, &handle, &file);
+    cudaError_t error = cudaErrorInvalidValue;
+    if (out && flags == cudaIpcMemLazyEnablePeerAccess)
+        error = read_handle(&given, &handle, &file);
     if (error != cudaSuccess)
         return cuda_error(error);
     struct memory *memory = memory_opened(handle.key, device);
@@ -163,30 +163,6 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     else
         memory_destroy(memory);
     return cuda_error(device_broken(device));
-}
-
-/* "The event must have been created with cudaEventInterprocess." */
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *out, cudaEvent_t event) {
-    CUDA_CALL;
-    int file = event_file(event);
-    if (!out)
-        return cuda_error(cudaErrorInvalidValue);
-    if (file < 0)
-        return cuda_error(cudaErrorInvalidResourceHandle);
-    fill(out, of_event, file, 0);
-    return cudaSuccess;
-}
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *out, cudaIpcEventHandle_t given) {
-    CUDA_CALL;
-    struct handle handle;
-    int file;
-    cudaError_t error = read_handle(out != NULL, &given, of_event, &handle, &file);
-    if (error == cudaSuccess && !event_open(out, file)) {
-        close(file);
-        error = cudaErrorMapBufferObjectFailed;
-    }
-    return cuda_error(error);
 }
 
 size_t standin_opened_bytes(const void *pointer) {

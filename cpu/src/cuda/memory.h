@@ -16,7 +16,6 @@ struct memory {
     unsigned pins;   // transfers that still use it
     bool freed;      // by the program; goes with the last pin
     int arena;       // that it is part of; -1: none
-    unsigned flags;  // that the program gave for it
     bool closed;     // to other processes: cudaMallocAsync, ncclMemAlloc
     bool of_nccl;    // ncclMemAlloc
     bool registered; // the program's own (cudaHostRegister): both addresses are the same

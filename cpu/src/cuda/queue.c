@@ -199,7 +199,6 @@ static struct op *another_nothing(const struct op *op) {
 
 struct op *op_nothing(void) {
     struct op *op = op_create(sizeof *op, do_nothing);
-    op->type = cudaGraphNodeTypeEmpty;
     op->copy = another_nothing;
     return op;
 }

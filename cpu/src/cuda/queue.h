@@ -21,7 +21,6 @@ struct op {
     struct op *(*copy)(const struct op *op);
     /* It is about to be queued in earnest, not captured; may be NULL. */
     void (*queued)(struct op *op);
-    int type; // enum cudaGraphNodeType, of a node; 0: a kernel, as NCCL's are
     bool done;
     struct stream *stream;
     uint64_t seq; // on its stream, from 1

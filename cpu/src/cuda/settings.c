@@ -12,7 +12,6 @@ enum { LIMITS = cudaLimitPersistingL2CacheSize + 1 };
 
 static struct {
     unsigned flags;
-    enum cudaFuncCache cache;
     size_t limits[LIMITS];
     bool set[LIMITS];
 } settings[MAX_DEVICES];
@@ -42,13 +41,6 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
     return cuda_error(device_check(device_now()));
 }
 
-cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
-    CUDA_CALL;
-    enum { FLAGS_ARE_VALID = 1 };
-    return flags & FLAGS_ARE_VALID ? set_flags(device, device_flags)
-                                   : cuda_error(device_check(device));
-}
-
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
     CUDA_CALL;
     cudaError_t error = device_check(device_now());
@@ -72,30 +64,6 @@ cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
         *value =
             settings[device].set[limit] ? settings[device].limits[limit] : before[limit];
     return cuda_error(error);
-}
-
-cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
-    CUDA_CALL;
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return cuda_error(cudaErrorInvalidValue);
-    settings[device_now()].cache = config;
-    return cuda_error(device_check(device_now()));
-}
-
-cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
-    CUDA_CALL;
-    if (!config)
-        return cuda_error(cudaErrorInvalidValue);
-    *config = settings[device_now()].cache;
-    return cuda_error(device_check(device_now()));
-}
-
-cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
-    CUDA_CALL;
-    if (!device || !properties)
-        return cuda_error(cudaErrorInvalidValue);
-    *device = 0;
-    return cuda_error(device_check(0));
 }
 
 cudaError_t cudaProfilerStart(void) {

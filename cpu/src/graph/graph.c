@@ -5,8 +5,21 @@
  * that it came after when it was captured. The launches of one executable graph follow
  * one another, on whatever streams. CUDA Runtime API, "Graph Management".
  */
+#include "cuda/capture.h"
 #include "cuda/device.h"
-#include "graph/nodes.h"
+
+struct CUgraph_st {
+    struct nodes nodes;
+};
+
+struct CUgraphExec_st {
+    struct nodes nodes;
+    int *lanes;              // of each node; lane 0 is the stream that it is launched on
+    struct stream **streams; // of the other lanes; [0] is not used
+    int nlanes;
+    bool launched;
+    struct mark end; // of its newest launch
+};
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMode mode) {
     CUDA_CALL;
@@ -36,11 +49,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
     return cudaSuccess;
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-    CUDA_CALL;
-    return cuda_error(capture_exchange_mode(mode));
-}
-
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
                                   enum cudaStreamCaptureStatus *status) {
     CUDA_CALL;
@@ -57,26 +65,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle,
-                                     enum cudaStreamCaptureStatus *status,
-                                     unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **dependencies,
-                                     const cudaGraphEdgeData **edges, size_t *n) {
-    CUDA_CALL;
-    cudaError_t error = cudaStreamIsCapturing(handle, status);
-    if (error != cudaSuccess)
-        return error;
-    if (id)
-        *id = capture_number(stream_of(handle, device_now()));
-    if (graph)
-        *graph = NULL;
-    if (dependencies)
-        *dependencies = NULL;
-    if (edges)
-        *edges = NULL;
-    if (n)
-        *n = 0;
-    return cudaSuccess;
+static struct nodes nodes_copy(const struct nodes *from) {
+    struct nodes to = {must_alloc((size_t)(from->n + 1) * sizeof *to.all), from->n};
+    for (int i = 0; i < to.n; i++) {
+        const struct node *node = &from->all[i];
+        to.all[i] = (struct node){.op = node->op->copy(node->op), .device = node->device};
+        point_add(&to.all[i].after, &node->after);
+    }
+    return to;
 }
 
 /* A node goes into the lane of a node that it comes after, if it is the next there. */
@@ -108,14 +104,10 @@ static void find_lanes(struct CUgraphExec_st *exec) {
 }
 
 static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
-    struct nodes nodes = {0};
-    if (!out || !graph || !nodes_in_order(&nodes, &graph->nodes)) {
-        nodes_free(&nodes);
+    if (!out || !graph)
         return cuda_error(cudaErrorInvalidValue);
-    }
     struct CUgraphExec_st *exec = *out = must_alloc(sizeof *exec);
-    exec->nodes = nodes;
-    exec->held = held_copy(graph->held);
+    exec->nodes = nodes_copy(&graph->nodes);
     find_lanes(exec);
     return cudaSuccess;
 }
@@ -132,12 +124,6 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t grap
     CUDA_CALL;
     (void)flags;
     return instantiate(out, graph);
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
-    CUDA_CALL;
-    cudaError_t error = stream_in_use(stream_of(stream, device_now()));
-    return cuda_error(exec ? error : cudaErrorInvalidValue);
 }
 
 /* Into the graph that the stream is captured for. */
@@ -221,7 +207,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     for (int lane = 1; lane < exec->nlanes; lane++)
         stream_retire(exec->streams[lane]);
     nodes_free(&exec->nodes);
-    held_release(&exec->held);
     free(exec->lanes);
     free(exec->streams);
     free(exec);
@@ -233,10 +218,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     if (!graph)
         return cuda_error(cudaErrorInvalidValue);
     nodes_free(&graph->nodes);
-    held_release(&graph->held);
-    while (graph->nhandles > 0)
-        free(graph->handles[--graph->nhandles]);
-    free(graph->handles);
     free(graph);
     return cudaSuccess;
 }
