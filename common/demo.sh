@@ -21,26 +21,19 @@ declare -A starts=(
     [23]='mpirun -np {ranks} {} --fault leave --join'
 )
 
-# The lesson's question, from its row in README.md.
-question() { # FOLDER
-    sed -n "s#^| *\[[^]]*\]($1/[^|]*| *\([^|]*[^| ]\) *|.*#\1#p" README.md | head -n 1
-}
-
 rule=$(printf '%.0s─' {1..90})
 lessons=0
 failed=()
 begun=$SECONDS
-for readme in [0-9][0-9]-*/README.md; do
-    folder=${readme%/*}
-    source=$(compgen -G "$folder/*.c") || continue
+while IFS=$'\t' read -r folder program _ _ question; do
     start=${starts[${folder%%-*}]:-'mpirun -np {ranks} {}'}
     start=${start/mpirun/mpirun --oversubscribe}
     start=${start//'{ranks}'/$ranks}
-    start=${start//'{}'/${source%.c}}
+    start=${start//'{}'/$folder/$program}
     lessons=$((lessons + 1))
-    printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$readme")" "$(question "$folder")" "$start"
-    timeout 300 bash -c "$start" || failed+=("$folder")
-done
+    printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$folder/README.md")" "$question" "$start"
+    timeout 300 bash -c "$start" </dev/null || failed+=("$folder")
+done < <(common/lessons.sh)
 
 printf '\n%s\n%s of %s OK' "$rule" $((lessons - ${#failed[@]})) "$lessons"
 if [ ${#failed[@]} -gt 0 ]; then

@@ -6,20 +6,20 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 source tests/lib.bash
 
 # The program's name, with hyphens, is the name of its job.
-for lesson in [0-9][0-9]-*/; do
-    program=$(basename "$lesson"*.c .c)
+while IFS=$'\t' read -r lesson program _; do
     script=jobs/${program//_/-}.slurm
     test -f "$script"
     result $? "$lesson has a job script, $script"
     difference=$(diff <(sed -e "s/=allreduce/=${program//_/-}/" -e '/--time/d' \
-        -e "s/02-nccl-allreduce/${lesson%/}/; s/launch allreduce/launch $program/" \
+        -e "s/02-nccl-allreduce/$lesson/; s/launch allreduce/launch $program/" \
         jobs/allreduce.slurm) <(sed '/--time/d' "$script" 2>&1) | sed 's/^/# /')
     test -z "$difference"
     result $? "$script differs from allreduce.slurm in names and time only"
     [ -z "$difference" ] || echo "$difference"
-    grep -qE "^${lesson%/} +4  OK" jobs/README.md
-    result $? "the summary in jobs/README.md shows ${lesson%/}"
-done
+    grep -qE "^$lesson +4  OK" jobs/README.md
+    result $? "the summary in jobs/README.md shows $lesson"
+done < <(common/lessons.sh)
+is "$(common/lessons.sh | cut -f 1)" "$(printf '%s\n' [0-9][0-9]-*)" "README.md's tables have a row for each lesson's folder, in order"
 
 ! grep -nE -- '^#SBATCH.*(-A|account)' jobs/*.slurm
 result $? "no account is written in"
