@@ -151,7 +151,7 @@ LAYERS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: bac
           "a3: the all-reduce of g3; u3: the update of layer 3, which waits for a3"]  # fmt: skip
 SHARDS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: backward through it, for layer 2",
           "G3: all-gather of its weights; R3: reduce-scatter of its gradients"]  # fmt: skip
-PIECES = ["F0: micro-batch 0 forward; B0: the same backward, which takes twice as long. Messages take time, too."]
+PIECES = ["F0: micro-batch 0 forward; B0: the same backward, which takes twice as long.", "Messages take time, too. (Times are modelled on H200.)"]
 
 
 def overlap(run):

@@ -449,7 +449,8 @@ def survivors(run):
     c.text(left + lost * wide + 4, 20, "deadline, agree, abort, shrink,", "ink small")
     c.text(left + lost * wide + 4, 37, "then step 3 again", "ink small")
     c.arrow(left + lost * wide + 39, 42, left + lost * wide + 39, top - 4)
-    c.text(left + joins * wide + 4, 37, "grow: it joins, gets the weights", "ink small")
+    c.text(left + joins * wide + 4, 20, "grow: it joins,", "ink small")
+    c.text(left + joins * wide + 4, 37, "and gets the weights", "ink small")
     c.arrow(left + joins * wide, 42, left + joins * wide, top - 4)
     c.text(left, top + 4 * row + 22, "colours: whose data is in the gradient of this step", "soft small")
     return c
