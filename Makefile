@@ -37,7 +37,7 @@ ON_GPUS := $(wildcard tests/lessons/*.bats)
 help:
 	@echo 'make                build all lessons; BACKEND=auto|cpu|cuda chooses (now: $(backend), $(why))'
 	@echo 'make demo           install what is missing (INSTALL=no only lists it), build, run all lessons'
-	@echo 'make exercise       the first exercise that is not solved; N=01.2 HINT=1 WATCH=1 RESET=1'
+	@echo 'make exercise       the first exercise that is not solved; N=01.2 HINT=1 WATCH=1 RESET=1; N=01 lists what there is'
 	@echo 'make exercises      all of them, and how far you are; make solution N=01.2'
 	@echo 'make grade          for instructors: make grade DIR=folder, see exercises/grading.md'
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
@@ -49,7 +49,7 @@ help:
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make book           the pages as a site, into build/book; SERVE=yes serves it, PDF=yes prints it'
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
-	@echo 'make break          break a lesson on purpose: make break N=04.1; without N, what there is'
+	@echo 'make break          break a lesson on purpose: make break N=04a; N=04, or no N, lists what there is'
 	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'
 	@echo 'make measure        on a machine with GPUs, into build/measured; PARTS="lessons training": only these'
 	@echo 'make cpu-flags      what to give mpicc to build a program of your own for the CPU build'

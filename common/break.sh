@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make break: lists the ways to break a lesson's program on purpose.
-# make break N=04.1: shows one change, runs the changed program and shows what is reported.
+# make break: lists the ways to break lessons' programs on purpose; N=04 lists those of a lesson.
+# make break N=04a: shows one change, runs the changed program and shows what is reported.
 #
-# Number 04.1 is the file 04-…/break/1-NAME.diff, and cuda.1 is common/break/1-NAME.diff:
+# N=04a is the file 04-…/break/a-NAME.diff, and cuda-a is common/break/a-NAME.diff:
 #   its first line says in one sentence what is changed;
 #   "Run: mpirun -np 4 ./PROGRAM -n 5", variables in front if need be, says how it is run;
 #   "Report: TEXT" is what some line of the output must begin with;
@@ -21,21 +21,36 @@ stop() {
 # shellcheck source=one-machine.sh
 source "$top/common/one-machine.sh"
 
+# list FOLDER: what there is in the folders of this pattern.
+list() {
+    local diff lesson
+    # shellcheck disable=SC2231 # $1 is a pattern
+    for diff in "$lessons"/$1/break/*.diff; do
+        [[ $diff =~ /([0-9]+-[^/]*|common)/break/([a-z])- ]] || continue
+        lesson=${BASH_REMATCH[1]%%-*}
+        printf '%s%s  %s\n' "${lesson/common/cuda-}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
+    done
+}
+
 if [ $# -eq 0 ]; then
     here=$(basename "$PWD")
     [[ $here == [0-9][0-9]-* || $here == common ]] || here='[0-9co][0-9o]*'
-    # shellcheck disable=SC2231 # $here is a pattern
-    for diff in "$lessons"/$here/break/*.diff; do
-        [[ $diff =~ /([0-9]+-[^/]*|common)/break/([0-9]+)- ]] || continue
-        lesson=${BASH_REMATCH[1]%%-*}
-        printf '%s.%s  %s\n' "${lesson/common/cuda}" "${BASH_REMATCH[2]}" "$(head -n 1 "$diff")"
-    done
+    list "$here"
     exit
 fi
 
-none="there is no N=$1: make break lists all there are, such as N=04.1"
-[[ $1 =~ ^([0-9][0-9]|cuda)\.([0-9]+)$ ]] || stop "$none"
-folder="${BASH_REMATCH[1]}-*"
+none="there is no N=$1: make break lists all there are, such as N=04a"
+if [[ $1 =~ ^([0-9][0-9]|cuda)$ ]]; then
+    folder="$1-*"
+    found=$(list "${folder/cuda-\*/common}")
+    [ -n "$found" ] || stop "$none"
+    printf '%s\n' "$found"
+    exit
+fi
+[[ ! $1 =~ ^[0-9][0-9]\.[0-9]+$ ]] ||
+    stop "N=$1 is an exercise: make exercise N=$1. Ways to break a lesson have letters: make break N=${1%.*}"
+[[ $1 =~ ^([0-9][0-9]|cuda-)([a-z])$ ]] || stop "$none"
+folder="${BASH_REMATCH[1]%-}-*"
 diff=$(compgen -G "$lessons/${folder/cuda-\*/common}/break/${BASH_REMATCH[2]}-*.diff") ||
     stop "$none"
 lesson=${diff%/break/*}

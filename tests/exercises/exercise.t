@@ -82,6 +82,10 @@ my @hints = map { (exercise('run', N => $third->{number}, HINT => $_))[0] } 1 ..
 point((!grep { !has($hints[$_], $third->{hint}[$_]) } 0 .. 2) && $hints[3] =~ /HINT is 1 to 3/ && $hints[1] =~ /^The next hint: .* HINT=3$/m && $hints[2] !~ /next/, 'three hints', join '', @hints);
 ($said, $code) = exercise('run', N => '77.1');
 point($code != 0 && $said =~ /no exercise 77\.1: make exercises/, 'an unknown one', $said);
+($said, $code) = exercise('run', N => '04');
+my @of_04 = grep { $_->{lesson} eq '04' } @all;
+point($code == 0 && $said =~ /^0 of ${\ scalar @of_04} .*make exercise N=$of_04[0]{number}\.$/s
+    && join(' ', $said =~ /^  \[.\] (\S+)/gm) eq join(' ', map { $_->{number} } @of_04), 'N=04 lists those of lesson 04', $said);
 
 ($said) = exercise('run', N => $third->{number}, RESET => 1);
 point(read_file(starter_path($third)) eq variant($third, 'starter') && read_file(glob "$dir/build/exercises/$third->{number}/before-reset.*") =~ /begun/,

@@ -17,7 +17,7 @@ numbers=("$@")
 if [ $# -eq 0 ]; then
     numbers=()
     while read -r which sentence; do
-        page=$(compgen -G "${which%%.*}-*/README.md") || page=common/cuda.md
+        page=$(compgen -G "${which%?}-*/README.md") || page=common/cuda.md
         shown=$(cat "$page")
         if ! grep -qE "make break N=$which\b" <<<"$shown"; then
             echo "$which: $sentence" >>"$out/unnamed"
@@ -42,9 +42,9 @@ cp 00-*/hello.c "$out/00-hello"
 # shellcheck disable=SC2317 # point calls it
 broken() { # LINE THAT THE CHANGE REMOVES, EXIT CODE, WHAT IS SAID
     printf '%s\n' 'Nothing.' 'Run: mpirun -np 1 ./hello' 'Report: NCCL CHECK: race' '' '--- hello.c' \
-        '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/00-hello/break/99-a.diff"
+        '+++ hello.c' '@@ -1,1 +1,1 @@' "-$1" '+/* Nothing.' >"$out/00-hello/break/z-a.diff"
     local code=0
-    LESSONS=$out timeout 300 common/break.sh 00.99 >"$out/said" 2>&1 || code=$?
+    LESSONS=$out timeout 300 common/break.sh 00z >"$out/said" 2>&1 || code=$?
     cat "$out/said"
     [ "$code" -eq "$2" ] && grep -qF "$3" "$out/said"
 }
@@ -57,5 +57,17 @@ unknown() { # NUMBER…: each is said not to be there
         grep -qF "there is no N=$which: make break lists all" "$out/said" || return
     done
 }
-point 'a number that there is not' unknown 1 01 01.99 99.1
+point 'a name that there is not' unknown 1 01z 99a 99 cuda-z a
+# shellcheck disable=SC2317 # point calls it
+lists() {
+    diff <(for letter in a b c; do echo "04$letter  $(head -n 1 04-*/break/"$letter"-*)"; done) <(make -s break N=04) &&
+        make -s break N=cuda | grep -q '^cuda-a  ' &&
+        [ "$(common/break.sh | wc -l)" -eq "$(cat ./*/break/*.diff | grep -c '^Run: ')" ]
+}
+point 'N=04 lists what there is of lesson 04' lists
+# shellcheck disable=SC2317 # point calls it
+number() {
+    ! common/break.sh 04.1 >"$out/said" 2>&1 && grep -qF 'N=04.1 is an exercise: make exercise N=04.1.' "$out/said"
+}
+point 'the number of an exercise is told from a name' number
 finish
