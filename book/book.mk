@@ -4,6 +4,8 @@
 book_python := $(TOP)/build/book-python
 book_pip    := $(book_python)/installed
 PYTHON ?= python3
+PORT ?= 8000
+chromium = $(firstword $(shell command -v chromium chromium-browser google-chrome))
 
 .PHONY: book
 book: $(book_pip)
@@ -11,9 +13,14 @@ book: $(book_pip)
 	@$(book_python)/bin/python -m sphinx -q -j $(jobs) -W --keep-going -b html -c $(TOP)/book \
 	    -d $(TOP)/build/book-doctrees $(TOP)/build/book-pages $(TOP)/build/book
 	@echo 'The book is in build/book: open build/book/index.html in a browser (make book SERVE=yes serves it).'
+ifeq ($(PDF),yes)
+	@$(if $(chromium),,echo 'make book PDF=yes needs chromium to print, by whatever name' >&2; exit 1)
+	@$(book_python)/bin/python $(TOP)/book/print.py $(TOP)/build/book $(chromium) $(TOP)/build/book.pdf
+	@echo 'And as one PDF: build/book.pdf'
+endif
 ifeq ($(SERVE),yes)
-	@echo 'Serving it at http://127.0.0.1:8000/ until you press Ctrl-C.'
-	@$(book_python)/bin/python -m http.server --bind 127.0.0.1 --directory $(TOP)/build/book 8000
+	@echo 'Serving it at http://127.0.0.1:$(PORT)/ until you press Ctrl-C.'
+	@$(book_python)/bin/python -m http.server --bind 127.0.0.1 --directory $(TOP)/build/book $(PORT)
 endif
 
 # What pip installs, once for each state of the list.

@@ -182,11 +182,20 @@ def pictures():
     return [path for path in files() if path.suffix in PICTURES]
 
 
+@functools.lru_cache(maxsize=None)
+def titles():
+    """All pages in their order: [(docname, title)]. By the menu's titles where it has them, else by their own."""
+    named = {'index': 'Learn NCCL', **REFERENCE, **ABOUT,
+             **{lesson['docname']: lesson['title'] for part in parts() for lesson in part['lessons']}}
+    own = {docname(page): re.sub(r'[`*]', '', read(page).split('\n', 1)[0].lstrip('# ')) for page in pages()}
+    lessons = [lesson['docname'] for part in parts() for lesson in part['lessons']]
+    first = ['index', 'common/cuda', *lessons, *REFERENCE]
+    order = [*dict.fromkeys(name for name in first if name in own),
+             *sorted(name for name in own if name not in first and name not in ABOUT), *[name for name in ABOUT if name in own]]
+    return [(name, named.get(name, own[name])) for name in order]
+
+
 def contents():
-    """Hidden tables of contents for Sphinx: what comes after what, and to what page a page belongs."""
-    after = [page for part in parts() for page in [lesson['docname'] for lesson in part['lessons']]]
-    rest = sorted(docname(page) for page in pages() if docname(page) not in after and docname(page) != 'index')
-    first = [page for page in REFERENCE if page in rest]
-    listed = ['common/cuda', *after, *[page for page in first if page != 'common/cuda'],
-              *[page for page in rest if page not in first]]
-    return '\n\n```{toctree}\n:hidden:\n\n' + '\n'.join(f'/{page}' for page in listed) + '\n```\n'
+    """A hidden table of contents for Sphinx: what comes after what."""
+    listed = '\n'.join(f'/{name}' for name, _ in titles() if name != 'index')
+    return f'\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n'
