@@ -45,6 +45,14 @@ html_permalinks_icon = '#'
 pygments_style = 'a11y-high-contrast-light'
 pygments_dark_style = 'a11y-high-contrast-dark'
 html_theme_options = {'navigation_with_keys': True}
+# Where the course lives, for the button that opens it in a container; what publishes the book says it.
+course_url = os.environ.get('COURSE_URL', '')
+html_context = {
+    'course_url': course_url,
+    'course_container': 'https://codespaces.new/' + course_url.split('://', 1)[1].split('/', 1)[1]
+    if course_url.startswith('https://github.com/') else
+    'https://vscode.dev/redirect?url=vscode://ms-vscode-remote.remote-containers/cloneInVolume?url=' + course_url,
+}
 html_sidebars = {'**': ['sidebar/brand.html', 'sidebar/search.html', 'sidebar/scroll-start.html',
                         'sidebar/navigation.html', 'sidebar/scroll-end.html']}
 

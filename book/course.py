@@ -14,7 +14,7 @@ PICTURES = {'.svg', '.png'}
 # The pages beside the lessons, in the order of the menu and by the names that they have there; all others come after.
 REFERENCE = {'common/cuda': 'CUDA in one page', 'common/glossary': 'Glossary', 'errors': 'Errors: what you see',
              'check/index': 'The checks', 'check/findings': 'What the checks find', 'cpu/index': 'The CPU build',
-             'cpu/clock': 'Modelled time', 'results/index': 'Results on GPUs', 'jobs/index': 'Slurm jobs',
+             'cpu/clock': 'Modelled time', 'results/sessions': 'Sessions on GPUs', 'results/index': 'Results on GPUs', 'jobs/index': 'Slurm jobs',
              'common/pytorch': 'For PyTorch users', 'check/front/timeline/index': 'Timelines',
              'exercises/index': 'Exercises', 'exercises/grading': 'Exercises in a class'}
 ABOUT = {'book/differs': 'How this course differs', 'CONTRIBUTING': 'How it is made', 'CHANGELOG': 'Changes'}
