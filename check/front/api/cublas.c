@@ -157,7 +157,7 @@ struct blas_use blas_matrix(const void *start, int64_t rows, int64_t columns,
     return use;
 }
 
-struct blas_use blas_vector(const void *start, int64_t n, int64_t distance, size_t size,
+struct blas_use vector_rows(const void *start, int64_t n, int64_t distance, size_t size,
                             bool write) {
     return blas_matrix(start, 1, n, distance < 0 ? -distance : distance, size, write);
 }

@@ -37,7 +37,7 @@ cublasStatus_t blas_ends(struct blas_begun begun, cublasStatus_t result,
 struct blas_use blas_matrix(const void *start, int64_t rows, int64_t columns,
                             int64_t distance, size_t size, bool write);
 /* With a negative distance it starts at the far end, and lies in the same place. */
-struct blas_use blas_vector(const void *start, int64_t n, int64_t distance, size_t size,
+struct blas_use vector_rows(const void *start, int64_t n, int64_t distance, size_t size,
                             bool write);
 struct blas_use blas_one(const void *start, size_t size, bool write);
 struct blas_use blas_unless_zero(const void *factor, size_t bytes, struct blas_use use);
@@ -55,8 +55,8 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
                                   : blas_ends(begun, call, at);                \
     } while (0)
 
-#define READS(x, n, incx) blas_vector(x, n, incx, sizeof *(x), false)
-#define WRITES(x, n, incx) blas_vector(x, n, incx, sizeof *(x), true)
+#define READS(x, n, incx) vector_rows(x, n, incx, sizeof *(x), false)
+#define WRITES(x, n, incx) vector_rows(x, n, incx, sizeof *(x), true)
 #define FACTOR(alpha) blas_one(alpha, sizeof *(alpha), false)
 #define RESULT(result) blas_one(result, sizeof *(result), true)
 

@@ -19,20 +19,6 @@ static struct stuck *stuck_of(struct judge *j) {
     return s;
 }
 
-static void release(struct process *process) {
-    free(process->data);
-    free(process->marks);
-    free(process->behind);
-    free(process->awaited);
-}
-
-static bool fits(const struct state_head *head, size_t bytes) {
-    size_t all = sizeof *head + (size_t)head->words_bytes;
-    for (int part = 0; part < PARTS; part++)
-        all += (size_t)head->n[part] * state_bytes[part];
-    return head->words_bytes >= 2 && all == bytes;
-}
-
 /* A thread in MPI may have all that it needs, and not have noticed yet: on a machine
  * that is busy a thread may have no processor for a second, and the helper beside it has.
  * MPI looks for what comes, without a pause or with short ones: how long it has looked is
@@ -40,7 +26,7 @@ static bool fits(const struct state_head *head, size_t bytes) {
 static bool may_have_got_it(const struct process *process) {
     static const double ENOUGH = 0.003; // seconds
     enum { SLEEPS = 100 }; // descriptions: an MPI that does not look, but sleeps
-    return stuck_in_mpi(process) && process->head->worked >= 0 &&
+    return process_in_mpi(process) && process->head->worked >= 0 &&
            process->head->worked < process->suspect_worked + ENOUGH &&
            process->heard < process->suspect_heard + SLEEPS;
 }
@@ -69,18 +55,18 @@ static bool confirmed(struct judge *j, bool still) {
     bool sure = s->suspicious, under_way = may_be_under_way(j);
     unsigned more = 2;
     for (int p = 0; p < s->n; p++)
-        if (s->of[p].data && !s->of[p].host && stuck_in_mpi(&s->of[p]))
+        if (s->of[p].data && !s->of[p].host && process_in_mpi(&s->of[p]))
             more = 8;
     for (int p = 0; p < s->n && s->suspicious; p++) {
         const struct process *process = &s->of[p];
-        if (!process->data || (!still && !process->wait && !stuck_finished(process)))
+        if (!process->data || (!still && !process->wait && !process_finished(process)))
             continue;
         if (process->head->activity != process->suspect_activity)
             s->suspicious = false;
         else if (process->heard < process->suspect_heard + more &&
-                 !stuck_finished(process))
+                 !process_finished(process))
             sure = false;
-        else if (may_have_got_it(process) || (under_way && stuck_in_mpi(process)))
+        else if (may_have_got_it(process) || (under_way && process_in_mpi(process)))
             sure = false;
     }
     if (s->suspicious)
@@ -98,13 +84,14 @@ static bool confirmed(struct judge *j, bool still) {
 /* Calls that lack ranks for good, of processes that go on. They may look at other things
  * for a while, and then abort; and of a wait that only asks, the verdict says more. */
 static void judge_calls(struct judge *j) {
-    static const struct state_wait no_wait = {.kind = WAIT_ORDER};
+    static const struct state_wait nothing;
+    static const struct wait no_wait = {.told = &nothing, .kind = WAIT_ORDER};
     static const double LATER = 2; // seconds
     struct stuck *s = j->stuck;
     const struct process *found = NULL;
     for (int p = 0; p < s->n; p++)
-        for (int i = s->of[p].data ? s->of[p].head->n[OPS] : 0; i-- > 0;) {
-            const struct fact *call = &s->of[p].ops[i].fact;
+        for (int i = s->of[p].nops; i-- > 0;) {
+            const struct fact *call = &s->of[p].ops[i].told->fact;
             struct meeting *m = stuck_meeting(s, call);
             if (!m->lost || members_given_up(j, m->comm) || !stuck_can_call(s, p))
                 continue;
@@ -126,8 +113,8 @@ static void judge_all(struct judge *j) {
     int first = -1, rank = 0, stay = 0, ended = 0;
     for (int p = 0; p < s->n; p++) {
         const struct process *process = &s->of[p];
-        stay += process->data && (!process->host || stuck_finished(process));
-        ended += stuck_finished(process);
+        stay += process->data && (!process->host || process_finished(process));
+        ended += process_finished(process);
         // A call says most, then a join.
         int says = !process->wait        ? 0
                    : process->cause.call ? 3
@@ -149,60 +136,38 @@ static void judge_all(struct judge *j) {
 }
 
 static void mark(struct judge *j) {
-    marks_find(j);
-    marks_set(j);
+    meetings_find(j);
+    can_go_on_mark(j);
     for (int p = 0; p < j->stuck->n; p++)
         verdict_wait(j, p, false);
 }
 
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes) {
     struct stuck *s = stuck_of(j);
-    struct state_head head;
-    if (from < 0 || from >= s->n || bytes < sizeof head)
+    struct process new;
+    if (from < 0 || from >= s->n || !process_read(&new, from, data, bytes))
         return;
-    memcpy(&head, data, sizeof head);
-    if (!fits(&head, bytes))
-        return;
-    struct process *process = &s->of[from];
-    struct process old = *process;
-    bool same = old.data && old.head->activity == head.activity &&
-                old.head->computing == head.computing &&
-                old.head->n[WAITS] == head.n[WAITS];
-    if (!same && !head.busy)
+    struct process *process = &s->of[from], old = *process;
+    bool same = old.data && old.head->activity ==
+                                new.head->activity &&old.head->computing ==
+                                new.head->computing &&old.nwaits == new.nwaits;
+    if (!same && !new.head->busy)
         s->changed = now(j);
-    char *at = must_alloc(bytes);
-    memcpy(at, data, bytes);
-    *process = (struct process){.data = at,
-                                .heard = old.heard + 1,
-                                .suspect_heard = old.suspect_heard,
-                                .suspect_activity = old.suspect_activity,
-                                .suspect_worked = old.suspect_worked,
-                                .since = same ? old.since : now(j),
-                                .fresh = true};
-    const void *parts[PARTS];
-    process->head = (const struct state_head *)(const void *)at;
-    at += sizeof head;
-    for (int part = 0; part < PARTS; part++) {
-        parts[part] = at;
-        at += (size_t)head.n[part] * state_bytes[part];
-    }
-    process->waits = parts[WAITS];
-    process->items = parts[ITEMS];
-    process->ops = parts[OPS];
-    process->comms = parts[COMMS];
-    process->pairs = parts[PAIRS];
-    process->ints = parts[INTS];
-    process->failure = at;
-    process->unlooked = at + strlen(at) + 1;
-    process->marks = must_alloc(((size_t)head.n[OPS] + 1) * sizeof *process->marks);
-    release(&old);
-    for (int w = 0; w < head.n[WAITS]; w++) {
-        const struct state_wait *wait = &process->waits[w];
+    new.heard = old.heard + 1;
+    new.suspect_heard = old.suspect_heard;
+    new.suspect_activity = old.suspect_activity;
+    new.suspect_worked = old.suspect_worked;
+    new.since = same ? old.since : now(j);
+    new.fresh = true;
+    process_free(&old);
+    *process = new;
+    for (int w = 0; w < process->nwaits; w++) {
+        const struct state_wait *wait = process->waits[w].told;
         if (wait->kind != WAIT_ENDS_JOB || j->over)
             continue;
         mark(j);
         verdict_ended(j, from, (struct judge_at){wait->call, wait->site});
-        marks_forget(s);
+        meetings_forget(s);
         j->over = true;
     }
 }
@@ -220,19 +185,19 @@ void stuck_look(struct judge *j) {
     s->quiet = now(j) - changed;
     s->silent = s->quiet >= j->options.timeout;
     for (int p = 0; p < s->n; p++)
-        s->silent &= s->of[p].data && s->of[p].head->n[WAITS] > 0 &&
-                     (s->of[p].head->computing == 0 || stuck_finished(&s->of[p]));
+        s->silent &= s->of[p].data && s->of[p].nwaits > 0 &&
+                     (s->of[p].head->computing == 0 || process_finished(&s->of[p]));
     mark(j);
     judge_all(j);
-    marks_forget(s);
+    meetings_forget(s);
     for (int p = 0; p < s->n; p++)
         s->of[p].fresh = false;
 }
 
 void stuck_free(struct stuck *s) {
     for (int p = 0; p < s->n; p++)
-        release(&s->of[p]);
-    marks_forget(s);
+        process_free(&s->of[p]);
+    meetings_forget(s);
     free(s->meetings);
     free(s->of);
     free(s);

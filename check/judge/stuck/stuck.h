@@ -8,6 +8,7 @@
 #include "stuck/state.h"
 
 struct meeting;
+struct process;
 
 /* What keeps a wait from ending. */
 struct cause {
@@ -17,47 +18,68 @@ struct cause {
     const struct state_op *signals;
 };
 
+/* An operation that its host does not know to be done. */
+struct op {
+    const struct state_op *told;
+    struct op **before, **after; // what it comes after, what comes after it
+    int nbefore, nafter;
+    struct meeting *meeting; // with the calls of other ranks
+    bool begins, ends;       // it can
+    bool held;               // by the call that is to launch it, which waits
+    int open;                // how many before it have not ended
+};
+
+struct wait {
+    const struct state_wait *told;
+    enum wait_kind kind;
+    struct op **ops;                    // WAIT_ORDER: that it waits for
+    const struct recent_call *launches; // WAIT_LAUNCH: what is to be launched
+    const int32_t *ranks;               // WAIT_MPI: of the world
+    int n;                              // of these; -1: not known
+};
+
 struct process { // the newest description of one
-    char *data;  // NULL: it has never waited
+    int rank;
+    char *data; // NULL: it has never waited
     const struct state_head *head;
-    const struct state_wait *waits;
-    const struct recent_call *items;
-    const struct state_op *ops;
+    struct wait *waits;
+    struct op *ops;
     const struct state_comm *comms;
     const struct pair_count *pairs;
-    const int32_t *ints;
+    int nwaits, nops, ncomms, npairs;
+    struct op **links; // the memory of all lists of operations
     const char *failure, *unlooked;
     unsigned heard, suspect_heard;
     uint64_t suspect_activity;
     double suspect_worked;
-    double since; // it has described itself like this
-    bool fresh;   // not looked at yet
-    bool host;    // its threads can go on
-    struct op_mark {
-        bool begins, ends; // it can
-        bool held;         // by the call that is to launch it, which waits
-        int meeting;
-        int first_behind; // among `behind`; to that of the next one
-        int open;         // how many before it have not ended
-    } * marks;            // of each operation, and one more
-    int *behind;          // operations that come after one
-    bool others;          // it waits for signals, or on what others have aborted
-    int *awaited;         // meetings that it has not called for yet
+    double since;             // it has described itself like this
+    bool fresh;               // not looked at yet
+    bool host;                // its threads can go on
+    bool others;              // it waits for signals, or on what others have aborted
+    struct meeting **awaited; // that it has not called for yet
     size_t nawaited, awaited_size;
     // Where it is stuck (NULL: it is not), and why.
-    const struct state_wait *wait;
+    const struct wait *wait;
     struct cause cause;
 };
+/* Makes a process of a message; false: it is none. */
+bool process_read(struct process *process, int rank, const void *data, size_t bytes);
+void process_free(struct process *process);
+bool process_finished(const struct process *process); // without MPI_Finalize, or in it
+bool process_in_mpi(const struct process *process);
 
 /* Where calls of several ranks meet: a collective, or a send and its receive. */
 enum status { NEVER, BEGUN, WITH_OP, BY_HOST, UNKNOWN };
 
 struct meeting {
     uint64_t comm, seq;
-    int from, to;              // of a send; -1: a collective
-    int n, here, number, lost; // lost: ranks that have left, or ended
-    unsigned char *status;     // by rank; of a send: the sender, the receiver
-    int *who, *op;             // process (-1: not known), operation
+    int from, to;      // of a send; -1: a collective
+    int n, here, lost; // lost: ranks that have left, or ended
+    struct met {       // by rank; of a send: the sender, the receiver
+        enum status status;
+        int who;       // its process; -1: not known
+        struct op *op; // WITH_OP
+    } * of;
     struct meeting *next;
 };
 
@@ -75,27 +97,29 @@ struct stuck {
 };
 
 /* can_go_on.c */
-bool stuck_finished(const struct process *process);
 bool stuck_can_call(const struct stuck *s, int p);
 bool stuck_member_here(const struct stuck *s, const struct meeting *meeting, int member);
 bool stuck_launched_here(const struct stuck *s, const struct fact *call,
                          const struct meeting *meeting, int member);
-struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact);
-bool stuck_wait_can(struct judge *j, int p, const struct state_wait *wait);
-bool stuck_peer_can(const struct stuck *s, int p, const struct state_wait *wait, int q);
+bool stuck_wait_can(struct judge *j, int p, const struct wait *wait);
+bool stuck_peer_can(const struct stuck *s, int p, const struct wait *wait, int q);
 /* What keeps a launch from ending: a call that not all have made, or a join; NULL:
  * nothing.
  */
-const struct recent_call *stuck_missing(struct judge *j, const struct process *process,
-                                        const struct state_wait *wait);
+const struct recent_call *stuck_missing(struct judge *j, const struct wait *wait);
 /* The first rank, from that one on, that a WAIT_LEAVE waits for; -1: none. */
-int stuck_stays(struct judge *j, int p, const struct state_wait *wait, int rank);
+int stuck_stays(struct judge *j, int p, const struct wait *wait, int rank);
 
-bool stuck_is_message(const struct state_wait *wait); // MPI_Send, MPI_Recv and the like
-bool stuck_in_mpi(const struct process *process);
-void marks_find(struct judge *j); // where calls meet
-void marks_set(struct judge *j);
-void marks_forget(struct stuck *s);
+bool stuck_is_message(const struct wait *wait); // MPI_Send, MPI_Recv and the like
+void can_go_on_mark(struct judge *j);           // all who can
+
+/* meetings.c */
+struct meeting *stuck_meeting(struct stuck *s, const struct fact *fact);
+/* What a process has told of a communicator of its own; NULL: nothing. */
+const struct state_comm *stuck_told_of(const struct stuck *s, int p, uint64_t id,
+                                       int rank);
+void meetings_find(struct judge *j);
+void meetings_forget(struct stuck *s);
 
 /* For judge_receive and judge_look. */
 void stuck_receive(struct judge *j, int from, const void *data, size_t bytes);

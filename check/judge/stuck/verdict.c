@@ -8,38 +8,31 @@
 
 enum { MANY = 32 }; // ranks in a report
 
-/* What keeps operation i from ending: the first that has begun and does not end. */
-static int culprit(const struct process *process, int i) {
+/* What keeps an operation from ending: the first that has begun and does not end. */
+static const struct op *culprit(const struct op *op) {
     for (;;) {
-        const struct state_op *op = &process->ops[i];
-        int before = -1;
-        for (int b = 0; b < op->nbefore && before < 0; b++) {
-            int candidate = process->ints[op->first_before + b];
-            if (!process->marks[candidate].ends)
-                before = candidate;
-        }
-        if (before < 0)
-            return i;
-        i = before;
+        const struct op *before = NULL;
+        for (int b = 0; b < op->nbefore && !before; b++)
+            if (!op->before[b]->ends)
+                before = op->before[b];
+        if (!before)
+            return op;
+        op = before;
     }
 }
 
-static struct cause cause_of(struct judge *j, int p, const struct state_wait *wait) {
+static struct cause cause_of(struct judge *j, const struct wait *wait) {
     struct stuck *s = j->stuck;
-    const struct process *process = &s->of[p];
-    for (int i = wait->first; wait->kind == WAIT_ORDER && i < wait->first + wait->n;
-         i++) {
-        if (process->marks[process->ints[i]].ends)
+    for (int i = 0; wait->kind == WAIT_ORDER && i < wait->n; i++) {
+        if (wait->ops[i]->ends)
             continue;
-        int at = culprit(process, process->ints[i]);
-        const struct state_op *op = &process->ops[at];
-        if (op->signals)
-            return (struct cause){.signals = op};
-        return (struct cause){.call = &op->fact,
-                              .meeting = s->meetings[process->marks[at].meeting]};
+        const struct op *op = culprit(wait->ops[i]);
+        if (op->told->signals)
+            return (struct cause){.signals = op->told};
+        return (struct cause){.call = &op->told->fact, .meeting = op->meeting};
     }
     const struct recent_call *item =
-        wait->kind == WAIT_LAUNCH ? stuck_missing(j, process, wait) : NULL;
+        wait->kind == WAIT_LAUNCH ? stuck_missing(j, wait) : NULL;
     if (item && item->join)
         return (struct cause){.join = &item->notice};
     if (item)
@@ -52,10 +45,10 @@ void verdict_wait(struct judge *j, int p, bool goes_on) {
     struct process *process = &j->stuck->of[p];
     process->wait = NULL;
     process->cause = (struct cause){0};
-    int n = process->data && process->host == goes_on ? process->head->n[WAITS] : 0;
+    int n = process->host == goes_on ? process->nwaits : 0;
     for (int w = 0; w < n && process->waits[w].kind < WAIT_EXIT; w++) {
-        const struct state_wait *wait = &process->waits[w];
-        struct cause own = cause_of(j, p, wait), *found = &process->cause;
+        const struct wait *wait = &process->waits[w];
+        struct cause own = cause_of(j, wait), *found = &process->cause;
         if (!process->wait ||
             (!found->call && (own.call || (!found->signals && own.signals)))) {
             process->wait = wait;
@@ -75,13 +68,13 @@ static bool member_missing(struct judge *j, const struct process *process, int i
 static int blocker(struct judge *j, int p) {
     struct stuck *s = j->stuck;
     const struct process *process = &s->of[p];
-    const struct state_wait *wait = process->wait;
+    const struct wait *wait = process->wait;
     const struct cause *cause = &process->cause;
     if (!wait)
         return -1;
     for (int i = 0; cause->meeting && i < cause->meeting->n; i++)
         if (member_missing(j, process, i))
-            return cause->meeting->who[i];
+            return cause->meeting->of[i].who;
     if (cause->join) {
         const struct member_comm *comm = members_comm(j, cause->join->id);
         for (int q = 0; comm && q < s->n; q++) {
@@ -93,12 +86,12 @@ static int blocker(struct judge *j, int p) {
         }
     }
     for (int i = 0; wait->kind == WAIT_MPI && i < wait->n; i++) {
-        int peer = process->ints[wait->first + i];
+        int peer = wait->ranks[i];
         if (!stuck_peer_can(s, p, wait, peer))
             return peer;
     }
     int stays = wait->kind == WAIT_LEAVE ? stuck_stays(j, p, wait, 0) : -1;
-    return stays < 0 ? -1 : members_comm(j, wait->comm)->of[stays].world;
+    return stays < 0 ? -1 : members_comm(j, wait->told->comm)->of[stays].world;
 }
 
 /* The process and the device of each rank of a communicator. */
@@ -129,7 +122,7 @@ static void add_absent(struct text *text, const int *ranks, int n, bool of_comm)
 
 static void add_cause(struct judge *j, struct text *text, int p) {
     const struct process *process = &j->stuck->of[p];
-    const struct state_wait *wait = process->wait;
+    const struct wait *wait = process->wait;
     const struct cause *cause = &process->cause;
     if (cause->call) {
         const struct fact *call = cause->call;
@@ -142,30 +135,30 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         bool by_rank = together(j, call);
         for (int i = 0; i < m->n; i++)
             if (member_missing(j, process, i))
-                absent[n++] = !by_rank && m->who[i] >= 0 ? m->who[i]
-                              : m->from < 0              ? i
-                              : i == 0                   ? m->from
-                                                         : m->to;
+                absent[n++] = !by_rank && m->of[i].who >= 0 ? m->of[i].who
+                              : m->from < 0                 ? i
+                              : i == 0                      ? m->from
+                                                            : m->to;
         add_absent(text, absent, n, by_rank);
         free(absent);
     } else if (cause->signals) {
         text_add(text, " for the signals of %s at %s", cause->signals->call,
                  place(j, cause->signals->fact.site));
     } else if (wait->kind == WAIT_LEAVE) {
-        const struct member_comm *comm = members_comm(j, wait->comm);
+        const struct member_comm *comm = members_comm(j, wait->told->comm);
         int n = 0, nranks = comm ? comm->nranks : 0;
         int *absent = must_alloc((size_t)nranks * sizeof *absent);
         for (int r = 0; (r = stuck_stays(j, p, wait, r)) >= 0; r++)
             absent[n++] = comm->of[r].world;
-        text_add(text, ", of communicator %d", wait->comm_number);
+        text_add(text, ", of communicator %d", wait->told->comm_number);
         add_absent(text, absent, n, false);
         free(absent);
     }
 }
 
 static bool waits_in(struct judge *j, int p, enum wait_kind kind) {
-    const struct state_wait *wait = j->stuck->of[p].wait;
-    return wait && wait->kind == (int32_t)kind;
+    const struct wait *wait = j->stuck->of[p].wait;
+    return wait && wait->kind == kind;
 }
 
 static bool has_left(struct judge *j, int p, const struct fact *about) {
@@ -181,10 +174,11 @@ static bool has_left(struct judge *j, int p, const struct fact *about) {
 static const struct fact *keeps(struct judge *j, int p) {
     const struct process *process = &j->stuck->of[p];
     const struct fact *call = process->cause.call;
-    for (int i = 0; !call && process->others && i < process->head->n[OPS]; i++)
-        if (process->marks[i].begins && !process->marks[i].ends &&
-            members_given_up(j, process->ops[i].fact.comm))
-            call = &process->ops[i].fact;
+    for (int i = 0; !call && process->others && i < process->nops; i++) {
+        const struct op *op = &process->ops[i];
+        if (op->begins && !op->ends && members_given_up(j, op->told->fact.comm))
+            call = &op->told->fact;
+    }
     return call && members_given_up(j, call->comm) && !has_left(j, p, call) ? call : NULL;
 }
 
@@ -226,7 +220,7 @@ static void add_part(struct judge *j, struct text *text, int p,
     struct called called = {0};
     if (member && member->left)
         called = member->end.called;
-    for (int c = 0; c < process->head->n[COMMS]; c++)
+    for (int c = 0; c < process->ncomms; c++)
         if (process->comms[c].id == about->comm)
             called = process->comms[c].called;
     if (comm && !member)
@@ -257,27 +251,27 @@ static void add_line(struct judge *j, struct text *text, int p,
     const struct process *process = &j->stuck->of[p];
     text_add(text, "  rank %d on %s: ", p,
              process->data ? process->head->host : rank_host(j, p));
-    if (!process->data || (!process->wait && process->head->n[WAITS] == 0)) {
+    if (!process->data || (!process->wait && process->nwaits == 0)) {
         text_add(text, "computes\n");
         return;
     }
     const struct notice *join = process->cause.join;
-    const struct state_wait *wait = process->wait ? process->wait : &process->waits[0];
-    for (int w = 0; stuck_finished(process) && w < process->head->n[WAITS]; w++)
+    const struct wait *wait = process->wait ? process->wait : &process->waits[0];
+    for (int w = 0; process_finished(process) && w < process->nwaits; w++)
         if (process->waits[w].kind >= WAIT_EXIT)
             wait = &process->waits[w];
     if (wait->kind == WAIT_EXIT)
         text_add(text, "has ended without MPI_Finalize");
     else if (wait->kind == WAIT_FINALIZE)
-        text_add(text, "is in %s at %s", wait->call, place(j, wait->site));
-    else if (join && strcmp(join->call, wait->call) == 0)
-        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->call, join->rank,
-                 join->nranks, place(j, wait->site));
-    else if (wait->call[0])
-        text_add(text, "waits in %s at %s", wait->call, place(j, wait->site));
+        text_add(text, "is in %s at %s", wait->told->call, place(j, wait->told->site));
+    else if (join && strcmp(join->call, wait->told->call) == 0)
+        text_add(text, "waits in %s(rank %d of %d ranks) at %s", wait->told->call,
+                 join->rank, join->nranks, place(j, wait->told->site));
+    else if (wait->told->call[0])
+        text_add(text, "waits in %s at %s", wait->told->call, place(j, wait->told->site));
     else
         text_add(text, "waits");
-    if (join && strcmp(join->call, wait->call) != 0)
+    if (join && strcmp(join->call, wait->told->call) != 0)
         text_add(text, " for %s(rank %d of %d ranks) at %s", join->call, join->rank,
                  join->nranks, place(j, join->site));
     if (wait->kind < WAIT_EXIT && (process->cause.call || process->cause.signals ||
@@ -298,7 +292,7 @@ static void add_lines(struct judge *j, struct text *text, const struct fact *abo
     int shown = 0, more = 0;
     for (int p = 0; p < j->stuck->n; p++) {
         const struct process *process = &j->stuck->of[p];
-        if (!all && !process->wait && !stuck_finished(process))
+        if (!all && !process->wait && !process_finished(process))
             continue;
         if (shown++ < MANY)
             add_line(j, text, p, about);
@@ -393,7 +387,8 @@ static void report_join(struct judge *j) {
         f.hint = HINT_more_ranks_than_processes;
     }
     for (int p = 0; p < j->stuck->n && f.hint == HINT_OF_FINDING && !joins.differ; p++)
-        if (waits_in(j, p, WAIT_MPI) && !strcmp(j->stuck->of[p].wait->call, "MPI_Bcast"))
+        if (waits_in(j, p, WAIT_MPI) &&
+            !strcmp(j->stuck->of[p].wait->told->call, "MPI_Bcast"))
             f.hint = HINT_bcast_left_out;
     set(&f, "highest", "%d", joins.counted - 1);
     set(&f, "counted", "%d", joins.counted);
@@ -429,7 +424,7 @@ static int cycle_from(struct judge *j, int p, const struct fact *about) {
     while (p >= 0 && !passed[p]) {
         passed[p] = true;
         p = blocker(j, p);
-        if (p >= 0 && (stuck_finished(&s->of[p]) || !s->of[p].data || s->of[p].host ||
+        if (p >= 0 && (process_finished(&s->of[p]) || !s->of[p].data || s->of[p].host ||
                        has_left(j, p, about)))
             p = -1;
     }
@@ -447,7 +442,7 @@ static enum finding_name name_of(const struct fact *about, bool cycle) {
 
 static void set_title(struct judge *j, struct finding *f, int first,
                       const struct fact *about) {
-    set(f, "call", "%s", j->stuck->of[first].wait->call);
+    set(f, "call", "%s", j->stuck->of[first].wait->told->call);
     if (!about)
         return;
     set(f, "words", "%s", fact_words(about));
@@ -471,7 +466,7 @@ static enum hint_name hint_for_pair(struct judge *j, bool cycle) {
 static enum hint_name hint_for_waits(struct judge *j) {
     bool message = false;
     for (int q = 0; q < j->stuck->n; q++) {
-        const struct state_wait *wait = j->stuck->of[q].wait;
+        const struct wait *wait = j->stuck->of[q].wait;
         if (waits_in(j, q, WAIT_LEAVE))
             return HINT_leaves;
         message |= wait && stuck_is_message(wait);
@@ -562,7 +557,7 @@ void verdict_ended(struct judge *j, int p, struct judge_at at) {
     for (int q = 0; q < j->stuck->n; q++)
         if (q != p && of[q].wait && (of[q].cause.call || of[q].cause.join) &&
             now(j) - of[q].since > LONG && waits_for(j, q, p) &&
-            (n == 0 || of[q].wait->site == of[who[0]].wait->site))
+            (n == 0 || of[q].wait->told->site == of[who[0]].wait->told->site))
             who[n++] = q;
     if (n > 0) {
         const struct process *first = &of[who[0]];
@@ -570,7 +565,8 @@ void verdict_ended(struct judge *j, int p, struct judge_at at) {
         add_ranks(&ranks, who, n);
         set_lines(&f, "ranks", &ranks);
         set(&f, "seconds", "%.1f", now(j) - first->since);
-        text_add(&wait, "%s at %s", first->wait->call, place(j, first->wait->site));
+        text_add(&wait, "%s at %s", first->wait->told->call,
+                 place(j, first->wait->told->site));
         add_cause(j, &wait, who[0]);
         set_lines(&f, "wait", &wait);
         set(&f, "ended", "%d", p);
