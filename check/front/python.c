@@ -4,7 +4,8 @@
  * A frame may be read only by a thread that has Python's lock, the GIL. The calling
  * thread has let it go, mostly. It takes it again if it is the only thread that Python
  * knows: then nobody has it. Otherwise somebody might hold it while waiting for this very
- * call. So another thread looks, and this one waits for it only for a moment.
+ * call. So another thread looks, and this one waits for it only for a moment. (A thread
+ * of Python's that computes gives the lock away every 5 ms.)
  */
 #define _GNU_SOURCE
 #include "python.h"
@@ -33,7 +34,7 @@ static struct {
     void (*release)(void *), (*clear_error)(void);
 } py;
 
-enum { TAG = 0x2507950, TEXTS = 1024, WAIT_NANOSECONDS = 2000000 };
+enum { TAG = 0x2507950, TEXTS = 1024, WAIT_NANOSECONDS = 20000000 };
 static const char magic[8] = "\1PYTHON\1";
 static struct text {
     uint64_t site;
@@ -262,14 +263,23 @@ static bool ask_looker(void *thread, char out[JUDGE_PLACE]) {
     return found;
 }
 
+bool python_there(void) {
+    return py.there;
+}
+
+static bool python_runs(void) {
+    return py.there && py.main_interpreter() && py.first_thread(py.main_interpreter());
+}
+
+bool python_watchdog(void) {
+    return python_runs() && !py.this_thread();
+}
+
 uint64_t python_site(uint64_t site) {
     char out[JUDGE_PLACE];
-    if (!py.there)
+    if (!python_runs())
         return site;
-    void *interpreter = py.main_interpreter();
-    void *newest = interpreter ? py.first_thread(interpreter) : NULL;
-    if (!newest)
-        return site; // Python has not begun, or has ended
+    void *newest = py.first_thread(py.main_interpreter());
     void *mine = py.this_thread();
     bool found;
     if (mine && py.holds_lock()) {

@@ -12,10 +12,15 @@
 #include "judge.h"
 
 void python_begins(void); // looks whether there is Python
+bool python_there(void);
 /* Instead of the place of a call of this thread: that of its Python line; the same again
  * where there is none. If only the main thread has one, as for the calls that autograd's
  * thread makes, it is that one's, and the text says so. */
 uint64_t python_site(uint64_t site);
+/* Whether there is Python, and this thread is none of its: a library's that only looks
+ * how far the work is, as PyTorch's watchdog. It will make no call that others wait for.
+ */
+bool python_watchdog(void);
 /* Whether it is such a place; then its text. */
 bool python_text(uint64_t site, char out[JUDGE_PLACE]);
 

@@ -27,6 +27,7 @@ called="loop.py:$(line_of 'must(nccl.ncclAllReduce') in all_reduce()"
 waits="cudaStreamSynchronize at loop.py:$(line_of '# waits') in loop()"
 destroys="ncclCommDestroy at loop.py:$(line_of 'ncclCommDestroy(comm)'), after 3"
 
+gcc -shared -fPIC tests/pytorch/watchdog.c -o "$folder/watchdog.so" -pthread
 for link in '' tcp; do
     over=${link:-MPI}
     loop "$link" none
@@ -36,6 +37,12 @@ for link in '' tcp; do
         ok "$over, $mistake: the waiting rank's two lines" says "waits in $waits for .* at $called"
         ok "$over, $mistake: the other rank's line" says "$destroys"
     done
+    loop "$link" watched-none
+    ok "$over: a watchdog accuses nobody" silent
+    loop "$link" watched-cross
+    ok "$over: a deadlock beside a watchdog" says "rank 0 on .* waits in cudaDeviceSynchronize at loop.py:$(line_of '# crossed') in cross()"
+    loop "$link" watched-joins
+    ok "$over: one rank makes a communicator, beside a watchdog" says "rank 0 on .* waits in ncclCommInitRank.* at loop.py:.* in start()"
     loop "$link" other-count
     ok "$over: calls of a thread" says "rank 1 on .*count 512.* at $called"
 done

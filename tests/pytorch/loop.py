@@ -22,9 +22,9 @@ def must(result):
         raise SystemExit(f"error {result}")
 
 
-def start():
+def start(name="id"):
     unique = Id()
-    path = folder + "/id"
+    path = folder + "/" + name
     if rank == 0:
         must(nccl.ncclGetUniqueId(ctypes.byref(unique)))
         with open(path + ".new", "wb") as f:
@@ -46,8 +46,24 @@ must(nccl.cudaMalloc(ctypes.byref(buffer), ctypes.c_size_t(4096)))
 must(nccl.cudaMemsetAsync(buffer, 0, ctypes.c_size_t(4096), stream))
 
 
-def all_reduce(count):
-    must(nccl.ncclAllReduce(buffer, buffer, ctypes.c_size_t(count), 7, 0, comm, stream))
+def all_reduce(count, on=None):
+    must(nccl.ncclAllReduce(buffer, buffer, ctypes.c_size_t(count), 7, 0, on or comm, stream))
+
+
+def cross():
+    """Two communicators: each rank waits for the device after its own first call."""
+    second = start("second")
+    for on in (comm, second) if rank == 0 else (second, comm):
+        all_reduce(1024, on)
+        must(nccl.cudaDeviceSynchronize())  # crossed
+
+
+def joins():
+    """Rank 0 makes a second communicator, and rank 1 waits for an all-reduce."""
+    if rank == 0:
+        start("second")  # joins
+    all_reduce(1024)
+    must(nccl.cudaDeviceSynchronize())
 
 
 def step(number):
@@ -65,7 +81,16 @@ def loop():
 if mistake.startswith("busy-"):  # another thread of Python has the lock, most of the time
     mistake = mistake[5:]
     threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(int, 1)], daemon=True).start()
-if mistake.startswith("other-"):  # the calls are a thread's that is not the main one
+if mistake.startswith("watched-"):
+    mistake = mistake[8:]
+    all_reduce(1024)
+    event = ctypes.c_void_p()
+    must(nccl.cudaEventCreate(ctypes.byref(event)))
+    must(nccl.cudaEventRecord(event, stream))
+    ctypes.CDLL(folder + "/watchdog.so").watchdog(event)  # asks for it, in a thread of its own
+if mistake in ("cross", "joins"):
+    cross() if mistake == "cross" else joins()
+elif mistake.startswith("other-"):  # the calls are a thread's that is not the main one
     mistake = mistake[6:]
     other = threading.Thread(target=loop)
     other.start()

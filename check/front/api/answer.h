@@ -6,11 +6,17 @@
 #define ANSWER_H
 
 #include "handles.h"
+#include "python.h"
 
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
 #define ENTER(name, ...)             \
     FRONT_PASS(name, ##__VA_ARGS__); \
     AT_HERE
+/* The same for one that waits: a report names its line of Python, if it is one. */
+#define ENTER_WAIT(name, ...)             \
+    FRONT_PASS(name, ##__VA_ARGS__);      \
+    const struct judge_at at = {__func__, \
+                                python_site(front_site(__builtin_return_address(0)))}
 /* The same for a function whose name in the library is not the one that programs use. */
 #define ENTER_AS(shown, name, ...)   \
     FRONT_PASS(name, ##__VA_ARGS__); \

@@ -19,7 +19,7 @@ cudaError_t cudaPeekAtLastError(void) {
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
-    ENTER(cudaDeviceSynchronize);
+    ENTER_WAIT(cudaDeviceSynchronize);
     int device = current_device();
     TELL(judge_wait_device, device, at);
     struct timeline_wait wait = {

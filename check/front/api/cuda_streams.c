@@ -141,6 +141,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     cudaError_t error = CALL(BELOW(cudaEventQuery), event);
     if (error != cudaSuccess && error != cudaErrorNotReady)
         return answer(error, at);
+    if (python_watchdog())
+        return error;
     struct judge *j = front_in();
     judge_poll_event(j, event_number(j, event), error == cudaSuccess, at);
     front_out();
@@ -148,7 +150,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
-    ENTER(cudaEventSynchronize, handle);
+    ENTER_WAIT(cudaEventSynchronize, handle);
     struct judge *j = front_in();
     const struct event *event = table_get(&events, handle);
     if (event)

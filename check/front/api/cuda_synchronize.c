@@ -5,7 +5,6 @@
  * same.
  */
 #include "answer.h"
-#include "python.h"
 #include "timeline.h"
 
 static cudaError_t stream_synchronize(cudaStream_t stream, struct judge_at at) {

@@ -85,6 +85,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return nccl_answer(result, at);
+    if (python_watchdog())
+        return result;
     comm_take_promised(*error == ncclSuccess);
     struct judge *j = front_in();
     comm_times_ready += *error == ncclSuccess;

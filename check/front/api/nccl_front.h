@@ -12,7 +12,6 @@
 #define NCCL_FRONT_H
 
 #include "answer.h"
-#include "python.h"
 #include "timeline.h"
 
 #pragma GCC visibility push(default)

@@ -9,6 +9,7 @@
 #include "neighbours.h"
 
 #include "enter.h"
+#include "python.h"
 #include "say/text.h"
 
 #include <stdio.h>
@@ -194,7 +195,8 @@ void neighbours_end(void) {
     if (!is_shared())
         return;
     struct judge *j = front_in();
-    judge_left_behind(j, shared->of[my_place].words[JUDGE_LEFT_BEHIND], WORDS);
+    if (!python_there()) // PyTorch keeps its memory, streams and events to the end
+        judge_left_behind(j, shared->of[my_place].words[JUDGE_LEFT_BEHIND], WORDS);
     judge_failures(j, shared->of[my_place].words[JUDGE_CALLS_FAILED], WORDS);
     if (!front_timed)
         judge_unwritten(j, shared->of[my_place].words[JUDGE_UNWRITTEN], WORDS);

@@ -9,7 +9,8 @@
 
 /* MPI has started: they share memory from now on. */
 void neighbours_share(void);
-/* The same without MPI, in each round of the helper; `job`: a number of this run alone. */
+/* The same without MPI, in each round of the helper; `job`: a number of this run alone.
+ */
 void neighbours_share_over_tcp(uint64_t job, int rank, int nranks);
 void neighbours_need_no_name(void); // of it: this process is about to end
 

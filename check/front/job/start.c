@@ -368,6 +368,8 @@ void start_job_ends(struct judge_at at) {
     talk_helper_looks();
     if (clock_time(NULL) - begun > 1) // else nobody has waited for long
         talk_pause(0.3);
+    if (tcp_runs())
+        talk_leaves_early();
 }
 
 /* Before MPI_Finalize is called below. */

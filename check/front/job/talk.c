@@ -428,6 +428,13 @@ static void leave_over_tcp(void) {
     tcp_leaves();
 }
 
+void talk_leaves_early(void) {
+    talk_helper_ends();
+    round_of_judges();
+    neighbours_need_no_name();
+    tcp_leaves();
+}
+
 void talk_meets(void) {
     MPI_Request request;
     if (tcp_runs())

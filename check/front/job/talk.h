@@ -42,6 +42,7 @@ bool talk_has_helper(void); // the judges talk, on all ranks
 /* Stays until all ranks are as far, so that those who wait for this one can be told what
  * it did last; and until all that the judges had to tell one another has come. */
 void talk_meets(void);
+void talk_leaves_early(void); // over TCP, with an error: nobody is waited for
 void talk_forked(void);
 
 #endif
