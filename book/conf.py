@@ -42,6 +42,7 @@ html_show_sphinx = False
 html_show_copyright = False
 html_show_search_summary = False  # it would fetch pages, which file:// does not allow
 html_permalinks_icon = '#'
+highlight_language = 'none'
 pygments_style = 'a11y-high-contrast-light'
 pygments_dark_style = 'a11y-high-contrast-dark'
 html_theme_options = {'navigation_with_keys': True}
