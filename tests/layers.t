@@ -172,5 +172,15 @@ ok(!@over, 'what breaks no rule any more does not stand in the list', @over);
 @sources = grep { m{^\Q$top\E/check/} } @sources;
 my @misnamed = grep { my $name = basename($_); read_file($_) !~ m{\A/\*\n \* \Q$name\E: } } @sources;
 ok(!@misnamed, 'every file of the checks begins with its name', @misnamed);
+my $inside = read_file("$top/check/inside.md") =~ s/.*\n## Every file\n//sr;
+my %there;
+for my $row ($inside =~ /^\|.*\|$/mg) {
+    for ((split /\|/, $row)[2] =~ /`([^`]+)`/g) {
+        my ($name, $several) = /^(\w+)\.[\[{](.*)[\]}]$/ or do { $there{$_} = 1; next };
+        $there{"$name.$_"} = 1 for $several =~ /,/ ? split /,/, $several : split //, $several;
+    }
+}
+my @nowhere = grep { !$there{ basename($_) } } map { glob } map { "$top/check/{,*/,*/*/}*.$_" } qw(c h awk pl list);
+ok(!@nowhere, 'every file of the checks stands in the table of inside.md', @nowhere);
 print "1..$number\n";
 exit($failed ? 1 : 0);
