@@ -10,6 +10,7 @@
 
 #include "below.h"
 #include "place.h"
+#include "python.h"
 
 /* How deep this thread is in the front, or below it: libraries call each other's public
  * functions, and what they do there is not the program's doing. */
@@ -26,11 +27,11 @@ static inline bool front_passes(void) {
 /* The first lines of a public function: passes on what is not the program's own call, and
  * notes where the call stands. */
 #define NOT_THE_PROGRAM (front_passes() || front_theirs(__builtin_return_address(0)))
-#define FRONT_PASS(name, ...)                \
-    do {                                     \
-        if (NOT_THE_PROGRAM)                 \
-            return BELOW(name)(__VA_ARGS__); \
-        front_saw_cuda = true;               \
+#define FRONT_PASS(name, ...)                     \
+    do {                                          \
+        if (NOT_THE_PROGRAM || python_watchdog()) \
+            return BELOW(name)(__VA_ARGS__);      \
+        front_saw_cuda = true;                    \
     } while (0)
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}

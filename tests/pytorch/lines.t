@@ -16,7 +16,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 loop() { # LINK MISTAKE: leaves the output in $folder/out
-    rm -f "$folder/id"
+    rm -f "$folder"/id "$folder"/second
     NCCL_CHECK_LINK=$1 timeout 120 mpirun --oversubscribe -np 2 -x LD_PRELOAD="$PWD/build/cpu/libnccl-check.so" \
         /usr/bin/python3 tests/pytorch/loop.py "$2" "$folder" >"$folder/out" 2>&1
 }

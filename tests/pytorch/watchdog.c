@@ -1,13 +1,17 @@
 // As PyTorch's watchdog: a thread that Python does not know asks again and again whether
-// an event has happened, and never waits.
+// an event has happened, and looks after others.
 #include <pthread.h>
 #include <unistd.h>
 
+int cudaEventCreate(void **event);
+int cudaEventDestroy(void *event);
 int cudaEventQuery(void *event);
 
 static void *looks(void *event) {
-    for (;;) {
+    for (void *other;;) {
         cudaEventQuery(event);
+        if (cudaEventCreate(&other) == 0)
+            cudaEventDestroy(other);
         usleep(100000);
     }
 }

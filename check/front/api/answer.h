@@ -6,7 +6,6 @@
 #define ANSWER_H
 
 #include "handles.h"
-#include "python.h"
 
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
 #define ENTER(name, ...)             \
