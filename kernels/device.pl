@@ -162,6 +162,7 @@ sub follow_pointers {
     return (\@out, $opaque_use);
 }
 
+my $some_wait; # kernels of this file
 my (%here, %there); # functions for each type of pointer
 sub here_of {
     my ($type) = @_;
@@ -294,6 +295,37 @@ sub letters {
     return \%letter;
 }
 
+# Whether a kernel asks for blockIdx.x and threadIdx.x only in blockIdx.x * blockDim.x + threadIdx.x, so that all
+# blocks of a row can be one loop. For each number: how often the product is in it, and how often threadIdx.x.
+sub is_flat {
+    my ($kernel) = @_;
+    my (%is, %block, %size);
+    for (@{ $kernel->{body} }) {
+        my ($to, $what) = /^\s+(?:(%\S+) = )?(.*?)(?:, !\w+ !\d+)*$/ or next;
+        my @used = $what =~ /(%[\w.\$-]+)/g;
+        my ($how, $a, $b) = $what =~ /^(add|sub|mul|zext|sext)(?: (?:nuw|nsw|nneg))* \w+ ([^\s,]+)(?:, ([^\s,]+)| to .*)$/;
+        if ($what =~ /^add i32 %cpu\.(tx|bx|nx), 0$/) {
+            $is{$to} = [0, 1] if $1 eq 'tx';
+            $block{$to} = 1 if $1 eq 'bx';
+            $size{$to} = 1 if $1 eq 'nx';
+        } elsif ($how && $how =~ /ext/ && ($block{$a} || $size{$a})) {
+            $block{$to} = $block{$a};
+            $size{$to} = $size{$a};
+        } elsif ($how && $how eq 'mul' && ($block{$a} && $size{$b} || $size{$a} && $block{$b})) {
+            $is{$to} = [1, 0];
+        } elsif (grep { $block{$_} } @used) {
+            return 0;
+        } elsif ($how && $how ne 'mul') {
+            my ($x, $y) = map { defined $_ && $is{$_} || [0, 0] } $a, $b;
+            my $sign = $how eq 'sub' ? -1 : 1;
+            $is{$to} = [map { $x->[$_] + $sign * $y->[$_] } 0, 1];
+        } else {
+            return 0 if grep { $is{$_} && $is{$_}[0] != $is{$_}[1] } @used;
+        }
+    }
+    return 1;
+}
+
 # --- How a kernel is run ----------------------------------------------------------------
 
 # The arguments of the program, each with the parameters that it became: a small struct is passed in parts.
@@ -353,25 +385,115 @@ sub loads_of {
     return (\@code, \@given);
 }
 
+# Most kernels begin with "if (i < n)". Where that holds for the first and the last thread of a row it holds for
+# all: those rows need no masks, which are slow. The condition of a kernel's first block, if it is made of
+# comparisons that change once along x; otherwise undef.
+sub guard_of {
+    my ($kernel) = @_;
+    my ($blocks, $order, $defined) = blocks_of($kernel->{body});
+    my @first = @{ $blocks->{ $order->[0] } };
+    my ($condition) = ($first[-1] // '') =~ /^\s+br i1 (%[^\s,]+),/ or return;
+    for (@first[ 0 .. $#first - 1 ]) {
+        return if !/^\s+%\S+ = (?:add|sub|mul|shl|sext|zext|trunc|icmp|and|or|select|udiv|urem|lshr)\b/;
+    }
+    return monotone($condition, $defined, 0) ? { condition => $condition, code => \@first, label => $order->[0] } : undef;
+}
+
+sub monotone {
+    my ($value, $defined, $depth) = @_;
+    my $is = $defined->{$value} // return 0;
+    return 0 if $depth > 8;
+    if ($is =~ /^and i1 (%\S+), (%[^\s,]+)/ || $is =~ /^select i1 (%\S+), i1 (%\S+), i1 false/) {
+        my ($a, $b) = ($1, $2);
+        return monotone($a, $defined, $depth + 1) && monotone($b, $defined, $depth + 1);
+    }
+    my ($a, $b) = $is =~ /^icmp (?:samesign )?[su]\w+ \w+ (\S+), ([^\s,]+)/ or return 0;
+    return linear($a, $defined, 0) && linear($b, $defined, 0);
+}
+
+# Grows, or falls, evenly with x; 2: does not depend on it.
+sub linear {
+    my ($value, $defined, $depth) = @_;
+    return 1 if $value eq '%cpu.tx';
+    return 2 if $value !~ /^%/ || !defined $defined->{$value};
+    return 0 if $depth > 20;
+    my ($how, $rest) = $defined->{$value} =~ /^(\w+) (.*)/;
+    my ($a, $b) = $rest =~ /^(?:(?:nuw|nsw|nneg|disjoint|exact) )*\w+ ([^\s,]+)(?:, ([^\s,]+))?/ or return 0;
+    my ($x, $y) = map { defined $_ ? linear($_, $defined, $depth + 1) : 2 } $a, $b;
+    return 0 if !$x || !$y;
+    return 2 if $x == 2 && $y == 2;
+    return $how =~ /^(?:add|sub|sext|zext|or)$/ || ($how =~ /^(?:mul|shl)$/ && $y + $x == 3 && ($how eq 'mul' || $x == 1)) ? 1 : 0;
+}
+
+# The guard as a function, and the kernel where it holds.
+sub guarded_functions {
+    my ($kernel, $guard) = @_;
+    my $name = quoted($kernel->{name});
+    my $parameters = join ', ', map({ "$_->{type} " . ($_->{byval} ? "byval($_->{byval}) " : '') . $_->{name} } @{ $kernel->{parameters} }),
+        map { "i32 %cpu.$_" } @where;
+    my @code = map { s/, !dbg !\d+//r } @{ $guard->{code} };
+    pop @code;
+    my @inside;
+    my $done = 0;
+    for (@{ $kernel->{body} }) {
+        if (!$done && /^\s+br i1 \Q$guard->{condition}\E,/) {
+            push @inside, "  call void \@llvm.assume(i1 $guard->{condition})";
+            $done = 1;
+        }
+        push @inside, $_;
+    }
+    my $head = head_of($kernel, 0);
+    $head =~ s/\Q$kernel->{name}\E\(/\@"$name.inside"(/;
+    $head =~ s/ !dbg !\d+//;
+    return ("define internal i1 \@\"$name.guard\"($parameters)" . ($some_wait ? '' : ' alwaysinline') . ' {', @code, "  ret i1 $guard->{condition}", '}',
+        "$head", (map { s/, !dbg !\d+//r } @inside), '}');
+}
+
 # The threads of a block are a loop, which can be made to work on several of them at once.
 sub loop_function {
-    my ($kernel, $number, $of, $at) = @_;
+    my ($kernel, $number, $loop, $of, $at) = @_;
     my ($loads, $given) = loads_of($kernel);
     my ($i8s, $i32) = (pointer_to(pointer_to('i8')), pointer_to('i32'));
     my @code = ("define internal void \@cpu.run$number($i8s noalias %arguments, $i32 noalias %where)$of {", 'entry:', @$loads);
     for my $n (0 .. 14) {
         push @code, "  %w$n.at = getelementptr i32, $i32 %where, i64 $n", "  %w$n = load i32, $i32 %w$n.at, align 4";
     }
-    my $call = join ', ', @$given, (map { "i32 %w$_" } 0 .. 8), 'i32 %x', 'i32 %y', 'i32 %z';
+    my $guard = $kernel->{guard};
+    my ($plain, $name) = (', !llvm.loop !' . $loop, quoted($kernel->{name}));
+    my $call = join ', ', @$given, map { "i32 $_" } map({ "%w$_" } 0 .. 8), '%x', '%y', '%z';
     push @code, '  br label %zs',
         'zs:', '  %z = phi i32 [ %w11, %entry ], [ %z.next, %ys.end ]', '  br label %ys',
-        'ys:', '  %y = phi i32 [ %w10, %zs ], [ %y.next, %xs.end ]', '  br label %xs',
-        'xs:', '  %x = phi i32 [ %w9, %ys ], [ %x.next, %xs ]', "  call void $kernel->{name}($call)$at",
-        '  %x.next = add nuw nsw i32 %x, 1', '  %x.more = icmp ult i32 %x.next, %w12', '  br i1 %x.more, label %xs, label %xs.end',
+        'ys:', '  %y = phi i32 [ %w10, %zs ], [ %y.next, %xs.end ]';
+    my $start = '[ %w9, %ys ]';
+    if ($guard) { # threads before those inside; where these end, by halves; these; the others
+        my $asks = sub { "  $_[0] = call i1 \@\"$name.guard\"(" . $call =~ s/i32 %x,/i32 $_[1],/r . ')' };
+        my $inside = $call =~ s/i32 %x,/i32 %i,/r;
+        my $before = $call =~ s/i32 %x,/i32 %a,/r;
+        $start = '[ %end, %rest ]';
+        push @code, '  %last = sub i32 %w12, 1', '  br label %as',
+            'as:', '  %a = phi i32 [ %w9, %ys ], [ %a.next, %as.run ]', '  %a.more = icmp ult i32 %a, %w12', '  br i1 %a.more, label %as.ask, label %xs.end',
+            'as.ask:', $asks->('%a.in', '%a'), '  br i1 %a.in, label %find, label %as.run',
+            'as.run:', "  call void $kernel->{name}($before)$at", '  %a.next = add nuw nsw i32 %a, 1', "  br label %as$plain",
+            'find:', $asks->('%last.in', '%last'), '  br i1 %last.in, label %inside, label %half',
+            'half:', '  %lo = phi i32 [ %a, %find ], [ %lo.next, %half.ask ]', '  %hi = phi i32 [ %last, %find ], [ %hi.next, %half.ask ]',
+            '  %gap = sub i32 %hi, %lo', '  %wide = icmp ugt i32 %gap, 1', '  br i1 %wide, label %half.ask, label %inside',
+            'half.ask:', '  %step = lshr i32 %gap, 1', '  %mid = add i32 %lo, %step', $asks->('%mid.in', '%mid'),
+            '  %lo.next = select i1 %mid.in, i32 %mid, i32 %lo', '  %hi.next = select i1 %mid.in, i32 %hi, i32 %mid', '  br label %half',
+            'inside:', '  %end = phi i32 [ %w12, %find ], [ %hi, %half ]', '  br label %is',
+            'is:', '  %i = phi i32 [ %a, %inside ], [ %i.next, %is ]', "  call void \@\"$name.inside\"($inside)",
+            '  %i.next = add nuw nsw i32 %i, 1', '  %i.more = icmp ult i32 %i.next, %end', '  br i1 %i.more, label %is, label %rest',
+            'rest:', '  %r.more = icmp ult i32 %end, %w12', '  br i1 %r.more, label %xs, label %xs.end';
+    } else {
+        push @code, '  br label %xs';
+    }
+    push @code, 'xs:', "  %x = phi i32 $start, [ %x.next, %xs ]", "  call void $kernel->{name}($call)$at",
+        '  %x.next = add nuw nsw i32 %x, 1', '  %x.more = icmp ult i32 %x.next, %w12',
+        '  br i1 %x.more, label %xs, label %xs.end' . ($guard ? $plain : ''),
         'xs.end:', '  %y.next = add nuw nsw i32 %y, 1', '  %y.more = icmp ult i32 %y.next, %w13', '  br i1 %y.more, label %ys, label %ys.end',
-        'ys.end:', '  %z.next = add nuw nsw i32 %z, 1', '  %z.more = icmp ult i32 %z.next, %w14', '  br i1 %z.more, label %zs, label %end',
-        'end:', '  ret void', '}';
-    return @code;
+        'ys.end:', '  %z.next = add nuw nsw i32 %z, 1', '  %z.more = icmp ult i32 %z.next, %w14', '  br i1 %z.more, label %zs, label %over',
+        'over:', '  ret void', '}';
+    return (@code, $guard ? ("!$loop = distinct !{!$loop, !" . ($loop + 1) . '}', '!' . ($loop + 1) . ' = !{!"llvm.loop.vectorize.enable", i1 false}',
+        guarded_functions($kernel, $guard)) : ());
 }
 
 # A kernel whose threads wait for one another: each thread is a coroutine that rests at the barrier.
@@ -457,7 +579,8 @@ sub head_of {
     my $after = $kernel->{after};
     $after =~ s/ (?:local_)?unnamed_addr//;
     if (!$coroutine) {
-        return "define internal void $kernel->{name}($more) alwaysinline$after";
+        my $when = $some_wait ? '' : ' alwaysinline';
+        return "define internal void $kernel->{name}($more)$when$after";
     }
     $after =~ s/ #\d+//;
     $after =~ s/ !dbg !\d+//; # LLVM 14 to 19 end with an error here
@@ -511,7 +634,8 @@ sub describe {
     }
     return ($name, $text, "\@cpu.sizes$number = private constant $array [" . join(', ', @sizes) . ']'
         ), "%cpu.code { $name_at, $run_at, $sizes_at, $text_at, $static, i32 $n, i32 "
-        . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)) . ' }';
+        . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)
+        | (!$kernel->{waits} && !@used && is_flat($kernel) ? 4 : 0)) . ' }';
 }
 
 sub registration {
@@ -534,7 +658,7 @@ sub registration {
         'define internal void @cpu.register() {', "  call void \@__kernel_module($module \@cpu.module)", '  ret void', '}';
     my $f = $opaque ? 'ptr' : 'void ()*';
     push @out, "\@llvm.global_ctors = appending global [1 x { i32, $f, $i8 }] [{ i32, $f, $i8 } { i32 65535, $f \@cpu.register, $i8 null }]",
-        "declare void \@__kernel_module($module)", "declare void \@__kernel_waits(i32, i32)", "declare $i8 \@__kernel_frame(i64)",
+        "declare void \@__kernel_module($module)", 'declare void @llvm.assume(i1 noundef)', "declare void \@__kernel_waits(i32, i32)", "declare $i8 \@__kernel_frame(i64)",
         "declare token \@llvm.coro.id(i32, $i8, $i8, $i8)", 'declare i64 @llvm.coro.size.i64()', "declare $i8 \@llvm.coro.begin(token, $i8)",
         'declare i8 @llvm.coro.suspend(token, i1)', "declare i1 \@llvm.coro.end($i8, i1)", "declare $i8 \@llvm.coro.free(token, $i8)",
         "declare void \@llvm.coro.resume($i8)", '@standin_reach_start = external global i64', '@standin_reach_size = external global i64';
@@ -573,14 +697,14 @@ sub device_runnable {
                 push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ' }' ];
             }
             $line =~ s/, section "cpu\.(?:shared|dynamic)"//;
-            next if $line =~ /^declare .*\@__kernel_(?:index|wait|waits|frame)\(/;
+            next if $line =~ /^declare .*\@(?:__kernel_(?:index|wait|waits|frame)|llvm\.assume)\(/;
             push @out, $line;
             next;
         }
         my @body;
         while (defined(my $next = shift @lines)) {
             last if $next eq '}';
-            push @body, $next if $next !~ /^\s*;/;
+            push @body, $next if $next !~ /^\s*(?:;|$)/;
         }
         my ($body, $elsewhere) = follow_pointers(\@body);
         name_indices($body);
@@ -596,23 +720,32 @@ sub device_runnable {
         push @kernels, $kernel;
     }
     my ($free) = sort { $b <=> $a } 0, map { /^!(\d+) = / ? $1 + 1 : () } @out;
+    $some_wait = grep { $_->{waits} } @kernels;
     my (@codes, @text);
     for my $number (0 .. $#kernels) {
         my $kernel = $kernels[$number];
         $kernel->{letter} = letters($kernel);
+        $kernel->{guard} = guard_of($kernel) if !$kernel->{waits};
         my (@more, $code);
         @more = describe($kernel, $number, \%shared);
         push @codes, pop @more;
         push @text, @more;
         make_coroutine($kernel) if $kernel->{waits};
         push @text, head_of($kernel, $kernel->{waits}), @{ $kernel->{body} }, '}';
-        my ($of, $at, @metadata) = lines_of($kernel, \@out, $free + 2 * $number);
-        push @text, $kernel->{waits} ? thread_function($kernel, $number) : loop_function($kernel, $number, $of, $at), @metadata;
+        my ($of, $at, @metadata) = lines_of($kernel, \@out, $free + 4 * $number);
+        push @text, $kernel->{waits} ? thread_function($kernel, $number) : loop_function($kernel, $number, $free + 4 * $number + 2, $of, $at), @metadata;
     }
     exit 1 if %$errors;
-    my $waits = grep { $_->{waits} } @kernels;
     write_lines($to, @out, registration($id, \@codes, \@variables), @text, here_functions());
-    return $waits;
+    return $some_wait;
+}
+
+# LLVM's lowest level, which cuts the coroutines, would inline at once what the highest does better.
+sub device_inline_again {
+    my ($file) = @_;
+    my @lines = read_lines($file);
+    s/^(define internal (?:void|i1) @(?:"[^"]*"|[\w\$.]+)\(.*\) )/$1alwaysinline / for grep { /cpu\.g[xyz]\b/ } @lines;
+    write_lines($file, @lines);
 }
 
 1;

@@ -155,7 +155,7 @@ template <class T, class F> CPU_DEVICE T __cpu_exchange(T *p, F next) {
 
 #define CPU_ATOMIC(name, result)                                            \
     template <class T> CPU_DEVICE T name(T *p, __cpu_value<T> v) {          \
-        T old = *p;                                                         \
+        _Pragma("clang fp reassociate(on)") T old = *p;                     \
         *p = (T)(result);                                                   \
         return old;                                                         \
     }                                                                       \

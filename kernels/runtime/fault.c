@@ -115,11 +115,10 @@ bool fault_guard(void (*run)(const struct launch *, struct kernel_where *),
     if (guarded(run, launch, where))
         return true;
     const struct fault first = fault;
-    bool known = launch->kernel->code->flags & KERNEL_WAITS;
+    bool known = (launch->kernel->code->flags & KERNEL_WAITS) ||
+                 !guarded(kernel_one_by_one, launch, where);
     if (known)
         kernel_thread_now(launch, where);
-    else if (!guarded(kernel_one_by_one, launch, where))
-        known = true;
     else
         fault = first;
     say(launch, where, known);

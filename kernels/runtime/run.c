@@ -116,11 +116,20 @@ static void run_loop(const struct launch *launch, struct kernel_where *where) {
     run(launch->arguments, where);
 }
 
+static bool is_flat(const struct launch *launch) {
+    return (launch->kernel->code->flags & KERNEL_FLAT) &&
+           (uint64_t)launch->grid.x * launch->block.x <= INT32_MAX;
+}
+
 static void run_blocks(const struct launch *launch, struct kernel_where *where) {
     bool waits = launch->kernel->code->flags & KERNEL_WAITS;
+    bool flat = is_flat(launch);
+    if (flat)
+        where->end[0] = where->grid[0] * where->dims[0];
     for (where->block[2] = 0; where->block[2] < where->grid[2]; where->block[2]++)
         for (where->block[1] = 0; where->block[1] < where->grid[1]; where->block[1]++)
-            for (where->block[0] = 0; where->block[0] < where->grid[0]; where->block[0]++)
+            for (where->block[0] = 0; where->block[0] < (flat ? 1 : where->grid[0]);
+                 where->block[0]++)
                 if (waits)
                     run_waiting(launch, where);
                 else
@@ -129,9 +138,11 @@ static void run_blocks(const struct launch *launch, struct kernel_where *where) 
 
 /* Where a thread went wrong is not known of a loop: its threads run one by one. */
 void kernel_one_by_one(const struct launch *launch, struct kernel_where *where) {
+    const unsigned width =
+        is_flat(launch) ? where->grid[0] * where->dims[0] : where->dims[0];
     for (unsigned z = 0; z < where->dims[2]; z++)
         for (unsigned y = 0; y < where->dims[1]; y++)
-            for (unsigned x = 0; x < where->dims[0]; x++) {
+            for (unsigned x = 0; x < width; x++) {
                 const unsigned at[] = {x, y, z};
                 for (int i = 0; i < 3; i++) {
                     where->thread[i] = at[i];
@@ -143,8 +154,11 @@ void kernel_one_by_one(const struct launch *launch, struct kernel_where *where) 
 
 /* Of the thread that runs. */
 void kernel_thread_now(const struct launch *launch, struct kernel_where *where) {
-    if (!(launch->kernel->code->flags & KERNEL_WAITS))
+    if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
+        where->block[0] += where->thread[0] / where->dims[0];
+        where->thread[0] %= where->dims[0];
         return;
+    }
     unsigned n = (unsigned)(running - threads);
     where->thread[0] = n % where->dims[0];
     where->thread[1] = n / where->dims[0] % where->dims[1];
