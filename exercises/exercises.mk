@@ -25,10 +25,11 @@ grade: export OUT := $(OUT)
 grade: export JOBS := $(JOBS)
 grade: export TIME := $(TIME)
 grade: export MEMORY := $(MEMORY)
+grade: export GRADESCOPE := $(GRADESCOPE)
 
-# An exercise that is not solved is no error of make's.
+# An exercise that is not solved is no error of make's, unless STRICT=1 asks for that.
 exercise: exercise-perl $(if $(HINT)$(RESET),,$(exercise_needs))
-	@$(exercise_settings) $(TOP)/exercises/exercise run || true
+	@$(exercise_settings) $(TOP)/exercises/exercise run || $(if $(STRICT),exit 1,true)
 
 exercises: exercise-perl
 	@EXERCISE_BACKEND=$(backend) $(TOP)/exercises/exercise list

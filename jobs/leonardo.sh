@@ -58,7 +58,7 @@ build() {
     sources=$(mktemp -d) || return
     trap 'rm -rf "$programs" "$sources"' EXIT
     trap 'fail "cancelled, or out of time"; exit 1' TERM
-    cp -R "$course"/{Makefile,common,cpu,check} "${@/#/$course/}" "$sources" ||
+    cp -R "$course"/{Makefile,common,cpu,check,kernels} "${@/#/$course/}" "$sources" ||
         fail "cannot copy $* from $course" || return
     chmod -R u+w "$sources"
     # -B: what was built in the course's folder is not to be trusted here.

@@ -2,18 +2,18 @@
 package Answer;
 use strict;
 use warnings;
-use Source qw(read_file $top);
+use Source qw(plain quoted read_file $top);
 use Run qw(failed mpirun readable run_limited runs $backend);
 use Build qw(build_checker build_lesson link_program);
 use Exporter qw(import);
 
 our @EXPORT_OK = qw(judge_answer same_answer);
 
-# What stands after `answer:`, in the same line or a later one, or ''.
+# What stands after the last `answer:`, in the same line or a later one, or ''.
 sub answer_of {
     my ($text) = @_;
-    my ($answer) = $text =~ /^answer:\s*(.*?)[ \t\r]*$/m;
-    return $answer // '';
+    my ($answer) = plain($text) =~ /^.*^[ \t]*answer[ \t]*:\s*(.*?)[ \t]*$/ims;
+    return ($answer // '') =~ s/\n.*//sr;
 }
 
 # The numbers of an answer, with what their units are worth: [4, 'bytes', 1024] is 4 KiB.
@@ -89,7 +89,5 @@ sub proof {
     }
     return readable(read_file("$dir/out") . read_file("$dir/err"));
 }
-
-sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }
 
 1;

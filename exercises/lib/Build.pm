@@ -5,11 +5,11 @@ use warnings;
 use Digest::MD5 qw(md5_hex);
 use File::Basename qw(basename);
 use File::Path qw(make_path);
-use Source qw(read_file write_file $top);
+use Source qw(quoted read_file write_file $top);
 use Run qw(mpirun run_limited $backend);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(build_checker build_lesson compile_flags compile_yours link_program);
+our @EXPORT_OK = qw(build_checker build_lesson compile_flags compile_yours link_program preprocess);
 
 # Flags for the compiler and the linker, which make says; and what MPI's compiler starts. It is started
 # itself, for the wrapper takes as long as linking does.
@@ -43,6 +43,16 @@ sub compile_yours {
     return quietly(lesson_header() . " $compile $main -c '$file' -o '$object'", $log, $memory);
 }
 
+# The same as the preprocessor leaves it, and the folders in which it finds headers.
+sub preprocess {
+    my ($ex, $file, $out) = @_;
+    my $main = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
+    my $flags = "-I'$top/exercises/include' $compile $main";
+    quietly("$flags -E -fno-working-directory '$file'", $out);
+    my @folders = "$flags $mpi" =~ /(?:^| )-(?:I|isystem) *'?([^' ]+)/g;
+    return (read_file($out), @folders, '/usr/include', '/usr/lib', '/usr/local/include');
+}
+
 sub link_program {
     my ($program, $log, @objects) = @_;
     return quietly("@{[map { quoted($_) } @objects]} $link -Wl,-z,noexecstack -o '$program'", $log);
@@ -55,8 +65,6 @@ sub build_lesson {
     quietly("$compile '$top/$name.c' $link -o '$program'", "$dir/log") == 0 or die read_file("$dir/log");
     return quoted($program);
 }
-
-sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }
 
 # The frame and the hidden half of an exercise as objects; made again when a source has changed.
 sub build_checker {

@@ -1,14 +1,15 @@
-# What a file that is handed in for a grade may call.
+# What a file that is handed in for a grade may include and call.
 package Guard;
 use strict;
 use warnings;
-use Source qw(variant);
+use Cwd qw(abs_path);
+use Source qw(quoted variant);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(forbidden);
+our @EXPORT_OK = qw(forbidden_object forbidden_source lacking);
 
 # The C library's functions that compute, print or wait. None of them opens a file, starts or ends a
-# process, or makes memory that several processes share.
+# process, or makes memory that several processes share. (check_open is the frame's.)
 my $math = join '|', qw(a?(?:cos|sin|tan)h? atan2 cbrt ceil copysign erfc? exp exp2 expm1 fabs fdim floor fma fmax fmin fmod
     frexp hypot i?logb ldexp [lt]gamma log log10 log1p log2 l?lrint l?lround modf nan nearbyint nextafter pow remainder
     remquo rint round scalbl?n sqrt trunc);
@@ -25,19 +26,77 @@ my $libraries = join '|', 'nccl\w+', 'cublas\w+', 'cuda(?!GraphDebugDotPrint)\w+
     'ompi_mpi_\w+';
 my $harmless = qr/^(?:__isoc\d\d_)?(?:(?:$math)[fl]?|$computes|$prints|$waits|$compiler|$libraries)$/;
 
-# What a file that is handed in calls, by its object, and no exercise needs; or ''. What else it defines than
-# the exercise's functions becomes local, so that nobody takes it for the library's.
-sub forbidden {
-    my ($ex, $object, $harness, $check) = @_;
+# What is wrong with a file, by what the preprocessor makes of it; or ''. It says with each line from which file it is.
+sub forbidden_source {
+    my ($file, $preprocessed, @folders) = @_;
+    @folders = grep { defined } map { abs_path($_) } @folders;
+    my %own = map { $_ => 1 } $file, '<built-in>', '<command-line>';
+    my $in = $file;
+    for (split /\n/, $preprocessed) {
+        if (/^# \d+ "((?:[^"\\]|\\.)*)"((?: \d)*)/) {
+            my ($name, $flags) = ($1 =~ s/\\(.)/$1/gr, $2);
+            my $real = $own{$name} ? $name : abs_path($name) // $name;
+            return "It includes $name: only the headers of the system and of the course can be included."
+                if $flags =~ /1/ && !$own{$name} && !grep { index($real, "$_/") == 0 } @folders;
+            return 'It has a line that begins with #line.' if $flags eq '' && $name ne $in && !$own{$name};
+            $in = $name;
+        } elsif ($in eq $file && s/"(?:[^"\\]|\\.)*"//gr =~ /\b(?:asm|__asm|__asm__)\b/) {
+            return 'It has assembler, which no exercise needs.';
+        }
+    }
+    return '';
+}
+
+# What an object calls, or has, that no exercise needs; or ''. What else it defines than the exercise's functions
+# becomes local, so that nobody takes it for the library's.
+sub forbidden_object {
+    my ($ex, $object, $check) = @_;
     my %there = map { $_ => 1 } symbols($check, '[A-TX-Z]');
     delete @there{qw(check check_setup)};
     my $ours = variant($ex, 'starter') . variant($ex, 'solution');
     my @others = grep { !$there{$_} && s/^__(\w+)_chk$/$1/r !~ $harmless && $ours !~ /\b\Q$_\E\(/ } symbols($object, '[UwvC]');
     return 'It calls ' . join(', ', @others[0 .. ($#others < 4 ? $#others : 4)])
         . ': an exercise needs only NCCL, CUDA, MPI and what computes or prints.' if @others;
-    return 'It has assembler that calls the kernel.' if `objdump -d '$object'` =~ /\t(?:syscall|sysenter|int +\$0x80|svc|sc)\b/;
+    my $code = machine_code($object);
+    return $code if $code;
     my @asked = grep { !/$harmless/ } symbols($check, 'U'), 'exercise_main';
     system('objcopy', (map { "--keep-global-symbol=$_" } @asked), $object) == 0 or die "objcopy fails\n";
+    return '';
+}
+
+# A section for code holds what the compiler has made of functions: no data, which might be code, and no call of the
+# kernel. Data objects would not be disassembled by objdump -d.
+sub machine_code {
+    my ($object) = @_;
+    my $quoted = quoted($object);
+    my %code;
+    while (`objdump -h $quoted` =~ /^ *\d+ (\S+) .*\n +(.*\bCODE\b.*)$/gm) {
+        $code{$1} = 1;
+        return 'It has a section of code that can be written to.' if $2 !~ /\bREADONLY\b/;
+    }
+    for (split /\n/, `objdump -t $quoted`) {
+        return "It has data in a section for code: $2." if /^[0-9a-f]+ .{6}O (\S+)\t\S+ +(\S+)/ && $code{$1};
+    }
+    my $sections = join ' ', map { '-j ' . quoted($_) } sort keys %code;
+    return 'It has assembler that calls the kernel.'
+        if $sections && `objdump -D $sections $quoted` =~ /\t(?:syscall|sysenter|int +\$0x80|svc|sc)\b/;
+    return '';
+}
+
+# What keeps an object from becoming a program, in words that lead on: functions that the task asks for, which it does
+# not define, or arrays that are too large; or ''.
+sub lacking {
+    my ($ex, $object, $check) = @_;
+    my %has = map { $_ => 1 } symbols($object, '[TtWD]');
+    my $solution = variant($ex, 'solution');
+    my @asked = $ex->{setup} eq 'program' ? 'exercise_main' : grep { $solution =~ /\b\Q$_\E\(/ && !/$harmless/ } symbols($check, 'U');
+    my @lacks = map { s/^exercise_//r } grep { !$has{$_} } @asked;
+    return 'It has no function ' . join(' and no ', @lacks) . ", and the task asks for it. Has it got another name?"
+        . " The task comes back with: make exercise N=$ex->{number} RESET=1" if @lacks;
+    my $bytes = 0;
+    $bytes += hex $1 while `objdump -h @{[quoted($object)]}` =~ /^ *\d+ \.l?bss\S* +([0-9a-f]+)/gm;
+    return sprintf 'Its global and static arrays take %.1f GiB: allocate so much with malloc or cudaMalloc.', $bytes / 2**30
+        if $bytes > 2**30;
     return '';
 }
 
@@ -45,7 +104,7 @@ sub forbidden {
 # LLVM first, where clang is installed, if it were not told to load no plugin.
 sub symbols {
     my ($object, $letters) = @_;
-    return `nm --plugin=none '$object'` =~ /^(?:[0-9a-f]+)? +$letters (\S+)$/gm;
+    return `nm --plugin=none @{[quoted($object)]}` =~ /^(?:[0-9a-f]+)? +$letters (\S+)$/gm;
 }
 
 1;

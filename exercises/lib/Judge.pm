@@ -7,8 +7,8 @@ use File::Basename qw(basename dirname);
 use File::Path qw(make_path);
 use Source qw(read_file $top);
 use Run qw(failed first_lines mpirun only_cpu readable run_limited runs $backend);
-use Build qw(build_checker compile_yours link_program);
-use Guard qw(forbidden);
+use Build qw(build_checker compile_yours link_program preprocess);
+use Guard qw(forbidden_object forbidden_source lacking);
 use Answer qw(judge_answer);
 use Exporter qw(import);
 
@@ -22,24 +22,30 @@ sub judge {
     my ($ex, $file, %option) = @_;
     my $dir = $option{dir};
     make_path($dir);
+    return failed('The file is in UTF-16, which the compiler does not read: save it as UTF-8, without or with a mark (BOM).', 'not readable')
+        if read_file($file) =~ /\A(?:\xff\xfe|\xfe\xff)|\A.?\0/s;
     return failed("The file is empty, or not there. The task comes back with: make exercise N=$ex->{number} RESET=1", 'empty file')
         if read_file($file) !~ /\S/;
     return judge_answer($ex, $file, %option) if $ex->{ending} eq 'txt';
     return failed('This exercise is for the CPU build: add BACKEND=cpu', 'not on GPUs') if only_cpu($ex);
     return failed('Please leave #line out: the lines of your file are told by it.', 'forbidden')
-        if read_file($file) =~ s/\\\n//gr =~ s{/\*.*?\*/}{}gsr =~ m{^\s*(?:\#|%:)\s*(?:line\b|\d)}m;
+        if without_comments(read_file($file)) =~ m{^\s*(?:\#|%:)\s*(?:line\b|\d)}m;
+    my $refused = $option{graded} ? forbidden_source($file, preprocess($ex, $file, "$dir/preprocessed")) : '';
+    return failed("$refused\n", 'forbidden') if $refused;
     my ($harness, $check) = build_checker($ex, $option{checker_dir} // $dir);
     my $object = "$dir/yours.o";
     my $code = compile_yours($ex, $file, $object, "$dir/log", $option{memory});
-    my $said   = read_file("$dir/log") =~ s/\Q${\ dirname($file)}\E\///gr;
+    my $said = without_folder($file, read_file("$dir/log"));
     return failed("It does not compile:\n$said", 'does not compile') if $code != 0;
     return failed('Its object file is larger than 100 MB: does it have a large array with an initial value?', 'time or memory')
         if -s $object > 1e8;
-    my $forbidden = $option{graded} ? forbidden($ex, $object, $harness, $check) : '';
-    return failed("$forbidden\n", 'forbidden') if $forbidden;
+    my $lacks = lacking($ex, $object, $check);
+    return failed($lacks, $lacks =~ /GiB/ ? 'time or memory' : 'function missing') if $lacks;
+    $refused = $option{graded} ? forbidden_object($ex, $object, $check) : '';
+    return failed("$refused\n", 'forbidden') if $refused;
     my $program = "$dir/program";
     $code = link_program($program, "$dir/log", $harness, $object, $check);
-    return failed("It does not link:\n" . read_file("$dir/log") . ($said =~ /warning/ ? "The compiler warns:\n$said" : ''), 'does not compile')
+    return failed("It does not link:\n" . without_folder($file, read_file("$dir/log")) . ($said =~ /warning/ ? "The compiler warns:\n$said" : ''), 'does not compile')
         if $code != 0;
     my ($times, @runs) = ('', runs($ex, %option));
     return failed("It needs more GPUs than there are here: make exercise N=$ex->{number} BACKEND=cpu", 'not on GPUs') if !@runs;
@@ -51,6 +57,21 @@ sub judge {
         return $result;
     }
     return { solved => 1, text => $times, warnings => $said };
+}
+
+# What the compiler says, with the file's name only.
+sub without_folder {
+    my ($file, $text) = @_;
+    return $text =~ s/\Q${\ dirname($file)}\E\///gr;
+}
+
+# A source as the preprocessor sees it, without comments.
+sub without_comments {
+    my ($text) = @_;
+    $text =~ s/\?\?=/#/g;
+    $text =~ s/\?\?\//\\/g;
+    $text =~ s/\\\r?\n//g;
+    return $text =~ s{("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*|/\*.*?\*/}{$1 // ' '}gser;
 }
 
 sub one_run {

@@ -20,8 +20,9 @@ for (split /\n/, read_file("$top/common/one-machine.sh")) {
 delete @ENV{grep { /^(NCCL_(CHECK|CPU|TIMELINE)|CPU_(DEVICES|HOSTS)$)/ } keys %ENV};
 
 # Runs a command in a session of its own and stops all of it when it has used so many seconds of
-# processor time (or six times as long has passed: a busy machine is no mistake), or its memory (MiB, 0:
-# any). What it leaves running ends with it. Its exit code, and why it was stopped, or ''.
+# processor time, or when so many have passed and for two more nothing of it has wanted a processor, or its memory
+# (MiB, 0: any). After six times as long it is stopped in any case: a busy machine is no mistake. What it leaves
+# running ends with it. Its exit code, and why it was stopped, or ''.
 sub run_limited {
     my ($command, $dir, $out, $err, $seconds, $memory) = @_;
     adopt_orphans();
@@ -35,7 +36,7 @@ sub run_limited {
         { exec '/bin/sh', '-c', "ulimit -f 40000000; exec $command" }
         POSIX::_exit(127);
     }
-    my ($begin, $look, $why, $code, $pause) = (time, $memory ? 0.2 : $seconds, '', 137, 0.005);
+    my ($begin, $look, $why, $code, $pause, $asleep) = (time, $memory ? 0.2 : $seconds, '', 137, 0.005, 0);
     while (!$why) {
         if (waitpid($pid, POSIX::WNOHANG()) == $pid) {
             $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
@@ -45,8 +46,11 @@ sub run_limited {
         if ($passed > $look) {
             $look = $passed + 0.2;
             my @all = descendants();
-            $why = "it did not end within $seconds seconds"
-                if $passed > 6 * $seconds || $passed > $seconds && processor_time(@all) > $seconds;
+            my $idle = $passed > $seconds && !grep { runs_now($_) } @all;
+            $asleep = $idle ? $asleep + 1 : 0;
+            $why = $passed > $seconds && processor_time(@all) > $seconds ? "it did not end within $seconds seconds of processor time"
+                : $asleep > 9 ? sprintf 'it did not end within %d seconds, and all of it sleeps or waits', $passed
+                : $passed > 6 * $seconds ? sprintf 'it did not end within %d seconds', $passed : '';
             $why = "it took more than $memory MiB of memory" if $memory && memory_of(@all) > $memory;
             $why = 'it printed more than 10 MB' if $memory && -s $out > 1e7;
         }
@@ -82,6 +86,12 @@ sub descendants {
         push @found, @next;
     }
     return @found;
+}
+
+# Whether a thread of a process runs, or waits for a processor or a disk.
+sub runs_now {
+    my ($pid) = @_;
+    return scalar grep { read_file($_) =~ /^\d+ \(.*\) [RD]/s } glob "/proc/$pid/task/*/stat";
 }
 
 # What processes, and those of theirs that have ended, have used, in seconds.

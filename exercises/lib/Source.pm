@@ -6,7 +6,7 @@ use Cwd qw(abs_path);
 use File::Basename qw(basename dirname);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(lessons load_all parse read_file readme_line starter_path variant write_file %kinds $root $top);
+our @EXPORT_OK = qw(lessons load_all parse plain quoted read_file readme_line starter_path variant write_file %kinds $root $top);
 
 our $top  = dirname(dirname(dirname(abs_path(__FILE__))));
 our $root = $ENV{EXERCISE_ROOT} || $top; # where the reader's files lie; a test has its own
@@ -27,6 +27,12 @@ sub write_file {
     close $out or die "$name: $!\n";
 }
 
+# A text without what editors and Windows add: a mark at its beginning, and returns at the ends of lines.
+sub plain { return $_[0] =~ s/^\xef\xbb\xbf//r =~ s/\r\n?/\n/gr }
+
+# A word for the shell.
+sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }
+
 # Reads exercises/NN.M-name.c or .txt: see README.md. Dies with the line that is wrong.
 sub parse {
     my ($path) = @_;
@@ -35,7 +41,7 @@ sub parse {
     my %ex = (number => $number, name => $name, ending => $ending, source => $path,
         hint => [], wrong => [], right => [], file => [], check => '', setup => 'comm', run => []);
     my ($section, $last, $choice, $line) = ('head', undef, undef, 0);
-    for (split /^/, read_file($path)) {
+    for (split /^/, plain(read_file($path))) {
         $line++;
         my $where = "$path:$line";
         if (!m{^\s*//: ?(.*?)\s*$}) {

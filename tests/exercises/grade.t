@@ -6,8 +6,11 @@ use warnings;
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
+use Encode ();
+use IO::Compress::Zip qw(:zip_method);
 use JSON::PP ();
 use POSIX ();
+use Test::More;
 use lib "$Bin/..", "$Bin/../../exercises/lib";
 use Programs qw(write_file);
 use Source qw(parse read_file variant $top);
@@ -36,6 +39,16 @@ my %harm = (
     lena  => ['if (check_rank == 0) printf("0\n");', 'forbidden', 'It calls check_rank', 'extern int check_rank;'],
     mike  => ['memset(mmap(0, 1 << 30, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1 << 30);', 'forbidden', 'It calls mmap'],
     nina  => ['__asm__ volatile("syscall" : : "a"(60), "D"(0));', 'forbidden', 'assembler'],
+    # Machine code as data, another student's file, and a line that would make it the system's.
+    noel  => ['((void (*)(void))code)();', 'forbidden', 'data in a section for code: code', 'const unsigned char code[] __attribute__((section(".text#"))) = {0x0f, 0x05, 0xc3};'],
+    odin  => ['root = 0;', 'forbidden', "It includes $dir/class/anna/1-share.c", "#define share hers\n#include \"$dir/class/anna/1-share.c\"\n#undef share"],
+    pia   => ['root = 0;', 'forbidden', 'assembler', "asm(\".incbin \\\"$dir/class/anna/1-share.c\\\"\");"],
+    quin  => ['root = 0;', 'forbidden', 'leave #line out', 'const char *a = "/*";' . "\n??=line 1 \"/usr/include/stdio.h\"\n" . 'const char *b = "*/";'],
+    # What the compiler and the linker say: the error, not where it is.
+    cara  => ['int x = nobody', 'does not compile', 'error: '],
+    dina  => ['ncclBroadcst(buf);', 'does not compile', "c:17: undefined reference to `ncclBroadcst'"],
+    emil  => ['huge[root] = 1;', 'time or memory', '5.0 GiB', 'static volatile char huge[5ll << 30];'],
+    falk  => ['sleep(600);', 'time or memory', 'sleeps or waits'],
     olga  => ['MPI_File f; MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDWR, MPI_INFO_NULL, &f);', 'forbidden', 'It calls MPI_File_open'],
     # He does not get the word that makes a verdict one by being called in the C library's place.
     paul  => ['root = 0;', 'wrong result', 'root 1: rank 0: element 0 of buf', 'int fprintf(FILE *f, const char *format, ...) {
@@ -51,26 +64,53 @@ my %harm = (
 }'],
 );
 delete $harm{nina} if (POSIX::uname())[4] ne 'x86_64';
-my $handed = 2 + keys %harm;
 my %starter = (bob => variant($share, 'starter') . "\n");
+sub hand_in {
+    my ($path, $text) = @_;
+    make_path("$dir/class/" . ($path =~ s{/[^/]*$}{}r));
+    write_file("$dir/class/$path", $text);
+}
 for my $student (sort keys %harm) {
-    make_path("$dir/class/$student");
     my ($first, undef, undef, $before) = @{ $harm{$student} };
     my $text = $right =~ s/^(void share[^{]*\{\n)/($before \/\/ '') . "\n$1    $first\n"/mer;
-    write_file("$dir/class/$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" }
-        qw(fcntl signal sys/mman unistd)), $text);
+    hand_in("$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" } qw(fcntl signal sys/mman unistd)), $text);
 }
-make_path("$dir/class/uma"); # as it was handed out
-write_file("$dir/class/uma/1-share.c", variant($share, 'starter'));
-write_file("$dir/class/uma/2-too-early.c", variant(parse("$top/exercises/01.2-too-early.c"), 'starter'));
-make_path("$dir/class/zoe"); # the file has another name
-write_file("$dir/class/zoe/share.c", $right);
-make_path("$dir/class/anna", "$dir/class/bob/01-nccl-broadcast/exercises");
-write_file("$dir/class/anna/1-share.c", $right);
-write_file("$dir/class/anna/2-too-early (1).c", '');
-write_file("$dir/class/anna/notes.txt", '');
-write_file("$dir/class/anna/3-which-hangs.txt", variant($hangs, 'solution'));
-write_file("$dir/class/bob/01-nccl-broadcast/exercises/1-share.c", $starter{bob});
+# As it was handed out; and so, after an editor on Windows; and the answer under the line for it.
+hand_in('uma/1-share.c', variant($share, 'starter'));
+hand_in('uma/2-too-early.c', variant(parse("$top/exercises/01.2-too-early.c"), 'starter'));
+my $windows = "\xef\xbb\xbf" . variant($share, 'starter') =~ s/\n/\r\n/gr;
+hand_in('wim/1-share.c', $windows);
+hand_in('wim/3-which-hangs.txt', variant($hangs, 'starter') =~ s/\n/\r\n/gr . "Answer: B\r\n");
+hand_in('xia/1-share.c', Encode::encode('UTF-16', $right));
+hand_in('yan/1-share.c', "// later\n");
+# Other names: alone, beside one that is graded, and what is no program.
+hand_in('zoe/share.c', $right);
+hand_in('anna/1-share.c', $right);
+hand_in('anna/2-too-early (1).c', '');
+hand_in('anna/share.c', $right);
+hand_in('anna/essay.docx', '');
+hand_in('anna/3-which-hangs.txt', variant($hangs, 'solution'));
+hand_in('bob/01-nccl-broadcast/exercises/1-share.c', $starter{bob});
+# A name in Latin-1, and an answer that has such letters; a long one; a formula.
+hand_in("J\xf6rg/3-which-hangs.txt", variant($hangs, 'starter') . "M\xfcnchen\n");
+hand_in('Maximiliane von und zu Hohenstein/3-which-hangs.txt', variant($hangs, 'starter') . "=1+1, \"C\"\n");
+# Archives: a student's, and as Moodle makes them, with folders and without.
+hand_in('box/01-nccl-broadcast/exercises/1-share.c', $right);
+system("cd '$dir/class/box' && tar -czf ../gerd.tgz 01-nccl-broadcast && rm -r ../box") == 0 or die "no tar\n";
+my $zip = IO::Compress::Zip->new("$dir/class/moodle.zip", Name => 'Cleo Rossi_12_assignsubmission_file_/3-which-hangs.txt');
+$zip->print(variant($hangs, 'solution'));
+$zip->newStream(Name => 'Dan Bo_13_assignsubmission_file_3-which-hangs.txt');
+$zip->print(variant($hangs, 'solution'));
+$zip->newStream(Name => '../../outside.txt');
+$zip->print('x');
+$zip->newStream(Name => 'Ella_14_assignsubmission_file_/work.zip');
+my $inner = '';
+my $nested = IO::Compress::Zip->new(\$inner, Name => 'ella/3-which-hangs.txt', Method => ZIP_CM_STORE);
+$nested->print(variant($hangs, 'solution'));
+$nested->close;
+$zip->print($inner);
+$zip->close;
+hand_in('hans/broken.zip', 'not a zip');
 # Tests of the instructor's own, in place of the course's.
 make_path("$dir/own");
 write_file("$dir/own/01.3-which-hangs.txt", read_file("$top/exercises/01.3-which-hangs.txt") =~ s/answer B/answer C/r);
@@ -82,13 +122,9 @@ for my $student (@{ $all->{students} // [] }) {
     $result{ $student->{student} }{ $_->{exercise} } = $_ for @{ $student->{results} };
 }
 
-my ($number, $failed) = (0, 0);
 sub point($$;$) { # a match that fails is an empty list elsewhere
     my ($right, $name, $why) = @_;
-    $number++;
-    $failed++ if !$right;
-    print $right ? '' : 'not ', "ok $number - $name\n";
-    print map { "#   $_\n" } split /\n/, $why // '' if !$right;
+    ok($right, $name) or diag($why // '');
 }
 
 point($result{anna}{'01.1'}{solved} && $result{anna}{'01.3'}{solved}, 'right submissions are solved', $said);
@@ -102,17 +138,38 @@ for my $student (sort keys %harm) {
 }
 point(read_file("$dir/class/anna/1-share.c") eq $right && !-e "$dir/class/x", 'nothing was written elsewhere');
 my ($summary) = grep { $_->{number} eq '01.1' } @{ $all->{exercises} // [] };
-point($summary && $summary->{handed_in} == $handed && $summary->{solved} == 1 && $summary->{wrong}{'time or memory'} == 5,
+point($summary && $summary->{handed_in} == keys(%harm) + 5 && $summary->{solved} == 2 && $summary->{wrong}{'time or memory'} == 7,
     'the summary of the class', $said);
-my $xml = read_file("$dir/out/grades.xml");
-my $cases = () = $xml =~ /<testcase /g;
-my $failures = () = $xml =~ /<failure /g;
-point($cases == 2 * ($handed + 2) && $failures == $cases - 2 && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m,
-    'JUnit XML and a table', "$cases cases, $failures failures\n" . read_file("$dir/out/grades.txt"));
+point($said =~ /^uma 01.1 0: unchanged$/m && $said =~ /^wim 01.1 0: unchanged$/m && $said !~ /01\.2/ && !$summary->{wrong}{unchanged},
+    'a file as it was handed out, also with other ends of lines', $said);
+point($result{wim}{'01.3'}{solved}, 'Answer: B', $said);
+point(($result{xia}{'01.1'}{reason} // '') =~ /UTF-16/, 'UTF-16', $result{xia}{'01.1'}{reason});
+point(($result{yan}{'01.1'}{reason} // '') =~ /It has no function share/, 'a file with comments only', $result{yan}{'01.1'}{reason});
+point($result{gerd}{'01.1'}{solved} && (3 == grep { $result{$_}{'01.3'}{solved} } 'Cleo Rossi', 'Dan Bo', 'Ella') && !-e "$dir/outside.txt",
+    'archives, a student\'s and Moodle\'s', $said);
 
-point($said =~ /^zoe +- +- +0 of 2$/m && $said =~ m{^Not graded, because no exercise has such a file name:\n  anna/2-too-early \(1\)\.c\n  zoe/share\.c\n\n}m,
-    'files with other names are named', $said);
-point($said =~ /^uma +01.1 +0: unchanged$/m && $said =~ /^uma +=/m && $said !~ /01\.2/ && !$summary->{wrong}{unchanged}, 'a file as it was handed out', $said);
+my ($list) = $said =~ /^Not graded, because no exercise has such a file name:\n((?:  .*\n)*)/m;
+is($list // '', join('', map { "  $_\n" } 'anna/2-too-early (1).c', 'anna/essay.docx', 'anna/share.c', 'hans/broken.zip (it cannot be unpacked)',
+    'zoe/share.c'), 'files with other names are named') or diag($said);
+point($said =~ /^zoe +- +- +0 of 2$/m && $said =~ /^anna +1 +1 +2 of 2$/m && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m
+    && $said =~ /^Graded 20\d\d-\d\d-\d\d \d\d:\d\d by the course's version \d\S* .*CPU build; a run may take 3 s .* 400 MiB\.$/m,
+    'the table: who, when, with what', $said);
+my %line = map { length(Encode::decode('UTF-8', $_ =~ s/ +\d of 2$//r)) => 1 } $said =~ /^.* \d of 2$/mg;
+point(keys %line == 1 && $said =~ /^J\xc3\xb6rg  /m, 'its columns stay under one another, whatever the names', $said);
+
+my $xml = read_file("$dir/out/grades.xml");
+my ($cases, $failures, $skipped) = map { scalar(() = $xml =~ /<$_ /g) } qw(testcase failure skipped);
+my $passed = () = $xml =~ m{<testcase [^>]*/>}g;
+point($cases == 2 * keys %result && $passed == 7 && $failures == keys(%harm) + 5 && $skipped == $cases - $failures - $passed,
+    'JUnit: passed, failed, and skipped where nothing was handed in', "$cases cases, $failures failed, $skipped skipped, $passed passed");
+for my $file (qw(grades.txt grades.json grades.xml grades.csv)) {
+    point(eval { Encode::decode('UTF-8', my $copy = read_file("$dir/out/$file"), Encode::FB_CROAK); 1 }, "$file is UTF-8", $@);
+}
+my $csv = read_file("$dir/out/grades.csv");
+my $rows = () = $csv =~ /\n/g;
+point($csv =~ /\Astudent,exercise,points,kind,reason\nCleo Rossi,01\.1,0,not handed in,\nCleo Rossi,01\.3,1,solved,\n/
+    && $csv =~ /^Maximiliane von und zu Hohenstein,01\.3,0,wrong result," =1\+1, ""C"": C passes: .*"$/m && $rows == 1 + $cases,
+    'CSV', $csv);
 
 my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' N=01.3 TESTS='$dir/own' OUT='$dir/out' 2>&1`;
 point($own =~ /^anna +0 +0 of 1$/m, 'tests of the instructor\'s own', $own);
@@ -126,5 +183,42 @@ for (["DIR='$dir/none'", "no folder $dir/none"], ["DIR='$dir/class' TESTS='$dir/
     my $refused = `make -s --no-print-directory -C '$top' BACKEND=cpu grade $setting OUT='$dir/out' 2>&1`;
     point($? != 0 && index($refused, $expected) >= 0, "grade $setting: $expected" =~ s/\Q$dir\E/…/gr, $refused);
 }
-print "1..$number\n";
-exit($failed ? 1 : 0);
+
+# An archive instead of a folder. Gradescope: its folders, the course in one of them; and Classroom's commands.
+my $archive = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class/moodle.zip' OUT='$dir/out' 2>&1`;
+point($archive =~ /^Ella +1 +1 of 1$/m, 'an archive instead of a folder', $archive);
+make_path("$dir/autograder/submission/course/01-nccl-broadcast/exercises");
+symlink $top, "$dir/autograder/source";
+write_file("$dir/autograder/submission/course/01-nccl-broadcast/exercises/3-which-hangs.txt", variant($hangs, 'solution'));
+sub gradescope {
+    my ($exercises) = @_;
+    system("AUTOGRADER='$dir/autograder' EXERCISES='$exercises' '$top/exercises/gradescope/run_autograder'") == 0 or return {};
+    return eval { JSON::PP->new->decode(read_file("$dir/autograder/results/results.json")) } // {};
+}
+my $scope = gradescope('01.1 01.3');
+is_deeply([map { [$_->{number}, $_->{score}, $_->{max_score}, $_->{status}] } @{ $scope->{tests} }],
+    [['01.1', 0, 1, 'failed'], ['01.3', 1, 1, 'passed']], 'Gradescope') or diag(read_file("$dir/autograder/said"));
+$scope = gradescope('77');
+point(($scope->{score} // 1) == 0 && $scope->{output} =~ /No exercise of the course is N=77/, 'Gradescope: a reason where it fails', $scope->{output});
+
+my $workflow = read_file("$top/exercises/classroom.yml");
+my @ids = $workflow =~ /^ +id: (.+)$/mg;
+my ($runners) = $workflow =~ /runners: (.+)$/m;
+my @commands = $workflow =~ /^ +command: (make .*)$/mg;
+is($runners, join(',', @ids), 'Classroom: each step is reported');
+make_path("$dir/root/$_") for map { m{([^/]+)/$} } glob "'$top'/[0-9][0-9]-*/";
+$ENV{EXERCISE_ROOT} = "$dir/root";
+for my $command (@commands) {
+    my ($n) = $command =~ /N=(\S+)/;
+    my ($ex) = map { parse($_) } glob "'$top/exercises/$n'-*";
+    my ($folder) = glob "'$dir/root'/" . substr($n, 0, 2) . '-*';
+    my $file = "$folder/exercises/" . ($n =~ /\.(.*)/)[0] . "-$ex->{name}.$ex->{ending}";
+    make_path("$folder/exercises");
+    my @codes;
+    for my $variant (qw(starter solution)) {
+        write_file($file, variant($ex, $variant));
+        push @codes, system("cd '$top' && $command >'$dir/said' 2>&1") >> 8;
+    }
+    is("@codes", '2 0', "Classroom: $command") or diag(read_file("$dir/said"));
+}
+done_testing();
