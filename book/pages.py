@@ -14,6 +14,9 @@ from pathlib import Path
 
 import course
 
+sys.path.insert(0, str(course.TOP / 'book' / 'figures'))
+import stepped  # noqa: E402
+
 FENCE = re.compile(r'^( *)(`{3,}|~{3,})(\S*)')
 LINK = re.compile(r'(!?)\[((?:[^\[\]`]|`[^`]*`|\[[^\[\]]*\])*)\]\(([^()\s]+)\)')
 
@@ -68,12 +71,12 @@ class Page:
 
     def picture(self, match, text, target):
         """A picture; where there is a figure of its name, that, and the picture for who has no JavaScript."""
-        data = course.TOP / 'book' / 'figures' / (target.stem + '.json')
         to = self.href(target.relative_to(course.TOP))
-        if target.suffix == '.svg' and data.exists():
-            recorded = json.dumps(json.loads(data.read_text()), separators=(',', ':')).replace('</', '<\\/')
-            return (f'\n\n<nccl-figure src="{target.stem}"><script type="application/json">{recorded}</script>\n\n'
-                    f'![{text}]({to})\n\n</nccl-figure>\n\n')
+        still = f'\n\n![{text}]({to})\n\n'
+        if target.suffix == '.svg' and target.stem in stepped.FIGURES:
+            return f'\n\n{stepped.element(target.stem, still)}\n\n'
+        if target.name == 'timeline.svg':
+            return f'\n\n{stepped.timeline(target.parent.name, target.read_text(), still)}\n\n'
         return f'![{text}]({to})'
 
     def prose(self, lines):

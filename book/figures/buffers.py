@@ -21,9 +21,9 @@ def panel(c, x, y, title, rows, width, place=lambda r: 0, slots=0):
             c.cell(x + (place(r) + i) * width, top, width, 28, word, owners)
 
 
-def chips(c, x, y, ranks):
+def chips(c, x, y, ranks, row=ROW):
     for r in range(ranks):
-        c.gpu(x, y + r * ROW + 1, r)
+        c.gpu(x, y + r * row + 1, r)
 
 
 def broadcast(run):
@@ -191,17 +191,17 @@ def ring(run):
     n = run["ranks"]
     steps = run["tables"][:-1]  # the last one is ncclAllReduce's
     wide = max(len(w) for t in steps for row in t["rows"] for w in row)
-    width = max(40, 9 * wide + 8)
+    width, row = max(54, 9 * wide + 8), 50
     left, top = 44 + CHIP + GAP, 60
     last = len(steps) - 1
-    c = Canvas(left + n * width + 110, top + n * ROW + 20,
+    c = Canvas(left + n * width + 110, top + n * row + 20,
                f"A ring of {n} ranks: 2(N-1) = {last} steps to the sum of all",
                "Each rank sends one chunk to the next rank, which adds it to its own numbers or, later, keeps it.")  # fmt: skip
-    chips(c, 44, top, n)
+    chips(c, 44, top, n, row)
     for i in range(n):
         c.text(left + i * width + width / 2, top - 12, f"chunk {i}", "soft small middle")
     for r in range(n):
-        y = top + r * ROW
+        y = top + r * row
         for i in range(n):
             x, first = left + i * width, 0
             for step in range(1, last + 2):
@@ -228,7 +228,7 @@ def ring(run):
         with c.during(step, step):
             for r, peer, chunk in moved:
                 x = left + chunk * width + width / 2
-                y1, y2 = top + r * ROW, top + peer * ROW
+                y1, y2 = top + r * row, top + peer * row
                 if peer > r:
                     c.arrow(x - width / 4, y1 + 29, x - width / 4, y2 - 1)
                 else:

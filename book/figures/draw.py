@@ -38,35 +38,49 @@ COLOURS = {
 }
 
 
-def style(prefix=""):
-    """The rules of all pictures; prefix is what they must lie in, for an SVG that stands in a page."""
-    p = prefix + " " if prefix else ""
+def scheme(which, at=""):
+    """The colours: which is 0 for light, 1 for dark; at is what the pictures lie in."""
+    rules = [f"{at}.r{i}{{fill:{pair[which]}}}" for i, pair in enumerate(RANKS)]
+    rules += [f"{at}.{name}{{fill:{pair[which]}}}" for name, pair in COLOURS.items()]
+    ink, edge, frame, mark, soft = (COLOURS[c][which] for c in ("ink", "edge", "frame", "mark", "soft"))
+    rules += [
+        f"{at}.cell,{at}.bar{{stroke:{edge}}}",
+        f"{at}.thick{{stroke:{ink}}}",
+        f"{at}.arrow,{at}.line{{stroke:{ink}}}",
+        f"{at}.arrow.faint,{at}.line.faint{{stroke:{soft}}}",
+        f"{at}.arrow.bad,{at}.line.bad,{at}.box.bad{{stroke:{mark}}}",
+        f"{at}.box,{at}.line.grid{{stroke:{frame}}}",
+    ]
+    return "".join(rules)
+
+
+def shapes(at=""):
     sans = "-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
     mono = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace"
+    return "\n".join([
+        f"{at}text{{font:14px {sans}}}",
+        f"{at}.small{{font-size:12px}}{at}.bold{{font-weight:600}}{at}.code{{font-family:{mono};font-size:12.5px}}",
+        f"{at}.middle{{text-anchor:middle}}{at}.end{{text-anchor:end}}",
+        f"{at}.arrow,{at}.line{{fill:none;stroke-width:1.6}}{at}.dashed{{stroke-dasharray:4 3}}",
+        f"{at}.cell,{at}.bar{{stroke-width:1}}{at}.thick{{fill:none;stroke-width:2.2}}{at}.box{{stroke-width:1.2}}{at}.none{{fill:none}}",
+    ])  # fmt: skip
 
-    def scheme(which, at):
-        rules = [f"{at}.r{i}{{fill:{pair[which]}}}" for i, pair in enumerate(RANKS)]
-        rules += [f"{at}.{name}{{fill:{pair[which]}}}" for name, pair in COLOURS.items()]
-        ink, edge, frame, mark, soft = (COLOURS[c][which] for c in ("ink", "edge", "frame", "mark", "soft"))
-        rules += [
-            f"{at}.cell,{at}.bar{{stroke:{edge}}}",
-            f"{at}.thick{{stroke:{ink}}}",
-            f"{at}.arrow,{at}.line{{stroke:{ink}}}",
-            f"{at}.arrow.faint,{at}.line.faint{{stroke:{soft}}}",
-            f"{at}.arrow.bad,{at}.line.bad,{at}.box.bad{{stroke:{mark}}}",
-            f"{at}.box,{at}.line.grid{{stroke:{frame}}}",
-        ]
-        return rules
 
-    always = [
-        f"{p}text{{font:14px {sans}}}",
-        f"{p}.small{{font-size:12px}}{p}.bold{{font-weight:600}}{p}.code{{font-family:{mono};font-size:12.5px}}",
-        f"{p}.middle{{text-anchor:middle}}{p}.end{{text-anchor:end}}",
-        f"{p}.arrow,{p}.line{{fill:none;stroke-width:1.6}}{p}.dashed{{stroke-dasharray:4 3}}",
-        f"{p}.cell,{p}.bar{{stroke-width:1}}{p}.thick{{fill:none;stroke-width:2.2}}{p}.box{{stroke-width:1.2}}{p}.none{{fill:none}}",
-    ]
-    dark = "".join(scheme(1, p))
-    return "\n".join(always + ["".join(scheme(0, p)), f"@media (prefers-color-scheme:dark){{{dark}}}"])
+def style():
+    """The rules of a picture in a file of its own, which follows the reader's scheme."""
+    return "\n".join([shapes(), scheme(0), f"@media (prefers-color-scheme:dark){{{scheme(1)}}}"])
+
+
+def page_style():
+    """The same rules for pictures that stand in a page of the book or in a slide: the page's scheme may be chosen, too."""
+    inside = "nccl-figure svg.drawn "
+    return "\n".join([
+        "/* Made by book/figures/pictures from draw.py. */",
+        shapes(inside), scheme(0, inside),
+        f"@media (prefers-color-scheme:dark){{{scheme(1, 'body:not([data-theme=light]) ' + inside)}}}",
+        scheme(1, "body[data-theme=dark] " + inside),
+        "",
+    ])  # fmt: skip
 
 
 def number(value):
@@ -161,7 +175,7 @@ class Canvas:
 
     def svg(self, still=None, in_page=False):
         w, h = number(self.width), number(self.height)
-        size = "" if in_page else f' width="{w}" height="{h}"'
+        size = f' class="drawn" style="width:{w}px"' if in_page else f' width="{w}" height="{h}"'
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="0 0 {w} {h}" role="img">',
             f"<title>{html.escape(self.title)}</title>",

@@ -485,7 +485,8 @@ def tree(run):
                 now.append(f"rank {r} sends {'the sum' if down else 'all it has'} to rank {p}" + ("" if down else ", which adds it"))
                 up.add((r, p))
         history.append([set(h) for h in has])
-        words.append(f"Step {step} of {last}: " + "; ".join(now) + ".")
+        text = "; ".join(now)
+        words.append(text[:1].upper() + text[1:] + ".")
     for step, held in enumerate(history):
         x = left + step * wide
         with c.during(step, 99):

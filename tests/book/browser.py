@@ -51,8 +51,7 @@ def anchors(path):
 
 def dead_links(page):
     wrong = []
-    text = re.sub(r'<script\b[^>]*>[^<]*</script>', '', text_of(page))
-    text = re.sub(r'<nccl-figure src="[^"]*"', '<nccl-figure', text)
+    text = re.sub(r'<script\b[^>]*>.*?</script>', '', text_of(page), flags=re.S)
     for kind, address in re.findall(r'\s(href|src)="([^"]*)"', text):
         address = unescape(address)
         if re.match(r'(https?:|mailto:)', address):
@@ -232,6 +231,93 @@ def test_schemes(page, watch):
     ok('and the button changes it', ([] if chosen != other else [str(chosen)]) + watch.taken())
 
 
+# The last step of each figure as it is first shown: what it must say there, and how many steps there are. A ring of N
+# has 2(N-1), the lanes as many as the recorded run had moments at which something began.
+LAST_STEPS = {
+    '01-nccl-broadcast/broadcast': (2, 'all 4 ranks have the data of rank 0'),
+    '02-nccl-allreduce/allreduce': (3, 'every rank has the sum of all 4'),
+    '03-reduce-scatter-allgather/halves': (4, 'every rank has all sums'),
+    '04-all-to-all/alltoall': (4, 'D3 to rank 3'),
+    '05-ring-allreduce/ring': (6, 'Every rank has all sums, after 2(N-1) = 6 steps'),
+    '05-ring-allreduce/tree': (4, 'A ring takes 6 steps'),
+    '09-pipelined-ring/pieces': (None, 'Every rank has all sums after'),
+    '11-overlap/overlap': (None, 'updates layer 0'),
+    '12-sharded/ahead': (15, 'updates its shards'),
+    '13-experts/experts': (7, 'The experts compute 11, 6, 1, 2 tokens'),
+    '14-pipeline/turns': (None, 'keeps 4 of 4 micro-batches on rank 0, keeps 1 of 4 micro-batches on rank 3'),
+    '15-grid/grid': (5, 'in each column'),
+    '22-hangs/waits': (7, 'The cycle: rank 0 waits for rank 1'),
+}
+
+
+def test_figures(page, watch):
+    at, wrong = None, []
+    for place, (steps, words) in LAST_STEPS.items():
+        folder, name = place.split('/')
+        if at != folder:
+            page.goto(address(f'{folder}/index'))
+            at = folder
+        figure = page.locator(f'nccl-figure[data-name={name}]')
+        said = figure.locator('.words')
+        figure.focus()
+        if 'Step 0 of ' not in said.inner_text():
+            wrong.append(f'{name} does not begin at step 0')
+        last = int(re.search(r'Step 0 of (\d+)', said.inner_text())[1])
+        pictures = set()
+        for _ in range(last):
+            page.keyboard.press('ArrowRight')
+            pictures.add(figure.evaluate("f => [...f.querySelectorAll('[data-from]')].map(g => g.style.display).join()"))
+        if not said.inner_text().startswith(f'Step {last} of {last}.') or words not in said.inner_text():
+            wrong.append(f'{name} ends with "{said.inner_text()}"')
+        if steps not in (None, last) or len(pictures) < last - 1:
+            wrong.append(f'{name} has {last} steps and {len(pictures)} pictures')
+        if not figure.get_by_role('button', name='next').is_disabled() or at not in page.url:
+            wrong.append(f'{name} goes on after its last step')
+        page.keyboard.press('Home')
+        if figure.get_by_role('button', name='play').count():
+            wrong.append(f'{name} would move, although less motion is asked for')
+    ok('each figure is stepped to its end by keys, and says there what it should', wrong + watch.taken())
+
+
+def test_other_runs(page, watch):
+    page.goto(address('05-ring-allreduce/index'))
+    figure = page.locator('nccl-figure[data-name=ring]')
+    wrong = []
+    for ranks in range(2, 9):
+        figure.get_by_label('which recorded run').select_option(f'{ranks} ranks')
+        for _ in range(2 * ranks - 2):
+            figure.get_by_role('button', name='next').click()
+        # Each of the numbers that are shown is a sum of all: 111, 222, 333.
+        texts = figure.evaluate("""f => [...f.querySelectorAll('text')].filter(t => !t.closest('[style*=none]'))
+            .map(t => t.textContent)""")
+        sums = [text for text in texts if text.isdigit()]
+        if sums != ranks * [str(i) * ranks for i in range(1, ranks + 1)]:
+            wrong.append(f'{ranks} ranks: {sums}')
+    ok('the ring ends with all sums everywhere, on 2 to 8 ranks', wrong + watch.taken())
+
+
+def test_play(browser):
+    page = browser.new_page()
+    page.clock.install()
+    page.goto(address('01-nccl-broadcast/index'))
+    figure = page.locator('nccl-figure[data-name=broadcast]')
+    figure.get_by_role('button', name='play').click()
+    page.clock.run_for(5000)
+    said = figure.locator('.words').inner_text()
+    ok('played, a figure goes to its end and stops', [] if said.startswith('Step 2 of 2.')
+       and figure.get_by_role('button', name='play').count() else [said])
+    page.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address('05-ring-allreduce/index'))
+    figure = page.locator('nccl-figure[data-name=ring]')
+    figure.locator('summary').click()
+    ok('without JavaScript there is the still picture, and the steps in words', [what for what, there in (
+        ('picture', figure.locator('img').is_visible()), ('words', figure.locator('li').count() == 7),
+        ('last step', figure.locator('li').last.is_visible())) if not there])
+    context.close()
+
+
 def test_axe(page, watch):
     page.goto(address('common/glossary'))
     page.evaluate('''document.querySelector('article').insertAdjacentHTML('beforeend',
@@ -269,9 +355,10 @@ with sync_playwright() as playwright:
     window = chromium.new_page(viewport={'width': 1280, 'height': 900}, reduced_motion='reduce')
     window.set_default_timeout(60000)
     watching = Watch(window)
-    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_axe:
+    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_figures, test_other_runs, test_axe:
         test(window, watching)
     window.close()
+    test_play(chromium)
     lessons = sorted(path.parent.name + '/index' for path in BOOK.glob('[0-9][0-9]-*/index.html'))
     test_look(chromium, sys.argv[4:] or (sorted(set(PAGES + lessons)) if ALL else PAGES))
     chromium.close()
