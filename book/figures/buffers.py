@@ -181,15 +181,33 @@ def alltoall_still(run):
     return c
 
 
-def contributors(word, n):
-    """Lesson 05: rank 0 brings ones, rank 1 tens, rank 2 hundreds, so the digits say whose numbers are in a sum."""
-    digits = word[::-1]
-    return [r for r in range(n) if r < len(digits) and digits[r] != "0"]
+def contributors(run):
+    """Whose numbers are in each cell after each step: a chunk that came is added to a rank's own numbers or replaces what
+    was there, so it has the sender's, and its own if they were added. The numbers that the run printed must say so, too."""
+    n = run["ranks"]
+    steps = run["tables"][:-1]  # the last one is ncclAllReduce's
+    first = [[int(word) for word in row] for row in steps[0]["rows"]]
+    owners = [[[{r} for _ in range(n)] for r in range(n)]]
+    moves = [[]]
+    for step in range(1, len(steps)):
+        owners.append([[set(cell) for cell in row] for row in owners[-1]])
+        moves.append([])
+        for o in run["operations"]:
+            if o[2] != "ncclSend" or o[5]["message"] != step:
+                continue
+            r, peer = o[0], o[5]["peer"]
+            (chunk,) = [i for i in range(n) if steps[step]["rows"][peer][i] != steps[step - 1]["rows"][peer][i]]
+            owners[step][peer][chunk] = owners[step - 1][r][chunk] | ({peer} if step < n else set())
+            moves[step].append((r, peer, chunk))
+        for r in range(n):
+            for i in range(n):
+                assert sum(first[k][i] for k in owners[step][r][i]) == int(steps[step]["rows"][r][i]), (n, step, r, i)
+    return steps, owners, moves
 
 
 def ring(run):
     n = run["ranks"]
-    steps = run["tables"][:-1]  # the last one is ncclAllReduce's
+    steps, owners, moves = contributors(run)
     wide = max(len(w) for t in steps for row in t["rows"] for w in row)
     width, row = max(54, 9 * wide + 8), 50
     left, top = 44 + CHIP + GAP, 60
@@ -208,23 +226,15 @@ def ring(run):
                 word = steps[first]["rows"][r][i]
                 if step > last or steps[step]["rows"][r][i] != word:
                     with c.during(first, step - 1):
-                        owners = contributors(word, n)
-                        c.cell(x, y, width, 28, word, owners)
-                        if len(owners) == n:
+                        c.cell(x, y, width, 28, word, owners[first][r][i])
+                        if len(owners[first][r][i]) == n:
                             c.rect(x, y, width, 28, "thick")
                     first = step
     words = [
-        f"Before: each rank has its own numbers in {n} chunks. Rank 0 brings ones, rank 1 tens, and so on: the digits of a "
-        "sum say whose numbers are in it."
+        f"Before: each rank has its own numbers in {n} chunks. The colours of a cell say whose numbers are in it."
     ]
-    sends = [o for o in run["operations"] if o[2] == "ncclSend"]
     for step in range(1, last + 1):
-        moved = []
-        for r in range(n):
-            peer = next(o[5]["peer"] for o in sends if o[0] == r and o[5]["message"] == step)
-            # The chunk that has changed on the receiver is the one that came.
-            changed = [i for i in range(n) if steps[step]["rows"][peer][i] != steps[step - 1]["rows"][peer][i]]
-            moved.append((r, peer, changed[0]))
+        moved = sorted(moves[step])
         with c.during(step, step):
             for r, peer, chunk in moved:
                 x = left + chunk * width + width / 2
@@ -253,7 +263,7 @@ def ring(run):
 def ring_still(run):
     """The ring, and the buffers after each step, small: only whose numbers are where."""
     n = run["ranks"]
-    steps = run["tables"][:-1]
+    steps, owners, _ = contributors(run)
     cell, high, across = 27, 24, n
     pad, left, top = 28, 226, 60
     rows = -(-len(steps) // across)
@@ -271,7 +281,7 @@ def ring_still(run):
     c.arrow(dx - 31, dy, ex + 32, ey)
     c.arrow(ex, ey - 15, ax, ay + 16)
     c.text(cx, cy + 5, "send to the next", "soft small middle")
-    for s, step in enumerate(steps):
+    for s in range(len(steps)):
         x0 = left + (s % across) * (n * cell + pad)
         y0 = top + (s // across) * (n * high + 62)
         title = "before" if s == 0 else f"step {s}: " + ("added" if s < n else "passed on")
@@ -280,9 +290,8 @@ def ring_still(run):
             c.text(x0 + i * cell + cell / 2 - 2, y0 - 6, i, "soft small middle")
         for r in range(n):
             for i in range(n):
-                owners = contributors(step["rows"][r][i], n)
-                c.cell(x0 + i * cell, y0 + r * high, cell - 5, 19, "", owners)
-                if len(owners) == n:
+                c.cell(x0 + i * cell, y0 + r * high, cell - 5, 19, "", owners[s][r][i])
+                if len(owners[s][r][i]) == n:
                     c.rect(x0 + i * cell, y0 + r * high, cell - 5, 19, "thick")
     x0 = left + (len(steps) % across) * (n * cell + pad)
     y0 = top + (rows - 1) * (n * high + 62)
