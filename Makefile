@@ -65,7 +65,7 @@ demo:
 	@BACKEND=$(backend) common/demo.sh
 
 # The tests use bats and Perl's prove; what else they need stands here too.
-GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats
+GPU_TEST_PACKAGES := gcc make perl libopenmpi-dev openmpi-bin bats procps
 # Most run with Open MPI and gcc, a few also with MPICH and with clang; test-versions with Open MPI 5.
 # Ubuntu's chromium is a snap, and a container has none: there the book is made, and not looked at.
 TEST_PACKAGES = $(filter-out $(if $(shell grep -s '^ID=ubuntu' /etc/os-release),chromium),$(shell cat .devcontainer/packages))

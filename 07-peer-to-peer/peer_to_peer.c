@@ -6,8 +6,8 @@
  * Beside it, peers.h asks the CUDA runtime about each pair, matrix.h draws the tables.
  */
 #include "clock.h"
-#include "peers.h"
 #include "matrix.h"
+#include "peers.h"
 
 enum { THROUGH_HOST, DIRECTLY, BY_NCCL };
 enum { REPEAT = 10 }; // copies that are timed together
@@ -120,6 +120,10 @@ int main(int argc, char **argv) {
     CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &s.nranks));
     s.count = lesson_count(argc, argv, "floats in a copy", 1 << 18);
     s.bytes = s.count * sizeof(float);
+    if (s.nranks < 2) {
+        fprintf(stderr, "peer_to_peer needs two ranks: mpirun -np 2 ./peer_to_peer\n");
+        lesson_leave(2);
+    }
 
     // Each rank has a GPU of its own.
     int ndevices;
@@ -162,8 +166,6 @@ int main(int argc, char **argv) {
     CHECK_NCCL(ncclCommInitRank(&s.comm, s.nranks, id, s.rank));
     measure(&s, BY_NCCL);
 
-    if (s.nranks == 1)
-        printf("One rank alone has no pair of GPUs to copy between.\n");
     // All ranks meet in the verdict: after it, nobody has another's buffer open.
     const int exit_code = lesson_verdict("element");
 

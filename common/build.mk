@@ -90,11 +90,17 @@ ifneq ($(and $(strip $(for_lessons)),$(filter cpu,$(backend))),)
   endif
 endif
 or_cpu := $(if $(has_standin),or take BACKEND=cpu,or copy cpu/ and check/ of the course beside common/ for the CPU build)
-ifneq ($(and $(strip $(for_lessons)),$(filter cuda,$(backend))),)
+ifneq ($(filter cuda-flags,$(goals)),)
+  for_cuda := make cuda-flags
+  or_cpu := or take make cpu-flags
+else ifneq ($(and $(strip $(for_lessons)),$(filter cuda,$(backend))),)
+  for_cuda := BACKEND=cuda
+endif
+ifdef for_cuda
   ifeq ($(has_cuda),)
-    $(error BACKEND=cuda, but no CUDA Toolkit: set CUDA_HOME to the folder with include/cuda_runtime.h, $(or_cpu))
+    $(error $(for_cuda), but no CUDA Toolkit: set CUDA_HOME to the folder with include/cuda_runtime.h, $(or_cpu))
   else ifeq ($(has_nccl),)
-    $(error BACKEND=cuda, but no NCCL: set NCCL_HOME to the folder with include/nccl.h, $(or_cpu))
+    $(error $(for_cuda), but no NCCL: set NCCL_HOME to the folder with include/nccl.h, $(or_cpu))
   endif
 endif
 

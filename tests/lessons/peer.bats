@@ -36,10 +36,12 @@ complete() {
         END { exit bad || NR != n }'
 }
 
-@test "one rank alone has nothing to copy, and nothing that is checked" {
+@test "one rank alone has nothing to copy: it says that it needs two, exit code 2" {
     ranks 1 $peer
-    expect 1 'FAILED: nothing was checked'
-    grep -qx 'One rank alone has no pair of GPUs to copy between.' <<<"$out"
+    show
+    [ "$code" -eq 2 ]
+    [ -z "$out" ]
+    [ "$err" = 'peer_to_peer needs two ranks: mpirun -np 2 ./peer_to_peer' ]
 }
 
 @test "every number of ranks, small and odd counts: a figure for each pair, all elements right" {
@@ -132,7 +134,8 @@ END
     misuse $peer "-n 0 is less than 1" -n 0
     misuse $peer "-n x is not a whole number" -n x
     misuse $peer "unknown argument 7" 7
-    ranks 1 $peer -n 900000000000
+    skip_unless_ranks 2
+    ranks 2 $peer -n 900000000000
     show
     [ "$code" -eq 1 ]
     grep -q 'the buffers need 10800 GB of GPU memory' <<<"$err"
