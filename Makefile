@@ -156,11 +156,11 @@ install:
 	@$(MAKE) --no-print-directory -j$(jobs) install-cpu
 	@$(if $(and $(has_cuda),$(has_nccl)),$(MAKE) --no-print-directory -j$(jobs) BACKEND=cuda install-checks)
 	@mkdir -p '$(to)/bin' '$(to)/share/man/man1' '$(to)/share/man/man7' '$(to)/share/bash-completion/completions'
-	@install -m 755 check/nccl-check '$(to)/bin'
-	@install -m 644 check/nccl-check.1 '$(to)/share/man/man1'
+	@install -m 755 check/nccl-check kernels/cpu-nvcc '$(to)/bin'
+	@install -m 644 check/nccl-check.1 kernels/cpu-nvcc.1 '$(to)/share/man/man1'
 	@install -m 644 cpu/nccl-cpu.7 '$(to)/share/man/man7'
 	@echo 'complete -F _command nccl-check' >'$(to)/share/bash-completion/completions/nccl-check'
-	@echo 'Installed in $(to): bin/nccl-check, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages.'
+	@echo 'Installed in $(to): bin/nccl-check, bin/cpu-nvcc, lib/libnccl-cpu.a (pkg-config nccl-cpu), and their man pages.'
 	@$(if $(and $(has_cuda),$(has_nccl)),,echo 'No headers of CUDA and NCCL here (CUDA_HOME, NCCL_HOME): on GPUs nccl-check does not work.')
 
 install-cpu: $(cpu_library)
@@ -170,6 +170,8 @@ install-cpu: $(cpu_library)
 	@$(LD) -r $(cpu_build)/whole.o $(cpu_build)/prefix.o -o $(cpu_build)/installed.o
 	@rm -f '$(to)/lib/libnccl-cpu.a' && $(AR) rcs '$(to)/lib/libnccl-cpu.a' $(cpu_build)/installed.o
 	@cp -R cpu/include/. '$(to)/include/nccl-cpu'
+	@cp -R kernels/include '$(to)/share/nccl-cpu'
+	@install -m 644 kernels/device.pl '$(to)/share/nccl-cpu'
 	@install -m 644 cpu/machines/*.conf cpu/machines/*.csv '$(to)/share/nccl-cpu/machines'
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: nccl-cpu' 'Version: $(VERSION)' \
 	    'Description: NCCL, the CUDA runtime and cuBLAS calls on host memory, carried by MPI, with checks' \
