@@ -110,7 +110,7 @@ test-long:
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check/check.t
 	$(PROVE_CPU) tests/exercises/exercises.t :: --all
 	ALL=yes $(PROVE_CPU) $(addprefix tests/, cpu/cpu.t cpu/cpu-sanitized.t judge/judge.t style.t clock/clock.t \
-	    jobs/jobs.t pages/readme.t book/book.t)
+	    jobs/jobs.t pages/readme.t book/book.t book/served-and-printed.t)
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip

@@ -122,6 +122,27 @@ def name_rows(app, doctree):
             (row[0][-1] if len(row[0]) and isinstance(row[0][-1], nodes.paragraph) else row[0]).append(mark)
 
 
+# --- Search -----------------------------------------------------------------------------------
+
+def write_words(app, exception):
+    """The words of all pages, for the excerpts of the search."""
+    if exception:
+        return
+    pages = {}
+    for name in sorted(app.env.found_docs):
+        text = course.read(Path(app.srcdir) / f'{name}.md').split('```{toctree}', 1)[0]
+        text = re.sub(r'<script.*?</script>|<[^<>]+>', ' ', text, flags=re.S)
+        text = re.sub(r'\]\([^()]*\)', '', text)
+        pages[name] = ' '.join(re.sub(r'[`*#|\[\]]|:{3,}.*|^-[- |]+$', ' ', html.unescape(text), flags=re.M).split())
+    (Path(app.outdir) / 'course-words.js').write_text('window.courseWords = ' + json.dumps(pages, ensure_ascii=False) + ';\n')
+
+
+def add_excerpts(app, pagename, template, context, doctree):
+    if pagename == 'search':
+        app.add_js_file('../course-words.js', defer='')
+        app.add_js_file('excerpts.js', defer='')
+
+
 # --- Files of the course -------------------------------------------------------------------------
 
 def source_body(path):
@@ -169,5 +190,7 @@ def setup(app):
     app.add_lexer('python', ShortenedPython)
     app.connect('html-page-context', add_menu)
     app.connect('doctree-read', name_rows)
+    app.connect('html-page-context', add_excerpts)
     app.connect('html-collect-pages', source_pages)
+    app.connect('build-finished', write_words)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

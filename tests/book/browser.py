@@ -174,6 +174,8 @@ def test_search(page, watch):
     found = page.locator('#search-results').inner_text()
     ok('the search finds ncclCommSplit', [f'not {title}' for title in ('15 Grid', '09 The pipelined ring')
                                           if title not in found] + watch.taken())
+    shown = [item.inner_text() for item in page.locator('#search-results li').all()]
+    ok('and shows the place', [text for text in shown if 'ncclcommsplit' not in text.lower()])
 
 
 def test_copy(page, watch):
