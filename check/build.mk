@@ -19,7 +19,7 @@ judge_in = $(judge_sources:$(TOP)/%.c=$(1)/%.o)
 front_in = $(front_sources:$(TOP)/%.c=$(1)/%.o) $(made:$(TOP)/build/made/%.c=$(1)/%.o)
 
 check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(library_cflags) $(WARNINGS) \
-    $(addprefix -I,$(shell find $(TOP)/check -type d))
+    -I$(TOP)/cpu $(addprefix -I,$(shell find $(TOP)/check -type d))
 # In a library the variables of a thread are found as fast as in a program (initial-exec), since it
 # is there from the start.
 cpu_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=1 $(library_compile)

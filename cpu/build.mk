@@ -9,7 +9,7 @@ cpu_config := $(cpu_build)/config
 # time. SANITIZE=1 has them, and make LIBRARY_DEBUG=-g the variables, too.
 LIBRARY_DEBUG ?= $(if $(SANITIZE),-g1,-g0)
 library_compile := $(cpu_any) $(LIBRARY_DEBUG)
-cpu_own := $(MPICC) -I$(TOP)/cpu/src -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
+cpu_own := $(MPICC) -I$(TOP)/cpu -I$(TOP)/cpu/src -std=gnu11 -fwrapv -fPIC -fvisibility=hidden $(library_cflags)
 
 ifneq ($(strip $(builds_cpu)),)
   $(call remember,$(cpu_config),$(cpu_own) $(WARNINGS) $(library_compile))
@@ -24,8 +24,8 @@ $(cpu_build)/cpu/src/data/number.o $(cpu_build)/cpu/src/blas/arithmetic.o: priva
 # Where the modelled clock finds its machines; and no multiply-add in one step: the same digits
 # everywhere.
 machines := -DCPU_MACHINES='"$(TOP)/cpu/machines"'
+$(filter $(cpu_build)/cpu/src/clock/%.o,$(cpu_objects)): private own := -ffp-contract=off
 $(cpu_build)/cpu/src/clock/machines.o: private own := $(machines)
-$(cpu_build)/cpu/src/clock/clock.o: private own := -ffp-contract=off
 # The mpirun that belongs to this mpicc (mpicc.mpich: mpirun.mpich).
 mpirun := $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(if $(findstring mpicc,$(notdir $(MPICC))),$(subst mpicc,mpirun,$(notdir $(MPICC))),mpirun)
 $(cpu_build)/cpu/src/start/launch.o: private own := -DMPIRUN='"$(mpirun)"'

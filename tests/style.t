@@ -31,12 +31,12 @@ point 'clang-format' timeout 300 clang-format --dry-run --Werror "${sources[@]}"
 # gcc, clang and the tests' own runs look at all of this, too: only with ALL=yes.
 parts=(cpu/src/*/*.c [0-9][0-9]-*/*.c common/*.c results/measure/cpu-cost.c)
 long 'cppcheck' cppcheck -D__linux__ -D__x86_64__ --quiet --error-exitcode=1 --inline-suppr --std=c11 \
-    --enable=warning,portability --suppress=missingIncludeSystem -Icommon -Icpu/include -Icpu/src "${parts[@]}"
+    --enable=warning,portability --suppress=missingIncludeSystem -Icommon -Icpu/include -Icpu -Icpu/src "${parts[@]}"
 mapfile -t folders < <(find check -type d)
 mapfile -t checks < <(git ls-files 'check/*.c')
 long 'cppcheck of the checks' cppcheck -D__linux__ -D__x86_64__ -DOVER_STANDIN=1 \
     --quiet --error-exitcode=1 --inline-suppr --std=c11 --enable=warning,portability \
-    --suppress=missingIncludeSystem -Icpu/include "${folders[@]/#/-I}" "${checks[@]}"
+    --suppress=missingIncludeSystem -Icpu/include -Icpu "${folders[@]/#/-I}" "${checks[@]}"
 point 'shellcheck' timeout 300 shellcheck -x -P SCRIPTDIR:tests -e SC2154,SC2034 "${shell[@]}"
 # What the tests use was built without a warning, if it was built with -Werror (make test).
 strict='-Wall -Wextra -Werror'

@@ -32,7 +32,7 @@ static struct told {
 } * told;
 
 static struct told *tell(void **handle, const void *host, const char *name) {
-    struct told *new = must_alloc(sizeof *new);
+    struct told *new = base_alloc(sizeof *new);
     new->id = *(const char **)handle;
     new->name = name;
     new->host = host;
@@ -61,7 +61,7 @@ cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol);
 #pragma GCC visibility pop
 
 void **__cudaRegisterFatBinary(const void *binary) {
-    const char **handle = must_alloc(sizeof *handle);
+    const char **handle = base_alloc(sizeof *handle);
     *handle = ((const struct wrapper *)binary)->id;
     return (void **)handle;
 }

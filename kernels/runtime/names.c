@@ -3,6 +3,7 @@
  * front of the library.
  */
 #include "kernels.h"
+#include "standin.h"
 
 /* libstdc++, which C++ programs have, knows what a name means. */
 extern char *__cxa_demangle(const char *name, char *out, size_t *size, int *status)
@@ -33,18 +34,6 @@ const char *kernel_words(struct kernel *kernel) {
         shorten(words);
     return kernel->words = words ? words : kernel->code->name;
 }
-
-#pragma GCC visibility push(default)
-struct standin_kernel { // as in check/front/below.h
-    const char *name;
-    bool elsewhere;
-    struct standin_pointer {
-        const void *at;
-        bool write, first, known;
-    } pointers[32];
-};
-int standin_kernel(const void *function, void **arguments, struct standin_kernel *out);
-#pragma GCC visibility pop
 
 int standin_kernel(const void *function, void **arguments, struct standin_kernel *out) {
     LOCKED;

@@ -314,8 +314,8 @@ point 'every function that a program of this kind calls is declared' missing
 }
 
 # Those that a program may name beside them, and those that there are none of: one clear error each.
-others=$(cd "$ours" && printf '%s\n' *.h nvtx3/*.h)
-none=$(cd "$ours/absent" && grep -l '^#error' *.h)
+others=$(cd "$ours" && printf '%s\n' ./*.h nvtx3/*.h | sed 's|^\./||')
+none=$(cd "$ours/absent" && grep -l '^#error' ./*.h | sed 's|^\./||')
 # shellcheck disable=SC2086  # several options, several names
 {
     for other in $others; do

@@ -101,14 +101,14 @@ uint64_t base_process(void) {
     return number;
 }
 
-void *must_alloc(size_t bytes) {
+void *base_alloc(size_t bytes) {
     void *memory = calloc(1, bytes ? bytes : 1);
     if (!memory)
         fail("out of host memory");
     return memory;
 }
 
-void *must_grow(void *memory, size_t bytes) {
+void *base_grow(void *memory, size_t bytes) {
     memory = realloc(memory, bytes ? bytes : 1);
     if (!memory)
         fail("out of host memory");

@@ -37,8 +37,8 @@ double base_patience(void);
 uint64_t base_random(void);
 uint64_t base_process(void); // a number that no other process has, on any machine
 
-void *must_alloc(size_t bytes);              // zeroed; never NULL
-void *must_grow(void *memory, size_t bytes); // realloc that never fails
+void *base_alloc(size_t bytes);              // zeroed; never NULL
+void *base_grow(void *memory, size_t bytes); // realloc that never fails
 
 /* Prints "CPU build: …" and ends the job, all of its ranks. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

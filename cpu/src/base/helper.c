@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "base/helper.h"
+#include "standin.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

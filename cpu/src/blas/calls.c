@@ -12,33 +12,33 @@
         cublasHandle_t handle, integer n, const type *alpha, const type *x,              \
         integer incx, type *y, integer incy) {                                           \
         CUBLAS_CALL;                                                                     \
-        return blas_walk(handle, AXPY, alpha, code, blas_vector(code, x, n, incx),       \
-                         blas_vector(code, y, n, incy));                                 \
+        return blas_walk(handle, AXPY, alpha, code, operand_vector(code, x, n, incx),    \
+                         operand_vector(code, y, n, incy));                              \
     }                                                                                    \
     cublasStatus_t cublas##letter##scal_v2##suffix(                                      \
         cublasHandle_t handle, integer n, const type *alpha, type *x, integer incx) {    \
         CUBLAS_CALL;                                                                     \
         return blas_walk(handle, SCAL, alpha, code, NO_OPERAND,                          \
-                         blas_vector(code, x, n, incx));                                 \
+                         operand_vector(code, x, n, incx));                              \
     }                                                                                    \
     cublasStatus_t cublas##letter##copy_v2##suffix(cublasHandle_t handle, integer n,     \
                                                    const type *x, integer incx, type *y, \
                                                    integer incy) {                       \
         CUBLAS_CALL;                                                                     \
-        return blas_walk(handle, COPY, NULL, code, blas_vector(code, x, n, incx),        \
-                         blas_vector(code, y, n, incy));                                 \
+        return blas_walk(handle, COPY, NULL, code, operand_vector(code, x, n, incx),     \
+                         operand_vector(code, y, n, incy));                              \
     }                                                                                    \
     cublasStatus_t cublas##letter##dot_v2##suffix(                                       \
         cublasHandle_t handle, integer n, const type *x, integer incx, const type *y,    \
         integer incy, type *result) {                                                    \
         CUBLAS_CALL;                                                                     \
-        return blas_measure(handle, DOT, blas_vector(code, x, n, incx),                  \
-                            blas_vector(code, y, n, incy), result, code, false);         \
+        return blas_measure(handle, DOT, operand_vector(code, x, n, incx),               \
+                            operand_vector(code, y, n, incy), result, code, false);      \
     }                                                                                    \
     cublasStatus_t cublas##letter##nrm2_v2##suffix(                                      \
         cublasHandle_t handle, integer n, const type *x, integer incx, type *result) {   \
         CUBLAS_CALL;                                                                     \
-        return blas_measure(handle, NRM2, blas_vector(code, x, n, incx), NO_OPERAND,     \
+        return blas_measure(handle, NRM2, operand_vector(code, x, n, incx), NO_OPERAND,  \
                             result, code, false);                                        \
     }                                                                                    \
     cublasStatus_t cublas##letter##gemm_v2##suffix(                                      \
@@ -46,9 +46,9 @@
         integer n, integer k, const type *alpha, const type *A, integer lda,             \
         const type *B, integer ldb, const type *beta, type *C, integer ldc) {            \
         CUBLAS_CALL;                                                                     \
-        return blas_product(handle, code, blas_matrix_of(code, A, ta, m, k, lda),        \
-                            blas_matrix_of(code, B, tb, k, n, ldb),                      \
-                            blas_matrix_of(code, C, CUBLAS_OP_N, m, n, ldc), k, alpha,   \
+        return blas_product(handle, code, operand_matrix(code, A, ta, m, k, lda),        \
+                            operand_matrix(code, B, tb, k, n, ldb),                      \
+                            operand_matrix(code, C, CUBLAS_OP_N, m, n, ldc), k, alpha,   \
                             beta, 1);                                                    \
     }
 CALLS(S, float, CUDA_R_32F, , int)
@@ -56,12 +56,12 @@ CALLS(S, float, CUDA_R_32F, _64, int64_t)
 CALLS(D, double, CUDA_R_64F, , int)
 CALLS(D, double, CUDA_R_64F, _64, int64_t)
 
-#define AMAX_CALL(name, type, code, integer)                                           \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx, \
-                        integer *result) {                                             \
-        CUBLAS_CALL;                                                                   \
-        return blas_measure(handle, AMAX, blas_vector(code, x, n, incx), NO_OPERAND,   \
-                            result, code, sizeof(integer) == 8);                       \
+#define AMAX_CALL(name, type, code, integer)                                            \
+    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx,  \
+                        integer *result) {                                              \
+        CUBLAS_CALL;                                                                    \
+        return blas_measure(handle, AMAX, operand_vector(code, x, n, incx), NO_OPERAND, \
+                            result, code, sizeof(integer) == 8);                        \
     }
 AMAX_CALL(cublasIsamax_v2, float, CUDA_R_32F, int)
 AMAX_CALL(cublasIsamax_v2_64, float, CUDA_R_32F, int64_t)
@@ -75,10 +75,10 @@ cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, in
                               int incy) {
     CUBLAS_CALL;
     int rows = trans == CUBLAS_OP_N ? m : n, columns = trans == CUBLAS_OP_N ? n : m;
-    return blas_product(handle, CUDA_R_32F,
-                        blas_matrix_of(CUDA_R_32F, A, trans, rows, columns, lda),
-                        blas_vector(CUDA_R_32F, x, columns, incx),
-                        blas_vector(CUDA_R_32F, y, rows, incy), columns, alpha, beta, 1);
+    return blas_product(
+        handle, CUDA_R_32F, operand_matrix(CUDA_R_32F, A, trans, rows, columns, lda),
+        operand_vector(CUDA_R_32F, x, columns, incx),
+        operand_vector(CUDA_R_32F, y, rows, incy), columns, alpha, beta, 1);
 }
 
 /* What the sums are made in, which is also the type of alpha and beta. -1: not here. */
@@ -107,9 +107,9 @@ cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t ta,
                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
     CUBLAS_CALL;
     (void)algorithm;
-    struct operand a = blas_matrix_of(atype, A, ta, m, k, lda),
-                   b = blas_matrix_of(btype, B, tb, k, n, ldb),
-                   c = blas_matrix_of(ctype, C, CUBLAS_OP_N, m, n, ldc);
+    struct operand a = operand_matrix(atype, A, ta, m, k, lda),
+                   b = operand_matrix(btype, B, tb, k, n, ldb),
+                   c = operand_matrix(ctype, C, CUBLAS_OP_N, m, n, ldc);
     a.stride = stridea, b.stride = strideb, c.stride = stridec;
     return blas_product(handle, sums_in(compute), a, b, c, k, alpha, beta, batch);
 }
@@ -122,9 +122,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t ta,
                             cublasGemmAlgo_t algorithm) {
     CUBLAS_CALL;
     (void)algorithm;
-    return blas_product(handle, sums_in(compute), blas_matrix_of(atype, A, ta, m, k, lda),
-                        blas_matrix_of(btype, B, tb, k, n, ldb),
-                        blas_matrix_of(ctype, C, CUBLAS_OP_N, m, n, ldc), k, alpha, beta,
+    return blas_product(handle, sums_in(compute), operand_matrix(atype, A, ta, m, k, lda),
+                        operand_matrix(btype, B, tb, k, n, ldb),
+                        operand_matrix(ctype, C, CUBLAS_OP_N, m, n, ldc), k, alpha, beta,
                         1);
 }
 

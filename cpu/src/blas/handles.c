@@ -19,7 +19,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle) {
         return CUBLAS_STATUS_INVALID_VALUE;
     if (cudaGetDevice(&device) != cudaSuccess)
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    struct cublasContext *context = must_alloc(sizeof *context);
+    struct cublasContext *context = base_alloc(sizeof *context);
     context->device = device;
     context->next = contexts;
     contexts = *handle = context;

@@ -112,7 +112,7 @@ static void plain_dgemm(int64_t m, int64_t n, int64_t k, double alpha, const dou
 /* op(o) as it is added up: column after column, without gaps. */
 static void *packed(const struct operand *o, const void *start, bool as_double) {
     size_t n = (size_t)o->rows * (size_t)o->columns;
-    void *out = must_grow(NULL, n * (as_double ? 8 : 4));
+    void *out = base_grow(NULL, n * (as_double ? 8 : 4));
     for (int64_t j = 0; j < o->columns; j++)
         for (int64_t i = 0; i < o->rows; i++) {
             double value = get(o, start, i, j);
@@ -131,7 +131,7 @@ static void gemm(const struct operation *w, double alpha, double beta, const voi
     void *pa = packed(&w->a, a, as_double), *pb = packed(&w->b, b, as_double);
     // "If beta == 0, C does not have to be a valid input."
     struct operand out = w->c;
-    void *pc = beta == 0 ? must_alloc((size_t)m * (size_t)n * (as_double ? 8 : 4))
+    void *pc = beta == 0 ? base_alloc((size_t)m * (size_t)n * (as_double ? 8 : 4))
                          : packed(&out, c, as_double);
     if (!as_double)
         blas_gemm(m, n, k, (float)alpha, (struct blas_matrix){pa, m, false},
@@ -311,12 +311,12 @@ static cublasStatus_t queue(cublasHandle_t handle, struct operation w, const voi
     return CUBLAS_STATUS_SUCCESS;
 }
 
-struct operand blas_vector(int type, const void *at, int64_t n, int64_t distance) {
+struct operand operand_vector(int type, const void *at, int64_t n, int64_t distance) {
     return (struct operand){
         .at = at, .type = type, .rows = n, .columns = 1, .ld = distance, .vector = true};
 }
 
-struct operand blas_matrix_of(int type, const void *at, cublasOperation_t op,
+struct operand operand_matrix(int type, const void *at, cublasOperation_t op,
                               int64_t rows, int64_t columns, int64_t ld) {
     return (struct operand){.at = at,
                             .type = type,

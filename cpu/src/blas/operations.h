@@ -14,8 +14,8 @@ struct operand {
 
 enum kind { AXPY, SCAL, COPY, DOT, NRM2, AMAX, GEMM };
 
-struct operand blas_vector(int type, const void *at, int64_t n, int64_t distance);
-struct operand blas_matrix_of(int type, const void *at, cublasOperation_t op,
+struct operand operand_vector(int type, const void *at, int64_t n, int64_t distance);
+struct operand operand_matrix(int type, const void *at, cublasOperation_t op,
                               int64_t rows, int64_t columns, int64_t ld);
 
 /* One number of one or two vectors, of type `type`; a place is an int64_t if `wide`, else

@@ -1,4 +1,16 @@
-/* clock.h: modelled time: when an operation starts, and how long it takes. */
+/*
+ * clock.h: modelled time: when an operation starts, and how long it takes on a machine
+ * that is not here. The queue asks; the data is moved all the same.
+ *
+ * The same digits on every run: a modelled time depends on what the program did, in its
+ * order, and on the times that other ranks tell. It never depends on when something
+ * really happened. So
+ *   - the host's time passes in calls only: each costs what the machine says, and a wait
+ *     brings it to the end of what it waited for;
+ *   - an operation starts when its stream, the events before it, its call and the last of
+ *     its ranks are there;
+ *   - operations of one GPU that use the same thing at the same time share it.
+ */
 #ifndef CPU_CLOCK_H
 #define CPU_CLOCK_H
 
@@ -35,7 +47,7 @@ struct cost {
 };
 
 enum clock_way { WAY_SET, WAY_WITHIN, WAY_HOST, WAY_PEER, WAY_STAGED };
-struct cost clock_copy(enum clock_way way, size_t bytes);
+struct cost clock_of_copy(enum clock_way way, size_t bytes);
 /* What cuBLAS does: so many additions and multiplications, on so many bytes; of a product
  * so many numbers of its result. */
 struct cost clock_compute(double flops, double bytes, double result);

@@ -9,6 +9,7 @@
  * Left out: one-sided communication, files, intercommunicators, what is probed.
  */
 #include "clock/mpi_time.h"
+#include "standin.h"
 
 #include "base/base.h"
 #include "clock/clock.h"
@@ -33,7 +34,7 @@ static bool is_inter(MPI_Comm comm) {
 void standin_mpi_made(MPI_Comm comm) {
     if (!clock_on || key == MPI_KEYVAL_INVALID || comm == MPI_COMM_NULL || is_inter(comm))
         return;
-    MPI_Comm *shadow = must_alloc(sizeof *shadow);
+    MPI_Comm *shadow = base_alloc(sizeof *shadow);
     PMPI_Comm_dup(comm, shadow);
     PMPI_Comm_set_attr(comm, key, shadow);
 }
@@ -103,7 +104,7 @@ void standin_mpi_sends(int dest, int tag, MPI_Comm comm) {
     LOCKED;
     collect();
     clock_host_spends(clock_mpi(2));
-    struct time *time = must_alloc(sizeof *time);
+    struct time *time = base_alloc(sizeof *time);
     time->mine = clock_host();
     PMPI_Isend(&time->mine, 1, MPI_DOUBLE, dest, tag, shadow, &time->request);
     time->next = sent;
@@ -111,7 +112,7 @@ void standin_mpi_sends(int dest, int tag, MPI_Comm comm) {
 }
 
 static struct time *await(MPI_Request of, double cost) {
-    struct time *time = must_alloc(sizeof *time);
+    struct time *time = base_alloc(sizeof *time);
     time->of = of;
     time->cost = cost;
     time->next = awaited;

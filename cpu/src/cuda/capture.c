@@ -39,7 +39,7 @@ void point_add(struct point *point, const struct point *more) {
         if (k < point->n)
             continue;
         point->nodes =
-            must_grow(point->nodes, (size_t)(point->n + 1) * sizeof *point->nodes);
+            base_grow(point->nodes, (size_t)(point->n + 1) * sizeof *point->nodes);
         point->nodes[point->n++] = more->nodes[i];
     }
 }
@@ -77,16 +77,16 @@ static void take(struct capture *capture, struct stream *stream, struct op *op) 
     struct recording *recording = (struct recording *)capture;
     struct nodes *nodes = &recording->nodes;
     struct point *at = place_of(recording, stream);
-    nodes->all = must_grow(nodes->all, (size_t)(nodes->n + 1) * sizeof *nodes->all);
+    nodes->all = base_grow(nodes->all, (size_t)(nodes->n + 1) * sizeof *nodes->all);
     nodes->all[nodes->n] =
         (struct node){.op = op, .after = *at, .device = stream->device};
-    at->nodes = must_grow(NULL, sizeof *at->nodes);
+    at->nodes = base_grow(NULL, sizeof *at->nodes);
     at->nodes[0] = nodes->n++;
     at->n = 1;
 }
 
 static void add_member(struct recording *recording, struct stream *stream) {
-    recording->members = must_grow(recording->members, (size_t)(recording->nmembers + 1) *
+    recording->members = base_grow(recording->members, (size_t)(recording->nmembers + 1) *
                                                            sizeof *recording->members);
     recording->members[recording->nmembers++] = (struct member){.stream = stream};
     stream->capture = &recording->capture;
@@ -96,7 +96,7 @@ cudaError_t capture_begin(struct stream *stream, enum cudaStreamCaptureMode mode
     static uint64_t numbers;
     if (stream->capture)
         return cudaErrorIllegalState;
-    struct recording *recording = must_alloc(sizeof *recording);
+    struct recording *recording = base_alloc(sizeof *recording);
     *recording = (struct recording){.capture.take = take,
                                     .number = ++numbers,
                                     .mode = mode,
@@ -111,7 +111,7 @@ cudaError_t capture_begin(struct stream *stream, enum cudaStreamCaptureMode mode
 /* Whether every node comes before what the origin would queue next. */
 static bool joined(struct recording *recording) {
     const struct nodes *nodes = &recording->nodes;
-    bool *reached = must_alloc((size_t)nodes->n + 1);
+    bool *reached = base_alloc((size_t)nodes->n + 1);
     const struct point *end = place_of(recording, recording->origin);
     for (int i = 0; i < end->n; i++)
         reached[end->nodes[i]] = true;

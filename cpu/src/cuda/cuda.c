@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "cuda/cuda_aware.h"
+#include "standin.h"
 #include "cuda/capture.h"
 #include "cuda/device.h"
 
@@ -98,7 +99,7 @@ static struct op *another_copy(const struct op *from) {
     op->drop = drop_copy;
     if (model->staged) {
         size_t bytes = extent(&model->block, model->block.from_pitch);
-        copy->staged = must_grow(NULL, bytes);
+        copy->staged = base_grow(NULL, bytes);
         memcpy(copy->staged, model->staged, bytes);
     }
     return op;
@@ -130,8 +131,8 @@ static struct op *copy_op(void *to, const void *from, struct block block, int va
                             .value = value,
                             .device = stream->device};
     if (clock_on)
-        model.op.cost =
-            clock_copy(from ? way_of(target, source) : WAY_SET, block.width * block.rows);
+        model.op.cost = clock_of_copy(from ? way_of(target, source) : WAY_SET,
+                                      block.width * block.rows);
     return another_copy(&model.op);
 }
 
@@ -180,7 +181,7 @@ static cudaError_t copy(void *to, const void *from, struct block block,
     // launched, as an H200 does.
     ((struct copy_op *)op)->of_graph = !source && bytes && stream->capture;
     if (!source && bytes && !on_host(target) && !stream->capture) {
-        ((struct copy_op *)op)->staged = must_grow(NULL, bytes);
+        ((struct copy_op *)op)->staged = base_grow(NULL, bytes);
         memcpy(((struct copy_op *)op)->staged, from, bytes);
     }
     // A copy that waits also waits for the default streams of the other devices it

@@ -4,6 +4,7 @@
  * calls of MPI are given the address of the same bytes that can.
  */
 #include "cuda/cuda_aware.h"
+#include "standin.h"
 
 #include "cuda/memory.h"
 

@@ -60,7 +60,7 @@ static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
     cudaError_t error = device_check(device_now());
     if (error != cudaSuccess)
         return cuda_error(error);
-    struct CUevent_st *event = must_alloc(sizeof *event);
+    struct CUevent_st *event = base_alloc(sizeof *event);
     event->timing = !(flags & cudaEventDisableTiming);
     event->device = device_now();
     *place_of(event) = event;
@@ -97,7 +97,7 @@ static void record_queued(struct op *op) {
     if (!event)
         return;
     give_up(event->stamp);
-    event->stamp = mine->stamp = must_alloc(sizeof *event->stamp);
+    event->stamp = mine->stamp = base_alloc(sizeof *event->stamp);
     event->stamp->users = 2;
     event->capture = 0;
     event->recorded = true;
@@ -142,7 +142,7 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
         return cudaSuccess;
     }
     give_up(event->stamp);
-    event->stamp = must_alloc(sizeof *event->stamp);
+    event->stamp = base_alloc(sizeof *event->stamp);
     event->stamp->users = 2;
     struct op *op = op_create(sizeof(struct event_op), step_event);
     op->drop = drop_event;

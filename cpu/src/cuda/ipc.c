@@ -7,8 +7,9 @@
  */
 #define _GNU_SOURCE
 #include "cuda/device.h"
+#include "standin.h"
 #include "cuda/queue.h"
-#include "data/wire.h"
+#include "base/job.h"
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -65,11 +66,11 @@ static uint32_t sum_of(const struct handle *handle) {
 }
 
 static void fill(cudaIpcMemHandle_t *out, int file, uint64_t bytes) {
-    struct handle handle = {.job = wire_job(),
+    struct handle handle = {.job = job_number(),
                             .kernel = this_kernel(),
                             .key = key_of(file),
                             .bytes = bytes,
-                            .world = wire_world,
+                            .world = job_rank,
                             .process = getpid(),
                             .file = file};
     memcpy(handle.magic, magic, sizeof handle.magic);
@@ -92,8 +93,8 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer) {
 
 /* The file that the handle tells of, still the one it was; -1: not there, or not here. */
 static int open_file(const struct handle *handle) {
-    bool here = handle->job == wire_job() ? wire_same_host(handle->world)
-                                          : handle->kernel == this_kernel();
+    bool here = handle->job == job_number() ? job_same_host(handle->world)
+                                            : handle->kernel == this_kernel();
     if (!here)
         return -1;
     char name[64];

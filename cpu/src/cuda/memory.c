@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "cuda/memory.h"
+#include "standin.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -119,7 +120,7 @@ static void give_addresses(char *user, size_t bytes) {
         mmap(user + standin_reach_size, bytes, PROT_NONE, apart | MAP_FIXED, -1, 0) ==
             MAP_FAILED)
         return; // never to be used again
-    holes = must_grow(holes, (nholes + 1) * sizeof *holes);
+    holes = base_grow(holes, (nholes + 1) * sizeof *holes);
     holes[nholes++] =
         (struct hole){(size_t)((uintptr_t)user - standin_reach_start), room};
 }
@@ -168,7 +169,7 @@ static bool make_arena(bool host_too) {
     for (size_t i = 0; i < sizeof arena_sizes / sizeof *arena_sizes; i++) {
         arena.bytes = arena_sizes[i];
         if (map(&arena.map, arena.bytes, host_too)) {
-            arenas = must_grow(arenas, (size_t)(narenas + 1) * sizeof *arenas);
+            arenas = base_grow(arenas, (size_t)(narenas + 1) * sizeof *arenas);
             arenas[narenas++] = arena;
             return true;
         }
@@ -233,7 +234,7 @@ static void count(const struct memory *memory, bool comes) {
         return; // another's are counted there
     while (ndevices <= memory->device) {
         device_bytes =
-            must_grow(device_bytes, (size_t)(ndevices + 1) * sizeof *device_bytes);
+            base_grow(device_bytes, (size_t)(ndevices + 1) * sizeof *device_bytes);
         device_bytes[ndevices++] = 0;
     }
     size_t bytes = in_pages(memory->bytes);
@@ -259,9 +260,9 @@ size_t standin_written_behind(const void *pointer) {
 static struct memory *enter(struct memory new) {
     if (used == capacity) {
         capacity = capacity ? 2 * capacity : 64;
-        table = must_grow(table, capacity * sizeof *table);
+        table = base_grow(table, capacity * sizeof *table);
     }
-    struct memory *memory = must_alloc(sizeof *memory);
+    struct memory *memory = base_alloc(sizeof *memory);
     *memory = new;
     size_t at = position_of(new.user);
     memmove(table + at + 1, table + at, (used - at) * sizeof *table);

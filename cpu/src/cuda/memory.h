@@ -47,20 +47,7 @@ bool memory_share(struct memory *memory);
 struct memory *memory_open(int file, size_t bytes, int device, uint64_t key);
 struct memory *memory_opened(uint64_t key, int device); // NULL: not open
 
-/* For whoever stands in front of the library: how large the memory is that was opened at
- * this address; 0: none was. */
-#pragma GCC visibility push(default)
-size_t standin_opened_bytes(const void *pointer);
-/* And which byte past the end of pinned or managed memory, counted from 1, the host has
- * written; 0: none. */
-size_t standin_written_behind(const void *pointer);
-#pragma GCC visibility pop
-
-/* Kernels. What they may use of the program's addresses lies `standin_reach_size` further
- * on. */
-#pragma GCC visibility push(default)
-extern uint64_t standin_reach_start, standin_reach_size;
-#pragma GCC visibility pop
+/* Kernels: see standin_reach_size. */
 void memory_guards(void); // from now on: pages that lead nowhere between allocations
 /* A variable of the program that is the device's. NULL: no room. */
 struct memory *memory_variable(void *address, size_t bytes, int device);

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "cuda/queue.h"
+#include "standin.h"
 
 #include "base/helper.h"
 
@@ -33,16 +34,16 @@ static int new_slot(void) {
     for (int s = 0; s < nstreams; s++)
         if (!streams[s])
             return s;
-    streams = must_grow(streams, (size_t)(nstreams + 1) * sizeof *streams);
-    done = must_grow(done, (size_t)(nstreams + 1) * sizeof *done);
+    streams = base_grow(streams, (size_t)(nstreams + 1) * sizeof *streams);
+    done = base_grow(done, (size_t)(nstreams + 1) * sizeof *done);
     done[nstreams] = 0;
-    past = must_grow(past, (size_t)(nstreams + 1) * sizeof *past);
+    past = base_grow(past, (size_t)(nstreams + 1) * sizeof *past);
     past[nstreams] = (struct past){0};
     return nstreams++;
 }
 
 struct stream *stream_create(int device, bool blocking) {
-    struct stream *stream = must_alloc(sizeof *stream);
+    struct stream *stream = base_alloc(sizeof *stream);
     stream->slot = new_slot();
     stream->device = device;
     stream->blocking = blocking;
@@ -57,7 +58,7 @@ static int advancing = -1; // the slot that is, if any
 /* What waits for all streams would have waited for this one. */
 static void note_gone(const struct stream *stream) {
     while (ngone <= stream->device) {
-        gone = must_grow(gone, (size_t)(ngone + 1) * sizeof *gone);
+        gone = base_grow(gone, (size_t)(ngone + 1) * sizeof *gone);
         gone[ngone++] = 0;
     }
     if (gone[stream->device] < stream->time)
@@ -84,7 +85,7 @@ void stream_retire(struct stream *stream) {
 
 struct stream *legacy_stream(int device) {
     if (device >= nlegacy) {
-        legacy = must_grow(legacy, (size_t)(device + 1) * sizeof *legacy);
+        legacy = base_grow(legacy, (size_t)(device + 1) * sizeof *legacy);
         while (nlegacy <= device)
             legacy[nlegacy++] = NULL;
     }
@@ -172,7 +173,7 @@ static void note_end(struct op *op, double end) {
             memmove(p->ends, p->ends + old, p->n * sizeof *p->ends);
         if (p->n >= p->room / 2) {
             p->room = p->room ? 2 * p->room : 64;
-            p->ends = must_grow(p->ends, p->room * sizeof *p->ends);
+            p->ends = base_grow(p->ends, p->room * sizeof *p->ends);
         }
     }
     if (p->n == 0)
@@ -183,7 +184,7 @@ static void note_end(struct op *op, double end) {
 /* --- Operations ------------------------------------------------------------------- */
 
 struct op *op_create(size_t bytes, bool (*step)(struct op *op)) {
-    struct op *op = must_alloc(bytes);
+    struct op *op = base_alloc(bytes);
     op->step = step;
     return op;
 }
@@ -215,7 +216,7 @@ void op_after(struct op *op, struct mark mark) {
                 op->after[i].seq = mark.seq;
             return;
         }
-    op->after = must_grow(op->after, (size_t)(op->nafter + 1) * sizeof *op->after);
+    op->after = base_grow(op->after, (size_t)(op->nafter + 1) * sizeof *op->after);
     op->after[op->nafter++] = mark;
 }
 
@@ -274,7 +275,7 @@ static int nbroken;
 
 void device_break(int device, cudaError_t error) {
     while (nbroken <= device) {
-        broken = must_grow(broken, (size_t)(nbroken + 1) * sizeof *broken);
+        broken = base_grow(broken, (size_t)(nbroken + 1) * sizeof *broken);
         broken[nbroken++] = cudaSuccess;
     }
     if (broken[device] == cudaSuccess)
@@ -405,7 +406,7 @@ struct marks {
 };
 
 static struct marks content_of(const struct stream *stream) {
-    struct marks marks = {must_alloc((size_t)nstreams * sizeof *marks.at), 0};
+    struct marks marks = {base_alloc((size_t)nstreams * sizeof *marks.at), 0};
     for (int s = 0; s < nstreams; s++)
         if (streams[s] == stream ||
             (stream->legacy && streams[s] && streams[s]->blocking &&

@@ -76,16 +76,6 @@ bool passed(struct mark mark);
 double time_of(struct mark mark); // modelled, of one that is passed
 /* By the modelled clock, streams that are no more ended then. */
 double streams_gone(int device);
-/* What this thread queues belongs to a call which has been paid for (1), and no longer
- * (0): it costs no modelled time. For whoever stands in front of the library, too: its
- * waits and its questions then leave the host's time as it is, and are answered by what
- * has really happened. */
-#pragma GCC visibility push(default)
-void standin_unpaid(int begins);
-/* The modelled machine's name, and what time it is for the host; NULL: time is real. */
-const char *standin_clock(double *time);
-#pragma GCC visibility pop
-
 /* Nothing on this device is done any more; what is queued ends at once. */
 void device_break(int device, cudaError_t error);
 void device_mend(int device);

@@ -10,7 +10,7 @@ static struct ncclComm *all;
 static bool any_made;
 
 struct ncclComm *comm_create(int device, bool blocking) {
-    struct ncclComm *comm = must_alloc(sizeof *comm);
+    struct ncclComm *comm = base_alloc(sizeof *comm);
     comm->device = device;
     comm->blocking = blocking;
     comm->holds = 1;
@@ -58,13 +58,13 @@ void comm_become(struct ncclComm *comm, uint64_t id, int rank, int nranks,
     comm->id = id;
     comm->rank = rank;
     comm->nranks = nranks;
-    comm->world = must_alloc(n * sizeof *comm->world);
+    comm->world = base_alloc(n * sizeof *comm->world);
     memcpy(comm->world, world, n * sizeof *world);
-    comm->left = must_alloc(n * sizeof *comm->left);
-    comm->told = must_alloc(n);
-    comm->came = must_alloc(n);
-    comm->sends = must_alloc(n * sizeof *comm->sends);
-    comm->receives = must_alloc(n * sizeof *comm->receives);
+    comm->left = base_alloc(n * sizeof *comm->left);
+    comm->told = base_alloc(n);
+    comm->came = base_alloc(n);
+    comm->sends = base_alloc(n * sizeof *comm->sends);
+    comm->receives = base_alloc(n * sizeof *comm->receives);
     if (clock_on) {
         struct ranks asked = comm->ranks;
         comm->ranks = clock_ranks(world, nranks);
@@ -108,7 +108,7 @@ struct registration *comm_registered(const struct ncclComm *comm, const void *ha
     return NULL;
 }
 
-bool comm_known(const struct ncclComm *comm) {
+bool comm_is_one(const struct ncclComm *comm) {
     for (const struct ncclComm *known = all; known; known = known->next)
         if (known == comm)
             return true;

@@ -103,7 +103,7 @@ struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no l
 /* The one that begins like this handle; NULL: there is none, or it is no more. */
 struct registration *comm_registered(const struct ncclComm *comm, const void *handle,
                                      bool window);
-bool comm_known(const struct ncclComm *comm); // the program's handle is one
+bool comm_is_one(const struct ncclComm *comm); // the program's handle is one
 /* What is queued with it ends without being done. */
 void comm_drop(struct ncclComm *comm);
 void comm_hold(struct ncclComm *comm);

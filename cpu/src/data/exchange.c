@@ -35,7 +35,7 @@ static bool travels_inline(const struct call *call) {
     return travel_bytes(call) <= INLINE_BYTES;
 }
 
-size_t call_send_bytes(const struct call *call) {
+size_t call_sends(const struct call *call) {
     const struct facts *f = &call->facts;
     size_t one = raw_bytes(call), all = one * (size_t)call->comm->nranks;
     switch (f->kind) {
@@ -48,7 +48,7 @@ size_t call_send_bytes(const struct call *call) {
     }
 }
 
-size_t call_recv_bytes(const struct call *call) {
+size_t call_receives(const struct call *call) {
     const struct facts *f = &call->facts;
     size_t one = raw_bytes(call), all = one * (size_t)call->comm->nranks;
     switch (f->kind) {
@@ -82,7 +82,7 @@ static bool brings(const struct call *call, int peer, size_t *offset) {
 /* --- Coming and going ------------------------------------------------------------- */
 
 struct call *call_create(struct ncclComm *comm, int kind) {
-    struct call *call = must_alloc(sizeof *call);
+    struct call *call = base_alloc(sizeof *call);
     call->comm = comm;
     call->facts.kind = kind;
     call->facts.comm = comm->id;
@@ -105,7 +105,7 @@ struct call *call_copy(const struct call *from) {
     call->nwaits = from->nwaits;
     if (from->nwaits > 0) {
         size_t bytes = (size_t)from->nwaits * sizeof *from->waits;
-        call->waits = must_alloc(bytes);
+        call->waits = base_alloc(bytes);
         memcpy(call->waits, from->waits, bytes);
     }
     return call;
@@ -129,7 +129,7 @@ void call_number(struct call *call) {
 }
 
 bool call_usable(const struct call *call) {
-    size_t out = call_send_bytes(call), in = call_recv_bytes(call);
+    size_t out = call_sends(call), in = call_receives(call);
     return (out == 0 || memory_range(call->sendbuff, out)) &&
            (in == 0 || memory_range(call->recvbuff, in)) &&
            (!call->device_scalar ||
@@ -197,7 +197,7 @@ static const void *contribution(struct call *call) {
         return from;
     size_t n =
         f->count * (f->kind == CALL_REDUCE_SCATTER ? (size_t)call->comm->nranks : 1);
-    call->contribution = must_grow(NULL, n * type_size(carry_type(f->type)) + 1);
+    call->contribution = base_grow(NULL, n * type_size(carry_type(f->type)) + 1);
     to_carry(call->contribution, from, n, f->type, f->redop, call->scalar);
     return call->contribution;
 }
@@ -215,7 +215,7 @@ static struct early *strays, *last_stray; // for communicators that are not here
 
 static void keep(struct early **first, struct early **last, const struct facts *facts,
                  const char *payload, size_t bytes) {
-    struct message *message = must_grow(NULL, sizeof *message + bytes);
+    struct message *message = base_grow(NULL, sizeof *message + bytes);
     message->facts = *facts;
     message->link.next = NULL;
     message->bytes = bytes;
@@ -286,7 +286,7 @@ static void hear_for(struct ncclComm *comm, const struct facts *facts,
     if (facts->kind == CALL_LEAVE) {
         if (!comm->left[facts->rank]) {
             comm->left[facts->rank] = true;
-            if (wire_same_host(comm->world[facts->rank]) && facts->start > comm->left_at)
+            if (job_same_host(comm->world[facts->rank]) && facts->start > comm->left_at)
                 comm->left_at = facts->start;
             comm_release(comm);
         }
@@ -390,10 +390,10 @@ static void announce(struct call *call) {
     bool with_data = travels_inline(call) && bytes;
     const char *mine = with_data ? contribution(call) : NULL;
     call->state = CALL_ANNOUNCED;
-    call->heard = must_alloc(n * sizeof *call->heard);
-    call->tags = must_alloc(2 * n * sizeof *call->tags);
+    call->heard = base_alloc(n * sizeof *call->heard);
+    call->tags = base_alloc(2 * n * sizeof *call->tags);
     if (with_data)
-        call->payloads = must_alloc(bytes * n);
+        call->payloads = base_alloc(bytes * n);
     for (int r = 0; r < comm->nranks; r++)
         call->missing += talks(call, r);
     struct call **last = &comm->running;
@@ -438,7 +438,7 @@ static void finish_inline(struct call *call) {
     case CALL_ALL_REDUCE:
     case CALL_REDUCE:
     case CALL_REDUCE_SCATTER:
-        if (call_recv_bytes(call) == 0)
+        if (call_receives(call) == 0)
             break;
         for (size_t r = 1; r < n; r++)
             reduce_into(all, all + r * bytes, f->count, carry_type(f->type), f->redop);
@@ -453,7 +453,7 @@ static void finish_inline(struct call *call) {
     case CALL_ALL_GATHER:
     case CALL_ALL_TO_ALL:
     case CALL_GATHER:
-        if (call_recv_bytes(call))
+        if (call_receives(call))
             memcpy(to, all, bytes * n);
         break;
     default: break;
@@ -467,10 +467,10 @@ static void finish_inline(struct call *call) {
  * memory costs more than the data that it takes. */
 static char *borrow(struct ncclComm *comm, size_t bytes) {
     if (comm->scratch_lent)
-        return must_alloc(bytes);
+        return base_alloc(bytes);
     if (bytes > comm->scratch_bytes || !comm->scratch) {
         free(comm->scratch);
-        comm->scratch = must_alloc(bytes);
+        comm->scratch = base_alloc(bytes);
         comm->scratch_bytes = bytes;
     }
     comm->scratch_lent = true;
@@ -568,8 +568,8 @@ static void start_moving(struct call *call) {
         call->payloads = borrow(comm, bytes * n);
     if (in_parts(call))
         call->payloads = borrow(comm, part_count(call, f->rank) * (bytes / f->count) * n);
-    if (in_parts(call) && (carry_type(f->type) != f->type || !call_recv_bytes(call)))
-        call->result = must_grow(NULL, bytes);
+    if (in_parts(call) && (carry_type(f->type) != f->type || !call_receives(call)))
+        call->result = base_grow(NULL, bytes);
     copy_own(call);
     post(call, false);
 }
@@ -618,8 +618,7 @@ static bool finish_moving(struct call *call) {
         result = call->contribution ? call->contribution : to;
         add_up(call, result, own + travel_bytes(call) * (size_t)f->rank, f->count);
     }
-    if (reduces(f->kind) && call_recv_bytes(call) &&
-        (result != to || f->redop == ncclAvg))
+    if (reduces(f->kind) && call_receives(call) && (result != to || f->redop == ncclAvg))
         from_carry(to, result, f->count, f->type, f->redop, call->comm->nranks);
     call->state = CALL_DONE;
     return true;

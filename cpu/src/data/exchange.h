@@ -94,9 +94,9 @@ static inline bool one_sided(int kind) {
 
 struct call *call_create(struct ncclComm *comm, int kind);
 struct call *call_copy(const struct call *call);
-size_t call_send_bytes(const struct call *call); // of sendbuff; 0 where it is not used
-size_t call_recv_bytes(const struct call *call); // of recvbuff; 0 where it is not used
-void call_number(struct call *call);             // it takes its turn
+size_t call_sends(const struct call *call);    // of sendbuff; 0 where it is not used
+size_t call_receives(const struct call *call); // of recvbuff; 0 where it is not used
+void call_number(struct call *call);           // it takes its turn
 
 /* Whether a GPU could use its buffers. */
 bool call_usable(const struct call *call);

@@ -12,15 +12,11 @@
 
 #include "cuda/queue.h"
 
-int wire_world, wire_nworld = 1;
 void (*wire_start)(void);
 bool (*wire_alone)(void);
 
 static bool open, closed;
 static MPI_Comm messages, blocks;
-static int *first_on_host; // of each process's host, the first process
-static uint64_t job;
-static uint64_t *processes; // of each, its base_process()
 
 /* MPI has said that it cannot: nothing can be brought to its end any more. */
 static void must(int error, const char *call) {
@@ -30,52 +26,21 @@ static void must(int error, const char *call) {
     int length;
     PMPI_Error_string(error, text, &length);
     fail("rank %d on %s: %s failed, and with it the NCCL calls that MPI carries: %s",
-         wire_world, hosts_name(), call, text);
+         job_rank, hosts_name(), call, text);
 }
 
 /* --- Start and end ---------------------------------------------------------------- */
 
-uint64_t wire_job(void) {
-    if (job == 0)
-        job = base_random();
-    return job;
-}
-
 static bool poll(void);
 
 void wire_open(void) {
-    MPI_Comm here;
-    int first;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &wire_world);
-    PMPI_Comm_size(MPI_COMM_WORLD, &wire_nworld);
-    wire_job();
-    must(PMPI_Bcast(&job, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "MPI_Bcast");
     must(PMPI_Comm_dup(MPI_COMM_WORLD, &messages), "MPI_Comm_dup");
     must(PMPI_Comm_dup(MPI_COMM_WORLD, &blocks), "MPI_Comm_dup");
     PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(blocks, MPI_ERRORS_RETURN);
-    hosts_split(messages, 0, MPI_INFO_NULL, &here);
-    first = wire_world;
-    must(PMPI_Bcast(&first, 1, MPI_INT, 0, here), "MPI_Bcast");
-    PMPI_Comm_free(&here);
-    first_on_host = must_grow(first_on_host, (size_t)wire_nworld * sizeof *first_on_host);
-    must(PMPI_Allgather(&first, 1, MPI_INT, first_on_host, 1, MPI_INT, messages),
-         "MPI_Allgather");
-    uint64_t mine = base_process();
-    processes = must_grow(processes, (size_t)wire_nworld * sizeof *processes);
-    must(PMPI_Allgather(&mine, 1, MPI_UINT64_T, processes, 1, MPI_UINT64_T, messages),
-         "MPI_Allgather");
+    must(job_open(messages), "a collective call");
     open = true;
     queue_also(poll);
-}
-
-int wire_find(uint64_t process) {
-    if (process == base_process())
-        return wire_world;
-    for (int world = 0; processes && world < wire_nworld; world++)
-        if (processes[world] == process)
-            return world;
-    return -1;
 }
 
 static bool complete(const void *argument) {
@@ -102,11 +67,7 @@ bool wire_is_open(void) {
 }
 
 bool wire_reaches(int world) {
-    return !closed || world == wire_world;
-}
-
-bool wire_same_host(int world) {
-    return !first_on_host || first_on_host[world] == first_on_host[wire_world];
+    return !closed || world == job_rank;
 }
 
 /* --- Messages --------------------------------------------------------------------- */
@@ -140,12 +101,12 @@ static void collect(void) {
 
 void wire_send(int world, int type, const void *head, size_t head_bytes,
                const void *payload, size_t bytes) {
-    struct parcel *parcel = must_grow(NULL, sizeof *parcel + head_bytes + bytes);
+    struct parcel *parcel = base_grow(NULL, sizeof *parcel + head_bytes + bytes);
     memcpy(parcel->data, head, head_bytes);
     if (bytes)
         memcpy(parcel->data + head_bytes, payload, bytes);
-    int sent = world == wire_world || !open;
-    if (world == wire_world) {
+    int sent = world == job_rank || !open;
+    if (world == job_rank) {
         handlers[type](world, parcel->data, head_bytes + bytes);
     } else if (open) {
         must(PMPI_Isend(parcel->data, (int)(head_bytes + bytes), MPI_BYTE, world, type,
@@ -181,7 +142,7 @@ static bool poll(void) {
     PMPI_Get_count(&status, MPI_BYTE, &bytes);
     if ((size_t)bytes > capacity) {
         capacity = (size_t)bytes + 4096;
-        buffer = must_grow(buffer, capacity);
+        buffer = base_grow(buffer, capacity);
     }
     must(PMPI_Mrecv(buffer, bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
     handlers[status.MPI_TAG](status.MPI_SOURCE, buffer, (size_t)bytes);
@@ -212,7 +173,7 @@ static void meet(struct transfers *transfers, int tag, const void *from, void *t
         free(other);
         return;
     }
-    *at = must_alloc(sizeof **at);
+    *at = base_alloc(sizeof **at);
     **at = (struct block){NULL, transfers, tag, from, to};
     transfers->local++;
 }
@@ -224,10 +185,10 @@ enum { TAGS = 32000, MOST = 1 << 30 }; // MPI has at least 32767; bytes in one m
 int wire_tag(int world) {
     static int *newest;
     static int known;
-    if (known < wire_nworld) {
-        newest = must_grow(newest, (size_t)wire_nworld * sizeof *newest);
-        memset(newest + known, 0, (size_t)(wire_nworld - known) * sizeof *newest);
-        known = wire_nworld;
+    if (known < job_size) {
+        newest = base_grow(newest, (size_t)job_size * sizeof *newest);
+        memset(newest + known, 0, (size_t)(job_size - known) * sizeof *newest);
+        known = job_size;
     }
     return newest[world] = (newest[world] + 1) % TAGS;
 }
@@ -236,9 +197,9 @@ static MPI_Request *new_request(struct transfers *transfers, bool receives) {
     if (transfers->n == transfers->room) {
         transfers->room = transfers->room ? 2 * transfers->room : 8;
         transfers->requests =
-            must_grow(transfers->requests, (size_t)transfers->room * sizeof(MPI_Request));
+            base_grow(transfers->requests, (size_t)transfers->room * sizeof(MPI_Request));
         transfers->receives =
-            must_grow(transfers->receives, (size_t)transfers->room * sizeof(bool));
+            base_grow(transfers->receives, (size_t)transfers->room * sizeof(bool));
     }
     transfers->receives[transfers->n] = receives;
     return &transfers->requests[transfers->n++];
@@ -246,7 +207,7 @@ static MPI_Request *new_request(struct transfers *transfers, bool receives) {
 
 void wire_put(struct transfers *transfers, int world, int tag, const void *from,
               size_t bytes) {
-    if (world == wire_world) {
+    if (world == job_rank) {
         meet(transfers, tag, from, NULL, bytes);
         return;
     }
@@ -261,7 +222,7 @@ void wire_put(struct transfers *transfers, int world, int tag, const void *from,
 }
 
 void wire_take(struct transfers *transfers, int world, int tag, void *to, size_t bytes) {
-    if (world == wire_world) {
+    if (world == job_rank) {
         meet(transfers, tag, NULL, to, bytes);
         return;
     }
@@ -315,7 +276,7 @@ void wire_abandon(struct transfers *transfers, void (*end)(void *owner), void *o
     for (int i = 0; i < transfers->n && open; i++)
         if (transfers->receives[i] && transfers->requests[i] != MPI_REQUEST_NULL)
             PMPI_Cancel(&transfers->requests[i]);
-    struct abandoned *mine = must_alloc(sizeof *mine);
+    struct abandoned *mine = base_alloc(sizeof *mine);
     *mine = (struct abandoned){abandoned, *transfers, end, owner};
     abandoned = mine;
     *transfers = (struct transfers){0};

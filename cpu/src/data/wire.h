@@ -2,13 +2,11 @@
 #ifndef CPU_WIRE_H
 #define CPU_WIRE_H
 
-#include "base/base.h"
+#include "base/job.h"
 
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
-
-extern int wire_world, wire_nworld; // this process among all, and how many there are
 
 /* Set by start.c. Starts MPI, if processes need it to meet and the program has not: all
  * of them come to it. */
@@ -18,9 +16,6 @@ void wire_open(void);            // MPI is there; all ranks of MPI_COMM_WORLD ca
 void wire_close(void);           // and is about to end; likewise
 bool wire_is_open(void);
 bool wire_reaches(int world); // false: MPI has ended
-bool wire_same_host(int world);
-uint64_t wire_job(void);         // a number that all processes of the job share
-int wire_find(uint64_t process); // where base_process() is that; -1: not in this job
 
 /* Messages from one process to another stay in order. */
 enum wire_type {

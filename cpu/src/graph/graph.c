@@ -6,6 +6,7 @@
  * one another, on whatever streams. CUDA Runtime API, "Graph Management".
  */
 #include "cuda/capture.h"
+#include "standin.h"
 #include "cuda/device.h"
 
 struct CUgraph_st {
@@ -44,7 +45,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *out) {
         *out = NULL;
     if (error != cudaSuccess)
         return cuda_error(error);
-    *out = must_alloc(sizeof **out);
+    *out = base_alloc(sizeof **out);
     (*out)->nodes = nodes;
     return cudaSuccess;
 }
@@ -66,7 +67,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle,
 }
 
 static struct nodes nodes_copy(const struct nodes *from) {
-    struct nodes to = {must_alloc((size_t)(from->n + 1) * sizeof *to.all), from->n};
+    struct nodes to = {base_alloc((size_t)(from->n + 1) * sizeof *to.all), from->n};
     for (int i = 0; i < to.n; i++) {
         const struct node *node = &from->all[i];
         to.all[i] = (struct node){.op = node->op->copy(node->op), .device = node->device};
@@ -78,9 +79,9 @@ static struct nodes nodes_copy(const struct nodes *from) {
 /* A node goes into the lane of a node that it comes after, if it is the next there. */
 static void find_lanes(struct CUgraphExec_st *exec) {
     const struct nodes *nodes = &exec->nodes;
-    int *last = must_alloc((size_t)(nodes->n + 1) * sizeof *last); // node, of each lane
-    exec->lanes = must_alloc((size_t)(nodes->n + 1) * sizeof *exec->lanes);
-    exec->streams = must_alloc((size_t)(nodes->n + 1) * sizeof *exec->streams);
+    int *last = base_alloc((size_t)(nodes->n + 1) * sizeof *last); // node, of each lane
+    exec->lanes = base_alloc((size_t)(nodes->n + 1) * sizeof *exec->lanes);
+    exec->streams = base_alloc((size_t)(nodes->n + 1) * sizeof *exec->streams);
     for (int i = 0; i < nodes->n; i++) {
         const struct node *node = &nodes->all[i];
         int lane = -1;
@@ -106,7 +107,7 @@ static void find_lanes(struct CUgraphExec_st *exec) {
 static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
     if (!out || !graph)
         return cuda_error(cudaErrorInvalidValue);
-    struct CUgraphExec_st *exec = *out = must_alloc(sizeof *exec);
+    struct CUgraphExec_st *exec = *out = base_alloc(sizeof *exec);
     exec->nodes = nodes_copy(&graph->nodes);
     find_lanes(exec);
     return cudaSuccess;
@@ -131,7 +132,7 @@ static cudaError_t launch_captured(const struct CUgraphExec_st *exec,
                                    struct stream *stream) {
     uint64_t number = capture_number(stream);
     struct point begin = {0}, end = {0}, *at;
-    at = must_alloc((size_t)(exec->nodes.n + 1) * sizeof *at);
+    at = base_alloc((size_t)(exec->nodes.n + 1) * sizeof *at);
     point_add(&begin, capture_point(stream));
     for (int i = 0; i < exec->nodes.n; i++) {
         const struct node *node = &exec->nodes.all[i];
@@ -167,7 +168,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     if (device_broken(stream->device) != cudaSuccess)
         return cuda_error(device_broken(stream->device));
     const struct nodes *nodes = &exec->nodes;
-    struct mark *marks = must_alloc((size_t)(nodes->n + 1) * sizeof *marks);
+    struct mark *marks = base_alloc((size_t)(nodes->n + 1) * sizeof *marks);
     struct op *begin = op_nothing();
     if (clock_on)
         clock_host_spends(clock_graph());

@@ -38,7 +38,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     while (i < comm->nredops && comm->redops[i].live)
         i++;
     if (i == comm->nredops) {
-        comm->redops = must_grow(comm->redops, (size_t)(i + 1) * sizeof *comm->redops);
+        comm->redops = base_grow(comm->redops, (size_t)(i + 1) * sizeof *comm->redops);
         comm->nredops++;
     }
     comm->redops[i] =
@@ -106,7 +106,7 @@ struct stream *usable_stream(const char *name, struct ncclComm *comm, cudaStream
         if (!wire_reaches(comm->world[r]))
             fail("rank %d on %s: %s comes after MPI_Finalize. The real NCCL would go on; "
                  "here MPI carries its calls.",
-                 wire_world, hosts_name(), name);
+                 job_rank, hosts_name(), name);
     struct stream *stream = stream_of(handle, comm->device);
     cudaError_t broken = device_broken(comm->device);
     if (!stream)
@@ -168,7 +168,7 @@ static ncclResult_t move(const struct arguments *a, ncclComm_t comm,
     call->launched = a->config ? a->config->launchCompletionEvent : NULL;
     if (reduction(a->kind))
         result = check_op(call, a->name, a->op, a->type);
-    size_t out = call_send_bytes(call), in = call_recv_bytes(call);
+    size_t out = call_sends(call), in = call_receives(call);
     if (result == ncclSuccess && ((out && !a->sendbuff) || (in && !a->recvbuff)))
         result = nccl_error(ncclInvalidArgument, "%s: %s is NULL", a->name,
                             out && !a->sendbuff ? "sendbuff" : "recvbuff");

@@ -50,10 +50,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 static bool host_has_left(const void *argument) {
     const struct ncclComm *comm = argument;
     for (int r = 0; r < comm->nranks; r++)
-        if (!comm->left[r] && comm->world[r] == wire_world)
+        if (!comm->left[r] && comm->world[r] == job_rank)
             return true;
     for (int r = 0; r < comm->nranks; r++)
-        if (!comm->left[r] && wire_same_host(comm->world[r]) &&
+        if (!comm->left[r] && job_same_host(comm->world[r]) &&
             wire_reaches(comm->world[r]))
             return false;
     return true;
@@ -62,7 +62,7 @@ static bool host_has_left(const void *argument) {
 static void leave_host(struct ncclComm *comm) {
     wait_until(host_has_left, comm);
     for (int r = 0; r < comm->nranks; r++)
-        if (!comm->left[r] && wire_same_host(comm->world[r]))
+        if (!comm->left[r] && job_same_host(comm->world[r]))
             return; // this process has another rank, which will wait
     if (clock_on)
         clock_host_until(comm->left_at);

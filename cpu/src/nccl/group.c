@@ -152,7 +152,7 @@ static ncclResult_t meet(struct meeting_call *meetings) {
 }
 
 ncclResult_t meet_soon(struct meeting_call meets) {
-    struct meeting_call *mine = must_alloc(sizeof *mine), **end = &group.meetings;
+    struct meeting_call *mine = base_alloc(sizeof *mine), **end = &group.meetings;
     *mine = meets;
     if (meets.out)
         *meets.out = meets.call ? NULL : meets.made;

@@ -7,7 +7,7 @@
 
 #include "cuda/capture.h"
 #include "data/number.h"
-#include "nccl/onesided.h"
+#include "data/puts.h"
 
 /* The calls of one group on one communicator. */
 struct operation {
@@ -80,7 +80,7 @@ static void add_messages(struct operation *operation) {
         bool between = clock_far(comm->world[comm->rank], comm->world[f->root]);
         if (f->kind == CALL_PUT && !between) {
             enum clock_way way = f->root == comm->rank ? WAY_WITHIN : WAY_PEER;
-            struct cost copy = clock_copy(way, f->count * type_size(f->type));
+            struct cost copy = clock_of_copy(way, f->count * type_size(f->type));
             clock_add(&operation->op.cost, &copy);
             continue;
         }
@@ -161,8 +161,8 @@ static bool advance(struct operation *operation) {
         bool one = one_sided(call->facts.kind);
         if (one && in_turn && call->state != CALL_DONE)
             further |=
-                onesided_advance(call, operation->op.start + operation->op.cost.latency +
-                                           operation->op.cost.work);
+                puts_advance(call, operation->op.start + operation->op.cost.latency +
+                                       operation->op.cost.work);
         else if (!one && call->state != CALL_DONE)
             further |= call_advance(call);
         in_turn &= !one || call->state == CALL_DONE;
@@ -174,7 +174,7 @@ static bool advance(struct operation *operation) {
 
 static bool usable(const struct operation *operation) {
     for (const struct call *call = operation->calls; call; call = call->next)
-        if (!call_usable(call) || (one_sided(call->facts.kind) && !onesided_usable(call)))
+        if (!call_usable(call) || (one_sided(call->facts.kind) && !puts_usable(call)))
             return false;
     return true;
 }

@@ -35,7 +35,7 @@ ncclResult_t ncclGetVersion(int *version) {
 ncclResult_t check_handle(const char *name, const struct ncclComm *comm) {
     if (!comm)
         return nccl_error(ncclInvalidArgument, "%s: comm is NULL", name);
-    if (!comm_known(comm) || comm->destroyed)
+    if (!comm_is_one(comm) || comm->destroyed)
         return nccl_error(ncclInvalidArgument, "%s: comm is not a communicator", name);
     return ncclSuccess;
 }

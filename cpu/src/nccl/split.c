@@ -17,7 +17,7 @@ static uint64_t mix(uint64_t x) { // splitmix64
 /* The members of the new communicator are n ranks of the old one. */
 static void become(struct ncclComm *made, const struct ncclComm *comm, uint64_t id,
                    const int *members, int n) {
-    int *world = must_alloc((size_t)comm->nranks * sizeof *world);
+    int *world = base_alloc((size_t)comm->nranks * sizeof *world);
     int rank = 0;
     for (int i = 0; i < n; i++) {
         world[i] = comm->world[members[i]];
@@ -42,7 +42,7 @@ static ncclResult_t make(struct meeting_call meets) {
 static void split_up(struct call *call, struct ncclComm *made) {
     const struct ncclComm *comm = call->comm;
     int64_t color = call->told[0];
-    int n = 0, *members = must_alloc((size_t)comm->nranks * sizeof *members);
+    int n = 0, *members = base_alloc((size_t)comm->nranks * sizeof *members);
     for (int r = 0; r < comm->nranks && made; r++) {
         const int64_t *told = agreement_told(call, r);
         if (told[0] != color)
@@ -98,7 +98,7 @@ static uint64_t number_of(struct ncclComm *comm, const bool *excluded) {
     while (shrink && shrink->list != (uint32_t)list)
         shrink = shrink->next;
     if (!shrink) {
-        shrink = must_alloc(sizeof *shrink);
+        shrink = base_alloc(sizeof *shrink);
         *shrink = (struct shrink){comm->shrinks, (uint32_t)list, 0};
         comm->shrinks = shrink;
     }
@@ -107,7 +107,7 @@ static uint64_t number_of(struct ncclComm *comm, const bool *excluded) {
 
 static void leave_out(struct call *call, struct ncclComm *made) {
     const struct ncclComm *comm = call->comm;
-    int n = 0, *members = must_alloc((size_t)comm->nranks * sizeof *members);
+    int n = 0, *members = base_alloc((size_t)comm->nranks * sizeof *members);
     for (int r = 0; r < comm->nranks; r++)
         if (!call->excluded[r])
             members[n++] = r;
@@ -160,7 +160,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
     if (flags & NCCL_SHRINK_ABORT)
         comm_drop(comm);
     struct call *call = call_create(comm, CALL_SHRINK);
-    call->excluded = must_alloc((size_t)comm->nranks * sizeof *call->excluded);
+    call->excluded = base_alloc((size_t)comm->nranks * sizeof *call->excluded);
     for (int i = 0; i < nexcluded; i++)
         call->excluded[excluded[i]] = true;
     return make((struct meeting_call){.name = __func__,
@@ -217,16 +217,6 @@ static void drop_grow(struct op *op) {
     grow->comm->meetings--;
     comm_release(grow->comm);
     comm_release(grow->made);
-}
-
-/* The id stays where it is: the call takes it. */
-void comm_announces_growth(struct ncclComm *comm, int nranks) {
-    ncclUniqueId id;
-    if (check_comm(__func__, comm) != ncclSuccess || !wire_alone())
-        return;
-    queue_look();
-    if (exchange_told(comm, CALL_GROW_ID, &id, sizeof id, true))
-        meet_announce(&id, comm->rank, nranks, true);
 }
 
 static ncclResult_t begin_grow(struct meeting_call *meets) {

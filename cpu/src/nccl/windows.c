@@ -49,7 +49,7 @@ static ncclResult_t check_buffer(const char *name, void *buffer, size_t bytes,
 }
 
 static struct registration *enter(struct ncclComm *comm, void *buffer, size_t bytes) {
-    struct registration *mine = must_alloc(sizeof *mine);
+    struct registration *mine = base_alloc(sizeof *mine);
     mine->buffer = buffer;
     mine->bytes = bytes;
     mine->live = true;
@@ -95,7 +95,7 @@ static void sizes_known(struct call *call, struct ncclComm *made) {
     for (struct registration *one = comm->registrations; one; one = one->next) {
         if (!one->window || one->number != call->window)
             continue;
-        one->sizes = must_alloc((size_t)comm->nranks * sizeof *one->sizes);
+        one->sizes = base_alloc((size_t)comm->nranks * sizeof *one->sizes);
         for (int r = 0; r < comm->nranks; r++)
             one->sizes[r] = (uint64_t)agreement_told(call, r)[0];
     }

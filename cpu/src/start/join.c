@@ -304,7 +304,7 @@ static void hear(struct asked *asked) {
 void join_ask(uint64_t maker, struct hail hail, bool called) {
     struct asked *asked = asked_for(hail.id);
     if (!asked) {
-        asked = must_alloc(sizeof *asked);
+        asked = base_alloc(sizeof *asked);
         *asked = (struct asked){
             .id = hail.id, .usher = join_connect(maker), .next = all_asked};
         // With NCCL_COMM_ID it may be about to listen.
@@ -312,7 +312,7 @@ void join_ask(uint64_t maker, struct hail hail, bool called) {
             usleep(1000);
             asked->usher = join_connect(maker);
         }
-        asked->ranks = must_alloc((size_t)hail.nranks * sizeof *asked->ranks);
+        asked->ranks = base_alloc((size_t)hail.nranks * sizeof *asked->ranks);
         asked->nranks = hail.nranks;
         all_asked = asked;
     }

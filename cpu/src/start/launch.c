@@ -56,9 +56,9 @@ static struct party *party_of(uint64_t id, int nranks) {
     while (*at && (*at)->id != id)
         at = &(*at)->next;
     if (!*at && nranks > 0) {
-        *at = must_alloc(sizeof **at);
+        *at = base_alloc(sizeof **at);
         **at = (struct party){.id = id, .nranks = nranks, .launcher = -1, .began = now()};
-        (*at)->there = must_alloc((size_t)nranks * sizeof(bool));
+        (*at)->there = base_alloc((size_t)nranks * sizeof(bool));
     }
     return *at;
 }
@@ -141,7 +141,7 @@ static char **environment_for(const struct party *party) {
     size_t n = 0;
     while (environ[n])
         n++;
-    char **out = must_alloc((n + 4) * sizeof *out);
+    char **out = base_alloc((n + 4) * sizeof *out);
     n = 0;
     for (char **variable = environ; *variable; variable++)
         if (!is_hidden(*variable))
@@ -363,7 +363,7 @@ static void *usher(void *socket) {
                           " has ended");
         }
         if (all[0].revents) {
-            struct guest *guest = must_alloc(sizeof *guest);
+            struct guest *guest = base_alloc(sizeof *guest);
             *guest = (struct guest){.socket = accept4(listens, NULL, NULL, SOCK_CLOEXEC),
                                     .next = guests};
             guests = guest;

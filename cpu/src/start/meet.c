@@ -96,7 +96,7 @@ static ncclResult_t meet_named(ncclUniqueId *id, const char *name) {
 }
 
 static void issue(uint64_t number) {
-    struct issued *mine = must_alloc(sizeof *mine);
+    struct issued *mine = base_alloc(sizeof *mine);
     *mine = (struct issued){number, issued};
     issued = mine;
     helper_duty(1, queue_look);
@@ -117,7 +117,7 @@ ncclResult_t meet_unique_id(ncclUniqueId *id, bool grows) {
 }
 
 void meet_seated(void) {
-    if (wire_world == 0 && join_id() && !*issued_as(join_id()))
+    if (job_rank == 0 && join_id() && !*issued_as(join_id()))
         issue(join_id());
 }
 
@@ -210,12 +210,12 @@ static void on_join(int from, const char *data, size_t bytes) {
         at = &(*at)->next;
     struct meeting *meeting = *at;
     if (!meeting) {
-        *at = meeting = must_alloc(sizeof *meeting);
+        *at = meeting = base_alloc(sizeof *meeting);
         meeting->id = join.id;
         meeting->others = join.others;
         meeting->nranks = join.nranks;
-        meeting->joins = must_alloc((size_t)join.nranks * sizeof *meeting->joins);
-        meeting->world = must_alloc((size_t)join.nranks * sizeof *meeting->world);
+        meeting->joins = base_alloc((size_t)join.nranks * sizeof *meeting->joins);
+        meeting->world = base_alloc((size_t)join.nranks * sizeof *meeting->world);
     }
     if (meeting->joins[join.rank].nranks)
         return;
@@ -265,7 +265,7 @@ static void on_joined(int from, const char *data, size_t bytes) {
         comm_fail(comm, (ncclResult_t)head.result, head.text);
         return;
     }
-    int *world = must_alloc((size_t)head.nranks * sizeof *world);
+    int *world = base_alloc((size_t)head.nranks * sizeof *world);
     for (int i = 0; i < head.nranks; i++) {
         int32_t process;
         memcpy(&process, data + sizeof head + (size_t)i * sizeof process, sizeof process);
@@ -289,7 +289,7 @@ static bool is_id(const struct unique *unique) {
 /* Where the ranks with this id meet: at the process that made it. Those that have met by
  * it before MPI was started may be without that one. */
 static int place_of(const struct unique *unique) {
-    return unique->named || unique->number == join_id() ? 0 : wire_find(unique->maker);
+    return unique->named || unique->number == join_id() ? 0 : job_find(unique->maker);
 }
 
 /* Those who have met without a launcher stay as many. */
@@ -365,7 +365,7 @@ ncclResult_t meet_join(struct ncclComm *comm, const ncclUniqueId *id, uint64_t o
                         .time = clock_host()};
     snprintf(join.host, sizeof join.host, "%.31s", hosts_name());
     device_bus_id(comm->device, join.bus_id);
-    struct joining *mine = must_alloc(sizeof *mine);
+    struct joining *mine = base_alloc(sizeof *mine);
     *mine = (struct joining){comm, unique.number, rank, joining};
     joining = mine;
     helper_work(1, queue_look);
@@ -385,13 +385,24 @@ void meet_leave(struct ncclComm *comm) {
 
 void meet_alone(struct ncclComm *const *comms, int n) {
     static uint64_t made;
-    int *world = must_alloc((size_t)n * sizeof *world);
+    int *world = base_alloc((size_t)n * sizeof *world);
     for (int i = 0; i < n; i++)
-        world[i] = wire_world;
-    uint64_t id = 0xa11ull << 48 | (uint64_t)wire_world << 24 | ++made << 1;
+        world[i] = job_rank;
+    uint64_t id = 0xa11ull << 48 | (uint64_t)job_rank << 24 | ++made << 1;
     for (int i = 0; i < n; i++) {
         comm_become(comms[i], id, i, n, world);
         exchange_adopt(comms[i]);
     }
     free(world);
+}
+
+/* The id stays where it is: the call takes it. */
+void meet_announce_growth(struct ncclComm *comm, int nranks) {
+    ncclUniqueId id;
+    if (!comm_is_one(comm) || comm->error != ncclSuccess || comm->state != READY ||
+        !wire_alone())
+        return;
+    queue_look();
+    if (exchange_told(comm, CALL_GROW_ID, &id, sizeof id, true))
+        meet_announce(&id, comm->rank, nranks, true);
 }

@@ -11,7 +11,7 @@ ncclResult_t meet_unique_id(ncclUniqueId *id, bool grows); // for ncclCommGrow
  * a call of the program, in its thread. False: it cannot join, and will be told. */
 bool meet_announce(const ncclUniqueId *id, int rank, int nranks, bool called);
 /* For a rank of a communicator that is to grow, if it has been told the id. */
-void comm_announces_growth(struct ncclComm *comm, int nranks);
+void meet_announce_growth(struct ncclComm *comm, int nranks);
 void meet_seated(void); // MPI was started after a meeting by an id: see join.h
 
 /* Each begins what ends when the new communicator is no longer JOINING: it is READY, or

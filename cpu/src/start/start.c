@@ -3,13 +3,14 @@
  */
 #define _GNU_SOURCE
 #include "data/exchange.h"
+#include "standin.h"
 #include "clock/clock.h"
 #include "start/missing.h"
 #include "cuda/device.h"
 #include "base/helper.h"
 #include "base/hosts.h"
 #include "start/meet.h"
-#include "nccl/onesided.h"
+#include "data/puts.h"
 #include "start/join.h"
 #include "clock/mpi_time.h"
 
@@ -45,7 +46,7 @@ static void settle_clock(MPI_Comm host) {
     if (!clock_on)
         return;
     if (hosts_told) {
-        int *nodes = must_alloc((size_t)nranks * sizeof *nodes);
+        int *nodes = base_alloc((size_t)nranks * sizeof *nodes);
         node = rank;
         PMPI_Bcast(&node, 1, MPI_INT, 0, host);
         PMPI_Allgather(&node, 1, MPI_INT, nodes, 1, MPI_INT, MPI_COMM_WORLD);
@@ -79,7 +80,7 @@ static void settle(void) {
     settle_clock(host);
     PMPI_Comm_free(&host);
     wire_open();
-    comm_numbered(wire_world);
+    comm_numbered(job_rank);
     meet_seated();
 }
 
@@ -139,7 +140,7 @@ int MPI_Comm_set_attr(MPI_Comm comm, int key, void *value) {
         LOCKED;
         if (of_self.n == of_self.size) {
             of_self.size = of_self.size ? 2 * of_self.size : 8;
-            of_self.keys = must_grow(of_self.keys, of_self.size * sizeof *of_self.keys);
+            of_self.keys = base_grow(of_self.keys, of_self.size * sizeof *of_self.keys);
         }
         of_self.keys[of_self.n++] = key;
     }
@@ -215,7 +216,7 @@ static int launched(void) {
 static bool alone(void) {
     int started;
     PMPI_Initialized(&started);
-    return settled ? wire_nworld == 1 : !started && !launched();
+    return settled ? job_size == 1 : !started && !launched();
 }
 
 static void need_mpi(void) {
@@ -243,7 +244,7 @@ void standin_job_ends(void) {
 bool standin_announces(void *comm, const void *id, int rank, int nranks) {
     LOCKED;
     if (comm)
-        comm_announces_growth(comm, nranks);
+        meet_announce_growth(comm, nranks);
     return comm || !id || meet_announce(id, rank, nranks, true);
 }
 
@@ -288,7 +289,7 @@ __attribute__((constructor(103))) static void start(void) {
     wire_start = standin_needs_mpi;
     wire_alone = alone;
     exchange_start();
-    onesided_start();
+    puts_start();
     meet_start();
     on_exit(at_exit, NULL);
     if (launched_rank() <= 0) {

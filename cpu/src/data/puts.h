@@ -1,0 +1,12 @@
+/* puts.h: puts, signals, and waits for signals. */
+#ifndef CPU_PUTS_H
+#define CPU_PUTS_H
+
+#include "data/exchange.h"
+
+void puts_start(void);
+/* Whether the part of the peer's window is there. */
+bool puts_usable(const struct call *call);
+bool puts_advance(struct call *call, double now); // now: by the modelled clock
+
+#endif
