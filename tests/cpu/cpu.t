@@ -225,8 +225,8 @@ if wanted forms && [ -z "$sanitize" ]; then
     others() {
         names "${@:2}" | grep -vE "^($1)\$" | tr '\n' ' ' || true
     }
-    # (Names with __ are those that compiled kernels call.)
-    api='((cu|cuda|cublas|nccl|MPIX?_)[A-Z]|__cuda[A-Z]|__kernel_).*'
+    # (Compiled kernels use those with __ and standin_reach_….)
+    api='((cu|cuda|cublas|nccl|MPIX?_)[A-Z]|__cuda[A-Z]|__kernel_|standin_reach_).*'
     ldd "$lib/libnccl-check.so" | awk '/\/lib(c|pthread)\.so/ { print $3 }' | xargs -n 1 nm -D |
         sed -n 's/.* [TWi] \([^@]*\).*/\1/p' | sort -u >system
     is "$([ "$(wc -l <system)" -gt 1000 ] && others "$api|pnccl[A-Z].*" libnccl-cpu.a -g | tr ' ' '\n' |
