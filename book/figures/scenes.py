@@ -502,3 +502,47 @@ def tree(run):
                     c.arrow(x - 34, top + r * high + 14, x - 3, top + p * high + (8 if r < p else 20))
     words[-1] += f" Every rank has the sum. A ring takes {2 * n - 2} steps, but sends only 2(N-1)/N of a buffer in all; one message of each step of this tree together are {last} buffers."
     return c, words
+
+
+def three_steps(nodes=2, local=4):
+    """Lesson 24's sum by hand: what each GPU has before, between and after the three steps."""
+    left, cell, gpu, apart = 128, 19, 86, 30
+    ranks = nodes * local
+    c = Canvas(left + ranks * gpu + (nodes - 1) * apart, 346, "A sum over two nodes in three steps, of which only the second uses the network",
+               "Reduce-scatter in each node; all-reduce between GPUs with the same number in their node; all-gather in each node.")  # fmt: skip
+
+    def at(r):
+        return left + r * gpu + r // local * apart
+
+    def buffers(y, word, owners):
+        c.text(4, y + 16, word, "soft small")
+        for r in range(ranks):
+            for part in range(local):
+                c.cell(at(r) + part * cell, y, cell, 24, "", owners(r, part))
+
+    def in_node(y, word):
+        for n in range(nodes):
+            first, last = n * local, (n + 1) * local - 1
+            c.rect(at(first), y, at(last) + local * cell - at(first), 24, "cell work", 5)
+            c.text((at(first) + at(last) + local * cell) / 2, y + 16, word, "ink small middle")
+
+    for r in range(ranks):
+        c.text(at(r) + local * cell / 2, 40, f"GPU {r}", "ink bold middle")
+    for n in range(nodes):
+        c.text((at(n * local) + at((n + 1) * local - 1) + local * cell) / 2, 16, f"node {n}", "ink middle")
+    node = [range(n * local, (n + 1) * local) for n in range(nodes)]
+    buffers(50, "before", lambda r, part: [r])
+    in_node(86, "1  reduce-scatter over NVLink")
+    buffers(122, "a quarter", lambda r, part: node[r // local] if part == r % local else [])
+    for i in range(local):
+        y = 166 + i * 14
+        c.line(at(i) + local * cell / 2, 148, at(i) + local * cell / 2, y)
+        c.line(at(i + local) + local * cell / 2, 148, at(i + local) + local * cell / 2, y)
+        c.line(at(i) + local * cell / 2, y, at(i + local) + local * cell / 2, y)
+    c.text(4, 192, "2  all-reduce", "soft small")
+    c.text(4, 208, "over the network", "soft small")
+    buffers(226, "a quarter of all", lambda r, part: range(ranks) if part == r % local else [])
+    in_node(262, "3  all-gather over NVLink")
+    buffers(298, "after", lambda r, part: range(ranks))
+    c.text(4, 342, "A colour is a GPU whose numbers are in the sum.", "soft small")
+    return c
