@@ -299,6 +299,23 @@ def test_other_runs(page, watch):
     ok('the ring ends with all sums everywhere, on 2 to 8 ranks', wrong + watch.taken())
 
 
+def test_timeline(page, watch):
+    page.goto(address('11-overlap/index'))
+    figure = page.locator('nccl-figure[data-name="11-overlap"]')
+    svg, wide = figure.locator('svg'), []
+    figure.focus()
+    for key in '', '+', '+', '-', 'Home':
+        if key:
+            page.keyboard.press(key)
+        wide.append(round(svg.bounding_box()['width']))
+    bar = figure.locator('rect.collective').nth(1)
+    bar.hover()
+    said = figure.locator('.words').inner_text()
+    ok('a timeline is zoomed by keys, and a bar says its call, bytes and time', [what for what, there in (
+        (f'widths {wide}', wide[1] == 2 * wide[0] and wide[2] == 4 * wide[0] and wide[3] == wide[1] and wide[4] == wide[0]),
+        (said, re.fullmatch(r'ncclAllReduce, 1048576 bytes, [\d.]+ to [\d.]+ µs', said))) if not there] + watch.taken())
+
+
 def test_play(browser):
     page = browser.new_page()
     page.clock.install()
@@ -358,7 +375,7 @@ with sync_playwright() as playwright:
     window = chromium.new_page(viewport={'width': 1280, 'height': 900}, reduced_motion='reduce')
     window.set_default_timeout(60000)
     watching = Watch(window)
-    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_figures, test_other_runs, test_axe:
+    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_figures, test_other_runs, test_timeline, test_axe:
         test(window, watching)
     window.close()
     test_play(chromium)

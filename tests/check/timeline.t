@@ -350,13 +350,36 @@ sub draw {
 record($work, 4, '', %clock);
 my ($status, $said, $svg) = draw("FILE='$dir/run.json' SVG='$dir/a.svg'");
 my %bars;
-$bars{$_}++ for $svg =~ /<text [^>]*class="bar">([^<]*)</g;
+$bars{$_}++ for $svg =~ /<text [^>]*class="label">([^<]*)</g;
 ok($status == 0 && $svg =~ m{^<svg .*</svg>\n\z}s && ($bars{ncclAllReduce} // 0) == 12
    && ($bars{ncclSend} // 0) == 4 && ($svg =~ tr/µ//) > 5 && $svg =~ />rank 3, device 3</
    && $svg =~ />times are modelled on h200</ && $said eq "Drawn: $dir/a.svg\n", 'make timeline draws all ranks, and says where', $said);
+my %title;
+$title{ s/, [\d.]+ to [\d.]+ .*//sr }++ for $svg =~ /<title>([^<]*)</g;
+ok(($title{'ncclAllReduce, 1048576 bytes'} // 0) >= 12 && ($title{'ncclSend to rank 1, 524288 bytes'} // 0) == 1,
+   'a bar says its call, its bytes and when', join "\n", sort keys %title);
+ok(4 == (() = $svg =~ /class="arrow"/g), 'an arrow leads from each send to its receive');
+my ($first) = $svg =~ /class="ink time">([^<]*)</;
+ok($first =~ /^0 \S+s$/, 'the time starts at 0', $first);
+# Contrast, as WCAG computes it, of the text on all that it stands on.
+sub luminance {
+    my @parts = map { my $c = hex($_) / 255; $c <= 0.03928 ? $c / 12.92 : (($c + 0.055) / 1.055)**2.4 } $_[0] =~ /[0-9a-f]{2}/g;
+    return 0.2126 * $parts[0] + 0.7152 * $parts[1] + 0.0722 * $parts[2];
+}
+my @dim;
+for my $scheme ($svg =~ /svg\.timeline \{(.*?)\}/gs) {
+    my %color = $scheme =~ /--(\w+): (#\w+);/g;
+    for my $under (grep { !/^(?:ink|edge|grid)$/ } keys %color) {
+        my ($dark, $light) = sort { $a <=> $b } map { luminance($color{$_}) + 0.05 } 'ink', $under;
+        push @dim, "$under $color{$under}" if $light / $dark < 4.5;
+    }
+}
+ok(!@dim && $svg =~ /prefers-color-scheme: dark/, 'text has a contrast of 4.5, in both schemes', "@dim");
 my ($late) = draw("FILE='$dir/run.json' SVG='$dir/a.svg' FROM=0.1305 TO=0.14");
 my $part = read_file("$dir/a.svg");
-ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/, 'or what lies between two times');
+ok($late == 0 && $part =~ />ncclReduce</ && $part !~ /AllReduce/ && $part =~ />0 is 130\.5 \S+ after the start/,
+   'or what lies between two times');
+ok($part =~ />collective</ && $part !~ />(?:send, receive|computation)</, 'the legend has only what occurs');
 # README.md shows lesson 11's picture, and says how it is drawn; readme.t draws it for the lesson.
 my @shown = map { [read_file("$top/$_") =~ /(--layers 4 [-\w ]*--steps 2)|(FROM=\S+ TO=\S+)/g] } 'README.md', '11-overlap/README.md';
 my @how = map { join ' ', grep { defined } @$_ } @shown;
@@ -364,7 +387,7 @@ ok($how[0] =~ /--layers .*FROM=/ && index($how[1], $how[0]) >= 0, 'README.md dra
 # Late in a long run the times are long, and must not run into one another.
 ($status, $said, $svg) = draw("FILE='$Bin/timeline/h200.json' SVG='$dir/a.svg' FROM=1925.6 TO=1934.95");
 my @marks;
-push @marks, [$1, $2] while $svg =~ /<text x="([\d.]+)" y="[\d.]+" class="time">([^<]*)</g;
+push @marks, [$1, $2] while $svg =~ /<text x="([\d.]+)" y="[\d.]+" class="ink time">([^<]*)</g;
 # Seven pixels a character, half of them on either side.
 my @close = grep { $marks[$_][0] - $marks[$_ - 1][0] < 7 * length $marks[$_][1] } 1 .. $#marks;
 push @close, 'the last' if @marks && $marks[-1][0] + 3.5 * length $marks[-1][1] > ($svg =~ /width="(\d+)"/)[0];
