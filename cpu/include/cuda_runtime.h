@@ -393,7 +393,7 @@ cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);
  * cudaErrorInvalidDevice. */
 
 /* Writes the number of devices: those in CUDA_VISIBLE_DEVICES if it is set, else
- * CPU_DEVICES, else one for each rank on this node (4 without MPI). None: writes 0 and
+ * CPU_DEVICES, else one for each rank on this node (8 without MPI). None: writes 0 and
  * returns cudaErrorNoDevice. */
 cudaError_t cudaGetDeviceCount(int *count);
 

@@ -290,7 +290,7 @@ if wanted devices && [ -x devices ]; then
     none='cudaErrorNoDevice 0 cudaErrorNoDevice cudaErrorNoDevice'
     is "${bus[*]:0:2}" 'cudaSuccess 5' 'CPU_DEVICES=5'
     is "$(devices CPU_DEVICES=1)" "cudaSuccess 1 ${bus[2]:-}" 'CPU_DEVICES=1'
-    is "$(devices -u CPU_DEVICES | cut -d' ' -f1,2)" 'cudaSuccess 4' 'four devices without MPI'
+    is "$(devices -u CPU_DEVICES | cut -d' ' -f1,2)" 'cudaSuccess 8' 'eight devices without MPI'
     is "$(devices CUDA_VISIBLE_DEVICES=0,1 CPU_DEVICES=5)" "cudaSuccess 2 ${bus[*]:2:2}" \
         'CUDA_VISIBLE_DEVICES comes before CPU_DEVICES'
     is "$(devices CUDA_VISIBLE_DEVICES=2,0)" "cudaSuccess 2 ${bus[4]:-} ${bus[2]:-}" \

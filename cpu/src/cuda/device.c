@@ -211,7 +211,7 @@ static void find_devices(void) {
         }
         return;
     }
-    ndevices = 4;
+    ndevices = 8;
     if (asked) {
         ndevices = atoi(asked);
     } else if (ranks_on_host > 0) {
