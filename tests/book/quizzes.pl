@@ -4,8 +4,9 @@
 use strict;
 use warnings;
 use FindBin qw($Bin);
-use lib "$Bin/../../exercises/lib", "$Bin/../../exercises";
-use Exercises qw(judge load_all write_file);
+use lib "$Bin/../../exercises/lib";
+use Answer qw(judge_answer);
+use Source qw(load_all write_file);
 use File::Temp qw(tempdir);
 use JSON::PP;
 
@@ -15,7 +16,7 @@ for my $ex (grep { $_->{kind} eq 'predict' } load_all("$Bin/../../exercises")) {
     my $letters = $ex->{answer} =~ /^[A-Z]$/;
     for my $answer ($ex->{answer}, (map { $_->{name} } @{ $ex->{wrong} }), $letters ? () : ('1 2 3 4 5 6 7', '99 apples')) {
         write_file("$dir/answer.txt", "answer: $answer\n");
-        my $result = judge($ex, "$dir/answer.txt", dir => $dir, quick => 1);
+        my $result = judge_answer($ex, "$dir/answer.txt", dir => $dir, quick => 1);
         my $words = $result->{solved} ? "Solved. $ex->{learned} $ex->{why}" : $result->{text};
         utf8::decode($words);
         utf8::decode(my $given = $answer);
