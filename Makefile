@@ -40,6 +40,7 @@ help:
 	@echo 'make exercise       the first exercise that is not solved; N=01.2 HINT=1 WATCH=1 RESET=1; N=01 lists what there is'
 	@echo 'make exercises      all of them, and how far you are; make solution N=01.2'
 	@echo 'make grade          for instructors: make grade DIR=folder, see exercises/grading.md'
+	@echo 'make variants       for instructors: other numbers this year, make variants SEED=2027 OUT=folder'
 	@echo 'make test           all tests, complete by itself; on the GPUs: make test BACKEND=cuda'
 	@echo 'make test-check     only: wrong programs are named, correct ones are not accused'
 	@echo 'make test-jobs      only: the Slurm jobs, on a Slurm of its own (root)'

@@ -136,13 +136,22 @@ def source_name(path):
 
 # --- Exercises ------------------------------------------------------------------------------------
 
+def with_values(source):
+    """The text of an exercise's source, in which [[n]] stands for a number that make variants can change."""
+    text = read(source)
+    if '[[' not in text:
+        return text
+    command = ['perl', f'-I{TOP}/exercises/lib', '-MVary', '-MSource', '-e', 'print Vary::vary(Source::read_file($ARGV[0]))']
+    return subprocess.run([*command, source], capture_output=True, check=True).stdout.decode()
+
+
 @functools.lru_cache(maxsize=None)
 def exercise(number):
     """The head of an exercise's source (exercises/README.md), and the question of a predict."""
     sources = list((TOP / 'exercises').glob(f'{number}-*'))
     if not sources:
         return None
-    head, _, rest = read(sources[0]).partition('//: file\n')
+    head, _, rest = with_values(sources[0]).partition('//: file\n')
     found = {'number': number, 'wrong': [], 'hint': []}
     for line in re.sub(r'\n//: {2,}', ' ', head).split('\n'):
         key, _, value = line[len('//: '):].partition(' ')

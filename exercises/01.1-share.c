@@ -1,5 +1,7 @@
 //: kind complete
 //: title The missing broadcast
+//: instead any type of four bytes => any type of eight bytes ; ints => longs ; int *buf => long *buf ; int *expected => long *expected ; sizeof(int) => sizeof(long) ; ncclInt32 => ncclInt64
+//: instead any type of four bytes => any type of eight bytes ; ints => doubles ; int *buf => double *buf ; int *expected => double *expected ; sizeof(int) => sizeof(double) ; ncclInt32 => ncclFloat64
 //: trains ncclBroadcast: count, type, root
 //: ranks 2 3 8 | 1 4 7
 //: calls ncclBroadcast=1

@@ -1,5 +1,6 @@
 //: kind repair
 //: title It works on my machine
+//: instead rank 0 => rank 1 ; ncclFloat32, 0, comm => ncclFloat32, 1, comm ; check_data(0, 0) => check_data(1, 0)
 //: trains the wait between a queued operation and the host
 //: ranks 2 4 | 1 3 7 8
 //: calls ncclBroadcast=1

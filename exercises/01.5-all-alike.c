@@ -1,5 +1,6 @@
 //: kind build
 //: title Do all ranks have the same weights?
+//: instead rank 0 => rank 1 ; ncclFloat32, 0, comm => ncclFloat32, 1, comm ; 1 + f % (check_nranks - 1) => (2 + f % (check_nranks - 1)) % check_nranks
 //: trains a broadcast into a second buffer
 //: ranks 3 4 | 1 2 7 8
 //: calls ncclBroadcast=1

@@ -1,5 +1,6 @@
 //: kind complete
 //: title The mean
+//: instead The mean => The largest ; the mean of all => the largest of all ; ncclAvg adds up and divides by the number of ranks => ncclMax takes the largest ; ncclAvg divides by the number of ranks => ncclMax takes the largest ; ncclAvg => ncclMax ; expected[i] += check_data(r, i) => expected[i] = fmax(expected[i], check_data(r, i)) ; expected[i] /= check_nranks => expected[i] *= 1
 //: trains ncclAllReduce, and which reduction
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclAllReduce=1

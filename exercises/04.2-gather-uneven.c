@@ -1,5 +1,6 @@
 //: kind build
 //: title A gather of uneven parts
+//: instead in the order of the ranks and => in the opposite order of the ranks and ; count[0] + … + count[r - 1] elements => count[r + 1] + … + count[nranks - 1] elements ; int peer = 0; peer < nranks; all += count[peer++] => int peer = nranks - 1; peer >= 0; all += count[peer--] ; size_t r = 0, at = 0; r < (size_t)check_nranks; at += count[r++] => size_t r = (size_t)check_nranks, at = 0; r-- > 0; at += count[r]
 //: trains sends and receives with counts of their own
 //: ranks 2 3 | 1 4 7 8
 //: only ncclSend ncclRecv

@@ -14,7 +14,7 @@ ifneq ($(filter exercise,$(goals)),)
   endif
 endif
 
-.PHONY: exercise exercises solution starters grade exercise-flags exercise-perl
+.PHONY: exercise exercises solution starters grade variants exercise-flags exercise-perl
 exercise exercises solution starters grade: export N := $(N)
 exercise: export HINT := $(HINT)
 exercise: export WATCH := $(WATCH)
@@ -42,6 +42,11 @@ starters: exercise-perl
 
 grade: exercise-perl $(exercise_needs)
 	@$(exercise_settings) $(TOP)/exercises/grade
+
+variants: export SEED := $(SEED)
+variants: export OUT := $(OUT)
+variants: exercise-perl
+	@$(TOP)/exercises/variants
 
 exercise-flags: $(lesson_library)
 	@printf '%s\n' '$(MPICC)' '$(exercise_compile)' '$(exercise_link)'

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Cwd qw(abs_path);
 use File::Basename qw(basename dirname);
+use Vary qw(vary);
 use Exporter qw(import);
 
 our @EXPORT_OK = qw(lessons load_all parse plain quoted read_file readme_line starter_path variant write_file %kinds $root $top);
@@ -41,7 +42,7 @@ sub parse {
     my %ex = (number => $number, name => $name, ending => $ending, source => $path,
         hint => [], wrong => [], right => [], file => [], check => '', setup => 'comm', run => []);
     my ($section, $last, $choice, $line) = ('head', undef, undef, 0);
-    for (split /^/, plain(read_file($path))) {
+    for (split /^/, vary(plain(read_file($path)))) {
         $line++;
         my $where = "$path:$line";
         if (!m{^\s*//: ?(.*?)\s*$}) {
