@@ -272,7 +272,7 @@ static bool python_runs(void) {
 }
 
 bool python_watchdog(void) {
-    return python_runs() && !py.this_thread();
+    return py.there && !py.this_thread();
 }
 
 uint64_t python_site(uint64_t site) {

@@ -32,11 +32,11 @@ for link in '' tcp; do
     over=${link:-MPI}
     loop "$link" none
     ok "$over: a right loop is not accused" silent
-    for mistake in skip busy-skip; do
-        loop "$link" "$mistake"
-        ok "$over, $mistake: the waiting rank's two lines" says "waits in $waits for .* at $called"
-        ok "$over, $mistake: the other rank's line" says "$destroys"
-    done
+    loop "$link" skip
+    ok "$over: the waiting rank's two lines" says "waits in $waits for .* at $called"
+    ok "$over: the other rank's line" says "$destroys"
+    loop "$link" busy-skip # a line may be missing, if the interpreter's lock comes too late
+    ok "$over: beside a thread that computes" says 'missing: ncclAllReduce(count 1024'
     loop "$link" watched-none
     ok "$over: a watchdog accuses nobody" silent
     loop "$link" watched-cross

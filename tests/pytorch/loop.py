@@ -87,7 +87,8 @@ if mistake.startswith("watched-"):
     event = ctypes.c_void_p()
     must(nccl.cudaEventCreate(ctypes.byref(event)))
     must(nccl.cudaEventRecord(event, stream))
-    ctypes.CDLL(folder + "/watchdog.so").watchdog(event)  # asks for it, in a thread of its own
+    watchdog = ctypes.CDLL(folder + "/watchdog.so")  # asks for it, in a thread of its own
+    watchdog.watchdog(event, comm)
 if mistake in ("cross", "joins"):
     cross() if mistake == "cross" else joins()
 elif mistake.startswith("other-"):  # the calls are a thread's that is not the main one
@@ -97,7 +98,9 @@ elif mistake.startswith("other-"):  # the calls are a thread's that is not the m
     other.join()
 else:
     loop()
+if "watchdog" in globals():
+    watchdog.watchdog_ends()
 must(nccl.cudaFree(buffer))
 must(nccl.cudaStreamDestroy(stream))
 must(nccl.ncclCommDestroy(comm))
-print("ended")
+os.write(1, b"ended\n")

@@ -6,17 +6,30 @@
 int cudaEventCreate(void **event);
 int cudaEventDestroy(void *event);
 int cudaEventQuery(void *event);
+int ncclCommGetAsyncError(void *comm, int *error);
+
+static void *comm;
+static volatile int ended;
+static pthread_t thread;
 
 static void *looks(void *event) {
-    for (void *other;;) {
+    int error;
+    for (void *other; !ended;) {
         cudaEventQuery(event);
+        ncclCommGetAsyncError(comm, &error);
         if (cudaEventCreate(&other) == 0)
             cudaEventDestroy(other);
         usleep(100000);
     }
+    return 0;
 }
 
-void watchdog(void *event) {
-    pthread_t thread;
+void watchdog(void *event, void *its) {
+    comm = its;
     pthread_create(&thread, NULL, looks, event);
+}
+
+void watchdog_ends(void) {
+    ended = 1;
+    pthread_join(thread, 0);
 }

@@ -81,12 +81,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     ncclComm_t comm = handle;
+    if (python_watchdog())
+        return PNCCL(ncclCommGetAsyncError)(handle, error);
     ENTER_COMM(ncclCommGetAsyncError, comm, error);
     ncclResult_t result = CALL(PNCCL(ncclCommGetAsyncError), comm, error);
     if (result != ncclSuccess || !error)
         return nccl_answer(result, at);
-    if (python_watchdog())
-        return result;
     comm_take_promised(*error == ncclSuccess);
     struct judge *j = front_in();
     comm_times_ready += *error == ncclSuccess;
