@@ -40,7 +40,7 @@ static int warm_up(const struct operation *op, const struct call *c,
                    const struct buffers *b, double seconds) {
     struct stopwatch warm = {0};
     int batch = 1;
-    while (warm.nbatches < 2 || warm.spent < seconds) {
+    while (warm.nbatches < stopwatch_repeat(2) || warm.spent < seconds) {
         stopwatch_start(&warm);
         queue_batch(op, c, b, batch);
         CHECK_CUDA(cudaStreamSynchronize(c->stream));
@@ -48,7 +48,9 @@ static int warm_up(const struct operation *op, const struct call *c,
         const double enough = batch_seconds / warm.seconds;
         batch = enough < 1 ? 1 : enough < BATCH ? (int)enough : BATCH;
     }
-    return batch;
+    if (c->count <= 256)
+        stopwatch_hurry(warm.batches[0]); // the shortest
+    return stopwatch_repeat(batch);
 }
 
 /* Batch after batch, until more of them would hardly move the median. */

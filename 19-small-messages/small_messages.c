@@ -41,17 +41,30 @@ static void queue(enum way way, const struct values *v) {
     }
 }
 
-/* Records REPEAT all-reduces. They run when the graph is launched, with one call. */
-static cudaGraphExec_t record(enum way way, const struct values *v) {
+/* Records some all-reduces. They run when the graph is launched, with one call. */
+static cudaGraphExec_t record(enum way way, const struct values *v, int repeat) {
     cudaGraph_t recorded;
     cudaGraphExec_t graph;
     CHECK_CUDA(cudaStreamBeginCapture(v->stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < REPEAT; i++)
+    for (int i = 0; i < repeat; i++)
         queue(way, v);
     CHECK_CUDA(cudaStreamEndCapture(v->stream, &recorded));
     CHECK_CUDA(cudaGraphInstantiate(&graph, recorded, 0));
     CHECK_CUDA(cudaGraphDestroy(recorded));
     return graph;
+}
+
+/* Whether a call takes milliseconds here. The first one, which connects the ranks, does
+ * not count; a modelled clock need not be asked. */
+static void ask_whether_slow(enum way way, const struct values *v) {
+    struct stopwatch watch = {0};
+    for (int i = 0; i < 4 && !lesson_modelled() && !stopwatch_hurries; i++) {
+        stopwatch_start(&watch);
+        queue(way, v);
+        CHECK_CUDA(cudaStreamSynchronize(v->stream));
+        stopwatch_stop(&watch, way == ONE_BY_ONE ? v->n : 1);
+    }
+    stopwatch_hurry(watch.batches[0]); // the shortest
 }
 
 /* Seconds that all values take in this way: the median of many batches. */
@@ -60,8 +73,10 @@ static double seconds_of(enum way way, const struct values *v) {
     const bool recorded = way == GRAPH || way == WINDOW_GRAPH;
     // The CPU build is slow, and real times mean little there.
     const bool few = LESSON_CPU_BUILD && !(recorded && lesson_modelled());
-    const int launches = few ? 1 : LAUNCHES;
-    cudaGraphExec_t graph = recorded ? record(way, v) : NULL;
+    ask_whether_slow(way, v);
+    const int launches = few ? 1 : stopwatch_repeat(LAUNCHES);
+    const int repeat = stopwatch_repeat(REPEAT);
+    cudaGraphExec_t graph = recorded ? record(way, v, repeat) : NULL;
     // Once without the watch: NCCL connects, a graph is brought to the GPU.
     if (graph)
         CHECK_CUDA(cudaGraphLaunch(graph, v->stream));
@@ -73,11 +88,11 @@ static double seconds_of(enum way way, const struct values *v) {
         for (int launch = 0; launch < launches; launch++) {
             if (graph)
                 CHECK_CUDA(cudaGraphLaunch(graph, v->stream));
-            for (int i = 0; i < REPEAT && !graph; i++)
+            for (int i = 0; i < repeat && !graph; i++)
                 queue(way, v);
         }
         CHECK_CUDA(cudaStreamSynchronize(v->stream));
-        stopwatch_stop(&watch, launches * REPEAT);
+        stopwatch_stop(&watch, launches * repeat);
     }
     if (graph)
         CHECK_CUDA(cudaGraphExecDestroy(graph));

@@ -22,8 +22,10 @@
 #include "lesson.h"
 
 enum {
-    STOPWATCH_FEWEST = 5,   // batches, before the median counts
-    STOPWATCH_MODELLED = 2, // with a modelled clock, which says the same again and again
+    STOPWATCH_FEWEST = 5, // batches, before the median counts
+    // With a modelled clock, which says the same again and again, and where calls are
+    // slow.
+    STOPWATCH_FEW = 2,
     // At most so many; fewer on the CPU build, whose times mean little.
     STOPWATCH_MOST = LESSON_CPU_BUILD ? 10 : 200,
 };
@@ -31,6 +33,11 @@ static const double stopwatch_least = 0.01;  // seconds of all batches together,
 static const double stopwatch_enough = 0.03; // after so many seconds it ends in any case
 static const double stopwatch_close = 0.02;  // half of the batches are this close: enough
 static const double stopwatch_same = 1e-6;   // this close: the clock is a modelled one
+static const double stopwatch_slow = LESSON_CPU_BUILD ? 0.05 : 0.001; // for a few bytes
+
+/* Whether even calls of a few bytes are slow here, such as with two ranks on one GPU.
+ * Then times mean little, and few are enough. */
+static bool stopwatch_hurries;
 
 /* Begins with {0}. */
 struct stopwatch {
@@ -40,6 +47,26 @@ struct stopwatch {
     double batches[STOPWATCH_MOST]; // seconds of one operation in each, shortest first
     double started;                 // when the current batch began: MPI_Wtime()
 };
+
+/* Tells the stopwatch how long a call of a few bytes takes, the same time on all ranks,
+ * and not the first such call, which also connects them. If that is slow, says so, once.
+ */
+static inline void stopwatch_hurry(double seconds) {
+    if (stopwatch_hurries || lesson_modelled() || seconds < stopwatch_slow)
+        return;
+    stopwatch_hurries = true;
+    if (lesson_self().rank == 0)
+        printf("A call of a few bytes takes %.0f ms here (do ranks share a GPU?),"
+               " so each time is that of a few calls only.\n",
+               seconds * 1e3);
+    fflush(stdout);
+}
+
+/* How many operations a batch should have: as many as are usual, or where calls are slow
+ * only one. */
+static inline int stopwatch_repeat(int usual) {
+    return stopwatch_hurries ? 1 : usual;
+}
 
 /* Begins a batch on all ranks at the same moment, so that none waits for a late one. */
 static inline void stopwatch_start(struct stopwatch *watch) {
@@ -74,8 +101,11 @@ static inline void stopwatch_stop(struct stopwatch *watch, int repeat) {
 
 /* Whether further batches would hardly move the median. */
 static inline bool stopwatch_settled(const struct stopwatch *watch) {
-    if (watch->nbatches < (lesson_modelled() ? STOPWATCH_MODELLED : STOPWATCH_FEWEST))
+    const bool few = lesson_modelled() || stopwatch_hurries;
+    if (watch->nbatches < (few ? STOPWATCH_FEW : STOPWATCH_FEWEST))
         return false;
+    if (stopwatch_hurries)
+        return true;
     const double half = stopwatch_quantile(watch, 0.75) - stopwatch_quantile(watch, 0.25);
     const double part = half / watch->seconds; // of the median
     return part <= stopwatch_same || watch->nbatches == STOPWATCH_MOST ||

@@ -5,7 +5,7 @@
 //: starter expected true
 //: wrong only-min s/return ends\[0\] == ends\[1\];/return ends[0] == *sum;/: but false on others
 //: learned The copies on all ranks are equal if the smallest checksum is the largest, and then every rank knows it.
-//: why Smallest and largest are the same on all ranks, so all of them come to the same answer.
+//: why Smallest and largest are the same on all ranks, so all of them come to the same answer. Without the last wait it works, too: cudaMemcpyAsync from the GPU into ordinary memory returns only when the copy is done. Into pinned memory it returns at once, and then the wait is needed.
 //: hint A rank sees only its own checksum. Which reductions say something about all of them, on all ranks?
 //: hint A sum can be right by chance: one copy has one more and another has one less. Can the smallest and the largest?
 //: hint ncclAllReduce with ncclMin into `scratch`, and with ncclMax into `scratch + 1`; copy both to the host; wait.
@@ -36,6 +36,16 @@ bool all_equal(uint64_t checksum, uint64_t *scratch, int nranks, ncclComm_t comm
     CHECK_CUDA(
         cudaMemcpyAsync(ends, scratch, sizeof ends, cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
+    return ends[0] == ends[1];
+    //: right without-the-last-wait
+    uint64_t ends[2];
+    CHECK_CUDA(cudaMemcpyAsync(scratch + 2, &checksum, sizeof checksum,
+                               cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(ncclAllReduce(scratch + 2, scratch, 1, ncclUint64, ncclMin, comm, stream));
+    CHECK_NCCL(
+        ncclAllReduce(scratch + 2, scratch + 1, 1, ncclUint64, ncclMax, comm, stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(ends, scratch, sizeof ends, cudaMemcpyDeviceToHost, stream));
     return ends[0] == ends[1];
     //: wrong mean: but true on others; expected: false on all
     uint64_t all;

@@ -297,3 +297,36 @@ END
         skip "gnuplot is not installed"
     fi
 }
+
+# slow PROGRAM: a copy in which an all-reduce takes 60 ms, as it takes milliseconds on GPUs where ranks share one.
+slow() {
+    {
+        cat <<'END'
+#define _GNU_SOURCE
+#include <nccl.h>
+#include <unistd.h>
+#define ncclAllReduce(...) (usleep(60000), (ncclAllReduce)(__VA_ARGS__))
+END
+        cat "$top/$1.c"
+    } >"$BATS_TEST_TMPDIR/slow.c"
+    build slow "${1%/*}"
+}
+
+@test "06, 19 and 21: where calls take milliseconds, only a few are timed, and a line says so" {
+    on_gpus && skip "of the CPU build"
+    for each in '06-bandwidth/bandwidth --op all_reduce --max 1K' '19-small-messages/small_messages --values 3' \
+        '21-paths/paths -n 64'; do
+        read -ra words <<<"$each"
+        slow "${words[0]}"
+        begun=$SECONDS
+        top=$BATS_TEST_TMPDIR ranks 2 slow "${words[@]:1}"
+        show
+        [ "$code" -eq 0 ]
+        [ "$(grep -c '^A call of a few bytes takes [0-9]* ms here (do ranks share a GPU?), so each time' <<<"$out")" -eq 1 ]
+        echo "$((SECONDS - begun)) s"
+        [ $((SECONDS - begun)) -lt 30 ]
+    done
+    # Where they are fast, none of this.
+    ranks 2 19-small-messages/small_messages --values 3
+    ! grep -q 'a few bytes' <<<"$out"
+}
