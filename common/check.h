@@ -10,6 +10,10 @@
 #include <mpi.h>
 #include <nccl.h>
 
+#ifdef __cplusplus // lessons with kernels
+#define _Noreturn __attribute__((noreturn))
+#endif
+
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>

@@ -47,7 +47,7 @@ static inline void lesson_one_gpu_per_rank(void) {
     CHECK_CUDA(cudaGetDevice(&mine.device));
     CHECK_CUDA(cudaGetDeviceCount(&mine.ndevices));
     CHECK_CUDA(cudaDeviceGetPCIBusId(mine.bus_id, sizeof mine.bus_id, mine.device));
-    all = calloc((size_t)self.nranks, sizeof *all);
+    all = (struct lesson_gpu *)calloc((size_t)self.nranks, sizeof *all);
     if (!all)
         lesson_fail("out of host memory");
     CHECK_MPI(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE,

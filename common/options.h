@@ -179,8 +179,10 @@ static inline size_t lesson_count(int argc, char **argv, const char *what, size_
     char help[128];
     size_t usual = count;
     snprintf(help, sizeof help, "%s, at least 1", what);
-    const struct lesson_option options[] = {
-        {"-n", "COUNT", help, .number = &count, .usual = usual, .least = 1}, {0}};
+    struct lesson_option options[] = {{"-n", "COUNT", help}, {0}};
+    options[0].number = &count;
+    options[0].usual = usual;
+    options[0].least = 1;
     lesson_options(argc, argv, options);
     return count;
 }

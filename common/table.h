@@ -99,9 +99,9 @@ static inline void lesson_draw(const char *title, const char *cells, size_t coun
 static inline void lesson_draw_all(const char *title, const void *values, size_t count,
                                    ncclDataType_t type, int nranks) {
     const size_t most = LESSON_CELLS * LESSON_WIDTH;
-    char *cells = lesson_malloc((size_t)nranks * most);
+    char *cells = (char *)lesson_malloc((size_t)nranks * most);
     const size_t size = type == ncclInt32 || type == ncclFloat32 ? 4 : 8; // lesson_value
-    const char *row = values;
+    const char *row = (const char *)values;
     for (int r = 0; r < nranks; r++)
         lesson_cells(cells + (size_t)r * LESSON_WIDTH * lesson_shown(count),
                      row + (size_t)r * count * size, count, type);
@@ -120,7 +120,7 @@ static inline void lesson_table(const char *title, const void *values, size_t co
     struct lesson_self self = lesson_self();
     char mine[LESSON_CELLS * LESSON_WIDTH];
     int row = LESSON_WIDTH * (int)lesson_cells(mine, values, count, type);
-    char *all = lesson_malloc((size_t)row * (size_t)self.nranks);
+    char *all = (char *)lesson_malloc((size_t)row * (size_t)self.nranks);
     CHECK_MPI(MPI_Gather(mine, row, MPI_CHAR, all, row, MPI_CHAR, 0, MPI_COMM_WORLD));
     if (self.rank == 0)
         lesson_draw(title, all, count, self.nranks);
@@ -132,8 +132,8 @@ static inline void lesson_print_in_order(const char *line) {
     struct lesson_self self = lesson_self();
     int longest, length = (int)strlen(line) + 1;
     CHECK_MPI(MPI_Allreduce(&length, &longest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    char *mine = lesson_malloc((size_t)longest);
-    char *all = lesson_malloc((size_t)longest * (size_t)self.nranks);
+    char *mine = (char *)lesson_malloc((size_t)longest);
+    char *all = (char *)lesson_malloc((size_t)longest * (size_t)self.nranks);
     memcpy(mine, line, (size_t)length);
     CHECK_MPI(
         MPI_Gather(mine, longest, MPI_CHAR, all, longest, MPI_CHAR, 0, MPI_COMM_WORLD));

@@ -31,6 +31,17 @@ static struct op *copy(const struct op *op) {
     return to;
 }
 
+/* What a kernel does is not known: by the modelled clock each thread uses four bytes of
+ * each pointer, or CPU_KERNEL_BYTES in all. */
+static struct cost cost_of(const struct launch *launch) {
+    const char *set = getenv("CPU_KERNEL_BYTES");
+    const dim3 *g = &launch->grid, *b = &launch->block;
+    double threads = (double)g->x * g->y * g->z * b->x * b->y * b->z, bytes = 0;
+    for (const char *use = launch->kernel->code->uses; *use; use++)
+        bytes += strchr("rwRW", *use) ? sizeof(float) : 0;
+    return clock_compute(0, threads * (set ? atof(set) : bytes), 0);
+}
+
 /* Arguments are taken when the call is made. */
 static struct op *launch_op(const struct launch *launch, int device) {
     const struct kernel_code *code = launch->kernel->code;
@@ -50,7 +61,7 @@ static struct op *launch_op(const struct launch *launch, int device) {
         room += (code->sizes[i] + 15) / 16 * 16;
     }
     op->copy = copy;
-    op->cost = clock_compute(0, 0, 0);
+    op->cost = cost_of(launch);
     return op;
 }
 
