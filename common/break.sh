@@ -63,12 +63,20 @@ command -v patch >/dev/null || stop 'needs the program patch (apt-get install pa
 work=$top/build/break/$1
 rm -rf "$work"
 mkdir -p "$work"
-cp "$lesson"/*.[ch] "$work"
+find "$lesson" -maxdepth 1 -name '*.[ch]' -o -maxdepth 1 -name '*.cu' | xargs cp -t "$work"
 patch --silent -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
 flags=${FLAGS:-$(make -s --no-print-directory -C "$top" "$BACKEND-flags")}
 [ "$BACKEND" = cpu ] || ! grep -qE 'cublas_v2|"network.h"' "$work"/*.[ch] || flags+=' -lcublas'
-# shellcheck disable=SC2086 # the flags are words
-${MPICC:-mpicc} -std=c11 -g -w -I"$top/common" "$work/$source" $flags -o "$work/${source%.c}"
+if [[ $source == *.cu ]]; then
+    compile=("$top/kernels/cpu-nvcc")
+    [ "$BACKEND" = cpu ] || compile=(nvcc -cudart shared)
+    # shellcheck disable=SC2046 # flags of MPI
+    "${compile[@]}" -g -w -lineinfo -I"$top/common" "$work/$source" -o "$work/${source%.cu}" -lnccl \
+        $([ "$BACKEND" = cpu ] || mpicc -show | tr ' ' '\n' | grep '^-[ILl]')
+else
+    # shellcheck disable=SC2086 # the flags are words
+    ${MPICC:-mpicc} -std=c11 -g -w -I"$top/common" "$work/$source" $flags -o "$work/${source%.c}"
+fi
 
 if [ -n "${RANKS:-}" ] && [[ $run =~ ' -np '[0-9]+ ]]; then
     run=${run/"${BASH_REMATCH[0]}"/ -np $RANKS}

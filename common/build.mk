@@ -67,6 +67,16 @@ endif
 # common/cuda.md.
 programs := $(if $(PROGRAM),$(CURDIR)/$(PROGRAM),$(basename $(wildcard \
     $(TOP)/[0-9][0-9]-*/*.c $(TOP)/common/cuda.c)))
+# Lessons with kernels (.cu) need a compiler for them: cpu-nvcc of the course, which needs clang, or nvcc.
+with_kernels := $(basename $(if $(PROGRAM),$(wildcard $(CURDIR)/$(PROGRAM).cu),$(wildcard $(TOP)/[0-9][0-9]-*/*.cu)))
+ifneq ($(with_kernels),)
+  kernel_compiler := $(if $(filter cuda,$(backend)),$(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) \
+      $(shell command -v nvcc 2>/dev/null)),$(if $(shell command -v clang++ $(foreach n,14 15 16 17 18 19 20 21,clang++-$(n)) \
+      2>/dev/null),$(wildcard $(TOP)/kernels/cpu-nvcc)))
+  programs := $(filter-out $(with_kernels),$(programs)) $(if $(kernel_compiler),$(with_kernels))
+  kernel_needs := $(if $(filter cuda,$(backend)),nvcc,clang for kernels (apt-get install clang))
+  left_out := $(if $(kernel_compiler),,$(with_kernels))
+endif
 # As they are typed: 01-nccl-broadcast, with or without a slash, and 01-nccl-broadcast/broadcast.
 by_path := $(filter-out /%,$(patsubst $(CURDIR)/%,%,$(programs)))
 typed := $(by_path) $(dir $(by_path)) $(patsubst %/,%,$(dir $(by_path)))
@@ -166,11 +176,12 @@ cuda_link := $(foreach lib,$(nccl_lib) $(filter-out $(nccl_lib),$(cuda_lib)),-L$
 
 .DEFAULT_GOAL := all
 .PHONY: all announce clean-lesson $(typed)
-all: $(programs)
+all: $(programs) $(if $(left_out),announce)
 $(foreach path,$(by_path),$(eval $(path) $(dir $(path)) $(patsubst %/,%,$(dir $(path))): $(CURDIR)/$(path)))
 
 announce:
 	@echo 'BACKEND=$(backend) ($(why))'
+	@$(if $(left_out),echo 'left out because there is no $(kernel_needs): $(notdir $(patsubst %/,%,$(dir $(left_out))))')
 
 lesson_compile := -std=c11 $(CFLAGS) $(WARNINGS) -I$(TOP)/common
 lesson_library := $(if $(filter cpu,$(backend)),$(cpu_library))
@@ -184,14 +195,23 @@ ifneq ($(strip $(builds_lessons)),)
   -include $(addsuffix .d,$(call notes_of,$(programs)))
 endif
 
-$(programs): %: %.c $(lesson_config) $(lesson_library) | announce
+$(filter-out $(with_kernels),$(programs)): %: %.c $(lesson_config) $(lesson_library) | announce
 	$(call say,CC)
 	$(Q)$(MPICC) $(call depends,$(lesson_notes)) $(lesson_compile) $($(backend)_compile) $< \
 	    $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
 	@$(call movable,$(lesson_notes))
 
 ifneq ($(has_standin),)
-  include $(TOP)/cpu/build.mk
+  # MPI's flags for nvcc: what MPI's compiler adds.
+mpi_flags = $(filter -I% -L% -l%,$(shell $(MPICC) -show))
+kernel_compile = $(if $(filter cuda,$(backend)),-cudart shared $(cuda_compile) $(mpi_flags) \
+    $(foreach lib,$(nccl_lib) $(cuda_lib),-L$(lib) -Xlinker -rpath -Xlinker $(lib)),-O2) -g -lineinfo -I$(TOP)/common
+$(filter $(with_kernels),$(programs)): %: %.cu $(lesson_config) $(lesson_library) $(wildcard $(TOP)/common/*.h) \
+    $(wildcard $(TOP)/kernels/*.pl $(TOP)/kernels/cpu-nvcc $(TOP)/kernels/include/*) | announce
+	$(call say,NVCC)
+	$(Q)MPICC='$(MPICC)' $(kernel_compiler) $(kernel_compile) $< -o $@ -lnccl
+
+include $(TOP)/cpu/build.mk
   include $(TOP)/check/build.mk
 endif
 

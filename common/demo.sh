@@ -31,6 +31,9 @@ while IFS=$'\t' read -r folder program _ _ question; do
     start=${start/mpirun/mpirun --oversubscribe}
     start=${start//'{ranks}'/$ranks}
     start=${start//'{}'/$folder/$program}
+    if [ ! -x "$folder/$program" ] && [ -f "$folder/$program.cu" ]; then
+        continue # make has said what it needs
+    fi
     lessons=$((lessons + 1))
     printf '\n%s\n%s\n%s\n\n$ %s\n' "$rule" "$(sed -n '1s/^# //p' "$folder/README.md")" "$question" "$start"
     code=0

@@ -446,7 +446,7 @@ sub guarded_functions {
     $head =~ s/\Q$kernel->{name}\E\(/\@"$name.inside"(/;
     $head =~ s/ !dbg !\d+//;
     return ("define internal i1 \@\"$name.guard\"($parameters)" . ($some_wait ? '' : ' alwaysinline') . ' {', @code, "  ret i1 $guard->{condition}", '}',
-        "$head", (map { s/, !dbg !\d+//r } @inside), '}');
+        $head, @inside, '}');
 }
 
 # The threads of a block are a loop, which can be made to work on several of them at once.
@@ -480,7 +480,7 @@ sub loop_function {
             'half.ask:', '  %step = lshr i32 %gap, 1', '  %mid = add i32 %lo, %step', $asks->('%mid.in', '%mid'),
             '  %lo.next = select i1 %mid.in, i32 %mid, i32 %lo', '  %hi.next = select i1 %mid.in, i32 %hi, i32 %mid', '  br label %half',
             'inside:', '  %end = phi i32 [ %w12, %find ], [ %hi, %half ]', '  br label %is',
-            'is:', '  %i = phi i32 [ %a, %inside ], [ %i.next, %is ]', "  call void \@\"$name.inside\"($inside)",
+            'is:', '  %i = phi i32 [ %a, %inside ], [ %i.next, %is ]', "  call void \@\"$name.inside\"($inside)$at",
             '  %i.next = add nuw nsw i32 %i, 1', '  %i.more = icmp ult i32 %i.next, %end', '  br i1 %i.more, label %is, label %rest',
             'rest:', '  %r.more = icmp ult i32 %end, %w12', '  br i1 %r.more, label %xs, label %xs.end';
     } else {
