@@ -179,7 +179,11 @@ static inline size_t lesson_count(int argc, char **argv, const char *what, size_
     char help[128];
     size_t usual = count;
     snprintf(help, sizeof help, "%s, at least 1", what);
-    struct lesson_option options[] = {{"-n", "COUNT", help}, {0}};
+    struct lesson_option options[2];
+    memset(options, 0, sizeof options);
+    options[0].name = "-n";
+    options[0].value = "COUNT";
+    options[0].help = help;
     options[0].number = &count;
     options[0].usual = usual;
     options[0].least = 1;
