@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
     bool no_p2p = false, no_shm = false;
     const struct lesson_option options[] = {
         {"-n", "COUNT", "floats in a buffer; rounded up, so that a node can share them",
-         .number = &s.count, .least = 1, .usual = LESSON_CPU_BUILD ? 1 << 18 : 1 << 26},
+         .number = &s.count, .least = 1, .usual = LESSON_CPU_BUILD ? 1 << 18 : 1 << 24},
         {"--no-p2p", NULL, "inside a node without NVLink: through the host's memory",
          .flag = &no_p2p},
         {"--no-shm", NULL, "with --no-p2p: inside a node, too, by the network",
