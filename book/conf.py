@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import zlib
 from pathlib import Path
 
 from docutils import nodes
@@ -118,6 +119,12 @@ def name_rows(app, doctree):
                 name = f'{base}-{count}'
             taken.add(name)
             row['ids'].append(name)
+            # The other programs of the row are addresses, too.
+            for reference in row.findall(nodes.reference):
+                match = re.search(r'wrong/([\w-]+)\.c\.html$', reference.get('refuri', ''))
+                if match and match[1] not in taken:
+                    taken.add(match[1])
+                    reference['ids'].append(match[1])
             mark = nodes.raw('', f' <a class="headerlink" href="#{name}" title="Link to this row">#</a>', format='html')
             (row[0][-1] if len(row[0]) and isinstance(row[0][-1], nodes.paragraph) else row[0]).append(mark)
 
@@ -193,4 +200,8 @@ def setup(app):
     app.connect('html-page-context', add_excerpts)
     app.connect('html-collect-pages', source_pages)
     app.connect('build-finished', write_words)
-    return {'parallel_read_safe': True, 'parallel_write_safe': True}
+    # What is in every page: if it changes, all are written anew; if this file does, all are read anew.
+    app.add_config_value('course_menu', '', 'html')
+    app.config.course_menu = repr((course.parts(), course.REFERENCE, course.ABOUT))
+    app.add_config_value('course_code', 0, 'env')
+    app.config.course_code = zlib.crc32(Path(__file__).read_bytes())

@@ -163,6 +163,19 @@ def exercise(number):
     return found
 
 
+def question_html(text):
+    """Running text as paragraphs; programs, tables and answers to choose from as they stand. All in one line."""
+    pieces = []
+    for block in re.split(r'\n{2,}', text):
+        as_is = bool(re.search(r'^ |^[A-Z] {2,}|\S {3,}\S', block, re.M))
+        if as_is and pieces and pieces[-1][0]:
+            pieces[-1][1] += '\n\n' + block
+        else:
+            pieces.append([as_is, block])
+    shown = [f'<pre>{html.escape(block)}</pre>' if as_is else f'<p>{html.escape(block)}</p>' for as_is, block in pieces]
+    return re.sub(r'`([^`\n]+)`', r'<code>\1</code>', ''.join(shown)).replace('\n', '&#10;')
+
+
 def quiz(found):
     """A question as a form, in one line of HTML. What it says of an answer are the exercise's own words."""
     answers = [{'answer': name, 'says': says} for name, says in (one.split(': ', 1) for one in found['wrong'])]
@@ -178,8 +191,7 @@ def quiz(found):
     else:
         fields = f'<label>Your answer <input type="text" name="{name}" autocomplete="off" size="24"></label>'
     packed = json.dumps(data, ensure_ascii=False).replace('</', '<\\/')
-    question = re.sub(r'`([^`\n]+)`', r'<code>\1</code>', html.escape(found['question'])).replace('\n', '&#10;')
-    return (f'<form class="quiz" id="{name}" data-number="{found["number"]}"><pre>{question}</pre>'
+    return (f'<form class="quiz" id="{name}" data-number="{found["number"]}">{question_html(found["question"])}'
             f'<script type="application/json">{packed}</script>{fields}'
             '<p><button type="submit">Check</button> <button type="button" class="quiz-hint">Hint</button></p>'
             '<output></output></form>')
