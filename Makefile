@@ -106,7 +106,7 @@ mpi-folder:
 # stand-in's unit tests under sanitizers, what cppcheck and clang say, and a rehearsal of make measure.
 test-long:
 	@common/install.sh $(TEST_PACKAGES)
-	ALL=yes $(PROVE_CPU) $(addprefix tests/, check/one-line-less.t check/preload.t build/other.t exercises/exercises.t \
+	ALL=yes $(PROVE_CPU) $(addprefix tests/, check/one-line-less.t check/preload.t build/other.t exercises/exercises.t exercises/variants.t \
 	    jobs/measure.bats cpu/hosts.bats build/build.bats check/nccl-check.bats) $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check/check.t
 	$(PROVE_CPU) tests/exercises/exercises.t :: --all

@@ -1,6 +1,6 @@
 //: kind build
 //: title Only if it is needed
-//: instead rank 0 => rank 1 ; ncclInt32, 0, comm => ncclInt32, 1, comm ; ncclFloat32, 0, comm => ncclFloat32, 1, comm ; check_rank == 0 => check_rank == 1 ; check_data(0, i) => check_data(1, i)
+//: instead rank 0 => rank 1 ; ncclInt32, 0, comm => ncclInt32, 1, comm ; ncclFloat32, 0, comm => ncclFloat32, 1, comm ; check_rank == 0 => check_rank == 1 ; (float)check_data(0, i) => (float)check_data(1, i) + 100.0f
 //: trains a step whose communication depends on a condition
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclBroadcast

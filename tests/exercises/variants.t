@@ -2,7 +2,7 @@
 # make variants: the same exercises with other numbers. Last year's solution fails, this year's passes, and what a run
 # shows is the answer. Prints TAP.
 #
-# Programs run for one seed, and two of them; ALL=yes takes all of both, and the runs that show an answer.
+# Programs run for one seed, and two of last year's; ALL=yes takes all of them, five seeds, and the runs that show an answer.
 use strict;
 use warnings;
 use File::Path qw(make_path);
@@ -47,9 +47,10 @@ for my $seed (@seeds) {
         my ($handed) = glob "'$dir/$seed'/$ex->{lesson}-*/exercises/" . ($number =~ /\.(.*)/)[0] . '-*';
         push @shown, $number if read_file($handed // '') ne variant($ex, 'starter') || read_file($ex->{source}) =~ /\[\[\w/
             || read_file($ex->{source}) eq read_file($was->{source});
-        next if $ex->{ending} eq 'c' && !$everything && ($seed != $seeds[0] || $programs++ >= 2);
+        next if $ex->{ending} eq 'c' && !$everything && $seed != $seeds[0];
         my ($right, $why) = solves($ex, variant($ex, 'solution'), "$seed-$number-new");
         push @unsolved, "$number: $why" if !$right;
+        next if $ex->{ending} eq 'c' && !$everything && $programs++ >= 2;
         ($right, $why) = solves($ex, variant($was, 'solution'), "$seed-$number-old");
         push @old, $number if $right;
         next if !$everything || $ex->{ending} eq 'c' || $ex->{check} eq '' && !$ex->{proof};

@@ -9,6 +9,7 @@ use warnings;
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
+use Test::More;
 use lib "$Bin/..";
 use Programs qw(read_file);
 
@@ -34,14 +35,6 @@ sub problems {
           : @users ? "only $users[0] uses it" : 'nobody uses it';
     }
     return \%problem;
-}
-
-my ($number, $failed) = (0, 0);
-sub ok($$;@) {
-    my ($right, $name) = @_;
-    $number++;
-    $failed++ if !$right;
-    print $right ? '' : 'not ', "ok $number - $name\n";
 }
 
 # These checks must be able to fail.
@@ -78,5 +71,4 @@ ok($found->{shared} eq '' && $found->{inner} eq '', 'accepts what is shared');
 my $problem = problems($ARGV[0] // "$Bin/../..");
 ok(keys %$problem > 20, 'the course has functions in common/');
 ok($problem->{$_} eq '', "$_" . ($problem->{$_} && ": $problem->{$_}")) for sort keys %$problem;
-print "1..$number\n";
-exit($failed ? 1 : 0);
+done_testing();
