@@ -23,8 +23,8 @@ PROVE_CPU := BACKEND=cpu OMPI_MCA_btl=self,vader OMPI_MCA_coll=basic,libnbc,self
 PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/-L&/g') \
     $$(! command -v ld.gold >/dev/null || echo -fuse-ld=gold)" $(PROVE_CPU)
 TESTS := $(sort $(wildcard tests/*.t tests/*/*.t tests/*/*.bats))
-# The first needs the network; the second is of test-long.
-APART := tests/build/versions.t tests/cpu/cpu-sanitized.t
+# The first needs the network; the others are of test-long.
+APART := tests/build/versions.t tests/cpu/cpu-sanitized.t tests/build/debian.t
 # First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t most of the time: so
 # six run at once, also on two processors.
 LONGEST := $(addprefix tests/, jobs/jobs.t book/book.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
@@ -103,15 +103,17 @@ mpi-folder:
 # predicts of them, each lesson as a job and all of them in one, every answer to an exercise, every solution on all
 # numbers of ranks, every repaired twin, every picture of the pages, the judge's cases on all numbers of ranks under
 # sanitizers, all pages and questions of the book, its PDF, and more random programs. And what it leaves out: the
-# stand-in's unit tests under sanitizers, what cppcheck and clang say, and a rehearsal of make measure.
+# stand-in's unit tests under sanitizers, what cppcheck and clang say, a rehearsal of make measure, and the first
+# hour in a fresh Debian.
 test-long:
-	@common/install.sh $(TEST_PACKAGES)
+	@common/install.sh $(TEST_PACKAGES) debootstrap
 	ALL=yes $(PROVE_CPU) $(addprefix tests/, check/one-line-less.t check/preload.t build/other.t exercises/exercises.t exercises/variants.t \
 	    jobs/measure.bats cpu/hosts.bats build/build.bats check/nccl-check.bats) $(ON_GPUS)
 	RANKS='2 3 4 8' $(PROVE_CPU) tests/check/check.t
 	$(PROVE_CPU) tests/exercises/exercises.t :: --all
 	ALL=yes $(PROVE_CPU) $(addprefix tests/, cpu/cpu.t cpu/cpu-sanitized.t judge/judge.t style.t clock/clock.t \
 	    jobs/jobs.t pages/readme.t book/book.t book/served-and-printed.t)
+	$(PROVE) tests/build/debian.t
 
 test-versions:
 	@common/install.sh $(TEST_PACKAGES) python3-pip
