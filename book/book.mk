@@ -27,3 +27,13 @@ endif
 $(book_pip): $(TOP)/book/requirements.txt
 	@INSTALL=$(INSTALL) $(TOP)/book/python.sh $(PYTHON) $(book_python) $<
 	@touch $@
+
+# make slides: a deck for each half day, in a folder that needs nothing else. Only reveal.js is taken from the package.
+.PHONY: slides
+slides: $(book_python)/slides
+	@$(book_python)/bin/python $(TOP)/book/slides/make.py $(TOP)/build/slides
+	@echo 'The slides are in build/slides: open build/slides/index.html in a browser.'
+
+$(book_python)/slides: $(book_pip) $(TOP)/book/slides/requirements.txt
+	@$(book_python)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(TOP)/book/slides/requirements.txt
+	@touch $@

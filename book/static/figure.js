@@ -44,7 +44,7 @@
     makeSteps() {
       this.run = this.data.first || 0;
       this.step = 0;
-      const controls = make('div', {class: 'controls'});
+      const controls = make('div', {class: 'buttons'});
       const button = (text, does) => make('button', {type: 'button', onclick: does}, text);
       this.back = button('◀ back', () => this.go(this.step - 1));
       this.next = button('next ▶', () => this.go(this.step + 1));
@@ -119,7 +119,7 @@
 
     makeTimeline() {
       const button = (text, name, does) => make('button', {type: 'button', 'aria-label': name, onclick: does}, text);
-      const controls = make('div', {class: 'controls'},
+      const controls = make('div', {class: 'buttons'},
         button('+', 'zoom in', () => this.zoom(2)), button('−', 'zoom out', () => this.zoom(0.5)),
         button('◀', 'earlier', () => this.move(-0.25)), button('▶', 'later', () => this.move(0.25)),
         button('all', 'the whole time', () => this.view(0, 1)));
