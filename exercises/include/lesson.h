@@ -9,6 +9,9 @@
 #include <stdio.h>
 
 /* Opens what check.h opens, and nothing else: harness.c has it. */
+#ifdef __cplusplus
+extern "C"
+#endif
 FILE *check_open(const char *name, const char *mode);
 
 #define fopen check_open

@@ -39,8 +39,21 @@ sub quietly {
 # The reader's file as an object; the compiler's exit code, and what it says goes to a file.
 sub compile_yours {
     my ($ex, $file, $object, $log, $memory) = @_;
+    return compile_kernels($file, $object, $log, $memory) if $ex->{ending} eq 'cu';
     my $main = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
     return quietly(lesson_header() . " $compile $main -c '$file' -o '$object'", $log, $memory);
+}
+
+# A file with kernels, by the compiler that has them. It is C++.
+my $kernels = '';
+sub compile_kernels {
+    my ($file, $object, $log, $memory) = @_;
+    my @flags = ('-c', '-g', '-lineinfo', "-I'$top/exercises/include'", "-I'$top/common'", $mpi =~ /-I\S+/g);
+    my $by = $backend eq 'cpu' ? "env MPICC='$mpicc' '$top/kernels/cpu-nvcc'" : 'nvcc';
+    my ($code, $why) = run_limited("$by @flags '$file' -o '$object'", '.', $log, $log, 120, $memory // 0);
+    write_file($log, "$why\n") if $why;
+    $kernels = '-Wl,--no-as-needed -lstdc++';
+    return $code;
 }
 
 # The same as the preprocessor leaves it, and the folders in which it finds headers.
@@ -55,7 +68,7 @@ sub preprocess {
 
 sub link_program {
     my ($program, $log, @objects) = @_;
-    return quietly("@{[map { quoted($_) } @objects]} $link -Wl,-z,noexecstack -o '$program'", $log);
+    return quietly("@{[map { quoted($_) } @objects]} $link $kernels -Wl,-z,noexecstack -o '$program'", $log);
 }
 
 # A lesson's program, built in a folder; its name for the shell.

@@ -37,8 +37,8 @@ sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }
 # Reads exercises/NN.M-name.c or .txt: see README.md. Dies with the line that is wrong.
 sub parse {
     my ($path) = @_;
-    my ($number, $name, $ending) = basename($path) =~ /^(\d\d\.\d+)-([\w-]+)\.(c|txt)$/
-        or die "$path: not named NN.M-name.c or NN.M-name.txt\n";
+    my ($number, $name, $ending) = basename($path) =~ /^(\d\d\.\d+)-([\w-]+)\.(c|cu|txt)$/
+        or die "$path: not named NN.M-name.c, .cu or .txt\n";
     my %ex = (number => $number, name => $name, ending => $ending, source => $path,
         hint => [], wrong => [], right => [], file => [], check => '', setup => 'comm', run => []);
     my ($section, $last, $choice, $line) = ('head', undef, undef, 0);
@@ -134,7 +134,7 @@ sub complete_or_die {
 # All sources of a folder, in order.
 sub load_all {
     my ($folder) = @_;
-    my @all = map { parse($_) } glob("'$folder'/[0-9][0-9].*-*.c"), glob("'$folder'/[0-9][0-9].*-*.txt");
+    my @all = map { parse($_) } glob("'$folder'/[0-9][0-9].*-*.c"), glob("'$folder'/[0-9][0-9].*-*.cu"), glob("'$folder'/[0-9][0-9].*-*.txt");
     return sort { $a->{lesson} <=> $b->{lesson} || rank_of($a) <=> rank_of($b) } @all;
 }
 

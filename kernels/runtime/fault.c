@@ -103,7 +103,7 @@ static void say(const struct launch *launch, const struct kernel_where *where,
                  where->thread[1], where->thread[2]);
     fflush(stdout);
     fprintf(stderr,
-            "CPU build: kernel %s uses memory that is in no buffer: block (%u,%u,%u)%s,"
+            "kernel %s uses memory that is in no buffer: block (%u,%u,%u)%s,"
             " address %p%s%s; %s\n",
             kernel_words(launch->kernel), where->block[0], where->block[1],
             where->block[2], thread, (const void *)address, line[0] ? ", at " : "", line,
