@@ -7,8 +7,9 @@
 # Another cluster, or another choice, through the environment of sbatch:
 #   BACKEND   cuda (the default), cpu or auto, as for make
 #   LAUNCH    mpirun (the default) or srun
-#   MODULES   the modules to load, in this order; MODULES= loads none
+#   MODULES   the modules to load, in this order; MODULES= loads none, and keeps those that are loaded
 #   CHECK     yes runs the program under nccl-check (check/README.md)
+#   COURSE    the course's folder, where scontrol can't say where the script lies
 #   LIMIT     the seconds after which the program is ended; all.slurm sets 60
 # shellcheck shell=bash
 
@@ -34,6 +35,8 @@ load_modules() {
         # shellcheck disable=SC1090
         source "$init"
     fi
+    # A job inherits the modules of the shell that submitted it. A compiler or an MPI among them would get in the way.
+    [ -z "$MODULES" ] || module purge
     for module in $MODULES; do
         module load "$module" ||
             fail "module $module does not load: 'module avail' shows what there is," \
@@ -85,7 +88,7 @@ launch() {
     local how=$LAUNCH
     if [ "$1" = one_process ]; then
         how=none
-        export CPU_DEVICES=${CPU_DEVICES:-${SLURM_NTASKS_PER_NODE:-4}}
+        export CPU_DEVICES=${CPU_DEVICES:-${SLURM_GPUS_ON_NODE:-4}}
     fi
     # Where ranks meet that do without MPI: at the first node, at a port of this job's own.
     MASTER_ADDR=${MASTER_ADDR:-$(scontrol show hostnames "${SLURM_JOB_NODELIST:-}" | head -n 1)}

@@ -362,6 +362,13 @@ submit unwritable --chdir=$site/empty --output=$site/home/teacher/unwritable/%x-
     "$jobs/allreduce.slurm"
 cp "$jobs/allreduce.slurm" $site/home/teacher/moved.slurm
 submit moved $site/home/teacher/moved.slurm
+submit found COURSE=$site/course $site/home/teacher/moved.slurm
+submit sizes --array=0-1 "$jobs/sizes.slurm" --max 8K
+# A torchrun that only says where it runs and with what; PATH has it.
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "torchrun on $(hostname): $*"\n' >$site/torchrun
+chmod +x $site/torchrun
+submit pytorch PATH="$site:/usr/bin:/bin" --nodes=2 "$jobs/pytorch.slurm" 01-nccl-broadcast -n 8
 finish
 
 passed twice 4
@@ -454,11 +461,20 @@ ended no-cuda FAILED 1:0
 says no-cuda 'BACKEND=cuda, but no CUDA Toolkit'
 ends_with no-cuda '^ERROR: the build of 02-nccl-allreduce failed'
 ended stdin FAILED 1:0
-ends_with stdin 'cannot find the course: submit by path, sbatch jobs/NAME.slurm$'
+ends_with stdin 'cannot find the course: submit by path, sbatch jobs/NAME.slurm, or set COURSE$'
 ended unwritable FAILED 1:0
 ends_with unwritable "^ERROR: cannot write to $site/empty: submit from a folder of your own\$"
 ended moved FAILED 1:0
 ends_with moved '/leonardo.sh: No such file or directory$'
+passed found 4
+for i in 0 1; do
+    grep -q '^OK: ' "$site/home/teacher/sizes/"sizes-*_$i.out
+    ok $? "sizes: job $i of the array ends well" "$site/home/teacher/sizes/"sizes-*_$i.out
+done
+ended pytorch COMPLETED 0:0
+for node in lrdn0001 lrdn0002; do
+    says pytorch "^torchrun on $node: --nnodes=2 --nproc_per_node=4 .*/01-nccl-broadcast/broadcast.py -n 8\$"
+done
 
 # What Slurm itself refuses.
 submit refused SBATCH_PARTITION=lrd_all_serial "$jobs/allreduce.slurm"
