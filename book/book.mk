@@ -1,5 +1,5 @@
 # make book: the course's pages as a site in build/book, with pip's packages in build/book-python.
-# SERVE=yes serves it on this machine, PDF=yes prints it.
+# SERVE=yes serves it on this machine, PDF=yes prints it; STRICT=yes, for the tests: a warning is an error.
 
 book_python := $(TOP)/build/book-python
 book_pip    := $(book_python)/installed
@@ -10,7 +10,7 @@ chromium = $(firstword $(shell command -v chromium chromium-browser google-chrom
 .PHONY: book
 book: $(book_pip)
 	@$(book_python)/bin/python $(TOP)/book/pages.py $(TOP)/build/book-pages
-	@$(book_python)/bin/python -m sphinx -q -j $(jobs) -W --keep-going -b html -c $(TOP)/book \
+	@$(book_python)/bin/python -m sphinx -q -j $(jobs) $(if $(STRICT),-W --keep-going) -b html -c $(TOP)/book \
 	    -d $(TOP)/build/book-doctrees $(TOP)/build/book-pages $(TOP)/build/book
 	@echo 'The book is in build/book: open build/book/index.html in a browser (make book SERVE=yes serves it).'
 ifeq ($(PDF),yes)

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=build/book-python/bin/python
 
-made=$(make -s book 2>&1) || { echo "not ok 1 - make book"; echo "${made//$'\n'/$'\n# '}" | sed '1s/^/# /'; echo 1..1; exit 1; }
+made=$(make -s book STRICT=yes 2>&1) || { echo "not ok 1 - make book"; echo "${made//$'\n'/$'\n# '}" | sed '1s/^/# /'; echo 1..1; exit 1; }
 if ! cmp -s tests/book/requirements.txt build/book-python/tests; then
     "$python" -m pip install --quiet --disable-pip-version-check --requirement tests/book/requirements.txt
     cp tests/book/requirements.txt build/book-python/tests
