@@ -16,7 +16,7 @@ my @classes = (
     [memory   => 'The memory is not there, not so much, not on this device, or nothing was ever written to it.'],
     [setup    => 'How ranks become communicators, and how communicators, streams and groups are used.'],
     ['left behind' => 'The program has ended, and some of what it made was never released, or nobody has waited for a signal. The exit code stays as it is.'],
-    [note => 'One line about a program that has ended: which of its calls returned errors that it never asked for, what it had'
+    [note => 'One line: a call has returned an error, and why; or, of a program that has ended, which of its calls returned errors that it never asked for, what it had'
             . ' read before it gave up, or who had waited for the rank that ended the job. The exit code stays as it is.'],
 );
 

@@ -143,6 +143,7 @@ static void read_post(struct judge *j) {
 }
 
 bool judge_look(struct judge *j) {
+    failed_said(j, 0, true);
     calls_flush(j, false);
     bool waits = waits_tell(j);
     read_post(j);
@@ -169,10 +170,11 @@ void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     }
 }
 
-void judge_failed(struct judge *j, bool cuda, const char *text, struct judge_at at) {
+void judge_failed(struct judge *j, bool cuda, const char *code, const char *text,
+                  struct judge_at at) {
     groups_call_failed(j, at);
     host_memory_changed(j);
-    failed(j, text, at);
+    failed(j, cuda, code, text, at);
     if (!cuda)
         calls_failure(j, text, at);
 }
@@ -196,12 +198,14 @@ void judge_stream_gone(struct judge *j, int number) {
 }
 
 void judge_finishes(struct judge *j, enum judge_finish how, struct judge_at at) {
+    failed_said(j, 0, false);
     waits_begin_finish(j, how, at);
     read_post(j);
 }
 
 void judge_exits(struct judge *j) {
     const struct judge_at nowhere = {"the end of the program", 0};
+    failed_said(j, 0, false);
     groups_check_open(j, -1, nowhere);
     calls_check_unfinished(j);
 }

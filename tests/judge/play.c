@@ -870,16 +870,27 @@ static void join_words(const struct event *e, int from, char *out, size_t bytes)
 static void ev_fails(const struct event *e) {
     char text[200];
     join_words(e, 2, text, sizeof text);
-    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, ranks[e->rank].last);
+    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, NULL, text,
+                 ranks[e->rank].last);
 }
 static void ev_failed(const struct event *e) {
     char text[200];
     join_words(e, 3, text, sizeof text);
     const struct judge_at at = here(e, kept(word(e, 2)));
-    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, text, at);
+    judge_failed(e->judge, strcmp(word(e, 1), "cuda") == 0, NULL, text, at);
+}
+/* returned CALL CODE TEXT */
+static void ev_returned(const struct event *e) {
+    char text[200];
+    join_words(e, 3, text, sizeof text);
+    const struct judge_at at = here(e, kept(word(e, 1)));
+    judge_failed(e->judge, false, word(e, 2), text, at);
 }
 static void ev_looked(const struct event *e) {
-    judge_looked(e->judge);
+    if (has(e, "code"))
+        judge_looked_at_code(e->judge);
+    else
+        judge_looked(e->judge);
 }
 
 /* handle STREAM D CALL: that of the event before is of device D */
@@ -1094,6 +1105,7 @@ static const struct {
     {"end-group", ev_end_group},
     {"fails", ev_fails},
     {"failed", ev_failed},
+    {"returned", ev_returned},
     {"looked", ev_looked},
     {"wait", ev_wait},
     {"returns", ev_returns},

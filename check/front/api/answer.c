@@ -4,9 +4,17 @@
  */
 #include "answer.h"
 
-void front_failed(bool cuda, const char *text, struct judge_at at) {
+#include <stdio.h>
+
+const char *front_code(const char *name, int code) {
+    static __thread char text[80];
+    snprintf(text, sizeof text, "%s (%d)", name, code);
+    return text;
+}
+
+void front_failed(bool cuda, const char *code, const char *text, struct judge_at at) {
     struct judge *j = front_in();
-    judge_failed(j, cuda, text, at);
+    judge_failed(j, cuda, code, text, at);
     front_out();
 }
 
@@ -38,7 +46,11 @@ cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
     if (breaks_capture(error))
         capture_broken_by = at;
     if (!expected(error, at))
-        front_failed(true, CALL(BELOW(cudaGetErrorString), error), at);
+        front_failed(true,
+                     error == cudaErrorNoDevice // asked for, mostly
+                         ? NULL
+                         : front_code(CALL(BELOW(cudaGetErrorName), error), (int)error),
+                     CALL(BELOW(cudaGetErrorString), error), at);
     return error;
 }
 

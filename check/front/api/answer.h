@@ -22,7 +22,9 @@
     const struct judge_at at = {shown, front_site(__builtin_return_address(0))}
 
 /* The judge hears of a call that failed. */
-void front_failed(bool cuda, const char *text, struct judge_at at);
+void front_failed(bool cuda, const char *code, const char *text, struct judge_at at);
+/* "cudaErrorInvalidValue (1)", until the next. */
+const char *front_code(const char *name, int code);
 /* What the program is answered. */
 /* The newest call that failed because a stream was captured; call NULL: none has. */
 extern struct judge_at capture_broken_by;

@@ -21,7 +21,8 @@ static cublasStatus_t blas_status(cublasStatus_t result, struct judge_at at) {
     if (result == CUBLAS_STATUS_SUCCESS)
         return result;
     const char *text = CALL(BELOW(cublasGetStatusString), result);
-    front_failed(true, text, at);
+    front_failed(true, front_code(CALL(BELOW(cublasGetStatusName), result), (int)result),
+                 text, at);
     return result;
 }
 

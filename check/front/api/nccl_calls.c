@@ -69,7 +69,7 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
         return nccl_answer(result, at);
     struct judge *j = front_in();
     judge_wait_end(j, true);
-    judge_failed(j, false, "only simulated", at);
+    judge_failed(j, false, NULL, "only simulated", at);
     judge_looked(j);
     front_out();
     newcomms_end(ncclInvalidUsage);
@@ -208,7 +208,7 @@ ncclResult_t nccl_refused(struct judge_at at) {
     struct judge *j = front_in();
     if (nccl_group.depth == 0)
         judge_wait_end(j, false);
-    judge_failed(j, false, "its buffers are wrong", at);
+    judge_failed(j, false, NULL, "its buffers are wrong", at);
     front_out();
     return ncclInvalidArgument;
 }

@@ -151,7 +151,8 @@ struct judge *comm_in(ncclComm_t handle, struct comm **comm, struct judge_at at)
     comm_look_again(handle);
     j = front_in();
     *comm = comm_known(handle);
-    if (*comm && ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
+    if (*comm && !(*comm)->failed &&
+        ((*comm)->state == COMING || (*comm)->times_ready == comm_times_ready))
         judge_found(j, JUDGE_NOT_READY, -1, (*comm)->at, at);
     return j;
 }
@@ -178,6 +179,15 @@ void comms_stream_gone(cudaStream_t stream) {
     }
 }
 
+static const char *code_of(ncclResult_t result) {
+    static const char *const names[] = {"ncclSuccess",         "ncclUnhandledCudaError",
+                                        "ncclSystemError",     "ncclInternalError",
+                                        "ncclInvalidArgument", "ncclInvalidUsage",
+                                        "ncclRemoteError",     "ncclInProgress"};
+    const bool known = result >= 0 && (size_t)result < sizeof names / sizeof *names;
+    return front_code(known ? names[result] : "error", (int)result);
+}
+
 ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {
     char text[256];
     if (!nccl_failed(result))
@@ -186,7 +196,7 @@ ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {
     snprintf(text, sizeof text, "%s",
              last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result));
     text[strcspn(text, "\n")] = '\0';
-    front_failed(false, text, at);
+    front_failed(false, code_of(result), text, at);
     return result;
 }
 
@@ -269,7 +279,7 @@ void comm_left(void) {
 
 const char *ncclGetErrorString(ncclResult_t result) {
     PASS_NCCL(ncclGetErrorString, result);
-    TELL(judge_looked);
+    TELL(judge_looked_at_code);
     return CALL(PNCCL(ncclGetErrorString), result);
 }
 

@@ -94,6 +94,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
     if (asked && asked->ending && *error == ncclSuccess)
         judge_comm_complete(j, asked->number);
     const bool done = *error != ncclInProgress;
+    const bool failed = asked && asked->state == COMING && nccl_failed(*error);
+    const struct judge_at made = failed && !asked->failed ? asked->at : at;
+    if (failed)
+        asked->failed = true;
     if (asked && done)
         asked->ending = false, asked->join.nranks = 0;
     if (asked && asked->join.nranks > 0)
@@ -107,5 +111,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error) {
         comm_look_again(comm);
     if (timeline_on && *error == ncclSuccess)
         timeline_comm_ready(comm_now(comm).id);
+    if (made.site != at.site) // of the call that was to make it
+        nccl_answer(*error, made);
     return result;
 }

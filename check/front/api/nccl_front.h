@@ -26,6 +26,7 @@ struct comm {
     enum { NOT_KNOWN, COMING, THERE, GONE } state;
     bool ending; // finalized, and not done yet as far as the program has asked
     bool slow;   // it does not block
+    bool failed; // while it was coming, as the program was told
     cudaStream_t streams[COMM_STREAMS]; // that its newest calls are on
     int nstreams;
     int number;           // the judge's; not while it is coming
@@ -109,12 +110,12 @@ ncclResult_t nccl_lacks(const char *name);
         if (NOT_THE_PROGRAM || !nccl_sees_cuda(false)) \
             return PNCCL(name)(__VA_ARGS__);           \
     } while (0)
-#define ENTER_NCCL(name, ...)       \
-    if (NCCL_LACKS(name))           \
-        return nccl_lacks(#name);   \
-    PASS_NCCL(name, ##__VA_ARGS__); \
-    const struct judge_at at = {    \
-        __func__, python_site(front_site(__builtin_return_address(0)))}
+#define ENTER_NCCL(name, ...)             \
+    if (NCCL_LACKS(name))                 \
+        return nccl_lacks(#name);         \
+    PASS_NCCL(name, ##__VA_ARGS__);       \
+    const struct judge_at at = {__func__, \
+                                python_site(front_site(__builtin_return_address(0)))}
 /* The same for one that uses a communicator, `comm`: one that was given up is not passed
  * on. */
 bool comm_is_given_up(ncclComm_t handle, struct judge_at at);
@@ -205,12 +206,18 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
         ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);               \
         return waits ? nccl_waited(result, at) : nccl_answer(result, at);   \
     }
-/* The communicator ends for this rank. */
-#define NCCL_ENDS(name, parameters, how, ...)                   \
-    ncclResult_t name parameters {                              \
-        ENTER_COMM(name, __VA_ARGS__);                          \
-        comm_ends(comm, how, false, at);                        \
-        return nccl_answer(CALL(PNCCL(name), __VA_ARGS__), at); \
+/* The communicator ends for this rank. A revocation may be refused, and is told when it
+ * was not. */
+#define NCCL_ENDS(name, parameters, how, ...)                 \
+    ncclResult_t name parameters {                            \
+        ENTER_COMM(name, __VA_ARGS__);                        \
+        const bool after = (how) == JUDGE_REVOKED;            \
+        if (!after)                                           \
+            comm_ends(comm, how, false, at);                  \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__); \
+        if (after && !nccl_failed(result))                    \
+            comm_ends(comm, how, false, at);                  \
+        return nccl_answer(result, at);                       \
     }
 /* A rank joins by the ids. */
 #define NCCL_JOINS(name, parameters, ids, nids, ...)                              \

@@ -5,6 +5,8 @@
 #include "mpi_waits.h"
 #include "nccl_registered.h"
 
+#include <stdlib.h>
+
 #if NCCL_VERSION_CODE >= 21900
 ncclResult_t ncclMemAlloc(void **pointer, size_t bytes) {
     ENTER_NCCL(ncclMemAlloc, pointer, bytes);
@@ -49,15 +51,25 @@ static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
     front_out();
 }
 
-static void registration_ends(ncclComm_t comm, const void *handle, bool window,
+static struct registration *take_registration(ncclComm_t comm, const void *handle) {
+    front_in();
+    struct registration *taken = registered_take(comm, handle);
+    front_out();
+    return taken;
+}
+
+/* Taken before the call, since the handle may come again as soon as it is given up; put
+ * back if NCCL has refused it: each kind of handle has a call of its own. */
+static void registration_ends(ncclComm_t comm, struct registration *taken, bool refused,
                               struct judge_at at) {
     struct judge *j = front_in();
     const struct comm *of = comm_known(comm);
-    struct judge_put like;
-    if (window && of && of->state == THERE && registered_window(comm, handle, &like))
-        judge_window_gone(j, of->number, like.window, at);
-    if (handle)
-        registered_gone(comm, handle);
+    if (refused)
+        registered_back(taken);
+    else if (taken && registered_number(taken) && of && of->state == THERE)
+        judge_window_gone(j, of->number, registered_number(taken), at);
+    if (!refused)
+        free(taken);
     front_out();
 }
 
@@ -74,8 +86,10 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t bytes,
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
     ENTER_COMM(ncclCommDeregister, comm, handle);
-    registration_ends(comm, handle, false, at);
-    return nccl_answer(CALL(PNCCL(ncclCommDeregister), comm, handle), at);
+    struct registration *taken = take_registration(comm, handle);
+    ncclResult_t result = CALL(PNCCL(ncclCommDeregister), comm, handle);
+    registration_ends(comm, taken, nccl_failed(result), at);
+    return nccl_answer(result, at);
 }
 #endif
 
@@ -97,7 +111,9 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
-    registration_ends(comm, window, true, at);
-    return nccl_answer(CALL(PNCCL(ncclCommWindowDeregister), comm, window), at);
+    struct registration *taken = take_registration(comm, window);
+    ncclResult_t result = CALL(PNCCL(ncclCommWindowDeregister), comm, window);
+    registration_ends(comm, taken, nccl_failed(result), at);
+    return nccl_answer(result, at);
 }
 #endif

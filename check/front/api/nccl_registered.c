@@ -30,6 +30,22 @@ void registered_add(const void *comm, const void *handle, const void *buffer,
     all = new;
 }
 
+struct registration *registered_take(const void *comm, const void *handle) {
+    for (struct registration **at = &all, *one; (one = *at); at = &one->next)
+        if (one->comm == comm && one->handle == handle) {
+            *at = one->next;
+            return one;
+        }
+    return NULL;
+}
+
+void registered_back(struct registration *one) {
+    if (!one)
+        return;
+    one->next = all;
+    all = one;
+}
+
 void registered_gone(const void *comm, const void *handle) {
     for (struct registration **at = &all, *one; (one = *at);)
         if (one->comm == comm && (!handle || one->handle == handle)) {
@@ -38,6 +54,10 @@ void registered_gone(const void *comm, const void *handle) {
         } else {
             at = &one->next;
         }
+}
+
+uint64_t registered_number(const struct registration *one) {
+    return one->number;
 }
 
 bool registered_window(const void *comm, const void *handle, struct judge_put *put) {

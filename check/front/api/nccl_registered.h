@@ -12,6 +12,10 @@
 void registered_add(const void *comm, const void *handle, const void *buffer,
                     size_t bytes, bool symmetric, uint64_t number, struct judge_at at);
 void registered_gone(const void *comm, const void *handle); // NULL: all of its
+/* Takes one out, to be freed or given back; NULL: it is not known. */
+struct registration *registered_take(const void *comm, const void *handle);
+void registered_back(struct registration *one);
+uint64_t registered_number(const struct registration *one); // the judge's; 0: no window
 /* Where a window was registered. */
 bool registered_window(const void *comm, const void *handle, struct judge_put *put);
 /* Sets what the call's buffers are; of `rank` of `nranks`. */

@@ -118,6 +118,8 @@ enum judge_last_words {
 };
 struct text;
 void judge_says_last(struct judge *j, enum judge_last_words what, struct text *ranks);
+/* Something was reported that let the program go on: it is to end with exit code 1. */
+bool judge_fails(const struct judge *j);
 /* MPI_Abort: the program itself ends the job, and what it leaves behind is no mistake.
  * Why it does is said as far as it is known. */
 void judge_aborts(struct judge *j);

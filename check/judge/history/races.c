@@ -28,7 +28,9 @@ static void set_wait_in_vain(struct judge *j, struct finding *f, const struct us
 static void report_race(struct judge *j, const struct allocation *a,
                         const struct use *use, const struct clock *clock, bool write,
                         const struct use *other, bool other_writes) {
+    bool early = !other->makes && !use->legacy && other->legacy && other->moves;
     struct finding f = finding(other->makes  ? FINDING_race_not_made_yet
+                               : early       ? FINDING_race_copy_returns_early
                                : use->legacy ? FINDING_race_default_stream
                                              : FINDING_race_streams,
                                use->at.site, other->at.site);
@@ -40,8 +42,7 @@ static void report_race(struct judge *j, const struct allocation *a,
     set(&f, "other_does", "%s", does(other_writes));
     set_allocation(j, &f, a);
     set_failures(j, &f);
-    if (!use->legacy && other->legacy && other->moves) {
-        f.hint = HINT_copy_returns_early;
+    if (early) {
         set(&f, "call", "%s", other->at.call);
     } else if (!use->legacy) {
         set_wait_in_vain(j, &f, use, other);

@@ -32,6 +32,14 @@ const char *rank_host(struct judge *j, int world) {
     return host ? host : "?";
 }
 
+bool judge_fails(const struct judge *j) {
+    return j->reports->fails;
+}
+
+bool said_at(const struct judge *j, uint64_t site) {
+    return site && j->reports->newest == site;
+}
+
 bool reported(const struct judge *j, uint64_t key) {
     return key && map_get(&j->reports->said, key);
 }

@@ -8,9 +8,12 @@
 #include "say/text.h"
 
 struct reports {
-    struct map said;   // keys of reports
-    struct map places; // sites in words: to find one may take a program
-    struct map hosts;  // the machines of ranks of the world
+    struct map said;                 // keys of reports
+    struct map places;               // sites in words: to find one may take a program
+    struct map hosts;                // the machines of ranks of the world
+    void (*before)(struct judge *j); // what has to be said before a report
+    bool fails;                      // the program is to end with 1
+    uint64_t newest;                 // the site that the newest report is about
 };
 void rank_heard(struct judge *j, int world, const char *host);
 const char *rank_host(struct judge *j, int world); // "?": not known
@@ -20,6 +23,7 @@ const char *place(struct judge *j, uint64_t site);
  * under the same key (0: always new) is not said again. */
 void report(struct judge *j, struct text *text, bool end, uint64_t key);
 
+bool said_at(const struct judge *j, uint64_t site); // by the newest report
 bool reported(const struct judge *j, uint64_t key); // with this key, before
 
 void reports_free(struct reports *reports);

@@ -111,13 +111,14 @@ static bool together(struct judge *j, const struct fact *call) {
     return same;
 }
 
-static void add_absent(struct text *text, const int *ranks, int n, bool of_comm) {
+static void add_absent(struct text *text, const int *ranks, int n, bool of_comm,
+                       const char *what) {
     if (n == 0)
         return;
     text_add(text, "; ");
     add_ranks(text, ranks, n);
-    text_add(text, "%s %s not begun it", of_comm ? " of the communicator" : "",
-             n == 1 ? "has" : "have");
+    text_add(text, "%s %s not begun %s", of_comm ? " of the communicator" : "",
+             n == 1 ? "has" : "have", what);
 }
 
 static void add_cause(struct judge *j, struct text *text, int p) {
@@ -139,7 +140,10 @@ static void add_cause(struct judge *j, struct text *text, int p) {
                               : m->from < 0                 ? i
                               : i == 0                      ? m->from
                                                             : m->to;
-        add_absent(text, absent, n, by_rank);
+        add_absent(text, absent, n, by_rank,
+                   call->kind == JUDGE_SEND   ? "the matching ncclRecv"
+                   : call->kind == JUDGE_RECV ? "the matching ncclSend"
+                                              : "it");
         free(absent);
     } else if (cause->signals) {
         text_add(text, " for the signals of %s at %s", cause->signals->call,
@@ -151,7 +155,7 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         for (int r = 0; (r = stuck_stays(j, p, wait, r)) >= 0; r++)
             absent[n++] = comm->of[r].world;
         text_add(text, ", of communicator %d", wait->told->comm_number);
-        add_absent(text, absent, n, false);
+        add_absent(text, absent, n, false, "it");
         free(absent);
     }
 }

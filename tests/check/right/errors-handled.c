@@ -7,11 +7,12 @@ int main(void) {
     int *buf = device_ints(4, rank);
     EXPECT(ncclBroadcast(buf, buf, 4, ncclInt32, nranks, comm, stream),
            ncclInvalidArgument);
+    ncclGetLastError(NULL);
     EXPECT(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, NULL, stream),
            ncclInvalidArgument);
+    ncclGetLastError(NULL);
     EXPECT(cudaSetDevice(-1), cudaErrorInvalidDevice);
     cudaGetLastError();
-    ncclGetLastError(NULL);
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
     MUST(cudaStreamSynchronize(stream));
     EXPECT_INTS(buf, 4, sum_of_ranks());

@@ -5,10 +5,10 @@
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,
-//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun it
+//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun the matching ncclRecv
 // expect: rank @last on @host: waits in ncclSend at @send for ncclSend(count 4,
 //     ncclInt32, to rank 0) at @send, operation 1 on communicator 1; rank 0 has not
-//     begun it
+//     begun the matching ncclRecv
 // expect 2: The cycle: rank 0 waits for rank 1, which waits for rank 0.
 // expect 3: The cycle: rank 0 waits for rank 1, which waits for rank 2, which waits for
 //     rank 0.

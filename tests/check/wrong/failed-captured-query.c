@@ -5,8 +5,8 @@
 // rank: all
 // alone: exit code 0
 // exit: 0
-// expect: NCCL CHECK: note: rank 0: 1 call returned an error: cudaEventQuery at @query:
-//     invalid argument
+// expect: NCCL CHECK: note: rank @any: cudaEventQuery at @query returned
+//     cudaErrorInvalidValue (1): invalid argument
 #include "../check.h"
 
 int main(void) {

@@ -6,8 +6,8 @@
 // rank: all
 // alone: exit code 0
 // exit: 0
-// expect: NCCL CHECK: note: rank 0: 1 call returned an error: ncclCommDestroy at
-//     @destroy: ...not ready
+// expect: NCCL CHECK: note: rank @any: ncclCommDestroy at @destroy returned
+//     ncclInvalidArgument (4): ...not ready
 // expect: NCCL CHECK: left behind: the program ends and has not released
 // expect: 1 communicator (made at @init)
 #include "../check.h"

@@ -4,6 +4,10 @@
 // rank: all
 // alone: exit code 0
 // exit: 0
+// expect: NCCL CHECK: note: rank @any: cudaFree at @first returned
+//     cudaErrorInvalidValue (1): invalid argument
+// expect: NCCL CHECK: note: rank @any: ncclMemFree at @second returned
+//     ncclUnhandledCudaError (1):
 // expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: cudaFree at
 //     @first: invalid
 // expect: NCCL CHECK: left behind: the program ends and has not released
@@ -22,7 +26,7 @@ int main(void) {
     MUST(ncclMemFree(theirs));
 #else
     cudaFree(theirs); // @first
-    ncclMemFree(ours);
+    ncclMemFree(ours); // @second
 #endif
     finish();
     return 0;

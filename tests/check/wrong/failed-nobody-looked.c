@@ -4,12 +4,22 @@
 // rank: all
 // alone: exit code 0
 // exit: 0
+// expect: NCCL CHECK: note: rank @any: cudaSetDevice at @first returned
+//     cudaErrorInvalidDevice (101): invalid device ordinal
+// expect: NCCL CHECK: note: rank @any: cudaSetDevice at @second returned
+// expect: NCCL CHECK: note: rank @any: cudaSetDevice at @third returned
+// expect: NCCL CHECK: note: rank @any: cudaSetDevice at @fourth returned
+// expect: NCCL CHECK: note: rank @any: cudaSetDevice at @fifth returned
+// expect: NCCL CHECK: note: rank @any: cudaEventElapsedTime at @time returned
+//     cudaErrorInvalidResourceHandle (400): invalid resource handle
+// expect: NCCL CHECK: note: rank @any: ncclReduce at @reduce returned
+//     ncclInvalidArgument (4): ncclReduce: root @n, and the communicator has @n ranks
 // expect: NCCL CHECK: note: rank 0: 8 calls returned errors, the first: cudaSetDevice at
 //     @first: invalid device ordinal
 #include "../check.h"
 
 static void device(int number) {
-    cudaSetDevice(number);
+    cudaSetDevice(number); // @second
 }
 
 int main(void) {
@@ -28,12 +38,12 @@ int main(void) {
         cudaSetDevice(wrong); // @first
     device(wrong);
     double times = 0;
-    cudaSetDevice(wrong);
+    cudaSetDevice(wrong); // @third
     times += nranks * 0.5;
-    cudaSetDevice(wrong);
+    cudaSetDevice(wrong); // @fourth
     EXPECT(times > 0, 1);
     if (cudaSetDevice(right) == cudaSuccess)
-        cudaSetDevice(wrong);
+        cudaSetDevice(wrong); // @fifth
     MUST(cudaEventRecord(before, stream));
     MUST(ncclAllReduce(buf, buf, 4, ncclInt32, ncclSum, comm, stream));
     MUST(cudaEventRecord(after, stream));
@@ -43,10 +53,11 @@ int main(void) {
 #else
     cudaEvent_t never;
     MUST(cudaEventCreate(&never));
-    cudaEventElapsedTime(&ms, before, never);
+    cudaEventElapsedTime(&ms, before, never); // @time
     MUST(cudaEventDestroy(never));
     MUST(cudaStreamSynchronize(stream));
 #endif
+    // @reduce
     ncclReduce(buf, buf, 4, ncclInt32, ncclSum, wrong == right ? 0 : nranks, comm,
                stream);
     MUST(cudaStreamSynchronize(stream));

@@ -4,7 +4,7 @@
 // exit: 3
 // expect: NCCL CHECK: note: rank 1 ends the job by exit code 3; rank 0 had waited for
 //     it for ... s in ncclRecv at @recv for ncclRecv(count 4, ncclInt32, from rank 1)
-//     at @recv, operation 1 on communicator 1; rank 1 has not begun it
+//     at @recv, operation 1 on communicator 1; rank 1 has not begun the matching ncclSend
 #include "../check.h"
 
 int main(void) {

@@ -3,11 +3,11 @@
 // have arrived, and the collective sends what was there before.
 // rank: all
 // alone: exit code 0
-// expect: NCCL CHECK: race: two streams use one buffer with no event between
-// expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
-//     reads what
-// expect: cudaMemcpy at @copy writes, and nothing makes one wait for the other
-// expect: Hint: cudaMemcpy can return before the data is there
+// expect: NCCL CHECK: race: cudaMemcpy can return before the data is there
+// expect: rank @any on @host: cudaMemcpy at @copy writes what
+// expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce reads, and nothing
+//     makes one wait for the other
+// expect: ends with exit code 1
 #include "../check.h"
 
 int main(void) {

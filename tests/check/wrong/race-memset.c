@@ -3,9 +3,10 @@
 // there before.
 // rank: all
 // alone: exit code 0
-// expect: NCCL CHECK: race: two streams use one buffer with no event between
-// expect: rank @any on @host: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce
-// expect: cudaMemset at @memset writes
+// expect: NCCL CHECK: race: cudaMemset can return before the data is there
+// expect: rank @any on @host: cudaMemset at @memset writes what
+// expect: ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce reads, and nothing
+//     makes one wait for the other
 #include "../check.h"
 
 int main(void) {
