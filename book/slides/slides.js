@@ -16,7 +16,8 @@
     event.stopImmediatePropagation();
   }, true);
 
-  deck.initialize().then(() => {
+  const loaded = new Promise((done) => window.addEventListener('load', done));
+  Promise.all([deck.initialize(), loaded]).then(() => {
     // On paper a figure is shown at its last step.
     if (!/print-pdf/.test(location.search)) return;
     for (const figure of document.querySelectorAll('nccl-figure')) figure.go(figure.last);
