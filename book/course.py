@@ -14,7 +14,9 @@ PICTURES = {'.svg', '.png'}
 # The pages beside the lessons, in the order of the menu and by the names that they have there; all others come after.
 REFERENCE = {'common/cuda': 'CUDA in one page', 'common/glossary': 'Glossary', 'errors': 'Errors: what you see',
              'check/index': 'The checks', 'check/findings': 'What the checks find', 'cpu/index': 'The CPU build',
-             'cpu/clock': 'Modelled time', 'results/sessions': 'Sessions on GPUs', 'results/index': 'Results on GPUs', 'jobs/index': 'Slurm jobs',
+             'cpu/clock': 'Modelled time', 'kernels/index': 'Kernels without a GPU',
+             'results/sessions': 'Sessions on GPUs', 'results/index': 'Results on GPUs',
+             'jobs/index': 'Slurm jobs',
              'common/pytorch': 'For PyTorch users', 'check/front/timeline/index': 'Timelines',
              'exercises/index': 'Exercises', 'exercises/grading': 'Exercises in a class'}
 ABOUT = {'book/differs': 'How this course differs', 'CONTRIBUTING': 'How it is made', 'CHANGELOG': 'Changes'}
@@ -43,7 +45,7 @@ def files():
 
 @functools.lru_cache(maxsize=None)
 def pages():
-    return frozenset(path for path in files() if path.suffix == '.md')
+    return frozenset(path for path in files() if path.suffix == '.md' and TOP / 'book' / 'slides' not in path.parents)
 
 
 def docname(path):
