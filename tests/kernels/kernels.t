@@ -72,4 +72,11 @@ case_of says 'the host'\''s memory is named' 'a buffer of copy is not memory tha
 case_of says 'freed memory is named' 'a buffer of copy was freed before' "$wrong" 5
 case_of says 'a launch that CUDA refuses is named at the end' 'copy at wrong.cu:[0-9]+: invalid configuration' "$wrong" 6
 case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: race' "$wrong" 7
+# What is not there is refused by its name when it is compiled.
+refuses() {
+    printf '%s\n' "$2" 'int main() {}' >"$work/refused.cu"
+    ! "$nvcc" "$work/refused.cu" -o "$work/refused" 2>"$work/said" && grep -q "$1" "$work/said"
+}
+case_of refuses 'cooperative groups are refused' 'cooperative_groups.h' '#include <cooperative_groups.h>'
+case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
 echo "1..$tests"

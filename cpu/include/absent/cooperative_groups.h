@@ -1,1 +1,1 @@
-#error "cooperative_groups.h: the CPU build has no kernels (see cpu/README.md)"
+#error "cooperative_groups.h: not among what kernels may use here (see kernels/README.md)"

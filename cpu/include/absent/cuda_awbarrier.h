@@ -1,1 +1,1 @@
-#error "cuda_awbarrier.h: the CPU build has no kernels (see cpu/README.md)"
+#error "cuda_awbarrier.h: not among what kernels may use here (see kernels/README.md)"

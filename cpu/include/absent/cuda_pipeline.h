@@ -1,1 +1,1 @@
-#error "cuda_pipeline.h: the CPU build has no kernels (see cpu/README.md)"
+#error "cuda_pipeline.h: not among what kernels may use here (see kernels/README.md)"

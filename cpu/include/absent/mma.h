@@ -1,1 +1,1 @@
-#error "mma.h: the CPU build has no kernels (see cpu/README.md)"
+#error "mma.h: not among what kernels may use here (see kernels/README.md)"
