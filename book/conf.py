@@ -71,7 +71,7 @@ def add_menu(app, pagename, template, context, doctree):
                  if pagename.startswith(lesson['folder'] + '/')), None)
     context['course_parts'] = course.parts()
     context['course_part'] = part
-    for kind, names in ('course_reference', course.REFERENCE), ('course_about', course.ABOUT):
+    for kind, names in ('course_reference', course.REFERENCE), ('course_teaching', course.TEACHING), ('course_about', course.ABOUT):
         context[kind] = [(name, title) for name, title in names.items() if name in app.env.titles]
     if not doctree:
         context['furo_hide_toc'] = True
@@ -202,6 +202,6 @@ def setup(app):
     app.connect('build-finished', write_words)
     # What is in every page: if it changes, all are written anew; if this file does, all are read anew.
     app.add_config_value('course_menu', '', 'html')
-    app.config.course_menu = repr((course.parts(), course.REFERENCE, course.ABOUT))
+    app.config.course_menu = repr((course.parts(), course.REFERENCE, course.TEACHING, course.ABOUT))
     app.add_config_value('course_code', 0, 'env')
     app.config.course_code = zlib.crc32(Path(__file__).read_bytes())

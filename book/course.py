@@ -18,7 +18,8 @@ REFERENCE = {'common/cuda': 'CUDA in one page', 'common/glossary': 'Glossary', '
              'results/sessions': 'Sessions on GPUs', 'results/index': 'Results on GPUs',
              'jobs/index': 'Slurm jobs',
              'common/pytorch': 'For PyTorch users', 'check/front/timeline/index': 'Timelines',
-             'exercises/index': 'Exercises', 'exercises/grading': 'Exercises in a class'}
+             'exercises/index': 'Exercises'}
+TEACHING = {'book/notes/index': 'Teach with it', 'exercises/grading': 'Exercises in a class'}
 ABOUT = {'book/differs': 'How this course differs', 'CONTRIBUTING': 'How it is made', 'CHANGELOG': 'Changes'}
 
 _shown = {}
@@ -208,11 +209,11 @@ def pictures():
 @functools.lru_cache(maxsize=None)
 def titles():
     """All pages in their order: [(docname, title)]. By the menu's titles where it has them, else by their own."""
-    named = {'index': 'Learn NCCL', **REFERENCE, **ABOUT,
+    named = {'index': 'Learn NCCL', **REFERENCE, **TEACHING, **ABOUT,
              **{lesson['docname']: lesson['title'] for part in parts() for lesson in part['lessons']}}
     own = {docname(page): re.sub(r'[`*]', '', read(page).split('\n', 1)[0].lstrip('# ')) for page in pages()}
     lessons = [lesson['docname'] for part in parts() for lesson in part['lessons']]
-    first = ['index', 'common/cuda', *lessons, *REFERENCE]
+    first = ['index', 'common/cuda', *lessons, *REFERENCE, *TEACHING]
     order = [*dict.fromkeys(name for name in first if name in own),
              *sorted(name for name in own if name not in first and name not in ABOUT), *[name for name in ABOUT if name in own]]
     return [(name, named.get(name, own[name])) for name in order]

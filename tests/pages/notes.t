@@ -1,0 +1,83 @@
+#!/usr/bin/env perl
+# The instructor's pages: sums of times, costs, and lists are those of what they are taken from; what the notes let an
+# instructor type exists.
+use strict;
+use warnings;
+use Test::More;
+use FindBin;
+chdir "$FindBin::Bin/../.." or die;
+$ENV{PATH} = "/usr/bin:/bin:$ENV{PATH}";
+
+sub text { my ($name) = @_; open my $in, '<', $name or return ''; local $/; return <$in> }
+
+my (%minutes, %title);
+my $readme = text('README.md');
+while ($readme =~ /^\| \[(\d\d) (.*?)\]\(.*?\| (\d+) min \|$/mg) { ($title{$1}, $minutes{$1}) = ($2, $3) }
+my %exercise = map { m{/(\d\d\.\d+)-} ? ($1 => 1) : () } glob 'exercises/*.*';
+my %break;
+$break{ m{^(\d\d)-.*/(\w+)-} ? "$1$2" : '' } = 1 for glob '[0-9][0-9]-*/break/*.diff';
+
+sub in_words {
+    my ($m) = @_;
+    return join ' ', ($m >= 60 ? int($m / 60) . ' h' : ()), ($m % 60 ? $m % 60 . ' min' : ());
+}
+
+# sum LESSONS, EXERCISES: the time of what two cells of a table list.
+sub sum {
+    my ($lessons, $exercises) = @_;
+    my $sum = 0;
+    for (split /, /, $lessons) { $sum += $minutes{$_} // die "no lesson $_" }
+    for (split /, /, $exercises) { $sum += $exercise{$_} ? 10 : die "no exercise $_" }
+    return in_words($sum);
+}
+
+my $ex = qr/(?:\d\d\.\d+(?:, )?)+/;
+my $le = qr/(?:\d\d(?:, )?)+/;
+my $page = text('book/notes/README.md');
+my $rows = 0;
+for my $line (split /\n/, "$page\n" . text('exercises/grading.md')) {
+    if ($line =~ /^\| (\d+) \| ($le) \| (.*?) \| ($ex) \| (.*?) \|$/) {
+        is("$3, $5", sum($2, '') . ', ' . sum('', $4), "week $1: the times");
+        my ($week, $long) = ($1, 0);
+        $long += $minutes{$_} for split /, /, $2;
+        cmp_ok($long, '<=', 90, "week $week: fits 90 minutes");
+    } elsif ($line =~ /^\| (?:([^|]+) \| )?($le) \| ($ex) \|(?:.*\|)? ([^|]+) \|$/) {
+        is($4, sum($2, $3), ($1 // 'two days') . ": lessons $2: the time");
+    } else {
+        next;
+    }
+    $rows++;
+}
+cmp_ok($rows, '>=', 12 + 12 + 4, 'all plans were looked at');
+
+my $cost = `jobs/cost`;
+is($?, 0, 'jobs/cost works');
+ok(index($page, $cost) >= 0, 'what the jobs cost is what their scripts say') or diag $cost;
+# Its arithmetic, of a script of known limits: 2 nodes of 4 x 8 cores for 90 minutes, three times.
+mkdir "build" if !-d "build";
+my $script = "build/notes-$$.slurm";
+open my $out, '>', $script or die;
+print $out "#SBATCH --nodes=2 # a comment\n#SBATCH --ntasks-per-node=4\n#SBATCH --cpus-per-task=8\n#SBATCH --time=01:30:00\n#SBATCH --array=0-2%2\n";
+close $out;
+like(`jobs/cost $script`, qr/\| 3 × 64 \| 90 min \| 288\.0 \| 8640 \|/, 'three jobs of 2 nodes and 90 minutes are 288 core-hours');
+unlink $script;
+
+my $lists = `book/notes/lists.pl --check`;
+is("$?$lists", '0', "the lists of misconceptions are the exercises' own");
+
+for my $lesson (sort keys %title) {
+    my $notes = text("book/notes/$lesson.md");
+    like($notes, qr/^# Notes for lesson $lesson: \Q$title{$lesson}\E$/m, "$lesson: the title");
+    like($notes, qr/\*\*Time:\*\* $minutes{$lesson} minutes/, "$lesson: the time");
+    my @missing = grep { $notes !~ /\*\*\Q$_\E/ } 'Where to stop.', 'Ask the room,', 'Type live,', 'What goes wrong on the day.';
+    is("@missing", '', "$lesson: all its parts");
+    is(scalar(() = $notes =~ /^\d\. .*\? \*.*\*$/mg), 3, "$lesson: three questions with answers");
+    like($page, qr/\]\($lesson\.md\)/, "$lesson: the page of all notes links to it");
+    my ($typed) = $notes =~ /```sh\n(.*?)```/s;
+    my ($folder) = ($typed // '') =~ /^cd (\S+)/m;
+    ok($folder && -d $folder && $folder =~ /^$lesson-/, "$lesson: is typed in the lesson's folder");
+    my @programs = ($typed // '') =~ m{\./(\w+)}g;
+    is(join(' ', grep { !-e "$folder/$_.c" && !-e "$folder/$_.cu" } @programs), '', "$lesson: its programs exist");
+    is(join(' ', grep { !$break{$_} } ($typed // '') =~ /make break N=(\w+)/g), '', "$lesson: what it breaks exists");
+}
+done_testing;
