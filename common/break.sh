@@ -63,7 +63,7 @@ command -v patch >/dev/null || stop 'needs the program patch (apt-get install pa
 work=$top/build/break/$1
 rm -rf "$work"
 mkdir -p "$work"
-find "$lesson" -maxdepth 1 -name '*.[ch]' -o -maxdepth 1 -name '*.cu' | xargs cp -t "$work"
+find "$lesson" -maxdepth 1 '(' -name '*.[ch]' -o -name '*.cu' ')' -exec cp -t "$work" {} +
 patch --silent -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
 flags=${FLAGS:-$(make -s --no-print-directory -C "$top" "$BACKEND-flags")}
 [ "$BACKEND" = cpu ] || ! grep -qE 'cublas_v2|"network.h"' "$work"/*.[ch] || flags+=' -lcublas'

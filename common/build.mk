@@ -198,7 +198,7 @@ endif
 $(filter-out $(with_kernels),$(programs)): %: %.c $(lesson_config) $(lesson_library) | announce
 	$(call say,CC)
 	$(Q)$(MPICC) $(call depends,$(lesson_notes)) $(lesson_compile) $($(backend)_compile) $< \
-	    $($(backend)_link) $(if $(findstring cublas,$(file <$<)),$(if $(filter cuda,$(backend)),-lcublas)) -o $@
+	    $($(backend)_link) $(if $(filter cuda,$(backend)),$(shell grep -qs cublas $< $(<D)/*.h && echo -lcublas)) -o $@
 	@$(call movable,$(lesson_notes))
 
 ifneq ($(has_standin),)
