@@ -201,8 +201,7 @@ $(filter-out $(with_kernels),$(programs)): %: %.c $(lesson_config) $(lesson_libr
 	    $($(backend)_link) $(if $(filter cuda,$(backend)),$(shell grep -qs cublas $< $(<D)/*.h && echo -lcublas)) -o $@
 	@$(call movable,$(lesson_notes))
 
-ifneq ($(has_standin),)
-  # MPI's flags for nvcc: what MPI's compiler adds.
+# MPI's flags for nvcc: what MPI's compiler adds.
 mpi_flags = $(filter -I% -L% -l%,$(shell $(MPICC) -show))
 kernel_compile = $(if $(filter cuda,$(backend)),-cudart shared $(cuda_compile) $(mpi_flags) \
     $(foreach lib,$(nccl_lib) $(cuda_lib),-L$(lib) -Xlinker -rpath -Xlinker $(lib)),-O2) -g -lineinfo -I$(TOP)/common
@@ -211,7 +210,8 @@ $(filter $(with_kernels),$(programs)): %: %.cu $(lesson_config) $(lesson_library
 	$(call say,NVCC)
 	$(Q)MPICC='$(MPICC)' $(kernel_compiler) $(kernel_compile) $< -o $@ -lnccl
 
-include $(TOP)/cpu/build.mk
+ifneq ($(has_standin),)
+  include $(TOP)/cpu/build.mk
   include $(TOP)/check/build.mk
 endif
 

