@@ -28,7 +28,7 @@ markdown = MarkdownIt("commonmark").enable("table")
 
 def picture(match):
     alt, name = match.groups()
-    path = TOP / name
+    path = (HERE / name).resolve()
     if path.stem in stepped.FIGURES:
         return f"\n\n{stepped.element(path.stem, '')}\n\n"
     # Inside the page, the style of a picture would be that of all others: so it stays a picture.
@@ -71,7 +71,7 @@ def main(folder):
     for deck in decks:
         (folder / f"{deck.stem}.html").write_text(page(deck))
         for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", deck.read_text()):
-            path = TOP / name
+            path = (HERE / name).resolve()
             shutil.copy(path, folder / "pictures" / f"{path.parent.name}-{path.name}")
     links = "".join(f'<li><a href="{d.stem}.html">{html.escape(next(slides(d))[0])}</a></li>' for d in decks)
     (folder / "index.html").write_text(
