@@ -64,7 +64,7 @@ work=$top/build/break/$1
 rm -rf "$work"
 mkdir -p "$work"
 find "$lesson" -maxdepth 1 '(' -name '*.[ch]' -o -name '*.cu' ')' -exec cp -t "$work" {} +
-patch --silent -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
+patch --silent --fuzz=0 -d "$work" "$work/$source" "$diff" || stop "$diff does not fit ${lesson##*/}/$source"
 flags=${FLAGS:-$(make -s --no-print-directory -C "$top" "$BACKEND-flags")}
 [ "$BACKEND" = cpu ] || ! grep -qE 'cublas_v2|"network.h"' "$work"/*.[ch] || flags+=' -lcublas'
 if [[ $source == *.cu ]]; then
