@@ -44,7 +44,7 @@ static double seconds_of(ncclComm_t comm, float *sendbuf, float *recvbuf, float 
     struct stopwatch watch = {0};
     // Three rounds do not count: a call that connects the ranks, and two that only tell
     // whether calls are slow here.
-    for (int round = 0; round < 3 || !stopwatch_settled(&watch); round++) {
+    for (int round = 0; round < 4 || !stopwatch_settled(&watch); round++) {
         const int repeat = round < 3 ? 1 : stopwatch_repeat(REPEAT);
         if (round == 1 || round == 3)
             watch = (struct stopwatch){0};
