@@ -377,6 +377,8 @@ void start_job_ends(struct judge_at at) {
 void start_mpi_ends(struct judge_at at) {
     if (!front_job.mpi_up)
         return;
+    if (tcp_runs() && timeline_on && !front_job.ending)
+        timeline_gather_by_files(front_job.rank, front_job.nranks);
     if (front_checks && !front_job.ending)
         finish(true, at);
     else if (front_job.gave_up && !front_job.ending)
@@ -397,6 +399,8 @@ static void write_timeline(int status) {
         return;
     if (status != 0)
         timeline_dies(talk_has_helper());
+    else if (tcp_runs())
+        timeline_gather_by_files(front_job.rank, front_job.nranks);
     else if (front_job.mpi_up && (kept_at.call || ends_below)) // all ranks come to that
         timeline_gather();
     else if ((front_job.mpi_up || front_job.mpi_ended ? front_job.rank

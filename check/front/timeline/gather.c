@@ -231,6 +231,71 @@ void timeline_gather(void) {
     front_depth--;
 }
 
+/* Beside the file; processes that the same launcher has started belong together. */
+static void name_part(char name[PATH_MAX + 64], int of) {
+    snprintf(name, PATH_MAX + 64, "%s.part-%d-%d", file, (int)getppid(), of);
+}
+
+static void leave_part(const struct trace_part *part) {
+    char name[PATH_MAX + 64], unfinished[PATH_MAX + 72];
+    int bytes;
+    char *data = pack(part, &bytes);
+    name_part(name, rank);
+    snprintf(unfinished, sizeof unfinished, "%s.new", name);
+    FILE *out = fopen(unfinished, "w");
+    bool written = out && fwrite(data, 1, (size_t)bytes, out) == (size_t)bytes;
+    written = out && fclose(out) == 0 && written;
+    if (!written || rename(unfinished, name) != 0)
+        fprintf(stderr, "NCCL TIMELINE: cannot write %s: %s\n", name, strerror(errno));
+    free(data);
+}
+
+static bool take_part(int of, struct trace_part *part) {
+    char name[PATH_MAX + 64];
+    struct stat there;
+    name_part(name, of);
+    FILE *in = fopen(name, "r");
+    if (!in)
+        return false;
+    fstat(fileno(in), &there);
+    char *data = must_alloc((size_t)there.st_size + sizeof *part);
+    bool whole = fread(data, 1, (size_t)there.st_size, in) == (size_t)there.st_size;
+    fclose(in);
+    unlink(name);
+    if (whole)
+        *part = unpack(data);
+    free(data);
+    return whole;
+}
+
+void timeline_gather_by_files(int world, int n) {
+    static const double PATIENCE = 10; // seconds that the ranks may end apart
+    if (!begin_end() || !file[0])
+        return;
+    front_depth++;
+    rank = world;
+    nranks = n;
+    tracks_read_all(0.2);
+    tracks_measure_rates();
+    struct trace_part part = make_part(), *parts = must_alloc((size_t)n * sizeof *parts);
+    int come = 1;
+    parts[0] = part;
+    if (rank > 0)
+        leave_part(&part);
+    for (double until = real_time() + PATIENCE;
+         rank == 0 && come < n && real_time() < until; nap())
+        for (int other = 1; other < n; other++)
+            come += take_part(other, &parts[come]);
+    if (rank == 0) {
+        qsort(parts, (size_t)come, sizeof *parts, compare_ranks);
+        write_file(parts, come);
+    }
+    for (int i = 0; i < come; i++)
+        free_part(&parts[i]);
+    free(parts);
+    front_depth--;
+}
+
 void timeline_alone(void) {
     if (!notes.n || !begin_end() || !file[0]) // a child that has nothing to do with it
         return;

@@ -97,7 +97,10 @@ void timeline_device_reset(void); // of the current one, when all of it is over
 /* MPI has started; what rank 0 was told holds for all. */
 void timeline_world(int rank, int nranks, const char *host, int on);
 void timeline_gather(void); // all ranks together: rank 0 writes the file
-void timeline_alone(void);  // this process's part only
+/* The same without MPI, for processes of one machine: each leaves its part in a file
+ * beside, and rank 0 takes them all. */
+void timeline_gather_by_files(int rank, int nranks);
+void timeline_alone(void); // this process's part only
 /* The process is about to be ended, by this thread: nothing may hold it up. `ask`: the
  * other ranks answer if they can, those whose helper calls the second now and then. */
 void timeline_dies(bool ask);
