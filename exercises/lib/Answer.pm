@@ -35,6 +35,8 @@ sub same_answer {
     my ($given, $wanted, $within) = @_;
     my (@wanted, @given) = numbers($wanted);
     if (!@wanted) {
+        my @letters = lc($wanted) =~ /\b[a-z]\b/g;
+        return join(' ', @letters) eq join(' ', lc($given) =~ /\b[a-z]\b/g) if @letters > 1; # A D
         @given = lc($given) =~ /\b(?:[a-z]|\Q$wanted\E)\b/gi;
         return @given == 1 && $given[0] eq lc $wanted;
     }
