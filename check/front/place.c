@@ -197,7 +197,10 @@ static bool ask(const char *path, uint64_t offset, char *out, size_t size) {
  * program. */
 static bool is_theirs(const char *file) {
     static const char *const folders[] = {"/usr/include/", "/usr/lib/", "/cuda/",
-                                          "/cuda-",        "/targets/", "/cpu/include/"};
+                                          "/targets/", "/cpu/include/"};
+    const char *version = strstr(file, "/cuda-"); // cuda-13.0, but not cuda-course
+    if (version && version[6] >= '0' && version[6] <= '9')
+        return true;
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strstr(file, folders[i]))
             return true;

@@ -418,7 +418,7 @@ sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
 }
 $settings  = read_files('Makefile', '*/*.mk', '[0-9][0-9]-*/Makefile', 'results/measure/measure.sh');
-$variables = read_files('cpu/src/*/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]');
+$variables = read_files('cpu/src/*/*.[ch]', 'check/front/*.[ch]', 'check/front/*/*.[ch]', 'kernels/runtime/*.[ch]');
 $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.sh', 'check/nccl-check'))
     =~ s/"\s*\n\s*"//gr;
 
