@@ -181,6 +181,11 @@ ended() {
     [ "$state" = "$2 $3" ]
     ok $? "$1: $2, exit code $3" <(echo "$state") "$output" "$site/refused-$1"
     folder=$(field "$1" WorkDir)
+    # A job that was cancelled has a moment to clean up.
+    for _ in {1..40}; do
+        [ -n "$(find "$folder" -mindepth 1 ! -name '*-[0-9]*.out' ! -path "$folder/.*")" ] || break
+        sleep 0.5
+    done
     [ -z "$(find "$folder" -mindepth 1 ! -name '*-[0-9]*.out' ! -path "$folder/.*")" ]
     ok $? "$1: leaves only its output" <(find "$folder")
 }

@@ -33,17 +33,17 @@ setup() {
     [ ! -e elsewhere ]
 }
 
-@test "results/ has at most 20 files, and 2,200 lines without plots and machine files, its overview 2,500 words" {
+@test "results/ has at most 20 files, and 3,500 lines without plots and machine files, its overview 2,500 words" {
     cd "$top/results"
     [ "$(git ls-files . ':!measure' | wc -l)" -le 20 ]
-    [ "$(git ls-files -z . ':!measure' ':!*.svg' ':!*.conf' | xargs -0 cat | wc -l)" -le 2200 ]
+    [ "$(git ls-files -z . ':!measure' ':!*.svg' ':!*.conf' | xargs -0 cat | wc -l)" -le 3500 ]
     [ "$(wc -w <README.md)" -le 2500 ]
 }
 
 # The course as it is built, to change something in it.
 copy() {
     mkdir build
-    cp -a "$top"/{Makefile,common,cpu,check,exercises,[0-9][0-9]-*} .
+    cp -a "$top"/{Makefile,common,cpu,check,kernels,exercises,book,[0-9][0-9]-*} .
     mkdir results && cp -a "$top"/results/measure results
     cp -a "$top"/build/{config,cpu,made,lessons} build
 }

@@ -47,7 +47,8 @@ cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
         capture_broken_by = at;
     if (!expected(error, at))
         front_failed(true,
-                     error == cudaErrorNoDevice // asked for, mostly
+                     // asked for, mostly; of a capture the end says what has broken it
+                     error == cudaErrorNoDevice || breaks_capture(error)
                          ? NULL
                          : front_code(CALL(BELOW(cudaGetErrorName), error), (int)error),
                      CALL(BELOW(cudaGetErrorString), error), at);

@@ -1,9 +1,9 @@
-// A send to oneself outside a group fails, and nobody looks at what it returns. What comes
-// of it is wrong, so the program ends with an exit code, and without a word.
+// A send to oneself outside a group fails, and nobody looks at what it returns. What
+// comes of it is wrong, so the program ends with an exit code, and without a word.
 // rank: 1
 // exit: 7
-// expect: NCCL CHECK: note: rank 1: ncclSend at @send returned ncclInvalidUsage (5): a
-//     send to oneself
+// expect: NCCL CHECK: note: rank 1: ncclSend at @send returned ncclInvalidUsage
+//     (5): a send to oneself
 #include "../check.h"
 
 int main(void) {

@@ -25,7 +25,7 @@ int main(void) {
     MUST(cudaFree(ours));
     MUST(ncclMemFree(theirs));
 #else
-    cudaFree(theirs); // @first
+    cudaFree(theirs);  // @first
     ncclMemFree(ours); // @second
 #endif
     finish();

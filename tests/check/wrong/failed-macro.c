@@ -1,24 +1,24 @@
-// The check macro has a variable r of its own, and so has the loop: what is sent goes to the
-// rank of that number, whatever the macro's variable holds (NVIDIA/nccl issue 566).
+// The check macro has a variable r of its own, and so has the loop: what is sent goes to
+// the rank of that number, whatever the macro's variable holds (NVIDIA/nccl issue 566).
 // rank: all
-// expect: NCCL CHECK: note: rank @any: ncclSend at @send returned ncclInvalidArgument (4):
-//     ...peer
+// expect: NCCL CHECK: note: rank @any: ncclSend at @send returned ncclInvalidArgument
+//     (4): ...peer
 #include "../check.h"
 
 #ifdef FIXED
-#define CHECKED(call)                     \
-    do {                                  \
+#define CHECKED(call)                      \
+    do {                                   \
         ncclResult_t checked_one = (call); \
-        if (checked_one != ncclSuccess)   \
-            exit(1);                      \
+        if (checked_one != ncclSuccess)    \
+            exit(1);                       \
     } while (0)
 #else
-#define CHECKED(call)            \
-    do {                         \
-        ncclResult_t r = 4711;   \
-        r = (call);              \
-        if (r != ncclSuccess)    \
-            exit(1);             \
+#define CHECKED(call)          \
+    do {                       \
+        ncclResult_t r = 4711; \
+        r = (call);            \
+        if (r != ncclSuccess)  \
+            exit(1);           \
     } while (0)
 #endif
 

@@ -2,6 +2,7 @@
 // others wait; so they do with the real NCCL.
 // rank: 1
 // alone: hangs
+// expect: NCCL CHECK: note: rank 1: ncclBroadcast at @broadcast returned
 // expect: NCCL CHECK: missing: ncclBroadcast(count 4, ncclInt32, root 0), operation 1
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count

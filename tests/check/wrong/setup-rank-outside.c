@@ -3,6 +3,7 @@
 //
 // rank: all
 // alone: hangs
+// expect: NCCL CHECK: note: rank @any: ncclCommInitRank at @init returned
 // expect: NCCL CHECK: setup: ncclCommInitRank waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommInitRank(rank 1 of @n ranks) at @init
 // expect: got an error at @init: ncclCommInitRank: rank @n of @n ranks
