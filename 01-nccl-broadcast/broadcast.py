@@ -25,15 +25,15 @@ dist.init_process_group("nccl" if gpus else "gloo")
 nranks = dist.get_world_size()
 lesson.say_build()
 
-# Only the root has the data. The tensor is on the GPU: what prints it copies it first.
+# Only the root has the data. The tensor is on the GPU, so printing it copies it first.
 buf = torch.full((count,), 42 if rank == 0 else 0, dtype=torch.int32, device=device)
 lesson.table("Before broadcast:", buf)
 
-# In place, always. The call goes into a stream of PyTorch's own, which first waits for the
-# stream that filled the tensor; the current stream then waits for the broadcast.
+# In place, always. PyTorch 2.11 queues it in the current stream; with async_op=True, and in
+# older versions, in a stream of its own, and the two streams wait for one another.
 dist.broadcast(buf, src=0)
 
-# So no wait is to be written: the table's copy to the host waits for the current stream.
+# So you write no wait: the table's copy to the host waits for the current stream.
 lesson.table("After broadcast:", buf)
 lesson.expect(buf, 42)
 exit_code = lesson.verdict("element")
