@@ -10,9 +10,12 @@
 
 /* Opens what check.h opens, and nothing else: harness.c has it. */
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
 FILE *check_open(const char *name, const char *mode);
+#ifdef __cplusplus
+}
+#endif
 
 #define fopen check_open
 #include "../../common/lesson.h"

@@ -4,7 +4,8 @@
 // alone: hangs
 // expect: NCCL CHECK: deadlock: a send that no receive meets, on communicator 1
 // expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,
-//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun the matching ncclRecv
+//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun the
+//     matching ncclRecv
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
 //     the communicator
 #include "../check.h"

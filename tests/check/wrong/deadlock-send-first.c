@@ -5,7 +5,8 @@
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclSend at @send for ncclSend(count 4, ncclInt32,
-//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun the matching ncclRecv
+//     to rank 1) at @send, operation 1 on communicator 1; rank 1 has not begun the
+//     matching ncclRecv
 // expect: rank @last on @host: waits in ncclSend at @send for ncclSend(count 4,
 //     ncclInt32, to rank 0) at @send, operation 1 on communicator 1; rank 0 has not
 //     begun the matching ncclRecv

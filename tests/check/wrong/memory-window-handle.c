@@ -1,5 +1,6 @@
-// A window is given back with ncclCommDeregister, which is for ncclCommRegister: NCCL refuses
-// it, nobody looks, and the memory is freed while it is a window still.
+// A window is given back with ncclCommDeregister, which is for ncclCommRegister: NCCL
+// refuses it, nobody looks, and the memory is freed while it is a window still.
+//
 // rank: all
 // expect: NCCL CHECK: note: rank @any: ncclCommDeregister at @deregister returned
 //     ncclInvalidUsage (5):
