@@ -130,10 +130,10 @@ static uint64_t config_of(const ncclCollConfig_t *given, cudaEvent_t *launched) 
         if (fields[i] != NCCL_CONFIG_UNDEF_INT)
             config |= (uint64_t)(uint8_t)(fields[i] + 1) << 8 * i;
     if (c.algSelection && c.algSelection[0])
-        config |=
-            (comm_hash(c.algSelection, strlen(c.algSelection), c.forceAlgSelection != 0) |
-             1)
-            << 48;
+        config |= (hash_bytes(c.algSelection, strlen(c.algSelection),
+                              c.forceAlgSelection != 0) |
+                   1)
+                  << 48;
     return config;
 }
 #else

@@ -133,7 +133,6 @@ bool comm_is_given_up(ncclComm_t handle, struct judge_at at);
 
 /* nccl_makes.c */
 
-uint64_t comm_hash(const void *data, size_t bytes, uint64_t before);
 uint64_t comm_hash_ids(const ncclUniqueId *ids, int n);
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
                 struct judge_at at);

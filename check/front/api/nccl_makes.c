@@ -6,14 +6,6 @@
 #include "start.h"
 #include "talk.h"
 
-uint64_t comm_hash(const void *data, size_t bytes, uint64_t before) {
-    const unsigned char *at = data;
-    uint64_t h = before ^ UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < bytes; i++)
-        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
-    return h ^ h >> 29;
-}
-
 /* The call that makes `out` begins. In a group it happens at the end. */
 static void newcomm_begins(ncclComm_t *out, ncclComm_t parent, uint64_t id,
                            struct judge_join join) {
@@ -75,7 +67,7 @@ static bool gpus_are_shared(void) {
 uint64_t comm_hash_ids(const ncclUniqueId *ids, int n) {
     uint64_t id = 0;
     for (int i = 0; ids && i < n; i++)
-        id = comm_hash(&ids[i], sizeof ids[i], id);
+        id = hash_bytes(&ids[i], sizeof ids[i], id);
     return id;
 }
 
@@ -85,7 +77,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
     // All communicators have that. The first one is to have as many ranks everywhere.
     if (getenv("NCCL_COMM_ID")) {
         const uint64_t use[] = {joined, joined ? (uint64_t)nranks : 0};
-        id = comm_hash(use, sizeof use, id);
+        id = hash_bytes(use, sizeof use, id);
     }
     struct judge_join join = {.id = id, .rank = rank, .nranks = nranks, .at = at};
     const bool meets = !OVER_STANDIN || !out || !ids || nids <= 0 ||
@@ -118,7 +110,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *out, int n, const int *devices) {
     struct judge *j = front_in();
     const uint64_t unique[] = {++calls, (uintptr_t)out[0]};
     uint64_t id =
-        comm_hash(unique, sizeof unique, comm_hash(front_host, strlen(front_host), 1));
+        hash_bytes(unique, sizeof unique, hash_bytes(front_host, strlen(front_host), 1));
     for (int i = 0; i < n; i++) {
         struct comm like = {.state = THERE,
                             .id = id,
@@ -158,7 +150,7 @@ bool comm_together(ncclComm_t handle, enum judge_kind kind, int color, uint64_t 
             *id = judge_split_id(j, comm->number, color);
             for (const struct newcomm *one = nccl_group.newcomms; one; one = one->next)
                 if (one->parent == handle) // another one in the same group
-                    *id = comm_hash(id, sizeof *id, 2);
+                    *id = hash_bytes(id, sizeof *id, 2);
         }
         judge_call(j, &call);
         if (nccl_group.depth == 0)
@@ -204,10 +196,10 @@ static uint64_t id_of_shrunk(struct comm *parent, const int *excluded, int nexcl
     uint64_t list = parent->id; // in any order
     for (int r = 0; r < parent->nranks; r++)
         if (contains(excluded, nexcluded, r))
-            list = comm_hash(&r, sizeof r, list);
+            list = hash_bytes(&r, sizeof r, list);
     uintptr_t times = (uintptr_t)map_get(&parent->shrunk, list) + 1;
     map_put(&parent->shrunk, list, (void *)times);
-    return comm_hash(&times, sizeof times, list);
+    return hash_bytes(&times, sizeof times, list);
 }
 
 /* How many ranks before this one are left out; -1: the list is wrong. */
@@ -264,7 +256,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
 /* The old ranks are not told the id that the new ones have: they know how often their
  * communicator has grown. */
 static uint64_t id_of_grown(const struct comm *parent) {
-    return comm_hash(&parent->grown, sizeof parent->grown, ~parent->id);
+    return hash_bytes(&parent->grown, sizeof parent->grown, ~parent->id);
 }
 
 ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {

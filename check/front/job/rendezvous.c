@@ -4,7 +4,8 @@
 #define _GNU_SOURCE
 #include "rendezvous.h"
 
-#include "tcp.h"
+#include "base/base.h"
+#include "links.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -28,16 +29,9 @@ static bool is_mine(const ncclUniqueId *id) {
     return false;
 }
 
-static uint64_t add(uint64_t token, const void *data, size_t bytes) {
-    const unsigned char *at = data;
-    for (size_t i = 0; i < bytes; i++)
-        token = (token ^ at[i]) * UINT64_C(0x100000001b3);
-    return token ^ token >> 29;
-}
-
 static uint64_t add_variable(uint64_t token, const char *name) {
     const char *value = getenv(name) ? getenv(name) : "";
-    return add(token, value, strlen(value) + 1);
+    return hash_bytes(value, strlen(value) + 1, token);
 }
 
 static bool number(const char *name, int *value) {
@@ -70,7 +64,7 @@ static bool resolve(const char *name, struct sockaddr_storage *address) {
 const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int *nranks) {
     struct sockaddr_storage address;
     const uid_t user = getuid();
-    uint64_t token = add(UINT64_C(0xcbf29ce484222325), &user, sizeof user);
+    uint64_t token = hash_bytes(&user, sizeof user, 0);
     int place, size;
     bool hub;
     if (number("RANK", &place) && number("WORLD_SIZE", &size) && size >= *nranks &&
@@ -90,10 +84,10 @@ const char *rendezvous_begins(const ncclUniqueId *ids, int nids, int *rank, int 
         if (nids != 1 || !address_in(&ids[0], &address))
             return "no variables RANK and WORLD_SIZE say who this process is, and its"
                    " unique id no address: start it with torchrun, or call MPI_Init";
-        token = add(token, &ids[0], sizeof ids[0]);
+        token = hash_bytes(&ids[0], sizeof ids[0], token);
         hub = is_mine(&ids[0]);
     }
-    if (!tcp_begins((struct sockaddr *)&address, token, *rank, *nranks, hub))
+    if (!link_tcp_opens((struct sockaddr *)&address, token, *rank, *nranks, hub))
         return "no TCP port is free, by which the checks would find one another";
     return NULL;
 }

@@ -38,6 +38,7 @@ static void forked(void) {
     pages_forked();
     timeline_forked();
     talk_forked();
+    tcp_forked();
     front_on = front_checks = front_job.mpi_up = false;
     front_job.ending = true;
 }
@@ -230,8 +231,8 @@ static bool talks_over_tcp(void) {
     if (!link || strcmp(link, "tcp") != 0)
         return false;
     PMPI_Bcast(&token, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    return tcp_begins((struct sockaddr *)&address, token, front_job.rank,
-                      front_job.nranks, front_job.rank == 0);
+    return link_tcp_opens((struct sockaddr *)&address, token, front_job.rank,
+                          front_job.nranks, front_job.rank == 0);
 }
 
 void start_mpi(void) {
@@ -269,7 +270,7 @@ void start_mpi(void) {
     bool alone = talk_has_helper(); // it runs for this process
     talk_helper_ends();
     if (!talks_over_tcp())
-        talk_opens();
+        link_mpi_opens();
     judge_world(front_in_as(0), front_job.rank, front_job.nranks, front_host);
     front_leave();
     if (front_job.nranks > 1 || alone)
@@ -385,7 +386,7 @@ void start_mpi_ends(struct judge_at at) {
         talk_meets();
     if (timeline_on && !front_job.ending)
         timeline_gather();
-    talk_closes();
+    link_mpi_closes();
     front_job.mpi_ended = true;
     front_job.mpi_up = false;
 }

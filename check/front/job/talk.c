@@ -1,17 +1,14 @@
 /*
  * talk.c: what the judges of the ranks tell one another, and what they say to the user.
  *
- * A helper thread carries it, over an MPI communicator of their own or, where MPI was not
- * started, over TCP (tcp.c): no call of the program waits for it. It also looks ten times
- * a second whether those who wait can go on. MPI Standard, "MPI and Threads"
- * (MPI_THREAD_MULTIPLE).
+ * A helper thread carries it, over a link (links.h): no call of the program waits for it.
+ * It also looks ten times a second whether those who wait can go on.
  */
 #define _GNU_SOURCE
 #include "talk.h"
 
 #include "neighbours.h"
 #include "python.h"
-#include "tcp.h"
 #include "timeline.h"
 
 #include <errno.h>
@@ -19,7 +16,8 @@
 #include <unistd.h>
 
 struct front_job front_job = {.nranks = 1};
-static bool helper_runs; // it carries what the judges tell one another
+static const struct link *over; // what carries parcels; NULL: none
+static bool helper_runs;        // it carries what the judges tell one another
 
 void talk_pause(double seconds) {
     struct timespec t = {(time_t)seconds,
@@ -96,31 +94,21 @@ void talk_says(void *self, const char *text, bool end, uint64_t key) {
     pthread_t thread;
     front_depth++; // the thread is none of the program's
     neighbours_need_no_name();
-    if (tcp_runs() && !front_in_signal)
-        tcp_ends_job();
+    if (over && !front_in_signal)
+        over->ends_job();
     if (front_job.mpi_up && !front_in_signal &&
         pthread_create(&thread, NULL, end_in_any_case, NULL) == 0)
         PMPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
 }
 
-struct parcel {
-    struct parcel *next;
-    MPI_Request request;
-    int to;
-    size_t bytes;
-    char data[];
-};
-
-enum { PARCEL = 1 };            // the tag
-enum { MEETING_SECONDS = 120 }; // over TCP; ranks of Python may start slowly
-static MPI_Comm control = MPI_COMM_NULL;
-static struct parcel *outbox, **outbox_end = &outbox; // not yet given to MPI
-static struct parcel *under_way;
+static struct parcel *outbox, **outbox_end = &outbox; // not yet given to the link
 static pthread_mutex_t outbox_lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t outbox_bytes;
-// parcels, per rank; those of a rank to itself are not counted
-static int *sent, *received;
+
+void talk_over(const struct link *link) {
+    over = link;
+}
 
 /* Called with the judge's lock held: only puts it aside. */
 void talk_sends(void *self, int to, const void *data, size_t bytes) {
@@ -150,7 +138,9 @@ static struct parcel *take_outbox(void) {
     return all;
 }
 
-static void deliver(int from, const void *data, size_t bytes) {
+void talk_delivers(int from, const void *data, size_t bytes) {
+    if (bytes == 0) // it has said why
+        talk_checks_end();
     if (front_job.gave_up || python_hears(data, bytes))
         return;
     judge_receive(front_in_as(0), from, data, bytes);
@@ -167,130 +157,29 @@ static void tell_lines(void) {
                 talk_sends(NULL, to, line, bytes);
 }
 
-static void post_parcels(void) {
-    tell_lines();
-    for (struct parcel *parcel = take_outbox(), *next; parcel; parcel = next) {
-        next = parcel->next;
-        if (parcel->to == front_job.rank) {
-            deliver(front_job.rank, parcel->data, parcel->bytes);
-            free(parcel);
-        } else if (control == MPI_COMM_NULL) {
-            if (tcp_runs())
-                tcp_sends(parcel->to, parcel->data, parcel->bytes);
-            free(parcel);
-        } else {
-            PMPI_Isend(parcel->data, (int)parcel->bytes, MPI_BYTE, parcel->to, PARCEL,
-                       control, &parcel->request);
-            sent[parcel->to]++;
-            parcel->next = under_way;
-            under_way = parcel;
-        }
-    }
-    for (struct parcel **at = &under_way; *at;) {
-        struct parcel *parcel = *at;
-        int there;
-        PMPI_Test(&parcel->request, &there, MPI_STATUS_IGNORE);
-        if (!there) {
-            at = &parcel->next;
-            continue;
-        }
-        *at = parcel->next;
-        free(parcel);
-    }
-}
-
 /* A rank whose checks have ended says so once: without it nobody can be judged. */
 static void pass_on_giving_up(void) {
     static bool others_know;
-    if (!front_job.gave_up || others_know || (control == MPI_COMM_NULL && !tcp_runs()))
+    if (!front_job.gave_up || others_know || !over)
         return;
     others_know = true;
-    for (int to = 0; to < front_job.nranks; to++) {
-        MPI_Request request;
-        if (to != front_job.rank && tcp_runs()) {
-            tcp_sends(to, NULL, 0);
-        } else if (to != front_job.rank) {
-            PMPI_Isend(NULL, 0, MPI_BYTE, to, PARCEL, control, &request);
-            PMPI_Request_free(&request);
-            sent[to]++;
+    for (int to = 0; to < front_job.nranks; to++)
+        if (to != front_job.rank)
+            talk_sends(NULL, to, "", 0);
+}
+
+static void empty_outbox(void) {
+    tell_lines();
+    for (struct parcel *parcel = take_outbox(), *next; parcel; parcel = next) {
+        next = parcel->next;
+        if (parcel->to != front_job.rank && over) {
+            over->sends(parcel);
+            continue;
         }
+        if (parcel->to == front_job.rank)
+            talk_delivers(front_job.rank, parcel->data, parcel->bytes);
+        free(parcel);
     }
-}
-
-/* A parcel on its way here. A long one needs the sender's help, and a thread that waits
- * for that inside MPI takes the program's processor: it is asked for instead. */
-struct incoming {
-    struct incoming *next;
-    MPI_Request request;
-    int from, bytes;
-    char data[];
-};
-static struct incoming *coming, **coming_end = &coming;
-
-static void take_parcels(void) {
-    while (control != MPI_COMM_NULL) {
-        int there, bytes;
-        MPI_Message message;
-        MPI_Status status;
-        PMPI_Improbe(MPI_ANY_SOURCE, PARCEL, control, &there, &message, &status);
-        if (!there)
-            break;
-        PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        struct incoming *new = must_alloc(sizeof *new + (size_t)bytes);
-        *new = (struct incoming){.from = status.MPI_SOURCE, .bytes = bytes};
-        PMPI_Imrecv(new->data, bytes, MPI_BYTE, &message, &new->request);
-        *coming_end = new;
-        coming_end = &new->next;
-    }
-    while (coming) { // in their order
-        struct incoming *first = coming;
-        int there;
-        PMPI_Test(&first->request, &there, MPI_STATUS_IGNORE);
-        if (!there)
-            return;
-        if (!(coming = first->next))
-            coming_end = &coming;
-        received[first->from]++;
-        if (first->bytes > 0)
-            deliver(first->from, first->data, (size_t)first->bytes);
-        else
-            talk_checks_end(); // it has said why
-        free(first);
-    }
-}
-
-/* The same over TCP. False: the judges can't talk now. */
-static bool take_over_tcp(void) {
-    int from, nmissing;
-    void *data;
-    size_t bytes;
-    switch (tcp_round()) {
-    case TCP_ALL_HERE: break;
-    case TCP_MEETS:
-        if (tcp_missing(&nmissing) > MEETING_SECONDS)
-            talk_gives_up("the ranks' checks have not found one another over TCP within"
-                          " two minutes");
-        return false;
-    case TCP_LOST:
-        if (tcp_lost_rank() >= 0 && !front_job.gave_up)
-            fprintf(stderr, "NCCL CHECK: rank %d has gone without a word (killed?)\n",
-                    tcp_lost_rank());
-        talk_checks_end();
-        return false;
-    case TCP_ENDED: // by a report, which another rank has printed
-        front_job.ending = true;
-        _exit(1);
-    case TCP_OVER: talk_checks_end(); return false;
-    }
-    neighbours_share_over_tcp(tcp_job(), front_job.rank, front_job.nranks);
-    while (tcp_receives(&from, &data, &bytes)) {
-        if (bytes > 0)
-            deliver(from, data, bytes);
-        else
-            talk_checks_end(); // it has said why
-        free(data);
-    }
-    return true;
 }
 
 static pthread_t helper;
@@ -305,16 +194,14 @@ void talk_helper_looks(void) {
     pthread_mutex_unlock(&helper_lock);
 }
 
-/* One round: what came, what is to be sent, who can go on. */
-static bool round_of_judges(void) {
-    bool busy = false, can_talk = !tcp_runs() || take_over_tcp();
-    take_parcels();
+bool talk_round(void) {
+    bool busy = false, can_talk = !over || over->moves();
     if (!front_job.gave_up && can_talk) {
         busy = judge_look(front_in_as(0));
         front_leave();
     }
-    post_parcels();
     pass_on_giving_up();
+    empty_outbox();
     if (timeline_on)
         timeline_asked();
     return busy;
@@ -328,7 +215,7 @@ static void *help(void *unused) {
     while (!helper_ends) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += coming || under_way ? 1000000 : busy ? 20000000 : 50000000;
+        until.tv_nsec += over && over->is_moving() ? 1000000 : busy ? 20000000 : 50000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (!helper_soon)
@@ -337,7 +224,7 @@ static void *help(void *unused) {
         if (helper_ends)
             break;
         pthread_mutex_unlock(&helper_lock);
-        busy = round_of_judges();
+        busy = talk_round();
         pthread_mutex_lock(&helper_lock);
     }
     pthread_mutex_unlock(&helper_lock);
@@ -379,7 +266,7 @@ bool talk_has_helper(void) {
 
 void talk_forked(void) {
     helper_runs = false;
-    tcp_forked();
+    over = NULL; // the parent's
     python_forked();
 }
 
@@ -391,72 +278,22 @@ void talk_settles(void) {
     }
 }
 
-void talk_opens(void) {
-    PMPI_Comm_dup(MPI_COMM_WORLD, &control);
-    PMPI_Comm_set_errhandler(control, MPI_ERRORS_RETURN);
-    sent = must_alloc((size_t)front_job.nranks * sizeof *sent);
-    received = must_alloc((size_t)front_job.nranks * sizeof *received);
-}
-
-void talk_closes(void) {
-    if (control != MPI_COMM_NULL)
-        PMPI_Comm_free(&control);
-    control = MPI_COMM_NULL;
-}
-
-static void complete(MPI_Request *request, bool helper_does_the_rest) {
-    for (int done = 0; PMPI_Test(request, &done, MPI_STATUS_IGNORE), !done;
-         talk_pause(0.0005))
-        if (!helper_does_the_rest)
-            take_parcels();
-}
-
-/* A rank without MPI leaves. The hub stays so long that those who wait for a rank that
- * has left can be told so. */
-static void leave_over_tcp(void) {
-    talk_helper_ends();
-    round_of_judges();
-    for (int i = 0; i < (front_options.timeout + 3) * 100 && !tcp_alone(); i++) {
-        talk_pause(0.01);
-        round_of_judges();
-    }
-    if (!front_job.gave_up) {
-        judge_last_look(front_in_as(0));
-        front_leave();
-    }
-    neighbours_need_no_name();
-    tcp_leaves();
-}
-
 void talk_leaves_early(void) {
     talk_helper_ends();
-    round_of_judges();
-    neighbours_need_no_name();
-    tcp_leaves();
+    talk_round();
+    over->leaves();
 }
 
 void talk_meets(void) {
-    MPI_Request request;
-    if (tcp_runs())
-        leave_over_tcp();
-    if (control == MPI_COMM_NULL)
+    if (!over)
         return;
-    int *expected = must_alloc((size_t)front_job.nranks * sizeof *expected);
-    int *mine = must_alloc((size_t)front_job.nranks * sizeof *mine);
     if (OVER_STANDIN)
         STANDIN(host_blocks)(1);
-    PMPI_Ibarrier(control, &request);
-    complete(&request, true);
+    over->meets();
     talk_helper_ends();
-    // From here on this thread does what the helper did. Nothing waits any more: what is
-    // still to be told are calls, to be compared.
-    round_of_judges();
-    memcpy(mine, sent, (size_t)front_job.nranks * sizeof *mine);
-    PMPI_Ialltoall(mine, 1, MPI_INT, expected, 1, MPI_INT, control, &request);
-    complete(&request, false);
-    for (int from = 0; from < front_job.nranks; from++)
-        for (; received[from] < expected[from]; talk_pause(0.0002))
-            take_parcels();
+    // From here on this thread does what the helper did.
+    talk_round();
+    over->takes_rest();
     // What was compared last is said, if it was wrong.
     if (!front_job.gave_up) {
         judge_last_look(front_in_as(0));
@@ -466,12 +303,7 @@ void talk_meets(void) {
         next = parcel->next;
         free(parcel);
     }
-    PMPI_Ibarrier(control, &request);
-    complete(&request, false);
-    while (under_way) // received by now
-        post_parcels();
+    over->leaves();
     if (OVER_STANDIN)
         STANDIN(host_blocks)(0);
-    free(expected);
-    free(mine);
 }

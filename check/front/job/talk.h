@@ -5,6 +5,7 @@
 #define TALK_H
 
 #include "enter.h"
+#include "links.h"
 
 #include <stdatomic.h>
 
@@ -30,9 +31,13 @@ void talk_sends(void *self, int to, const void *data, size_t bytes);
 /* Nothing is reported from here on. A timeline goes on. */
 void talk_checks_end(void);
 
-/* MPI has started, and all ranks are there: they make a communicator of their own. */
-void talk_opens(void);
-void talk_closes(void);
+/* The judges talk over this link from here on; NULL: over none. Called by the links. */
+void talk_over(const struct link *link);
+/* For a link: a parcel has come; without bytes, its sender's checks have ended. */
+void talk_delivers(int from, const void *data, size_t bytes);
+/* One round: what came, what is to be sent, who can go on. Whether more is to be done. */
+bool talk_round(void);
+
 /* The thread that carries what the judges tell one another; where it runs already, or the
  * checks are off, nothing happens. */
 void talk_helper_begins(void);
@@ -42,7 +47,7 @@ bool talk_has_helper(void); // the judges talk, on all ranks
 /* Stays until all ranks are as far, so that those who wait for this one can be told what
  * it did last; and until all that the judges had to tell one another has come. */
 void talk_meets(void);
-void talk_leaves_early(void); // over TCP, with an error: nobody is waited for
+void talk_leaves_early(void); // with an error: nobody is waited for
 void talk_forked(void);
 
 #endif

@@ -70,6 +70,14 @@ uint64_t mixed(uint64_t x, uint64_t y) {
     return x ^ x >> 32;
 }
 
+uint64_t hash_bytes(const void *data, size_t bytes, uint64_t before) {
+    const unsigned char *at = data;
+    uint64_t h = before ^ UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ at[i]) * UINT64_C(0x100000001b3);
+    return h ^ h >> 29;
+}
+
 static size_t place_of(const struct map *map, uint64_t key) {
     size_t at = (size_t)mixed(key, 0) & (map->size - 1);
     while (map->at[at].value && map->at[at].key != key)

@@ -57,5 +57,7 @@ void numbers_clear(struct numbers *all, void (*thing)(void *thing)); // frees ea
 
 /* A number in which all bits of `x` and `y` are mixed. */
 uint64_t mixed(uint64_t x, uint64_t y);
+/* The same of bytes, and of what was hashed before them (FNV-1a). */
+uint64_t hash_bytes(const void *data, size_t bytes, uint64_t before);
 
 #endif
