@@ -504,6 +504,43 @@ def tree(run):
     return c, words
 
 
+def transports():
+    """Lesson 21: the three paths from GPU 0, in the order in which NCCL tries them."""
+    c = Canvas(744, 306, "Three paths between two GPUs, in the order in which NCCL tries them",
+               "From GPU 0 to GPU 1 directly, by NVLink or PCIe; to GPU 2 through the memory of the host; to GPU 3 in another "
+               "machine through a network adapter of each.")  # fmt: skip
+    c.rect(12, 12, 488, 282, "box none", 10)
+    c.text(26, 34, "one machine", "ink bold")
+    c.rect(556, 92, 176, 120, "box none", 10)
+    c.text(566, 114, "another machine", "ink bold")
+    for r, x, y in ((0, 34, 134), (1, 396, 62), (2, 396, 222), (3, 654, 134)):
+        c.gpu(x, y, r, 68, 36)
+    c.line(68, 80, 68, 134)
+    c.arrow(68, 80, 394, 80)
+    c.text(84, 70, "1", "ink bold")
+    c.text(102, 70, "P2P: directly, over NVLink or near PCIe", "ink small")
+    c.text(84, 98, "if GPU 0 can reach GPU 1's memory", "soft small")
+    c.line(68, 170, 68, 240)
+    c.arrow(68, 240, 208, 240)
+    c.rect(210, 222, 110, 36, "cell copy", 5)
+    c.text(265, 244, "host's memory", "ink small middle")
+    c.arrow(322, 240, 394, 240)
+    c.text(84, 216, "2", "ink bold")
+    c.text(102, 216, "SHM", "ink small")
+    c.text(84, 280, "if not 1, and both are in one machine", "soft small")
+    c.arrow(104, 152, 394, 152)
+    c.text(118, 142, "3", "ink bold")
+    c.text(136, 142, "NET: the network", "ink small")
+    c.text(118, 170, "if neither 1 nor 2", "soft small")
+    c.rect(396, 134, 80, 36, "cell wait", 5)
+    c.text(436, 156, "adapter", "ink small middle")
+    c.line(476, 152, 568, 152)
+    c.rect(568, 134, 66, 36, "cell wait", 5)
+    c.text(601, 156, "adapter", "ink small middle")
+    c.arrow(634, 152, 652, 152)
+    return c
+
+
 def three_steps(nodes=2, local=4):
     """Lesson 24's sum by hand: what each GPU has before, between and after the three steps."""
     left, cell, gpu, apart = 128, 19, 86, 30
