@@ -49,7 +49,7 @@ help:
 	@echo 'make benchmark      what the CPU build costs, beside plain MPI'
 	@echo 'make plot           draw what 06-bandwidth/bandwidth --csv FILE wrote: make plot CSV=FILE'
 	@echo 'make book           the pages as a site, into build/book; SERVE=yes serves it, PDF=yes prints it'
-	@echo 'make slides         a deck for each half day of a course of two days, into build/slides'
+	@echo 'make slides         a deck for each part, and for each half day of a course of two days, into build/slides'
 	@echo 'make timeline       draw what NCCL_TIMELINE=FILE wrote: make timeline FILE=run.json'
 	@echo 'make break          break a lesson on purpose: make break N=04a; N=04, or no N, lists what there is'
 	@echo 'make profile        nsys on GPUs: make profile LESSON=02-nccl-allreduce RANKS=2'

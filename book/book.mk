@@ -28,7 +28,7 @@ $(book_pip): $(TOP)/book/requirements.txt
 	@INSTALL=$(INSTALL) $(TOP)/book/python.sh $(PYTHON) $(book_python) $<
 	@touch $@
 
-# make slides: a deck for each half day, in a folder that needs nothing else. Only reveal.js is taken from the package.
+# make slides: a deck for each part and each half day, in a folder that needs nothing else. Only reveal.js is taken from the package.
 .PHONY: slides
 slides: $(book_python)/slides
 	@$(book_python)/bin/python $(TOP)/book/slides/make.py $(TOP)/build/slides

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the slides: each DECK.md of this folder becomes DECK.html in a folder that needs nothing else.
+"""Makes the slides: each DECK.md in decks/ becomes DECK.html in a folder that needs nothing else.
 
     make.py FOLDER
 
 A deck is Markdown. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
+"Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md, and
+"Slide: 07 The machine" for a single one. A lesson begins with its question, from its page, and with its instructor's notes.
 A lesson's picture is shown as the figure that can be stepped, where there is one. Reveal.js comes with sphinx-revealjs.
 """
 
@@ -11,6 +13,7 @@ import html
 import re
 import shutil
 import sys
+from collections import namedtuple
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +26,60 @@ import stepped  # noqa: E402
 
 REVEAL = Path(find_spec("sphinx_revealjs").origin).parent / "_static/revealjs"
 NEEDED = ["LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "plugin/notes/notes.js"]
+KINDS = {"part": "One for each part of the course", "day": "One for each half day of a course of two days"}
+IMAGE = r"!\[([^\]]*)\]\(([^)]*)\)"
 markdown = MarkdownIt("commonmark").enable("table")
+
+# What is shown, what the speaker reads, and the number of the lesson, or None.
+Slide = namedtuple("Slide", "title shown notes lesson")
+
+
+def decks():
+    """The parts in their order, then the half days in theirs."""
+    return sorted((HERE / "decks").glob("part-*.md")) + sorted((HERE / "decks").glob("day-*.md"), key=half_day)
+
+
+def half_day(deck):
+    _, day, half = deck.stem.split("-")
+    return day, half == "afternoon"
+
+
+def read(path, lesson=None):
+    """The slides of a file, those of lessons not yet in their places."""
+    found = []
+    for text in re.split(r"^---$", path.read_text(), flags=re.M):
+        shown, _, notes = text.partition("\nNotes:\n")
+        title = re.search(r"^#+ (.*)|^(\w+: .*)", shown, re.M)
+        found.append(Slide(title[1] or title[2], shown.strip(), notes.strip(), lesson))
+    return found
+
+
+def opening(number):
+    """A lesson's first slide: its question, and for the speaker what book/notes/ says of the lesson."""
+    page = next(TOP.glob(f"{number}-*/README.md")).read_text()
+    title, question = re.search(r"^# (.*)\n\n\*\*(.*)\*\*$", page, re.M).groups()
+    notes = (HERE.parent / f"notes/{number}.md").read_text().split("<!--")[0].split("\n", 1)[1]
+    notes = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"The lesson: \[.*?\)\.\s*", "", notes))
+    return Slide(title, f"# {title}\n\n{question}", notes.strip(), number)
+
+
+def lesson(number):
+    return [opening(number), *read(HERE / f"{number}.md", number)]
+
+
+def slides(deck):
+    """All slides of a deck."""
+    found = []
+    for slide in read(deck):
+        kind, _, what = slide.shown.partition(": ")
+        if kind == "Lessons":
+            found += [one for number in what.split() for one in lesson(number)]
+        elif kind == "Slide":
+            number, title = what.split(" ", 1)
+            found += [next(one for one in lesson(number) if one.title == title)]
+        else:
+            found.append(slide)
+    return found
 
 
 def picture(match):
@@ -31,34 +87,52 @@ def picture(match):
     path = (HERE / name).resolve()
     if path.stem in stepped.FIGURES:
         return f"\n\n{stepped.element(path.stem, '')}\n\n"
+    if path.stem == "timeline":
+        return f"\n\n{stepped.timeline(path.parent.name, path.read_text(), '')}\n\n"
     # Inside the page, the style of a picture would be that of all others: so it stays a picture.
     return f'\n\n<img class="still" src="pictures/{path.parent.name}-{path.name}" alt="{html.escape(alt)}">\n\n'
 
 
-def slides(deck):
-    """The slides of a deck: title, what is shown, what the speaker reads."""
-    for text in re.split(r"^---$", deck.read_text(), flags=re.M):
-        shown, _, notes = text.partition("\nNotes:\n")
-        yield re.search(r"^#+ (.*)", shown, re.M)[1], shown.strip(), notes.strip()
+def as_wide(match):
+    """Programs and runs in letters as large as their longest line leaves room for: one of them is 0.602 of the size wide."""
+    longest = max(len(html.unescape(line)) for line in re.sub("<[^>]*>", "", match[2]).split("\n"))
+    return f'<pre style="font-size: {min(34, int(1236 / 0.602 / longest))}px">{match[1]}{match[2]}</pre>'
+
+
+def section(slide):
+    body = markdown.render(re.sub(IMAGE, picture, slide.shown))
+    body = re.sub(r"<pre>(<code[^>]*>)(.*?)</pre>", as_wide, body, flags=re.S)
+    if slide.lesson:
+        body = body.replace("<h2>", f'<h2 data-lesson="{slide.lesson}">')
+    return f'<section>\n{body}<aside class="notes">{markdown.render(slide.notes)}</aside>\n</section>'
 
 
 def page(deck):
-    sections = []
-    for _, shown, notes in slides(deck):
-        body = markdown.render(re.sub(r"!\[([^\]]*)\]\(([^)]*)\)", picture, shown))
-        sections.append(f'<section>\n{body}<aside class="notes">{markdown.render(notes)}</aside>\n</section>')
-    title = next(slides(deck))[0]
+    shown = slides(deck)
     styles = "".join(f'<link rel="stylesheet" href="{name}">\n' for name in (
-        "reveal/dist/reset.css", "reveal/dist/reveal.css", "slides.css", "figure.css", "figure-colours.css"))  # fmt: skip
+        "reveal/dist/reset.css", "reveal/dist/reveal.css", "figure.css", "figure-colours.css", "slides.css"))  # fmt: skip
     scripts = "".join(f'<script src="{name}"></script>\n' for name in (
         "figure.js", "reveal/dist/reveal.js", "reveal/plugin/notes/notes.js", "slides.js"))  # fmt: skip
-    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(shown[0].title)}</title>\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n{styles}</head>\n<body data-theme="light">\n'
-            f'<div class="reveal"><div class="slides">\n{chr(10).join(sections)}\n</div></div>\n{scripts}</body>\n</html>\n')  # fmt: skip
+            f'<div class="reveal"><div class="slides">\n{chr(10).join(map(section, shown))}\n</div></div>\n{scripts}</body>\n</html>\n')  # fmt: skip
+
+
+def contents():
+    lists = ""
+    for kind, about in KINDS.items():
+        links = "".join(f'<li><a href="{deck.stem}.html">{html.escape(read(deck)[0].title)}</a></li>'
+                        for deck in decks() if deck.stem.startswith(kind))  # fmt: skip
+        lists += f"<h2>{about}</h2>\n<ul>{links}</ul>\n"
+    return ('<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Slides: Learn NCCL</title>\n'
+            f'<body style="font: 20px sans-serif; margin: 2em; max-width: 40em"><h1>Slides</h1>\n{lists}'
+            "<p>In a deck: the arrow keys also step the figures, + and - zoom a timeline, S opens the speaker's notes, F fills "
+            "the screen, D darkens it. The slides are light at first, whatever the computer prefers, because a dark slide "
+            "can't be read in a lit room.</p>\n<p>To print a deck, add ?print-pdf to its address, and print that page.</p>"
+            "</body></html>\n")  # fmt: skip
 
 
 def main(folder):
-    decks = sorted(HERE.glob("*.md"))
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "pictures").mkdir(parents=True)
     for name in NEEDED:
@@ -68,17 +142,13 @@ def main(folder):
         shutil.copy(HERE / name, folder)
     for name in "figure.css", "figure-colours.css", "figure.js":
         shutil.copy(HERE.parent / "static" / name, folder)
-    for deck in decks:
+    for deck in decks():
         (folder / f"{deck.stem}.html").write_text(page(deck))
-        for name in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", deck.read_text()):
-            path = (HERE / name).resolve()
-            shutil.copy(path, folder / "pictures" / f"{path.parent.name}-{path.name}")
-    links = "".join(f'<li><a href="{d.stem}.html">{html.escape(next(slides(d))[0])}</a></li>' for d in decks)
-    (folder / "index.html").write_text(
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Slides: Learn NCCL</title>\n'
-        "<body style=\"font: 20px sans-serif; margin: 2em\"><h1>Slides</h1>\n"
-        f"<ul>{links}</ul>\n<p>In a deck: S opens the speaker's notes, F fills the screen, the arrow keys also step the figures. "
-        "To print a deck, add ?print-pdf to its address, and print that page.</p></body></html>\n")  # fmt: skip
+        for slide in slides(deck):
+            for _, name in re.findall(IMAGE, slide.shown):
+                path = (HERE / name).resolve()
+                shutil.copy(path, folder / "pictures" / f"{path.parent.name}-{path.name}")
+    (folder / "index.html").write_text(contents())
 
 
 if __name__ == "__main__":

@@ -11,8 +11,13 @@ from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 TOP = Path(__file__).resolve().parent.parent.parent
+sys.path += [str(TOP / 'book'), str(TOP / 'book/slides')]
+import course  # noqa: E402
+import make  # noqa: E402
+
 FOLDER = Path(sys.argv[1]).resolve()
-DECKS = sorted((TOP / 'book/slides').glob('*.md'))
+DECKS = make.decks()
+PARTS = [deck for deck in DECKS if deck.stem.startswith('part')]
 count = failed = 0
 
 
@@ -29,46 +34,137 @@ def ok(name, wrong):
 
 # --- What they quote stands in the lessons, and what they name exists
 
-programs = '\n'.join(path.read_text() for path in TOP.glob('[0-9][0-9]-*/*.[ch]'))
-lines = {line.strip() for line in programs.splitlines()}
-pages = {line.strip() for path in TOP.glob('[0-9][0-9]-*/README.md') for line in path.read_text().splitlines()}
-for deck in DECKS:
-    text = deck.read_text()
-    wrong = []
-    for kind, block in re.findall(r'^```(\w+)\n(.*?)^```', text, re.M | re.S):
-        known = lines if kind == 'c' else pages
-        wrong += [line for line in block.splitlines() if line.strip() not in known | {'…'} and line.strip() not in pages]
+def packed(text):
+    return re.sub(r'\s', '', text)
+
+
+pages = packed('\n'.join(path.read_text() for path in TOP.glob('[0-9][0-9]-*/README.md')))
+programs = pages + packed('\n'.join(path.read_text() for path in TOP.glob('[0-9][0-9]-*/*.*') if path.suffix in ('.c', '.cu', '.h')))
+
+
+def faults(slide):
+    """What is wrong with the text of a slide."""
+    for kind, block in re.findall(r'^```(\w*)\n(.*?)^```', slide.shown, re.M | re.S):
+        yield from (f'too long to be read: {line}' for line in block.splitlines() if len(line) > 80)
+        # A slide may break a line elsewhere, in the shell by a backslash.
+        for quoted in re.split(r'^\s*…$', re.sub(r'\\$', '', block, flags=re.M), flags=re.M):
+            if packed(quoted) not in (programs if kind == 'c' else pages):
+                yield f'not in the course: {quoted.strip()}'
+    for _, name in re.findall(make.IMAGE, slide.shown):
+        if not (TOP / 'book/slides' / name).exists():
+            yield f'no picture {name}'
+    text = slide.shown + slide.notes
     for number in re.findall(r'\bN=(\d\d[a-z])\b', text):
         if not list(TOP.glob(f'{number[:2]}-*/break/{number[2]}-*.diff')):
-            wrong.append(f'no break {number}')
+            yield f'no break {number}'
     for number in re.findall(r'\b\d\d\.\d\b', ' '.join(re.findall(r'exercises? .*', text))):
         if not list((TOP / 'exercises').glob(f'{number}-*')):
-            wrong.append(f'no exercise {number}')
-    slides = re.split(r'^---$', text, flags=re.M)
-    for slide in slides:
-        shown, _, notes = slide.partition('\nNotes:\n')
-        if not re.search(r'\*\*(Say|Ask|Type|Show|Then)[,:]?', notes):
-            wrong.append(f'nothing to say, ask or type: {shown.strip().splitlines()[0]}')
-        words = len(re.findall(r'\w+', re.sub(r'^```.*?^```|!\[.*', '', shown, flags=re.M | re.S)))
-        if words > 60:
-            wrong.append(f'{words} words: {shown.strip().splitlines()[0]}')
-    ok(f'{deck.stem}: quotes what is there, few words, and each slide has notes', wrong)
+            yield f'no exercise {number}'
+    if not re.search(r'\*\*(Say|Ask|Type|Show|Then)\b', slide.notes):
+        yield 'nothing to say, ask or type'
+    words = len(re.findall(r'\w+', re.sub(r'^```.*?^```|!\[.*', '', slide.shown, flags=re.M | re.S)))
+    if words > 60:
+        yield f'{words} words'
+
+
+known = {}
+for deck in DECKS:
+    for slide in make.slides(deck):
+        known[slide.lesson or deck.stem, slide.title] = slide
+ok('the slides quote what is there, in few words, and each has notes',
+   [f'{where}, {title}: {what}' for (where, title), slide in known.items() for what in faults(slide)])
+
+# A part's deck has all lessons of the part, each once.
+wanted = [[lesson['folder'][:2] for lesson in part['lessons']] for part in course.parts()]
+found = [[slide.lesson for slide in make.slides(deck) if slide.lesson and slide.shown.startswith('# ')] for deck in PARTS]
+ok('each lesson is in the deck of its part', [f'{w}, but the deck has {f}' for w, f in zip(wanted, found) if w != f]
+   + ([] if len(wanted) == len(found) else [f'{len(wanted)} parts, {len(found)} decks']))
+titles = [part['title'] for part in course.parts()]
+ok('a deck has the title of its part', [title for title, deck in zip(titles, PARTS) if make.slides(deck)[0].title != title])
+unused = {path.stem for path in (TOP / 'book/slides').glob('[0-9][0-9].md')} - {number for part in found for number in part}
+ok('no slides are in no deck', sorted(unused))
 
 # The exercises of the plan are those of the decks.
 plan = re.search(r'## A course of two days(.*?)\n## ', (TOP / 'exercises/grading.md').read_text(), re.S)[1]
 rows = [line for line in plan.splitlines() if re.match(r'\| \d\d', line)]
-for row, deck in zip(rows, DECKS):
+days = [deck for deck in DECKS if deck not in PARTS]
+ok('a deck for each row of the plan', [] if len(rows) == len(days) else [f'{len(days)} decks, {len(rows)} rows'])
+for row, deck in zip(rows, days):
     planned = set(re.findall(r'\d\d\.\d', row)) | set(re.findall(r'N=\d\d[a-z]', row))
-    text = deck.read_text()
+    text = '\n'.join(slide.shown + slide.notes for slide in make.slides(deck))
     ok(f'{deck.stem} has the exercises and breaks of the plan', [what for what in sorted(planned) if what not in text])
 
 if not sys.argv[2]:
     print(f'# there is no chromium here, so no slide was looked at\n1..{count}')
     sys.exit(1 if failed else 0)
 
+# --- As a browser shows them
+
+# Of each slide, with its figure at any step: height, width, and the smallest letters of a picture, in a slide of 1280 x 720.
+# A timeline's letters don't count, because it can be zoomed.
+MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slide) => {
+    slide.style.setProperty('display', 'block', 'important');
+    const scale = document.querySelector('.slides').getBoundingClientRect().width / 1280;
+    const figure = slide.querySelector('nccl-figure');
+    const found = {title: slide.querySelector('h1, h2').textContent, high: 0, wide: 0, small: 99};
+    const look = () => {
+        found.high = Math.max(found.high, slide.scrollHeight);
+        found.wide = Math.max(found.wide, slide.scrollWidth);
+        for (const text of slide.querySelectorAll('svg.drawn text')) {
+            if (text.getClientRects().length)
+                found.small = Math.min(found.small, parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a / scale);
+        }
+    };
+    const steps = figure && !figure.data.timeline ? figure.last : 0;
+    for (let step = 0; step <= steps; step++) {
+        if (steps) figure.go(step);
+        look();
+    }
+    if (steps) figure.go(0);
+    const still = slide.querySelector('img');  // its letters are 12 high, or more
+    if (still) found.small = 12 * Math.min(still.clientWidth / still.naturalWidth, still.clientHeight / still.naturalHeight);
+    slide.style.removeProperty('display');
+    return found;
+})'''
+NUMBER = "[...document.querySelectorAll('.slides section')].findIndex((s) => s.classList.contains('present'))"
+
+
+def walk(page):
+    """Presses the key for on through a deck: what is wrong on the way."""
+    at = lambda: page.evaluate(NUMBER)
+    last = page.locator('.slides section').count() - 1
+    while at() < last:
+        before = at()
+        figure = page.locator('section.present nccl-figure')
+        for step in range(1, (figure.evaluate_all('all => all.map(f => f.data.timeline ? 0 : f.last)') or [0])[0] + 1):
+            page.keyboard.press('ArrowRight')
+            if not figure.locator('.words').inner_text().startswith(f'Step {step} of') or at() != before:
+                yield f'slide {before}: the key does not go to step {step}'
+        page.keyboard.press('ArrowRight')
+        if at() != before + 1:
+            yield f'slide {before}: the key does not lead on'
+            return
+
+
+def dark(page):
+    """The key D, on a slide with a picture: what is wrong with the dark slide."""
+    page.evaluate("location.hash = '#/' + [...document.querySelectorAll('.slides section')].findIndex((s) => s.querySelector('img'))")
+    page.wait_for_selector('section.present img')
+    colours = '''() => [getComputedStyle(document.querySelector('.reveal-viewport')).backgroundColor,
+        getComputedStyle(document.querySelector('section.present h2')).color,
+        getComputedStyle(document.querySelector('section.present img')).colorScheme].join()'''
+    light = page.evaluate(colours)
+    page.keyboard.press('d')
+    if page.evaluate(colours) != 'rgb(26, 29, 35),rgb(236, 239, 244),dark':
+        yield f'not dark: {page.evaluate(colours)}'
+    page.keyboard.press('d')
+    if page.evaluate(colours) != light or not light.startswith('rgb(255, 255, 255)'):
+        yield 'not light again'
+
+
 with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path=sys.argv[2], args=['--no-sandbox'])
-    page = browser.new_page(viewport={'width': 1280, 'height': 720})
+    page = browser.new_page(viewport={'width': 1280, 'height': 720}, color_scheme='dark')
     page.set_default_timeout(60000)
     noise = []
     page.on('console', lambda said: noise.append(said.text))
@@ -77,33 +173,29 @@ with sync_playwright() as playwright:
     for deck in DECKS:
         page.goto(f'file://{FOLDER}/{deck.stem}.html')
         page.wait_for_selector('section.present')
-        wrong, presses, figures = [], 0, page.locator('nccl-figure').count()
-        number = page.evaluate("document.querySelectorAll('.slides section').length")
-        at = lambda: page.evaluate("[...document.querySelectorAll('.slides section')].findIndex(s => s.classList.contains('present'))")
-        while at() < number - 1 and presses < 200:
-            tall, wide = page.evaluate("(s => [s.scrollHeight, s.scrollWidth])(document.querySelector('section.present'))")
-            if tall > 720 or wide > 1280:
-                wrong.append(f'slide {at()} is too large: {wide} x {tall}')
-            figure = page.locator('section.present nccl-figure')
-            steps, before = figure.evaluate_all('all => all.map(f => f.last)'), at()
-            for step in range(1, (steps or [0])[0] + 1):
-                page.keyboard.press('ArrowRight')
-                if not figure.locator('.words').inner_text().startswith(f'Step {step} of') or at() != before:
-                    wrong.append(f'slide {before}: the key does not go to step {step}')
-            page.keyboard.press('ArrowRight')
-            presses += 1
-            if at() != before + 1:
-                wrong.append(f'slide {before}: the key does not lead on')
-                break
-        ok(f'{deck.stem}: {number} slides that fit, and keys that step figures, then slides', wrong + noise)
+        slides = page.evaluate(MEASURE)
+        wrong = [f'{s["title"]}: {s["wide"]} x {s["high"]}' for s in slides if s['high'] > 720 or s['wide'] > 1280]
+        wrong += [f'{s["title"]}: letters of {s["small"]:.0f}' for s in slides if s['small'] < 16]
+        wrong += [] if len(slides) == len(make.slides(deck)) else [f'{len(slides)} slides']
+        ok(f'{deck.stem}: {len(slides)} slides that fit, with letters that can be read', wrong + noise)
         noise.clear()
+    # All decks are made in the same way: one with figures, a timeline and pictures stands for them.
+    for deck in PARTS[1:2]:
+        page.goto(f'file://{FOLDER}/{deck.stem}.html')
+        page.wait_for_selector('section.present')
+        ok(f'{deck.stem}: the keys step figures, then slides', [*walk(page), *noise])
+    ok('the key D darkens a deck, and makes it light again', [*dark(page), *noise])
+    noise.clear()
+    for deck in PARTS[1:2]:
         page.goto(f'file://{FOLDER}/{deck.stem}.html?print-pdf')
         page.wait_for_selector('.pdf-page')
         page.wait_for_timeout(300)
         printed = PdfReader(BytesIO(page.pdf(prefer_css_page_size=True, print_background=True)))
         text = ' '.join(p.extract_text() for p in printed.pages)
+        number = len(make.slides(deck))
+        figures = page.locator('nccl-figure').count()
         missing = ['a figure is not at its last step'] if 'Step 0 of' in text or (figures and 'Step' not in text) else []
-        ok(f'{deck.stem} can be printed', ([] if len(printed.pages) == number else [f'{len(printed.pages)} pages'])
+        ok(f'{deck.stem} can be printed', ([] if len(printed.pages) == number else [f'{len(printed.pages)} pages, not {number}'])
            + missing + noise)
         noise.clear()
     page.goto(f'file://{FOLDER}/index.html')
