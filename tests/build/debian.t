@@ -32,6 +32,7 @@ for device in null zero random urandom tty; do
     [ -e "$system/dev/$device" ] || { touch "$system/dev/$device" && mount --bind "/dev/$device" "$system/dev/$device"; }
 done
 cp /etc/resolv.conf "$system/etc"
+echo '127.0.0.1 localhost' >"$system/etc/hosts" # as Debian's installer does, and debootstrap doesn't
 # The course as somebody would clone it: what is committed, and what was changed since.
 git ls-files -co --exclude-standard -z | xargs -0 tar c --ignore-failed-read 2>/dev/null |
     (mkdir "$system/course" && cd "$system/course" && tar x && git init -q && git add -A &&

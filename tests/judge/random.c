@@ -290,11 +290,12 @@ static bool stream_again(int s) {
 /* Two calls of one group have raced: from then on the judge need not know all others. */
 static bool in_a_group;
 
-/* Up to four calls on two communicators and any streams. */
+/* Up to four calls on two communicators and any streams. If the communicators share one,
+ * the one that comes first is first. */
 static bool group(void) {
     int n = 1 + below(4), first = noperations, stream[4], comm[4], number;
     set before[2] = {none, none}, after[2];
-    bool race = false;
+    bool race = false, shared = false;
     if (n > 1)
         judge_group_starts(j, here("ncclGroupStart"));
     for (int i = 0; i < n; i++) {
@@ -302,7 +303,11 @@ static bool group(void) {
         comm[i] = below(2);
         set more = comes_before(stream[i]);
         join(&before[comm[i]], &more);
+        for (int k = 0; k < i; k++)
+            shared |= comm[i] != comm[k] && stream[i] == stream[k];
     }
+    if (shared)
+        join(&before[!comm[0]], &before[comm[0]]);
     for (int i = 0; i < n; i++) {
         struct use to, from;
         two_parts(&to, &from);
@@ -330,11 +335,10 @@ static bool group(void) {
         judge_group_ends(j, here("ncclGroupEnd"));
     after[0] = before[0];
     after[1] = before[1];
-    // What comes after one of them on a stream comes after all of them on that stream.
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++)
-            if (stream[i] == stream[k])
-                put(&after[comm[i]], first + k);
+        put(&after[comm[i]], first + i);
+    if (shared)
+        join(&after[!comm[0]], &after[comm[0]]);
     for (int i = 0; i < n; i++)
         join(&before_next[stream[i]], &after[comm[i]]);
     return race;

@@ -3,7 +3,9 @@
  *
  * A group of calls of NCCL "will behave as if the NCCL group operation was posted on
  * every stream" that its calls have (NCCL User Guide, "CUDA Stream Semantics"): for each
- * communicator.
+ * communicator. Those come one after the other, as the program first names them: "users
+ * still need to guarantee the same issuing order […] no matter whether the operations are
+ * issued to the same or different communicators" ("Group Operation Ordering Semantics").
  */
 #include "history/issue.h"
 
@@ -193,18 +195,16 @@ static void check_together(struct judge *j, const struct issued_call *calls, int
     free(of_call);
 }
 
-void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
-                 struct latest *latest) {
+/* Those of one communicator, or of several that share no stream. */
+static void issue_together(struct judge *j, const struct issued_call *calls, int n,
+                           uint64_t group, struct latest *latest) {
     struct together t = {0};
     bool many = n > FEW;
     t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
     t.comms = many ? must_alloc((size_t)n * sizeof(int)) : t.few_comms;
     t.seqs = many ? must_alloc((size_t)n * sizeof(uint64_t)) : t.few_seqs;
     t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : t.few_clocks;
-    if (n > 1)
-        check_together(j, calls, n);
     put_behind(j, calls, n, &t);
-    uint64_t group = grouped ? ++j->groups : 0;
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;
         int slot = calls[i].slot;
@@ -239,4 +239,44 @@ void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool g
     free(t.comms);
     free(t.seqs);
     free(t.clocks);
+}
+
+/* Whether two communicators have a call on one stream; not if they are ranks of one. */
+static bool in_turn(struct judge *j, const struct issued_call *calls, int n) {
+    bool shared = false;
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) {
+            int one = calls[i].call.comm, other = calls[k].call.comm;
+            if (one == other)
+                continue;
+            const struct comm_facts *a = calls_comm(j, one), *b = calls_comm(j, other);
+            if (a && b && a->id == b->id)
+                return false;
+            shared |= calls[i].slot >= 0 && calls[i].slot == calls[k].slot;
+        }
+    return shared;
+}
+
+void issue_calls(struct judge *j, const struct issued_call *calls, int n, bool grouped,
+                 struct latest *latest) {
+    uint64_t group = grouped ? ++j->groups : 0;
+    if (n > 1)
+        check_together(j, calls, n);
+    if (!in_turn(j, calls, n)) {
+        issue_together(j, calls, n, group, latest);
+        return;
+    }
+    struct issued_call *rest = must_alloc((size_t)n * 2 * sizeof *rest), *part = rest + n;
+    memcpy(rest, calls, (size_t)n * sizeof *rest);
+    while (n > 0) {
+        int first = rest[0].call.comm, nrest = 0, npart = 0;
+        for (int i = 0; i < n; i++)
+            if (rest[i].call.comm == first)
+                part[npart++] = rest[i];
+            else
+                rest[nrest++] = rest[i];
+        issue_together(j, part, npart, group, latest);
+        n = nrest;
+    }
+    free(rest);
 }

@@ -62,12 +62,19 @@ size_t pending_covered(const struct pending *u, const struct clock *clock,
     return n;
 }
 
+/* Calls of a group happen together, but for communicators that share a stream. */
+static bool together(const struct pending_op *op, const struct pending_op *other) {
+    return op->group && other->group == op->group &&
+           (other->comm == op->comm ||
+            (other->slot == op->slot && other->seq == op->seq));
+}
+
 /* All that a new operation comes after, by its clock. */
 static void order(struct pending *u, struct pending_op *op, const struct clock *clock) {
     for (size_t i = 0; i < u->nactive; i++) {
         const struct pending_slot *slot = &u->slots[u->active[i]];
         size_t n = covered(slot, u->active[i], clock);
-        while (n > 0 && op->group && slot->at[slot->first + n - 1]->group == op->group)
+        while (n > 0 && together(op, slot->at[slot->first + n - 1]))
             n--;
         if (n == 0)
             continue;
