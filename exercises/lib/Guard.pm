@@ -20,7 +20,7 @@ my $prints = join '|', qw(v?s?n?printf v?fprintf v?s?scanf puts putchar putc fpu
     fgets f?getc setv?buf stdin stdout stderr check_open);
 my $waits = join '|', qw(time clock clock_gettime gettimeofday difftime localtime gmtime nanosleep usleep sleep sched_yield
     poll sysconf getpid gethostname pthread_\w+ thrd_\w+ mtx_\w+ cnd_\w+);
-my $compiler = join '|', qw(__errno_location __stack_chk_fail __assert_fail __cxa_atexit __dso_handle atexit __ctype_\w+_loc _GLOBAL_OFFSET_TABLE_
+my $compiler = join '|', qw(__errno_location __stack_chk_fail __assert_fail __cxa_atexit __dso_handle _Unwind_Resume __cxa_guard_\w+ __gxx_personality_v0 atexit __ctype_\w+_loc _GLOBAL_OFFSET_TABLE_
     __[a-z]+[sdtxh][fic]\d?);
 my $libraries = join '|', 'nccl\w+', 'cublas\w+', 'cuda(?!GraphDebugDotPrint)\w+', '__(?:cuda|kernel_)\w+', 'standin_reach_\w+', 'P?MPI_(?!File_|Comm_spawn|T_)\w+',
     'ompi_mpi_\w+';
