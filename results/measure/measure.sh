@@ -13,7 +13,7 @@
 #     links        lessons 07, 08 and 09, nccl-tests and PyTorch beside 08; or one of them: peer, three, ring (2)
 #     training     lessons 11 to 15, and PyTorch's way right after each (10's step is 11's with --bucket all); or
 #                  one of them: overlap, sharded, experts, pipeline, grid (6)
-#     production   lessons 16, 18 to 21, and 23; the times from a fault to the next step (1)
+#     production   lessons 16, 18 to 21, and 23 to 25; the times from a fault to the next step (1)
 #     model        machine.conf: this machine for the modelled clock (cpu/clock.md), made of single operations, and
 #                  compositions.csv, to compare its predictions with; on two or more GPUs, not among all (4)
 #     write        README.md with the tables, and plots, from the files; needs no GPU
@@ -82,7 +82,7 @@ out=${out#"$course/"}
 # 1, 2, 4 and all GPUs, as far as there are so many.
 counts=$(printf '%s\n' 1 2 4 "$gpus" | awk -v gpus="$gpus" '$1 <= gpus' | sort -nu)
 visible=${CUDA_VISIBLE_DEVICES:-$(seq -s, 0 $((gpus - 1)))}
-programs=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do printf '%s\n' "$lesson"/*.c; done | sed 's/\.c$//')
+programs=$(for lesson in ${LESSONS:-[0-9][0-9]-*}; do compgen -G "$lesson/*.c" || compgen -G "$lesson/*.cu"; done | sed -E 's/\.cu?$//')
 tests_home=${NCCL_TESTS_HOME:-}
 sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
 runs=${RUNS:-2}
@@ -118,11 +118,11 @@ commit() {
 }
 
 # start N PROGRAM [MAX]: in $start, how it is started on N GPUs, by mpirun or by itself; in $below, what is put
-# before the program. Lesson 06 by default takes minutes. Returns 1 for lesson 07 on one GPU: one rank has nothing
-# to copy, and says so with exit code 1.
+# before the program. Lesson 06 by default takes minutes. Returns 1 for lesson 07 on one GPU, where one rank has nothing
+# to copy, and for what is not built: lessons with kernels need a compiler for them.
 below=()
 start() {
-    [[ $1-$2 != 1-07-* ]] || return 1
+    [[ $1-$2 != 1-07-* ]] && [ -x "$2" ] || return 1
     case $2 in
     16-*) start=(env "CUDA_VISIBLE_DEVICES=$(cut -d, -f "1-$1" <<<"$visible")" "${below[@]}" "$2") ;;
     06-*) start=("${mpirun[@]}" -np "$1" "${below[@]}" "$2" --max "${3:-64K}" --factor 8) ;;
@@ -408,7 +408,9 @@ production() {
     start "$gpus" 16-one-process/one_process
     keep "$out/production-$gpus.txt" 60 "${start[@]}" --rounds "$rounds"
     for way in 18-memory/memory_kinds 19-small-messages/small_messages 20-one-sided/one_sided \
-        "20-one-sided/one_sided -n $exchange" 21-paths/paths; do
+        "20-one-sided/one_sided -n $exchange" 21-paths/paths \
+        24-network/nodes '24-network/nodes --no-p2p' '24-network/nodes --no-p2p --no-shm' 25-kernels/kernels; do
+        [ -x "${way%% *}" ] || continue
         # Lesson 20 needs NCCL 2.29.
         [[ $way != 20-* ]] || ! grep -qE '^nccl: NCCL 2\.(1.|2[0-8])' "$out/machine-$gpus.txt" || continue
         # shellcheck disable=SC2086 # words

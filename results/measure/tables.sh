@@ -398,7 +398,7 @@ fi
 
 for file in $(compgen -G 'production-[0-9]*.txt'); do
     echo
-    echo "## Lessons 16, 18 to 21, and 23"
+    echo "## Lessons 16, 18 to 21, and 23 to 25"
     echo
     taken "$file"
     echo
