@@ -46,8 +46,9 @@ struct kernel_module { // of one compiled file
 /* Called by compiled code. */
 #pragma GCC visibility push(default)
 void __kernel_module(struct kernel_module *module);
-/* A thread is about to rest; kind KERNEL_OVER: it has ended. */
-enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP };
+/* A thread is about to rest; kind KERNEL_OVER: it has ended; KERNEL_OTHERS: it looks for
+ * what another process writes, and did not find it. */
+enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP, KERNEL_OTHERS };
 void __kernel_waits(unsigned kind, unsigned mask);
 void *__kernel_frame(size_t bytes); // for a thread that can rest
 /* What threads give one another at KERNEL_WARP: `got` is what was given. */
@@ -70,8 +71,11 @@ struct launch {
     size_t shared;
     void **arguments; // where each lies
 };
-/* Runs all threads; false: one of them used an address that leads nowhere, which was
- * said. */
-bool kernel_run(const struct launch *launch);
+/* Runs all threads. KERNEL_BROKE: one of them used an address that leads nowhere, which
+ * was said. KERNEL_RESTS: it is to be run further, since some wait for other processes.
+ */
+enum kernel_end { KERNEL_ENDED, KERNEL_BROKE, KERNEL_RESTS };
+enum kernel_end kernel_run(const struct launch *launch);
+void kernel_forget(const struct launch *launch); // it will not be run further
 
 #endif

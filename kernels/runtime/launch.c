@@ -16,10 +16,14 @@ struct kernel_op {
 
 static bool step(struct op *op) {
     struct kernel_op *mine = (struct kernel_op *)op;
-    op->done = true;
-    if (!kernel_run(&mine->launch))
+    enum kernel_end end = kernel_run(&mine->launch);
+    if (end == KERNEL_BROKE)
         device_break(mine->device, cudaErrorIllegalAddress);
-    return true;
+    return op->done = end != KERNEL_RESTS;
+}
+
+static void drop(struct op *op) {
+    kernel_forget(&((struct kernel_op *)op)->launch);
 }
 
 static struct op *launch_op(const struct launch *launch, int device);
@@ -61,6 +65,7 @@ static struct op *launch_op(const struct launch *launch, int device) {
         room += (code->sizes[i] + 15) / 16 * 16;
     }
     op->copy = copy;
+    op->drop = drop;
     op->cost = cost_of(launch);
     return op;
 }

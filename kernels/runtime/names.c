@@ -5,6 +5,8 @@
 #include "kernels.h"
 #include "standin.h"
 
+#include "data/comm.h"
+
 /* libstdc++, which C++ programs have, knows what a name means. */
 extern char *__cxa_demangle(const char *name, char *out, size_t *size, int *status)
     __attribute__((weak));
@@ -48,8 +50,11 @@ int standin_kernel(const void *function, void **arguments, struct standin_kernel
         if (!strchr("rwRW", use))
             continue;
         const void *at = *(const void **)arguments[i];
-        out->pointers[n++] = (struct standin_pointer){
-            at, use == 'w' || use == 'W', use == 'R' || use == 'W', memory_find(at)};
+        const struct registration *window = comm_window(at);
+        out->pointers[n++] =
+            window ? (struct standin_pointer){window->buffer, true, false, true}
+                   : (struct standin_pointer){at, use == 'w' || use == 'W',
+                                              use == 'R' || use == 'W', memory_find(at)};
     }
     return n;
 }

@@ -20,6 +20,11 @@ static struct thread {
 
 uint64_t __kernel_given[MOST], __kernel_got[MOST];
 
+/* The kernel of which a block waits for other processes, and its threads. No other kernel
+ * whose threads wait runs meanwhile. */
+static const struct launch *resting;
+static unsigned nthreads;
+
 static char *frames; // of all threads of a block
 static size_t frames_room, frames_used;
 
@@ -65,11 +70,22 @@ static void go_on(struct thread *thread, void (*resume)(void *)) {
     resume(thread->frame);
 }
 
-/* Until all of them have ended. */
-static void take_turns(unsigned n, void (*resume)(void *)) {
+/* Whether one of those that look for what other processes write has found it. */
+static bool look_again(unsigned n, void (*resume)(void *)) {
+    bool found = false;
+    for (unsigned i = 0; i < n; i++)
+        if (threads[i].kind == KERNEL_OTHERS) {
+            go_on(&threads[i], resume);
+            found |= threads[i].kind != KERNEL_OTHERS;
+        }
+    return found;
+}
+
+/* Until all of them have ended; false: until some wait for other processes. */
+static bool take_turns(unsigned n, void (*resume)(void *)) {
     for (;;) {
         bool moved = false;
-        unsigned over = 0, resting = 0;
+        unsigned over = 0, at_barrier = 0, looking = 0;
         for (unsigned first = 0; first < n; first += WARP) {
             unsigned in_warp = n - first < WARP ? n - first : WARP, lanes;
             while (warp_ready(threads + first, in_warp, &lanes)) {
@@ -83,32 +99,35 @@ static void take_turns(unsigned n, void (*resume)(void *)) {
         }
         for (unsigned i = 0; i < n; i++) {
             over += threads[i].kind == KERNEL_OVER;
-            resting += threads[i].kind == KERNEL_BARRIER;
+            at_barrier += threads[i].kind == KERNEL_BARRIER;
+            looking += threads[i].kind == KERNEL_OTHERS;
         }
         if (over == n)
-            return;
-        if (over + resting == n) {
+            return true;
+        if (looking > 0) {
+            if (!look_again(n, resume) && !moved)
+                return false;
+        } else if (over + at_barrier == n) {
             for (unsigned i = 0; i < n; i++)
                 if (threads[i].kind == KERNEL_BARRIER)
                     go_on(&threads[i], resume);
         } else if (!moved) {
-            fault_stuck(n - over - resting, resting);
+            fault_stuck(n - over - at_barrier, at_barrier);
         }
     }
 }
 
-static void run_waiting(const struct launch *launch, struct kernel_where *where) {
+static void start_threads(const struct launch *launch, struct kernel_where *where) {
     void *(*start)(void **, struct kernel_where *) = launch->kernel->code->run;
-    unsigned n = 0;
+    nthreads = 0;
     frames_used = 0;
     for (where->thread[2] = 0; where->thread[2] < where->dims[2]; where->thread[2]++)
         for (where->thread[1] = 0; where->thread[1] < where->dims[1]; where->thread[1]++)
             for (where->thread[0] = 0; where->thread[0] < where->dims[0];
                  where->thread[0]++) {
-                running = &threads[n++];
+                running = &threads[nthreads++];
                 running->frame = start(launch->arguments, where);
             }
-    take_turns(n, launch->kernel->module->resume);
 }
 
 static void run_loop(const struct launch *launch, struct kernel_where *where) {
@@ -121,19 +140,33 @@ static bool is_flat(const struct launch *launch) {
            (uint64_t)launch->grid.x * launch->block.x <= INT32_MAX;
 }
 
+/* The next of the blocks, of which a flat kernel has one in a row; false: there is none.
+ */
+static bool next_block(struct kernel_where *where, bool flat) {
+    for (int i = 0; i < 3; i++) {
+        if (++where->block[i] < (flat && i == 0 ? 1 : where->grid[i]))
+            return true;
+        where->block[i] = 0;
+    }
+    return false;
+}
+
 static void run_blocks(const struct launch *launch, struct kernel_where *where) {
-    bool waits = launch->kernel->code->flags & KERNEL_WAITS;
     bool flat = is_flat(launch);
     if (flat)
         where->end[0] = where->grid[0] * where->dims[0];
-    for (where->block[2] = 0; where->block[2] < where->grid[2]; where->block[2]++)
-        for (where->block[1] = 0; where->block[1] < where->grid[1]; where->block[1]++)
-            for (where->block[0] = 0; where->block[0] < (flat ? 1 : where->grid[0]);
-                 where->block[0]++)
-                if (waits)
-                    run_waiting(launch, where);
-                else
-                    run_loop(launch, where);
+    do
+        run_loop(launch, where);
+    while (next_block(where, flat));
+}
+
+static void run_waiting(const struct launch *launch, struct kernel_where *where) {
+    do {
+        if (!resting)
+            start_threads(launch, where);
+        bool over = take_turns(nthreads, launch->kernel->module->resume);
+        resting = over ? NULL : launch;
+    } while (!resting && next_block(where, false));
 }
 
 /* Where a thread went wrong is not known of a loop: its threads run one by one. */
@@ -165,11 +198,31 @@ void kernel_thread_now(const struct launch *launch, struct kernel_where *where) 
     where->thread[2] = n / where->dims[0] / where->dims[1];
 }
 
-bool kernel_run(const struct launch *launch) {
-    static struct kernel_where where;
+static struct kernel_where all_of(const struct launch *launch) {
     const dim3 *grid = &launch->grid, *block = &launch->block;
-    where = (struct kernel_where){.grid = {grid->x, grid->y, grid->z},
-                                  .dims = {block->x, block->y, block->z},
-                                  .end = {block->x, block->y, block->z}};
-    return fault_guard(run_blocks, launch, &where);
+    return (struct kernel_where){.grid = {grid->x, grid->y, grid->z},
+                                 .dims = {block->x, block->y, block->z},
+                                 .end = {block->x, block->y, block->z}};
+}
+
+enum kernel_end kernel_run(const struct launch *launch) {
+    static struct kernel_where loop, waiting;
+    if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
+        loop = all_of(launch);
+        return fault_guard(run_blocks, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
+    }
+    if (resting && resting != launch)
+        return KERNEL_RESTS;
+    if (!resting)
+        waiting = all_of(launch);
+    if (!fault_guard(run_waiting, launch, &waiting)) {
+        resting = NULL;
+        return KERNEL_BROKE;
+    }
+    return resting ? KERNEL_RESTS : KERNEL_ENDED;
+}
+
+void kernel_forget(const struct launch *launch) {
+    if (resting == launch)
+        resting = NULL;
 }

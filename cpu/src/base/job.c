@@ -47,6 +47,10 @@ int job_find(uint64_t process) {
     return -1;
 }
 
+bool job_share_host(int a, int b) {
+    return !first_on_host || first_on_host[a] == first_on_host[b];
+}
+
 bool job_same_host(int rank) {
-    return !first_on_host || first_on_host[rank] == first_on_host[job_rank];
+    return job_share_host(rank, job_rank);
 }

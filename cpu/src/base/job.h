@@ -14,5 +14,6 @@ int job_open(MPI_Comm all);     // all ranks of it call this; returns MPI's erro
 uint64_t job_number(void);      // that all processes of the job share
 int job_find(uint64_t process); // where base_process() is that; -1: not in this job
 bool job_same_host(int rank);
+bool job_share_host(int a, int b);
 
 #endif

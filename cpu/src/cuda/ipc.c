@@ -79,16 +79,20 @@ static void fill(cudaIpcMemHandle_t *out, int file, uint64_t bytes) {
     memcpy(out, &handle, sizeof handle);
 }
 
+bool ipc_share(struct memory *memory, cudaIpcMemHandle_t *out) {
+    if (!memory->moved && !memory_share(memory))
+        return false;
+    fill(out, memory->file, memory->bytes);
+    return true;
+}
+
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *out, void *pointer) {
     CUDA_CALL;
     struct memory *memory = memory_find(pointer);
     if (!out || !memory || memory->kind != MEMORY_DEVICE || memory->closed ||
         memory->opened)
         return cuda_error(cudaErrorInvalidValue);
-    if (!memory->moved && !memory_share(memory))
-        return cuda_error(cudaErrorMemoryAllocation);
-    fill(out, memory->file, memory->bytes);
-    return cudaSuccess;
+    return ipc_share(memory, out) ? cudaSuccess : cuda_error(cudaErrorMemoryAllocation);
 }
 
 /* The file that the handle tells of, still the one it was; -1: not there, or not here. */
@@ -123,24 +127,37 @@ static cudaError_t read_handle(const cudaIpcMemHandle_t *given, struct handle *h
     return *file < 0 ? cudaErrorInvalidValue : cudaSuccess;
 }
 
+cudaError_t ipc_open(const cudaIpcMemHandle_t *given, int device, struct memory **out) {
+    struct handle handle;
+    int file;
+    cudaError_t error = read_handle(given, &handle, &file);
+    if (error != cudaSuccess)
+        return error;
+    *out = memory_opened(handle.key, device);
+    if (*out)
+        (*out)->opened++;
+    else
+        *out = memory_open(file, handle.bytes, device, handle.key);
+    close(file);
+    return *out ? cudaSuccess : cudaErrorMapBufferObjectFailed;
+}
+
+void ipc_close(struct memory *memory) {
+    if (memory->opened > 1)
+        memory->opened--;
+    else
+        memory_destroy(memory);
+}
+
 cudaError_t cudaIpcOpenMemHandle(void **out, cudaIpcMemHandle_t given,
                                  unsigned int flags) {
     CUDA_CALL;
-    struct handle handle;
-    int device = device_now(), file;
+    struct memory *memory;
     cudaError_t error = cudaErrorInvalidValue;
     if (out && flags == cudaIpcMemLazyEnablePeerAccess)
-        error = read_handle(&given, &handle, &file);
+        error = ipc_open(&given, device_now(), &memory);
     if (error != cudaSuccess)
         return cuda_error(error);
-    struct memory *memory = memory_opened(handle.key, device);
-    if (memory)
-        memory->opened++;
-    else
-        memory = memory_open(file, handle.bytes, device, handle.key);
-    close(file);
-    if (!memory)
-        return cuda_error(cudaErrorMapBufferObjectFailed);
     *out = memory->user;
     return cudaSuccess;
 }
@@ -159,10 +176,7 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer) {
     memory = memory_find(pointer); // another thread may have been faster
     if (!memory)
         return cuda_error(cudaErrorInvalidValue);
-    if (memory->opened > 1)
-        memory->opened--;
-    else
-        memory_destroy(memory);
+    ipc_close(memory);
     return cuda_error(device_broken(device));
 }
 

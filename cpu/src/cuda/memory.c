@@ -283,6 +283,10 @@ void memory_guards(void) {
     guards = true;
 }
 
+bool memory_guarded(void) {
+    return guards;
+}
+
 struct memory *memory_create(size_t bytes, enum memory_kind kind, int device) {
     bool host_too = kind != MEMORY_DEVICE;
     size_t mapped = in_pages(host_too ? bytes + BEHIND : bytes);

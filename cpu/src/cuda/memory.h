@@ -47,8 +47,14 @@ bool memory_share(struct memory *memory);
 struct memory *memory_open(int file, size_t bytes, int device, uint64_t key);
 struct memory *memory_opened(uint64_t key, int device); // NULL: not open
 
+/* Other processes' memory by the handles of ipc.c. False, an error: it can't be. */
+bool ipc_share(struct memory *memory, cudaIpcMemHandle_t *out);
+cudaError_t ipc_open(const cudaIpcMemHandle_t *given, int device, struct memory **out);
+void ipc_close(struct memory *memory);
+
 /* Kernels: see standin_reach_size. */
-void memory_guards(void); // from now on: pages that lead nowhere between allocations
+void memory_guards(void);  // from now on: pages that lead nowhere between allocations
+bool memory_guarded(void); // the program has kernels
 /* A variable of the program that is the device's. NULL: no room. */
 struct memory *memory_variable(void *address, size_t bytes, int device);
 const char *memory_user_address(const char *address); // as the program knows it

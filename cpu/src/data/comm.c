@@ -6,6 +6,9 @@
  */
 #include "data/comm.h"
 
+#include "base/job.h"
+#include "cuda/memory.h"
+
 static struct ncclComm *all;
 static bool any_made;
 
@@ -108,6 +111,36 @@ struct registration *comm_registered(const struct ncclComm *comm, const void *ha
     return NULL;
 }
 
+struct registration *comm_window(const void *handle) {
+    struct registration *found = NULL;
+    for (const struct ncclComm *comm = all; comm && !found; comm = comm->next)
+        found = comm_registered(comm, handle, true);
+    return found;
+}
+
+int comm_reach(const struct ncclComm *comm) {
+    const int *world = comm->world;
+    for (int n = comm->nranks;; n--) {
+        bool fits = comm->nranks % n == 0;
+        for (int r = 0; r < comm->nranks && fits; r++)
+            for (int mate = r / n * n; mate < r && fits; mate++)
+                fits = world[mate] != world[r] && job_share_host(world[mate], world[r]);
+        if (fits)
+            return n;
+    }
+}
+
+void comm_close_parts(struct registration *window) {
+    for (int i = 0; i < window->teammates; i++) {
+        struct memory *part = memory_find(window->parts[i]);
+        if (part && i != window->lsa_rank)
+            ipc_close(part);
+    }
+    free(window->parts);
+    window->parts = NULL;
+    window->teammates = 0;
+}
+
 bool comm_is_one(const struct ncclComm *comm) {
     for (const struct ncclComm *known = all; known; known = known->next)
         if (known == comm)
@@ -140,6 +173,7 @@ void comm_release(struct ncclComm *comm) {
     while (comm->registrations) {
         struct registration *registration = comm->registrations;
         comm->registrations = registration->next;
+        comm_close_parts(registration);
         free(registration->sizes);
         free(registration);
     }

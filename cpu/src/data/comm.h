@@ -15,6 +15,11 @@ struct redop { // a reduction that the program made
 
 /* A buffer that is registered with a communicator, or a window. */
 struct registration {
+    /* What kernels see of a window: struct ncclWindow_vidmem in nccl_device.h. `parts`:
+     * where they find the parts of the ranks that share this host; NULL: they do not. */
+    char **parts;
+    int lsa_rank, rank;
+    int teammates; // so many parts
     struct registration *next;
     char *buffer;
     size_t bytes;
@@ -103,6 +108,12 @@ struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no l
 /* The one that begins like this handle; NULL: there is none, or it is no more. */
 struct registration *comm_registered(const struct ncclComm *comm, const void *handle,
                                      bool window);
+/* A window of any communicator, if the handle is one. */
+struct registration *comm_window(const void *handle);
+/* Ranks reach one another's memory in teams of so many: the most such that each team is
+ * on one host, every rank in a process of its own. */
+int comm_reach(const struct ncclComm *comm);
+void comm_close_parts(struct registration *window);
 bool comm_is_one(const struct ncclComm *comm); // the program's handle is one
 /* What is queued with it ends without being done. */
 void comm_drop(struct ncclComm *comm);

@@ -46,6 +46,8 @@ struct facts {
 
 enum call_state { CALL_QUEUED, CALL_ANNOUNCED, CALL_MOVING, CALL_DONE };
 
+enum { CALL_TOLD = 11 }; // two numbers; of a window, also where its memory is
+
 struct call {
     struct facts facts;
     enum call_state state;
@@ -54,7 +56,7 @@ struct call {
     void *recvbuff;
     char scalar[8];            // of PRE_MUL_SUM, as it is in memory
     const void *device_scalar; // read when the call starts
-    int64_t told[2];           // to the others, by a call that ranks make together
+    int64_t told[CALL_TOLD];   // to the others, by a call that ranks make together
     bool *excluded;            // CALL_SHRINK: ranks that do not make it
     int window, signal;        // CALL_PUT, CALL_SIGNAL: number of the window, and sigIdx
     size_t offset;             // CALL_PUT: in the peer's window

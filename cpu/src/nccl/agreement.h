@@ -4,14 +4,14 @@
 
 #include "data/exchange.h"
 
-/* Tells the others two numbers. When all have come, over(call, made) is called, unless it
+/* Tells the others call->told. When all have come, over(call, made) is called, unless it
  * is NULL; call->payloads has what each of them told. `made`: a communicator that comes
  * of it, or NULL. */
 void agreement_begin(struct call *call, struct ncclComm *made,
                      void (*over)(struct call *call, struct ncclComm *made));
 /* What rank r told. */
 static inline const int64_t *agreement_told(const struct call *call, int r) {
-    return (const int64_t *)(const void *)call->payloads + 2 * r;
+    return (const int64_t *)(const void *)call->payloads + CALL_TOLD * r;
 }
 
 #endif

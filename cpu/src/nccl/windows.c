@@ -89,7 +89,40 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
 
 /* --- Windows ----------------------------------------------------------------------- */
 
-static void sizes_known(struct call *call, struct ncclComm *made) {
+/* What a rank tells of its part: bytes, flags, and where kernels of other ranks find it.
+ */
+enum { BYTES, FLAGS, OFFSET, HANDLE };
+_Static_assert(sizeof(cudaIpcMemHandle_t) == (CALL_TOLD - HANDLE) * sizeof(int64_t), "");
+
+static void tell_place(const struct registration *mine, int64_t *told) {
+    struct memory *memory = memory_find(mine->buffer);
+    cudaIpcMemHandle_t handle;
+    if (!memory_guarded() || !mine->symmetric || !memory->of_nccl ||
+        !ipc_share(memory, &handle))
+        return;
+    told[OFFSET] = mine->buffer - memory->user;
+    memcpy(told + HANDLE, &handle, sizeof handle);
+}
+
+static void open_parts(struct registration *one, const struct call *call) {
+    const struct ncclComm *comm = call->comm;
+    const int n = memory_guarded() && one->symmetric ? comm_reach(comm) : 0;
+    one->teammates = n;
+    one->parts = base_alloc((size_t)(n + 1) * sizeof *one->parts);
+    one->rank = comm->rank;
+    one->lsa_rank = n ? comm->rank % n : 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t *told = agreement_told(call, comm->rank - one->lsa_rank + i);
+        const void *handle = told + HANDLE;
+        struct memory *part;
+        if (i == one->lsa_rank)
+            one->parts[i] = one->buffer;
+        else if (ipc_open(handle, comm->device, &part) == cudaSuccess)
+            one->parts[i] = part->user + told[OFFSET];
+    }
+}
+
+static void parts_known(struct call *call, struct ncclComm *made) {
     (void)made;
     struct ncclComm *comm = call->comm;
     for (struct registration *one = comm->registrations; one; one = one->next) {
@@ -97,12 +130,13 @@ static void sizes_known(struct call *call, struct ncclComm *made) {
             continue;
         one->sizes = base_alloc((size_t)comm->nranks * sizeof *one->sizes);
         for (int r = 0; r < comm->nranks; r++)
-            one->sizes[r] = (uint64_t)agreement_told(call, r)[0];
+            one->sizes[r] = (uint64_t)agreement_told(call, r)[BYTES];
+        open_parts(one, call);
     }
 }
 
 static ncclResult_t begin_window(struct meeting_call *meets) {
-    agreement_begin(meets->call, NULL, sizes_known);
+    agreement_begin(meets->call, NULL, parts_known);
     return ncclSuccess;
 }
 
@@ -135,8 +169,9 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
     *window = (ncclWindow_t)(void *)mine;
     struct call *call = call_create(comm, CALL_WINDOW);
     call->window = mine->number;
-    call->told[0] = (int64_t)bytes;
-    call->told[1] = flags;
+    call->told[BYTES] = (int64_t)bytes;
+    call->told[FLAGS] = flags;
+    tell_place(mine, call->told);
     return in_group(meet_soon((struct meeting_call){
         .name = __func__, .begin = begin_window, .parent = comm, .call = call}));
 }
@@ -158,8 +193,10 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
         return ncclSuccess; // as NCCL: nothing to do
     struct registration *gone;
     ncclResult_t result = window_of(__func__, comm, window, &gone);
-    if (result == ncclSuccess)
+    if (result == ncclSuccess) {
         gone->live = false;
+        comm_close_parts(gone);
+    }
     return result;
 }
 

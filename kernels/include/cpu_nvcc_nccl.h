@@ -1,0 +1,155 @@
+/* cpu_nvcc_nccl.h: what kernels may call of nccl_device.h. */
+#ifndef CPU_NVCC_NCCL_H
+#define CPU_NVCC_NCCL_H
+
+#include <atomic>
+
+namespace cuda {
+using std::memory_order;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+} // namespace cuda
+
+#define CPU_BOTH __host__ __device__ __forceinline__ static
+
+/* --- Teams ------------------------------------------------------------------------ */
+
+struct ncclTeamTagWorld {};
+struct ncclTeamTagLsa {};
+
+CPU_BOTH ncclTeam ncclTeamWorld(ncclDevComm const &comm) {
+    return {comm.nRanks, comm.rank, 1};
+}
+CPU_BOTH ncclTeam ncclTeamLsa(ncclDevComm const &comm) {
+    return {comm.lsaSize, comm.lsaRank, 1};
+}
+CPU_BOTH int ncclTeamRankToWorld(ncclDevComm const &comm, ncclTeam team, int rank) {
+    return comm.rank + (rank - team.rank) * team.stride;
+}
+CPU_BOTH int ncclTeamRankToLsa(ncclDevComm const &comm, ncclTeam team, int rank) {
+    return comm.lsaRank + (rank - team.rank) * team.stride;
+}
+
+/* --- Windows ---------------------------------------------------------------------- */
+
+CPU_DEVICE void *ncclGetLsaPointer(ncclWindow_t window, size_t offset, int peer) {
+    return window->lsaParts[peer] + offset;
+}
+CPU_DEVICE void *ncclGetLocalPointer(ncclWindow_t window, size_t offset) {
+    return ncclGetLsaPointer(window, offset, window->lsaRank);
+}
+CPU_DEVICE void *ncclGetPeerPointer(ncclWindow_t window, size_t offset, int peer) {
+    return ncclGetLsaPointer(window, offset, window->lsaRank + peer - window->worldRank);
+}
+CPU_DEVICE void *ncclGetPeerPointer(ncclWindow_t window, size_t offset, ncclTeam team,
+                                    int peer) {
+    return ncclGetLsaPointer(window, offset,
+                             window->lsaRank + (peer - team.rank) * team.stride);
+}
+
+/* --- Barriers --------------------------------------------------------------------- */
+
+struct ncclCoopCta { // all threads of a block
+    __device__ int thread_rank() const {
+        return (int)__cpu_thread();
+    }
+    __device__ int size() const {
+        return (int)__cpu_threads();
+    }
+    __device__ int num_threads() const {
+        return size();
+    }
+    __device__ void sync() {
+        __syncthreads();
+    }
+};
+
+/* In the resource window of each rank: for each barrier how often it was passed; then for
+ * each barrier and rank how often that rank has arrived. */
+template <class Coop> struct ncclLsaBarrierSession {
+    static_assert(std::is_same<Coop, ncclCoopCta>::value,
+                  "CPU build: a barrier session is of a block, ncclCoopCta");
+
+    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeam team,
+                                     ncclLsaBarrierHandle handle, unsigned index,
+                                     bool multimem = false)
+        : window(comm.resourceWindow), team(team), lsa(comm.lsaRank - team.rank),
+          inboxes(handle.nBarriers + index * comm.lsaSize), index(index) {
+        (void)coop, (void)multimem;
+        epoch = *place(team.rank, index);
+    }
+    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeamTagLsa,
+                                     unsigned index, bool multimem = false)
+        : ncclLsaBarrierSession(coop, comm, ncclTeamLsa(comm), comm.lsaBarrier, index,
+                                multimem) {
+    }
+    __device__ ~ncclLsaBarrierSession() {
+        if (__cpu_thread() == 0)
+            *place(team.rank, index) = epoch;
+        __syncthreads();
+    }
+    ncclLsaBarrierSession(ncclLsaBarrierSession const &) = delete;
+
+    /* The block has come so far, and the others are told. */
+    __device__ void arrive(Coop, cuda::memory_order) {
+        __syncthreads();
+        if (__cpu_thread() == 0)
+            for (int r = 0; r < team.nRanks; r++)
+                __atomic_store_n(place(r, inboxes + lsa + team.rank), epoch + 1,
+                                 __ATOMIC_RELEASE);
+    }
+    /* Until the others' blocks have come so far. One thread looks; while it rests, other
+     * work of this process goes on. */
+    __device__ void wait(Coop, cuda::memory_order) {
+        if (__cpu_thread() == 0)
+            for (int r = 0; r < team.nRanks; r++)
+                while ((int)(__atomic_load_n(place(team.rank, inboxes + lsa + r),
+                                             __ATOMIC_ACQUIRE) -
+                             (epoch + 1)) < 0)
+                    __kernel_wait(3, 0);
+        epoch++;
+        __syncthreads();
+    }
+    __device__ void sync(Coop coop, cuda::memory_order order) {
+        arrive(coop, order);
+        wait(coop, order);
+    }
+
+  private:
+    ncclWindow_t window;
+    ncclTeam team;
+    int lsa; // the first rank of the team, in the LSA team
+    unsigned inboxes, index, epoch;
+
+    __device__ unsigned *place(int rank, unsigned number) const {
+        return (unsigned *)ncclGetLsaPointer(window, 0, lsa + rank) + number;
+    }
+};
+
+/* --- What is not there ------------------------------------------------------------ */
+
+#define CPU_NO_GIN CPU_NVCC_REFUSED("CPU build: GIN (ncclGin…) is not there; LSA is")
+#define CPU_NO_MULTIMEM \
+    CPU_NVCC_REFUSED("CPU build: multimem is not there; ncclGetLsaPointer is")
+#define CPU_NO_COOP CPU_NVCC_REFUSED("CPU build: of ncclCoop… only ncclCoopCta is there")
+
+#define ncclGin CPU_NO_GIN
+#define ncclGinBarrierSession CPU_NO_GIN
+#define ncclBarrierSession CPU_NO_GIN
+#define ncclTeamRail CPU_NO_GIN
+#define ncclGetMultimemPointer CPU_NO_MULTIMEM
+#define ncclGetLsaMultimemPointer CPU_NO_MULTIMEM
+#define ncclCoopThread CPU_NO_COOP
+#define ncclCoopWarp CPU_NO_COOP
+#define ncclCoopTile CPU_NO_COOP
+#define ncclCoopLanes CPU_NO_COOP
+#define ncclCoopWarpSpan CPU_NO_COOP
+#define ncclSymPtr \
+    CPU_NVCC_REFUSED("CPU build: ncclSymPtr is not there; ncclGetLsaPointer is")
+#define ncclLLA2ASession CPU_NVCC_REFUSED("CPU build: ncclLLA2ASession is not there")
+
+#undef CPU_BOTH
+#endif
