@@ -140,6 +140,22 @@ static uint64_t config_of(const ncclCollConfig_t *given, cudaEvent_t *launched) 
 #define config_of(given, launched) 0
 #endif
 
+/* Where the scalar is "will be dereferenced while the collective is running" (nccl.h,
+ * ncclScalarResidence_t). An operator may have the number of one that was destroyed. */
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm) {
+    ENTER_COMM(ncclRedOpCreatePreMulSum, op, scalar, type, residence, comm);
+    ncclResult_t result =
+        CALL(PNCCL(ncclRedOpCreatePreMulSum), op, scalar, type, residence, comm);
+    front_in();
+    struct comm *known = comm_known(comm);
+    if (result == ncclSuccess && known)
+        map_put(&known->scalars, (uint64_t)*op,
+                residence == ncclScalarDevice ? scalar : NULL);
+    front_out();
+    return nccl_answer(result, at);
+}
+
 /* The judge does not hear of what NCCL will refuse anyway (a root that is none, an
  * unknown type). */
 enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
@@ -177,6 +193,8 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
         if (as_called->op)
             call.redop =
                 *as_called->op < ncclNumOps ? (int)*as_called->op : JUDGE_PRE_MUL_SUM;
+        if (call.redop == JUDGE_PRE_MUL_SUM)
+            call.scalar = map_get(&comm->scalars, (uint64_t)*as_called->op);
         registered_place(handle, comm->rank, &call);
         judged = judge_call(j, &call) && front_checks ? JUDGED_WRONG : JUDGED_RIGHT;
         is_on(comm, stream);

@@ -35,6 +35,7 @@ struct comm {
     int rank, nranks, device; // rank -1: to be asked
     struct map shrunk;        // by the ranks that are left out: how often
     uint64_t grown;           // so often
+    struct map scalars;       // of its own reductions, where they are on the device
     // What is not there until all ranks have come: itself, or what is made of it; nranks
     // 0: nothing.
     struct judge_join join;

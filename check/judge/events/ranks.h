@@ -79,6 +79,7 @@ struct judge_call {
     int root;                 // or peer; -1: none
     size_t count, type_bytes; // JUDGE_REGISTER: count is the size in bytes
     const void *sendbuff, *recvbuff; // NULL where it is not used
+    const void *scalar; // on the device, of the program's own reduction: it reads it too
     // Where they lie in a symmetric window, which must be the same place on all ranks;
     // + 1. 0: in none, or a buffer that need not.
     size_t send_offset, recv_offset;

@@ -134,13 +134,15 @@ bool uses_check_call(struct judge *j, const struct judge_call *call,
 }
 
 int uses_of_call(struct judge *j, const struct judge_call *call,
-                 struct judge_range out[2]) {
+                 struct judge_range out[CALL_RANGES]) {
     size_t send = call_send_bytes(j, call), recv = call_recv_bytes(j, call);
     int n = 0;
     if (send)
         out[n++] = (struct judge_range){call->sendbuff, send, false, true};
     if (recv)
         out[n++] = (struct judge_range){call->recvbuff, recv, true, true};
+    if (n > 0 && call->scalar)
+        out[n++] = (struct judge_range){call->scalar, call->type_bytes, false, true};
     struct allocation *a =
         recv ? NULL : allocation_find(j->uses, address_of(call->recvbuff));
     if (a)

@@ -217,7 +217,7 @@ int graph_calls(struct judge *j, struct judge_call *calls, int n) {
         step->calls[step->ncalls++] =
             (struct issued_call){calls[i], stream->branch, true};
         calls_captured(j, &calls[i], group);
-        struct judge_range ranges[2];
+        struct judge_range ranges[CALL_RANGES];
         int nranges = uses_of_call(j, &calls[i], ranges);
         step_ranges(j, step, ranges, nranges);
     }

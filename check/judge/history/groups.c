@@ -32,7 +32,7 @@ void groups_free(struct group *group) {
 static const struct judge_call *writes_in_group(struct judge *j,
                                                 const struct group *group,
                                                 const struct judge_range *range) {
-    struct judge_range ranges[2];
+    struct judge_range ranges[CALL_RANGES];
     const char *from = range->start, *to = from + range->bytes;
     for (size_t i = 0; group && i < group->ncalls; i++)
         for (int n = uses_of_call(j, &group->calls[i], ranges); n-- > 0;) {

@@ -176,14 +176,14 @@ static void put_behind(struct judge *j, const struct issued_call *calls, int n,
 }
 
 static void check_together(struct judge *j, const struct issued_call *calls, int n) {
-    struct judge_range *ranges = must_alloc((size_t)n * 2 * sizeof *ranges);
+    struct judge_range *ranges = must_alloc((size_t)n * CALL_RANGES * sizeof *ranges);
     const struct judge_call **of_call = must_alloc((size_t)n * sizeof *of_call);
-    int *of = must_alloc((size_t)n * 2 * sizeof *of), nranges = 0;
+    int *of = must_alloc((size_t)n * CALL_RANGES * sizeof *of), nranges = 0;
     for (int i = 0; i < n; i++) {
         of_call[i] = &calls[i].call;
         int more = uses_of_call(j, &calls[i].call, ranges + nranges);
         // In place, it is the writing that matters.
-        if (more == 2 && ranges[nranges].start == ranges[nranges + 1].start &&
+        if (more > 1 && ranges[nranges].start == ranges[nranges + 1].start &&
             ranges[nranges].bytes == ranges[nranges + 1].bytes)
             ranges[nranges] = ranges[nranges + --more];
         while (more-- > 0)
@@ -211,7 +211,7 @@ static void issue_together(struct judge *j, const struct issued_call *calls, int
         struct position position = {
             .slot = slot, .group = group, .captured = calls[i].captured};
         struct use *use = use_new(call->at);
-        struct judge_range ranges[2];
+        struct judge_range ranges[CALL_RANGES];
         if (slot >= 0) {
             position.seq = t.seqs[index_in(t.slots, &t.nslots, slot)];
             position.clock = order_clock(j->order, slot);

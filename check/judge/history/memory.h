@@ -26,9 +26,10 @@ uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
                       struct judge_at at);
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream);
-/* The ranges that a call uses, at most 2. */
+/* The ranges that a call uses. */
+enum { CALL_RANGES = 3 };
 int uses_of_call(struct judge *j, const struct judge_call *call,
-                 struct judge_range out[2]);
+                 struct judge_range out[CALL_RANGES]);
 /* The operation `use` uses the range, after all that `clock` covers: races. */
 void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
               const struct clock *clock);
