@@ -5,12 +5,14 @@
  * thread has let it go, mostly. It takes it again if it is the only thread that Python
  * knows: then nobody has it. Otherwise somebody might hold it while waiting for this very
  * call. So another thread looks, and this one waits for it only for a moment. (A thread
- * of Python's that computes gives the lock away every 5 ms.)
+ * of Python's that computes gives the lock away every 5 ms.) All this happens once for a
+ * place: python_frames.c knows it again.
  */
 #define _GNU_SOURCE
 #include "python.h"
 
 #include "enter.h"
+#include "python_frames.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,6 +34,7 @@ static struct {
     void *(*attribute)(void *, const char *);
     const char *(*text)(void *);
     void (*release)(void *), (*clear_error)(void);
+    const char *(*version)(void);
 } py;
 
 enum { TAG = 0x2507950, TEXTS = 1024, WAIT_NANOSECONDS = 20000000 };
@@ -62,13 +65,16 @@ void python_begins(void) {
                {&py.attribute, "PyObject_GetAttrString"},
                {&py.text, "PyUnicode_AsUTF8"},
                {&py.release, "Py_DecRef"},
-               {&py.clear_error, "PyErr_Clear"}};
+               {&py.clear_error, "PyErr_Clear"},
+               {&py.version, "Py_GetVersion"}};
     py.there = true;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         void *found = dlsym(RTLD_DEFAULT, all[i].name);
         memcpy(all[i].at, &found, sizeof found);
         py.there &= found != NULL;
     }
+    if (py.there)
+        frames_begin(py.version());
 }
 
 /* The number of a text, which is kept. The same text has the same number on all ranks. */
@@ -140,8 +146,7 @@ static bool is_library(const char *file) {
 }
 
 /* The text of a frame, if it is the program's. */
-static bool describe(void *frame, const char *whose, char out[JUDGE_PLACE]) {
-    void *code = py.frame_code(frame);
+static bool describe(void *frame, void *code, const char *whose, char out[JUDGE_PLACE]) {
     void *file = py.attribute(code, "co_filename"), *name = py.attribute(code, "co_name");
     const char *path = file ? py.text(file) : NULL,
                *function = name ? py.text(name) : NULL;
@@ -160,21 +165,36 @@ static bool describe(void *frame, const char *whose, char out[JUDGE_PLACE]) {
         py.release(file);
     if (name)
         py.release(name);
-    py.release(code);
     return own;
 }
 
-/* With the lock. The innermost frame that is the program's; false: there is none. */
-static bool look(void *thread, const char *whose, char out[JUDGE_PLACE]) {
-    void *frame = thread ? py.frame_of(thread) : NULL;
-    bool found = false;
-    while (frame && !found) {
-        found = describe(frame, whose, out);
-        void *back = found ? NULL : py.frame_back(frame);
+typedef bool learning(const void *thread, void *const *codes, int n, uint64_t site);
+
+/* With the lock. The innermost frame that is the program's; 0: there is none. It is
+ * learned, so that the same place needs no lock again. */
+static uint64_t look(void *thread, const char *whose, learning *learn) {
+    char out[JUDGE_PLACE];
+    if (!thread)
+        return 0;
+    void *frame = py.frame_of(thread), *codes[FRAMES_DEEP];
+    uint64_t site = 0;
+    int n = 0;
+    while (frame && !site) {
+        void *code = py.frame_code(frame);
+        if (describe(frame, code, whose, out))
+            site = keep(out, false);
+        void *back = site ? NULL : py.frame_back(frame);
         py.release(frame);
         frame = back;
+        if (n < FRAMES_DEEP)
+            codes[n++] = code;
+        else
+            py.release(code);
     }
-    return found;
+    if (n == FRAMES_DEEP || !learn(thread, codes, n, site ? site : FRAMES_NOBODYS))
+        while (n > 0)
+            py.release(codes[--n]);
+    return site;
 }
 
 static void *main_thread(void) {
@@ -184,8 +204,10 @@ static void *main_thread(void) {
     return oldest;
 }
 
-static bool look_here_or_in_main(void *thread, char out[JUDGE_PLACE]) {
-    return look(thread, "", out) || look(main_thread(), " (the main thread's line)", out);
+static uint64_t look_here_or_in_main(void *thread) {
+    const uint64_t site = look(thread, "", frames_learn);
+    return site ? site
+                : look(main_thread(), " (the main thread's line)", frames_learn_main);
 }
 
 /* The thread that looks for those who must not wait for the lock. */
@@ -195,8 +217,7 @@ static struct {
     bool runs, busy, wanted;
     void *thread;          // whose frame
     uint64_t number, done; // of the question; of the newest that is answered
-    bool found;
-    char out[JUDGE_PLACE];
+    uint64_t site;         // found there; 0: none
 } looker = {.lock = PTHREAD_MUTEX_INITIALIZER,
             .asked = PTHREAD_COND_INITIALIZER,
             .answered = PTHREAD_COND_INITIALIZER};
@@ -210,24 +231,22 @@ static void *look_for_others(void *unused) {
             pthread_cond_wait(&looker.asked, &looker.lock);
         looker.wanted = false;
         void *thread = looker.thread;
-        uint64_t number = looker.number;
-        char out[JUDGE_PLACE] = "";
+        uint64_t number = looker.number, site = 0;
         pthread_mutex_unlock(&looker.lock);
         int before = py.take_lock();
         // Whoever asked may have gone on by now, and its thread may have ended.
-        bool found = __atomic_load_n(&looker.number, __ATOMIC_ACQUIRE) == number &&
-                     look_here_or_in_main(thread, out);
+        if (__atomic_load_n(&looker.number, __ATOMIC_ACQUIRE) == number)
+            site = look_here_or_in_main(thread);
         py.give_lock(before);
         pthread_mutex_lock(&looker.lock);
         looker.done = number;
-        looker.found = found;
-        memcpy(looker.out, out, sizeof out);
+        looker.site = site;
         pthread_cond_broadcast(&looker.answered);
     }
     return unused;
 }
 
-static bool ask_looker(void *thread, char out[JUDGE_PLACE]) {
+static uint64_t ask_looker(void *thread) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += WAIT_NANOSECONDS;
@@ -242,7 +261,7 @@ static bool ask_looker(void *thread, char out[JUDGE_PLACE]) {
             pthread_detach(made);
         front_depth--;
     }
-    bool found = false;
+    uint64_t site = 0;
     if (looker.runs && !looker.busy) {
         looker.busy = looker.wanted = true;
         looker.thread = thread;
@@ -251,16 +270,14 @@ static bool ask_looker(void *thread, char out[JUDGE_PLACE]) {
         while (looker.done < number &&
                pthread_cond_timedwait(&looker.answered, &looker.lock, &until) == 0)
             ;
-        if (looker.done == number && looker.found) {
-            memcpy(out, looker.out, JUDGE_PLACE);
-            found = true;
-        }
+        if (looker.done == number)
+            site = looker.site;
         if (looker.done < number) // it is too late
             __atomic_store_n(&looker.number, number + 1, __ATOMIC_RELEASE);
         looker.busy = false;
     }
     pthread_mutex_unlock(&looker.lock);
-    return found;
+    return site;
 }
 
 bool python_there(void) {
@@ -275,23 +292,29 @@ bool python_watchdog(void) {
     return py.there && !py.this_thread();
 }
 
+/* Without the lock, if all frames are where they once were. */
+static uint64_t known_site(const void *mine) {
+    const uint64_t site = mine ? frames_site(mine) : 0;
+    return site == FRAMES_NOBODYS ? frames_site_of_main() : site;
+}
+
 uint64_t python_site(uint64_t site) {
-    char out[JUDGE_PLACE];
     if (!python_runs())
         return site;
     void *newest = py.first_thread(py.main_interpreter());
     void *mine = py.this_thread();
-    bool found;
+    uint64_t own = known_site(mine);
+    if (own)
+        return own;
     if (mine && py.holds_lock()) {
-        found = look_here_or_in_main(mine, out);
+        own = look_here_or_in_main(mine);
     } else if (mine && newest == mine && !py.next_thread(mine)) {
         int before = py.take_lock();
-        found = look_here_or_in_main(mine, out);
+        own = look_here_or_in_main(mine);
         py.give_lock(before);
     } else {
-        found = ask_looker(mine, out);
+        own = ask_looker(mine);
     }
-    uint64_t own = found ? keep(out, false) : 0;
     return own ? own : site;
 }
 

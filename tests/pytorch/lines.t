@@ -35,15 +35,22 @@ for link in '' tcp; do
     loop "$link" skip
     ok "$over: the waiting rank's two lines" says "waits in $waits for .* at $called"
     ok "$over: the other rank's line" says "$destroys"
+    loop "$link" other-count
+    ok "$over: calls of a thread" says "rank 1 on .*count 512.* at $called"
+    loop "$link" watched-cross
+    ok "$over: a deadlock beside a watchdog" says "rank 0 on .* waits in cudaDeviceSynchronize at loop.py:$(line_of '# crossed') in cross()"
+    [ -z "$link" ] || continue # what follows has nothing to do with the link
+    loop "$link" lines
+    ok "one of two lines, known again" says "rank 1 on .*count 512.* at loop.py:$(line_of '# second') in lines()"
+    loop "$link" held
+    ok "a line while another thread has the lock" says "rank 1 on .*count 512.* at loop.py:$(line_of '# held') in held()"
+    loop "$link" backward
+    ok "the main thread's line, known again" says "rank 1 on .*count 512.* at loop.py:$(line_of '# backward') in backward() (the main thread's line)"
     loop "$link" busy-skip # a line may be missing, if the interpreter's lock comes too late
     ok "$over: beside a thread that computes" says 'missing: ncclAllReduce(count 1024'
     loop "$link" watched-none
     ok "$over: a watchdog accuses nobody" silent
-    loop "$link" watched-cross
-    ok "$over: a deadlock beside a watchdog" says "rank 0 on .* waits in cudaDeviceSynchronize at loop.py:$(line_of '# crossed') in cross()"
     loop "$link" watched-joins
     ok "$over: one rank makes a communicator, beside a watchdog" says "rank 0 on .* waits in ncclCommInitRank.* at loop.py:.* in start()"
-    loop "$link" other-count
-    ok "$over: calls of a thread" says "rank 1 on .*count 512.* at $called"
 done
 echo "1..$tests"

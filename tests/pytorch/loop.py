@@ -66,6 +66,32 @@ def joins():
     must(nccl.cudaDeviceSynchronize())
 
 
+def lines():
+    """Two lines in turn, so often that neither is looked up any more; then they differ."""
+    for number in range(40):
+        must(nccl.ncclAllReduce(buffer, buffer, ctypes.c_size_t(1024), 7, 0, comm, stream))
+        count = 512 if rank == 1 and number == 39 else 1024
+        must(nccl.ncclAllReduce(buffer, buffer, ctypes.c_size_t(count), 7, 0, comm, stream))  # second
+
+
+def backward(torch):
+    """The same with calls of a thread that has no line of its own."""
+    torch.autograd(buffer, comm, stream)
+    for number in range(40):
+        all_reduce(1024)
+        torch.backward(ctypes.c_size_t(512 if rank == 1 and number == 39 else 1024))  # backward
+        torch.backward(ctypes.c_size_t(1024))
+
+
+def held(torch):
+    """A thread has the interpreter's lock and does not give it away."""
+    def holds():
+        torch.hold_asked()
+        ctypes.PyDLL(folder + "/watchdog.so").hold()
+    threading.Thread(target=holds).start()
+    torch.many(buffer, comm, stream, ctypes.c_size_t(512 if rank == 1 else 1024))  # held
+
+
 def step(number):
     if mistake == "skip" and rank == 1 and number == 2:
         return
@@ -89,8 +115,11 @@ if mistake.startswith("watched-"):
     must(nccl.cudaEventRecord(event, stream))
     watchdog = ctypes.CDLL(folder + "/watchdog.so")  # asks for it, in a thread of its own
     watchdog.watchdog(event, comm)
-if mistake in ("cross", "joins"):
-    cross() if mistake == "cross" else joins()
+if mistake in ("cross", "joins", "lines"):
+    {"cross": cross, "joins": joins, "lines": lines}[mistake]()
+elif mistake in ("backward", "held"):
+    {"backward": backward, "held": held}[mistake](ctypes.CDLL(folder + "/watchdog.so"))
+    must(nccl.cudaStreamSynchronize(stream))
 elif mistake.startswith("other-"):  # the calls are a thread's that is not the main one
     mistake = mistake[6:]
     other = threading.Thread(target=loop)
