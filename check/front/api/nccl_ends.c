@@ -18,8 +18,10 @@ bool comm_ends(ncclComm_t handle, enum judge_end how, bool waits, struct judge_a
             comm = NULL;
     }
     if (comm) {
+        if (how == JUDGE_ABORTED)
+            waits = waits && judge_wait_abort(j, comm->number, at);
         judge_comm_ends(j, comm->number, how, at);
-        if (waits)
+        if (waits && how != JUDGE_ABORTED)
             judge_wait_leave(j, comm->number, at);
         if (how == JUDGE_DESTROYED || how == JUDGE_ABORTED)
             comm_gone(handle, comm);

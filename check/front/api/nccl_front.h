@@ -206,18 +206,19 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
         ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);               \
         return waits ? nccl_waited(result, at) : nccl_answer(result, at);   \
     }
-/* The communicator ends for this rank. A revocation may be refused, and is told when it
- * was not. */
-#define NCCL_ENDS(name, parameters, how, ...)                 \
-    ncclResult_t name parameters {                            \
-        ENTER_COMM(name, __VA_ARGS__);                        \
-        const bool after = (how) == JUDGE_REVOKED;            \
-        if (!after)                                           \
-            comm_ends(comm, how, false, at);                  \
-        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__); \
-        if (after && !nccl_failed(result))                    \
-            comm_ends(comm, how, false, at);                  \
-        return nccl_answer(result, at);                       \
+/* The communicator ends for this rank: it is aborted, or revoked. That may be refused,
+ * and is told when it was not. */
+#define NCCL_ENDS(name, parameters, how, ...)                               \
+    ncclResult_t name parameters {                                          \
+        ENTER_COMM(name, __VA_ARGS__);                                      \
+        const bool after = (how) == JUDGE_REVOKED;                          \
+        bool waits = !after && comm_ends(comm, how, !nccl_group.depth, at); \
+        ncclResult_t result = CALL(PNCCL(name), __VA_ARGS__);               \
+        if (waits)                                                          \
+            TELL(judge_wait_end, false);                                    \
+        if (after && !nccl_failed(result))                                  \
+            comm_ends(comm, how, false, at);                                \
+        return nccl_answer(result, at);                                     \
     }
 /* A rank joins by the ids. */
 #define NCCL_JOINS(name, parameters, ids, nids, ...)                              \

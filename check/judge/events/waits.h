@@ -22,6 +22,10 @@ void judge_wait_launch(struct judge *j, struct judge_at at);
 /* ncclCommDestroy or ncclCommFinalize: for the ranks of the communicator on this machine.
  */
 void judge_wait_leave(struct judge *j, int comm, struct judge_at at);
+/* ncclCommAbort, before judge_comm_ends: the communicator's operations that are under way
+ * end at once, others when it is their turn in their streams, after those of other
+ * communicators. False: there are none. */
+bool judge_wait_abort(struct judge *j, int comm, struct judge_at at);
 /* In MPI: for the ranks that judge_outside.mpi_ranks makes of `whom`, which stays
  * readable until the wait ends: for all of them (JUDGE_ALL, or the one with peer >= 0),
  * or for any of them (JUDGE_ONE_OF); JUDGE_ANY: nobody knows for whom. */

@@ -139,6 +139,17 @@ struct pending_op *pending_find(const struct pending *u, uint64_t number) {
                                                                            : NULL;
 }
 
+void pending_others(const struct pending *u, int comm, struct clock *clock) {
+    for (size_t i = 0; i < u->n; i++) {
+        const struct pending_op *op = u->at[i];
+        for (size_t b = 0; op->comm == comm && !op->seen && b < op->nbefore; b++) {
+            const struct pending_op *before = pending_find(u, op->before[b]);
+            if (before && before->comm >= 0 && before->comm != comm)
+                clock_reach(clock, before->slot, before->seq);
+        }
+    }
+}
+
 static void release(struct pending_op *op) {
     if (op->before != op->few)
         free(op->before);

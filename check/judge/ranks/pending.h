@@ -43,6 +43,9 @@ size_t pending_covered(const struct pending *u, const struct clock *clock,
                        const struct pending_op ***list, size_t *size);
 // all of the communicator's; or only that one
 void pending_forget(struct pending *u, int comm, const struct pending_op *only);
+/* Joins the clock: what a communicator's operations come after, of other communicators.
+ */
+void pending_others(const struct pending *u, int comm, struct clock *clock);
 /* Forgets what the clock covers. */
 void pending_cover(struct pending *u, const struct clock *known);
 void pending_free(struct pending *u);

@@ -42,7 +42,7 @@ struct state_wait {
     int32_t first, n; // -1: not known
     int32_t one_of;   // WAIT_MPI: any of the ranks will do
     int32_t way;      // WAIT_MPI: enum judge_way
-    int32_t pad2;
+    int32_t aborts;   // WAIT_ORDER: a communicator whose operations come later
     char call[CALL_NAME];
 };
 

@@ -543,6 +543,8 @@ static void report_stuck(struct judge *j, int first) {
     set_first_call(j, &f, first, about);
     f.hint = hint_for(j, about, cycle >= 0);
     set_kept(j, &f);
+    if (j->stuck->of[first].wait->told->aborts)
+        f.hint = HINT_aborts_in_turn;
     say(j, &f);
 }
 

@@ -3,6 +3,7 @@
  * them or a communicator is.
  */
 #include "history/background.h"
+#include "ranks/comms.h"
 #include "ranks/round_trips.h"
 #include "history/groups.h"
 #include "history/host_knows.h"
@@ -30,6 +31,16 @@ void judge_wait_device(struct judge *j, int device, struct judge_at at) {
             clock_join(&clock, &j->order->slots[s].clock);
     waits_begin_order(j, &clock, false, at);
     clock_free(&clock);
+}
+
+bool judge_wait_abort(struct judge *j, int comm, struct judge_at at) {
+    struct clock clock = {0};
+    pending_others(&j->calls->pending, comm, &clock);
+    bool any = clock.n > 0;
+    if (any)
+        waits_begin_abort(j, &clock, at);
+    clock_free(&clock);
+    return any;
 }
 
 void judge_wait_end(struct judge *j, bool happened) {

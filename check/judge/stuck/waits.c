@@ -18,7 +18,7 @@ enum { MOST_OPS = 4096, QUESTIONS = 8 };
 
 struct thread_wait {
     enum wait_kind kind;
-    bool poll;
+    bool poll, aborts;
     struct judge_at at;
     double since, renewed;
     struct clock what;
@@ -118,6 +118,11 @@ void waits_answered(struct judge *j, struct judge_at at) {
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at) {
     clock_copy(&begin(j, WAIT_ORDER, poll, at)->what, what);
+}
+
+void waits_begin_abort(struct judge *j, const struct clock *what, struct judge_at at) {
+    waits_begin_order(j, what, false, at);
+    j->thread->wait->aborts = true;
 }
 
 static void begin_launch(struct judge *j, bool poll, struct judge_at at) {
@@ -403,6 +408,7 @@ static void add_thread(struct judge *j, struct described *d, const struct thread
     if (worked >= 0 && (d->head.worked < 0 || worked < d->head.worked))
         d->head.worked = worked;
     record->poll = wait->poll;
+    record->aborts = wait->aborts;
     const struct comm_facts *comm = calls_comm(j, wait->comm);
     if (comm && (wait->kind == WAIT_LEAVE || wait->kind == WAIT_COMM)) {
         record->comm = comm->id;

@@ -19,6 +19,7 @@ struct waits {
 
 void waits_begin_order(struct judge *j, const struct clock *what, bool poll,
                        struct judge_at at);
+void waits_begin_abort(struct judge *j, const struct clock *what, struct judge_at at);
 void waits_begin_finish(struct judge *j, enum judge_finish how, struct judge_at at);
 void waits_begin_poll_comm(struct judge *j, int comm, struct judge_at at);
 /* The thread that is in has asked how a communicator is, and all is well. */

@@ -99,7 +99,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->aborted = comm->destroyed = true;
     meet_leave(comm);
     exchange_leave(comm, clock_host());
-    queue_look();
+    if (!group_open())
+        wait_for(comm->newest); // as NCCL: for what is before its own in their streams
     comm_break_promises(comm);
     comm_release(comm);
     return ncclSuccess;
