@@ -5,7 +5,8 @@
 
 A deck is Markdown. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
 "Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md, and
-"Slide: 07 The machine" for a single one. A lesson begins with its question, from its page, and with its instructor's notes.
+"Slide: 07 The machine" for a single one. A lesson begins with its question, from its page, and ends with the questions for
+the room, from its instructor's notes.
 A lesson's picture is shown as the figure that can be stepped, where there is one. Reveal.js comes with sphinx-revealjs.
 """
 
@@ -54,17 +55,38 @@ def read(path, lesson=None):
     return found
 
 
+def noted(number):
+    """What book/notes/ says of a lesson: what each paragraph begins with, and the paragraph."""
+    text = (HERE.parent / f"notes/{number}.md").read_text().split("<!--")[0]
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"The lesson: \[.*?\)\.\s*", "", text))
+    return {piece.split("**", 2)[1].strip(".,:"): piece.strip() for piece in re.split(r"\n\n(?=\*\*)", text)[1:]}
+
+
 def opening(number):
-    """A lesson's first slide: its question, and for the speaker what book/notes/ says of the lesson."""
+    """A lesson's first slide: its question, and for the speaker what to know before."""
     page = next(TOP.glob(f"{number}-*/README.md")).read_text()
     title, question = re.search(r"^# (.*)\n\n\*\*(.*)\*\*$", page, re.M).groups()
-    notes = (HERE.parent / f"notes/{number}.md").read_text().split("<!--")[0].split("\n", 1)[1]
-    notes = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"The lesson: \[.*?\)\.\s*", "", notes))
-    return Slide(title, f"# {title}\n\n{question}", notes.strip(), number)
+    notes = noted(number)
+    said = "\n\n".join(notes[what] for what in ("Time", "Where to stop", "What goes wrong on the day"))
+    return Slide(title, f"# {title}\n\n{question}", f"**Show** the question, and come back to it at the end.\n\n{said}", number)
+
+
+def closing(number, before):
+    """A lesson's last slide: the questions for the room, and for the speaker their answers and what was not typed yet."""
+    notes = noted(number)
+    asked = re.findall(r"^\d\. (.*?\?) \*(.*)\*$", notes["Ask the room"], re.M)
+    questions = "\n".join(f"{i}. {question}" for i, (question, _) in enumerate(asked, 1))
+    answers = "\n".join(f"{i}. {answer}" for i, (_, answer) in enumerate(asked, 1))
+    text = re.sub(r"\s", "", "".join(slide.shown + slide.notes for slide in before).replace("\\\n", ""))
+    more = [line for line in re.search(r"```sh\n(.*?)```", notes["Type live"], re.S)[1].splitlines()
+            if re.sub(r"\s|^cd .*? && ", "", line) not in text]  # fmt: skip
+    typed = "\n\n**Type,** if there is time:\n\n```sh\n" + "\n".join(more) + "\n```" if more else ""
+    return Slide("Hands up", f"## Hands up\n\n{questions}", f"**Ask** them one by one. The answers:\n\n{answers}{typed}", number)
 
 
 def lesson(number):
-    return [opening(number), *read(HERE / f"{number}.md", number)]
+    own = read(HERE / f"{number}.md", number)
+    return [opening(number), *own, closing(number, own)]
 
 
 def slides(deck):
@@ -126,9 +148,11 @@ def contents():
         lists += f"<h2>{about}</h2>\n<ul>{links}</ul>\n"
     return ('<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Slides: Learn NCCL</title>\n'
             f'<body style="font: 20px sans-serif; margin: 2em; max-width: 40em"><h1>Slides</h1>\n{lists}'
-            "<p>In a deck: the arrow keys also step the figures, + and - zoom a timeline, S opens the speaker's notes, F fills "
-            "the screen, D darkens it. The slides are light at first, whatever the computer prefers, because a dark slide "
-            "can't be read in a lit room.</p>\n<p>To print a deck, add ?print-pdf to its address, and print that page.</p>"
+            "<p>In a deck: the arrow keys also step the figures, + and - zoom a timeline, S opens the speaker's notes in a window "
+            "of their own, F fills the screen, D darkens it, and ? lists all keys. For another number of ranks, choose it in the "
+            "slide itself, and go on there. The slides are light at first, whatever the computer prefers, because a dark slide "
+            "can't be read in a lit room.</p>\n<p>To print a deck, add ?print-pdf to its address, and print that page; with "
+            "?print-pdf&amp;showNotes=separate-page the notes, too.</p>"
             "</body></html>\n")  # fmt: skip
 
 

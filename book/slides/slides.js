@@ -1,34 +1,65 @@
-// Starts reveal.js. On a slide with a figure, the keys for "on" and "back" step the figure first, then the slides.
+// Starts reveal.js. It counts a figure's steps as fragments of the slide: keys, clickers and the speaker's window then
+// step the figure first, and after that the slides.
 (function () {
   'use strict';
 
-  const deck = new Reveal({hash: true, width: 1280, height: 720, margin: 0.04, center: false, transition: 'none', plugins: [RevealNotes]});
-  const on = ['ArrowRight', 'PageDown', ' '];
-  const back = ['ArrowLeft', 'PageUp'];
+  const deck = new Reveal({hash: true, width: 1280, height: 720, margin: 0.04, center: false, transition: 'none',
+                           pdfSeparateFragments: false, plugins: [RevealNotes]});
 
-  window.addEventListener('keydown', (event) => {
+  // The figure of the slide that is shown, once it is ready.
+  function shown() {
     const figure = deck.getCurrentSlide() && deck.getCurrentSlide().querySelector('nccl-figure');
-    if (!figure || !figure.data || deck.isOverview() || event.target.tagName === 'SELECT') return;
-    if (figure.data.timeline) {
-      if (event.key === '+' || event.key === '-') figure.zoom(event.key === '+' ? 2 : 0.5);
-      return;
-    }
-    const by = on.includes(event.key) ? 1 : back.includes(event.key) ? -1 : 0;
-    if (!by || figure.step + by < 0 || figure.step + by > figure.last) return;
-    figure.go(figure.step + by);
-    event.preventDefault();
-    event.stopImmediatePropagation();
-  }, true);
+    return figure && figure.data ? figure : null;
+  }
 
+  // A fragment for each step of the run that the figure shows.
+  function count(figure) {
+    const slide = figure.closest('section');
+    for (const old of slide.querySelectorAll('.fragment')) old.remove();
+    for (let step = 1; step <= figure.last; step++) {
+      const fragment = document.createElement('span');
+      fragment.className = 'fragment';
+      slide.append(fragment);
+    }
+    deck.syncFragments(slide);
+  }
+
+  function follow() {
+    const figure = shown();
+    if (figure && !figure.data.timeline) figure.go(deck.getIndices().f + 1);
+  }
+
+  function prepare(figure) {
+    if (figure.data.timeline) return;
+    figure.key = () => {};
+    count(figure);
+    figure.addEventListener('change', (event) => {
+      count(figure);
+      event.target.blur();
+      follow();
+    });
+  }
+
+  function zoom(by) {
+    const figure = shown();
+    if (figure && figure.data.timeline) figure.zoom(by);
+  }
+
+  for (const code of [187, 107]) deck.addKeyBinding({keyCode: code, key: '+', description: 'Zoom into a timeline'}, () => zoom(2));
+  for (const code of [189, 109]) deck.addKeyBinding({keyCode: code, key: '-', description: 'Zoom out of it'}, () => zoom(0.5));
   // Light at first: in a lit room a dark slide can't be read, whatever the computer prefers.
   deck.addKeyBinding({keyCode: 68, key: 'D', description: 'Dark, and light again'}, () => {
     document.body.dataset.theme = document.body.dataset.theme === 'dark' ? 'light' : 'dark';
   });
+  for (const event of ['fragmentshown', 'fragmenthidden', 'slidechanged']) deck.on(event, follow);
 
   const loaded = new Promise((done) => window.addEventListener('load', done));
   Promise.all([deck.initialize(), loaded]).then(() => {
-    // On paper a figure is shown at its last step.
-    if (!/print-pdf/.test(location.search)) return;
-    for (const figure of document.querySelectorAll('nccl-figure')) if (!figure.data.timeline) figure.go(figure.last);
+    for (const figure of document.querySelectorAll('nccl-figure')) {
+      prepare(figure);
+      // On paper a figure is shown at its last step.
+      if (/print-pdf/.test(location.search) && !figure.data.timeline) figure.go(figure.last);
+    }
+    follow();
   });
 })();
