@@ -161,6 +161,8 @@ is "$(awk '$1 == 32768 { $1 = $1; print }' "$work/out")" '32768 7.43 8.23* 12.13
     'and on 2, where what was measured between the start and the rate counts'
 forced=$(NCCL_PROTO=^LL,LL128 NCCL_ALGO=ring NCCL_CPU_CLOCK=h200 takes mpirun --oversubscribe -np 4 "$work/work" 4 1000000)
 is "$forced" 54.083 '^LL,LL128 leaves Simple'
+between=$(NCCL_ALGO=Ring CPU_HOSTS=2 NCCL_CPU_CLOCK=leonardo takes mpirun --oversubscribe -np 2 "$work/work" 4 1000000)
+is "$(awk -v us="$between" 'BEGIN { print (us >= 320) }')" 1 "two ranks on two nodes: 4 MB take no less than the network's 12.5 GB/s"
 
 # --- What it predicts --------------------------------------------------------------------
 

@@ -309,7 +309,7 @@ static void by_ways(const struct ranks *ranks, double bytes, double *latency,
         if (far > 0 && outer < rate)
             rate = outer;
         double move = bytes * traffic(OP_ALL_REDUCE, ranks->n) / rate;
-        if (ranks->n == 2 && way->npoints > 0)
+        if (ranks->n == 2 && far == 0 && way->npoints > 0)
             move = along_points(way, bytes) - way->more;
         // Measured, the smallest sizes may take less than next to nothing does.
         start += fmin(move, 0);
