@@ -17,8 +17,9 @@ our $limit  = 300; # seconds a run: only what hangs takes them, on however busy 
 our $before = ''; # a command that starts the program
 our $top   = dirname(dirname(abs_path(__FILE__)));
 
-# What the programs may see of the caller's settings would change what they print.
-delete @ENV{grep { /^(NCCL_|CPU_(?:DEVICES|HOSTS)$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV};
+# What the programs may see of the caller's settings would change what they print. On GPUs they are the machine's:
+# NCCL_NVLS_ENABLE=0 may be what keeps it alive.
+delete @ENV{grep { /^(NCCL_|CPU_(?:DEVICES|HOSTS)$|CUDA_VISIBLE_DEVICES$)/ } keys %ENV} if ($ENV{BACKEND} // '') ne 'cuda';
 delete @ENV{qw(MAKEFLAGS MAKELEVEL MFLAGS)};
 # Open MPI's settings, for one machine.
 /^export (\w+)=(\S+)/ and $ENV{$1} = $2 for split /\n/, read_file("$top/common/one-machine.sh");
