@@ -69,11 +69,9 @@ typedef struct cublasContext *cublasHandle_t;
 #define cublasSscal cublasSscal_v2
 #define cublasSscal_64 cublasSscal_v2_64
 #define cublasScopy cublasScopy_v2
-#define cublasScopy_64 cublasScopy_v2_64
 #define cublasSnrm2 cublasSnrm2_v2
 #define cublasSnrm2_64 cublasSnrm2_v2_64
 #define cublasSgemm cublasSgemm_v2
-#define cublasSgemm_64 cublasSgemm_v2_64
 
 /* Makes a handle for the current device; it works on the default stream until told
  * otherwise. A null pointer: CUBLAS_STATUS_INVALID_VALUE. */
@@ -110,8 +108,6 @@ cublasStatus_t cublasSscal_v2_64(cublasHandle_t handle, int64_t n, const float *
 /* Queues y[i * incy] = x[i * incx] for i = 0 … n - 1. n <= 0 does nothing. */
 cublasStatus_t cublasScopy_v2(cublasHandle_t handle, int n, const float *x, int incx,
                               float *y, int incy);
-cublasStatus_t cublasScopy_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                 int64_t incx, float *y, int64_t incy);
 
 /* *result = the Euclidean norm of x: the square root of the sum of x[i * incx]². It is 0
  * for n <= 0 or incx <= 0. Waits for it unless the result lies on the device. */
@@ -129,11 +125,6 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
                               cublasOperation_t transb, int m, int n, int k,
                               const float *alpha, const float *A, int lda, const float *B,
                               int ldb, const float *beta, float *C, int ldc);
-cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
-                                 cublasOperation_t transb, int64_t m, int64_t n,
-                                 int64_t k, const float *alpha, const float *A,
-                                 int64_t lda, const float *B, int64_t ldb,
-                                 const float *beta, float *C, int64_t ldc);
 
 /* ---------------------------------------------------------------- settings */
 
@@ -159,72 +150,40 @@ cublasStatus_t cublasGetMatrix(int rows, int cols, int elemSize, const void *A, 
                                void *B, int ldb);
 
 /* ---------------------------------------------------------------- float and double
- * For doubles what stands above for floats. For both: the sum of products (dot), and the
- * place of the number that is farthest from 0, counted from 1 (amax). For floats also
- * y = alpha * op(A) * x + beta * y (gemv). */
+ * For doubles what stands above for floats, with int. For both: the sum of products
+ * (dot), and the place of the number that is farthest from 0, counted from 1 (amax). For
+ * floats also y = alpha * op(A) * x + beta * y (gemv). */
 #define cublasDaxpy cublasDaxpy_v2
-#define cublasDaxpy_64 cublasDaxpy_v2_64
 #define cublasDscal cublasDscal_v2
-#define cublasDscal_64 cublasDscal_v2_64
 #define cublasDcopy cublasDcopy_v2
-#define cublasDcopy_64 cublasDcopy_v2_64
 #define cublasDnrm2 cublasDnrm2_v2
-#define cublasDnrm2_64 cublasDnrm2_v2_64
 #define cublasDgemm cublasDgemm_v2
-#define cublasDgemm_64 cublasDgemm_v2_64
 #define cublasSdot cublasSdot_v2
-#define cublasSdot_64 cublasSdot_v2_64
 #define cublasDdot cublasDdot_v2
-#define cublasDdot_64 cublasDdot_v2_64
 #define cublasIsamax cublasIsamax_v2
-#define cublasIsamax_64 cublasIsamax_v2_64
 #define cublasIdamax cublasIdamax_v2
-#define cublasIdamax_64 cublasIdamax_v2_64
 #define cublasSgemv cublasSgemv_v2
 cublasStatus_t cublasDaxpy_v2(cublasHandle_t handle, int n, const double *alpha,
                               const double *x, int incx, double *y, int incy);
-cublasStatus_t cublasDaxpy_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
-                                 const double *x, int64_t incx, double *y, int64_t incy);
 cublasStatus_t cublasDscal_v2(cublasHandle_t handle, int n, const double *alpha,
                               double *x, int incx);
-cublasStatus_t cublasDscal_v2_64(cublasHandle_t handle, int64_t n, const double *alpha,
-                                 double *x, int64_t incx);
 cublasStatus_t cublasDcopy_v2(cublasHandle_t handle, int n, const double *x, int incx,
                               double *y, int incy);
-cublasStatus_t cublasDcopy_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                 int64_t incx, double *y, int64_t incy);
 cublasStatus_t cublasDnrm2_v2(cublasHandle_t handle, int n, const double *x, int incx,
                               double *result);
-cublasStatus_t cublasDnrm2_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                 int64_t incx, double *result);
 cublasStatus_t cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
                               cublasOperation_t transb, int m, int n, int k,
                               const double *alpha, const double *A, int lda,
                               const double *B, int ldb, const double *beta, double *C,
                               int ldc);
-cublasStatus_t cublasDgemm_v2_64(cublasHandle_t handle, cublasOperation_t transa,
-                                 cublasOperation_t transb, int64_t m, int64_t n,
-                                 int64_t k, const double *alpha, const double *A,
-                                 int64_t lda, const double *B, int64_t ldb,
-                                 const double *beta, double *C, int64_t ldc);
 cublasStatus_t cublasSdot_v2(cublasHandle_t handle, int n, const float *x, int incx,
                              const float *y, int incy, float *result);
-cublasStatus_t cublasSdot_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                int64_t incx, const float *y, int64_t incy,
-                                float *result);
 cublasStatus_t cublasDdot_v2(cublasHandle_t handle, int n, const double *x, int incx,
                              const double *y, int incy, double *result);
-cublasStatus_t cublasDdot_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                int64_t incx, const double *y, int64_t incy,
-                                double *result);
 cublasStatus_t cublasIsamax_v2(cublasHandle_t handle, int n, const float *x, int incx,
                                int *result);
-cublasStatus_t cublasIsamax_v2_64(cublasHandle_t handle, int64_t n, const float *x,
-                                  int64_t incx, int64_t *result);
 cublasStatus_t cublasIdamax_v2(cublasHandle_t handle, int n, const double *x, int incx,
                                int *result);
-cublasStatus_t cublasIdamax_v2_64(cublasHandle_t handle, int64_t n, const double *x,
-                                  int64_t incx, int64_t *result);
 cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,
                               int n, const float *alpha, const float *A, int lda,
                               const float *x, int incx, const float *beta, float *y,

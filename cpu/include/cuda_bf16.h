@@ -36,61 +36,11 @@ static inline float cuda_cpu_bfloat16_value(unsigned short upper) {
 CUDA_CPU_SMALL_FLOAT_TYPE(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw,
                           cuda_cpu_bfloat16_bits, cuda_cpu_bfloat16_value)
 
+CUDA_CPU_SMALL_FLOAT(__nv_bfloat16, __nv_bfloat162, __nv_bfloat16_raw, bfloat16,
+                     bfloat162)
+
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
-
-CUDA_CPU_SMALL_FLOAT(__nv_bfloat16, __nv_bfloat162)
-
-static inline __nv_bfloat16 __float2bfloat16(float a) {
-    return __nv_bfloat16(a);
-}
-static inline __nv_bfloat16 __float2bfloat16_rn(float a) {
-    return __nv_bfloat16(a);
-}
-static inline __nv_bfloat16 __double2bfloat16(double a) {
-    return __nv_bfloat16(a);
-}
-static inline __nv_bfloat16 __int2bfloat16_rn(int a) {
-    return __nv_bfloat16(a);
-}
-static inline float __bfloat162float(__nv_bfloat16 a) {
-    return (float)a;
-}
-static inline int __bfloat162int_rz(__nv_bfloat16 a) {
-    return (int)(float)a;
-}
-static inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 a) {
-    return ((__nv_bfloat16_raw)a).x;
-}
-static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short a) {
-    __nv_bfloat16_raw raw = {a};
-    return __nv_bfloat16(raw);
-}
-/* Toward zero: one bit less where the nearest one is larger. */
-static inline __nv_bfloat16 __float2bfloat16_rz(float a) {
-    __nv_bfloat16 nearest(a);
-    return std::fabs((float)nearest) > std::fabs(a)
-               ? __ushort_as_bfloat16((unsigned short)(__bfloat16_as_ushort(nearest) - 1))
-               : nearest;
-}
-static inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) {
-    return __nv_bfloat162(a, b);
-}
-static inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) {
-    return __nv_bfloat162(a, b);
-}
-static inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 a) {
-    return __nv_bfloat162(a, a);
-}
-static inline __nv_bfloat162 __float2bfloat162_rn(float a) {
-    return __nv_bfloat162(a, a);
-}
-static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) {
-    return __nv_bfloat162(a, b);
-}
-static inline float2 __bfloat1622float2(__nv_bfloat162 a) {
-    return make_float2(a.x, a.y);
-}
 #endif
 
 #endif

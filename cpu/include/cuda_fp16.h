@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 typedef struct __attribute__((aligned(2))) {
     unsigned short x;
@@ -49,68 +50,88 @@ static inline float cuda_cpu_half_value(unsigned short half) {
 }
 
 /* What __half and __nv_bfloat16 have in common: F is the type, F2 two of them. */
-#define CUDA_CPU_SMALL_FLOAT_TYPE(F, F2, RAW, BITS, VALUE)       \
-    struct __attribute__((aligned(2))) F {                       \
-        F() = default;                                           \
-        F(const RAW &raw) : bits(raw.x) {                        \
-        }                                                        \
-        F(float value) : bits(BITS(value)) {                     \
-        }                                                        \
-        F(double value) : bits(BITS((float)value)) {             \
-        }                                                        \
-        F(int value) : bits(BITS((float)value)) {                \
-        }                                                        \
-        F(unsigned int value) : bits(BITS((float)value)) {       \
-        }                                                        \
-        F(short value) : bits(BITS((float)value)) {              \
-        }                                                        \
-        F(unsigned short value) : bits(BITS((float)value)) {     \
-        }                                                        \
-        F(long long value) : bits(BITS((float)value)) {          \
-        }                                                        \
-        F(unsigned long long value) : bits(BITS((float)value)) { \
-        }                                                        \
-        operator float() const {                                 \
-            return VALUE(bits);                                  \
-        }                                                        \
-        operator RAW() const {                                   \
-            RAW raw = {bits};                                    \
-            return raw;                                          \
-        }                                                        \
-                                                                 \
-      private:                                                   \
-        unsigned short bits;                                     \
-    };                                                           \
-    struct __attribute__((aligned(4))) F2 {                      \
-        F x, y;                                                  \
-        F2() = default;                                          \
-        F2(const F &a, const F &b) : x(a), y(b) {                \
-        }                                                        \
+#define CUDA_CPU_SMALL_FLOAT_TYPE(F, F2, RAW, BITS, VALUE)                             \
+    struct __attribute__((aligned(2))) F {                                             \
+        F() = default;                                                                 \
+        F(const RAW &raw) : bits(raw.x) {                                              \
+        }                                                                              \
+        F(float value) : bits(BITS(value)) {                                           \
+        }                                                                              \
+        template <class T,                                                             \
+                  class = typename std::enable_if<std::is_arithmetic<T>::value>::type> \
+        F(T value) : bits(BITS((float)value)) {                                        \
+        }                                                                              \
+        operator float() const {                                                       \
+            return VALUE(bits);                                                        \
+        }                                                                              \
+        operator RAW() const {                                                         \
+            RAW raw = {bits};                                                          \
+            return raw;                                                                \
+        }                                                                              \
+                                                                                       \
+      private:                                                                         \
+        unsigned short bits;                                                           \
+    };                                                                                 \
+    struct __attribute__((aligned(4))) F2 {                                            \
+        F x, y;                                                                        \
+        F2() = default;                                                                \
+        F2(const F &a, const F &b) : x(a), y(b) {                                      \
+        }                                                                              \
     };
 
-CUDA_CPU_SMALL_FLOAT_TYPE(__half, __half2, __half_raw, cuda_cpu_half_bits,
-                          cuda_cpu_half_value)
+#define CUDA_CPU_ARITHMETIC(F, F2, name, name2, op)       \
+    static inline F name(F a, F b) {                      \
+        return F(float(a) op float(b));                   \
+    }                                                     \
+    static inline F operator op(const F &a, const F &b) { \
+        return name(a, b);                                \
+    }                                                     \
+    static inline F &operator op##=(F &a, const F &b) {   \
+        return a = name(a, b);                            \
+    }                                                     \
+    static inline F2 name2(F2 a, F2 b) {                  \
+        return F2(name(a.x, b.x), name(a.y, b.y));        \
+    }
 
-typedef __half half, nv_half, __nv_half;
-typedef __half2 half2, nv_half2, __nv_half2;
-typedef __half_raw __nv_half_raw;
-typedef __half2_raw __nv_half2_raw;
+#define CUDA_CPU_COMPARISON(F, name, op)                     \
+    static inline bool name(F a, F b) {                      \
+        return float(a) op float(b);                         \
+    }                                                        \
+    static inline bool operator op(const F &a, const F &b) { \
+        return float(a) op float(b);                         \
+    }
 
-#define CUDA_CPU_SMALL_FLOAT(F, F2)                                                \
-    static inline F __hadd(F a, F b) {                                             \
-        return F((float)a + (float)b);                                             \
+#define CUDA_CPU_CONVERSION(from, name, to) \
+    static inline to name(from a) {         \
+        return (to)a;                       \
+    }
+
+/* What is done with them. In the names of conversions, NAME stands for one and NAME2 for
+ * two. */
+#define CUDA_CPU_SMALL_FLOAT(F, F2, RAW, NAME, NAME2)                              \
+    CUDA_CPU_ARITHMETIC(F, F2, __hadd, __hadd2, +)                                 \
+    CUDA_CPU_ARITHMETIC(F, F2, __hsub, __hsub2, -)                                 \
+    CUDA_CPU_ARITHMETIC(F, F2, __hmul, __hmul2, *)                                 \
+    CUDA_CPU_ARITHMETIC(F, F2, __hdiv, __h2div, /)                                 \
+    CUDA_CPU_COMPARISON(F, __heq, ==)                                              \
+    CUDA_CPU_COMPARISON(F, __hlt, <)                                               \
+    CUDA_CPU_COMPARISON(F, __hle, <=)                                              \
+    CUDA_CPU_COMPARISON(F, __hgt, >)                                               \
+    CUDA_CPU_COMPARISON(F, __hge, >=)                                              \
+    static inline bool operator!=(const F &a, const F &b) {                        \
+        return (float)a != (float)b;                                               \
     }                                                                              \
-    static inline F __hsub(F a, F b) {                                             \
-        return F((float)a - (float)b);                                             \
-    }                                                                              \
-    static inline F __hmul(F a, F b) {                                             \
-        return F((float)a * (float)b);                                             \
-    }                                                                              \
-    static inline F __hdiv(F a, F b) {                                             \
-        return F((float)a / (float)b);                                             \
+    static inline bool __hne(F a, F b) { /* false, if one is no number */          \
+        return a < b || a > b;                                                     \
     }                                                                              \
     static inline F __hneg(F a) {                                                  \
         return F(-(float)a);                                                       \
+    }                                                                              \
+    static inline F operator-(const F &a) {                                        \
+        return __hneg(a);                                                          \
+    }                                                                              \
+    static inline F operator+(const F &a) {                                        \
+        return a;                                                                  \
     }                                                                              \
     static inline F __habs(F a) {                                                  \
         return F(std::fabs((float)a));                                             \
@@ -124,95 +145,72 @@ typedef __half2_raw __nv_half2_raw;
     static inline F __hfma(F a, F b, F c) {                                        \
         return F((float)((double)(float)a * (double)(float)b + (double)(float)c)); \
     }                                                                              \
-    static inline bool __heq(F a, F b) {                                           \
-        return (float)a == (float)b;                                               \
-    }                                                                              \
-    static inline bool __hne(F a, F b) {                                           \
-        return (float)a < (float)b || (float)a > (float)b;                         \
-    }                                                                              \
-    static inline bool __hlt(F a, F b) {                                           \
-        return (float)a < (float)b;                                                \
-    }                                                                              \
-    static inline bool __hle(F a, F b) {                                           \
-        return (float)a <= (float)b;                                               \
-    }                                                                              \
-    static inline bool __hgt(F a, F b) {                                           \
-        return (float)a > (float)b;                                                \
-    }                                                                              \
-    static inline bool __hge(F a, F b) {                                           \
-        return (float)a >= (float)b;                                               \
-    }                                                                              \
     static inline bool __hisnan(F a) {                                             \
         return std::isnan((float)a);                                               \
     }                                                                              \
     static inline int __hisinf(F a) {                                              \
         return std::isinf((float)a) ? ((float)a < 0 ? -1 : 1) : 0;                 \
     }                                                                              \
-    static inline F operator+(const F &a, const F &b) {                            \
-        return __hadd(a, b);                                                       \
-    }                                                                              \
-    static inline F operator-(const F &a, const F &b) {                            \
-        return __hsub(a, b);                                                       \
-    }                                                                              \
-    static inline F operator*(const F &a, const F &b) {                            \
-        return __hmul(a, b);                                                       \
-    }                                                                              \
-    static inline F operator/(const F &a, const F &b) {                            \
-        return __hdiv(a, b);                                                       \
-    }                                                                              \
-    static inline F operator-(const F &a) {                                        \
-        return __hneg(a);                                                          \
-    }                                                                              \
-    static inline F operator+(const F &a) {                                        \
-        return a;                                                                  \
-    }                                                                              \
-    static inline F &operator+=(F &a, const F &b) {                                \
-        return a = a + b;                                                          \
-    }                                                                              \
-    static inline F &operator-=(F &a, const F &b) {                                \
-        return a = a - b;                                                          \
-    }                                                                              \
-    static inline F &operator*=(F &a, const F &b) {                                \
-        return a = a * b;                                                          \
-    }                                                                              \
-    static inline F &operator/=(F &a, const F &b) {                                \
-        return a = a / b;                                                          \
-    }                                                                              \
-    static inline bool operator==(const F &a, const F &b) {                        \
-        return (float)a == (float)b;                                               \
-    }                                                                              \
-    static inline bool operator!=(const F &a, const F &b) {                        \
-        return (float)a != (float)b;                                               \
-    }                                                                              \
-    static inline bool operator<(const F &a, const F &b) {                         \
-        return (float)a < (float)b;                                                \
-    }                                                                              \
-    static inline bool operator<=(const F &a, const F &b) {                        \
-        return (float)a <= (float)b;                                               \
-    }                                                                              \
-    static inline bool operator>(const F &a, const F &b) {                         \
-        return (float)a > (float)b;                                                \
-    }                                                                              \
-    static inline bool operator>=(const F &a, const F &b) {                        \
-        return (float)a >= (float)b;                                               \
-    }                                                                              \
-    static inline F2 __hadd2(F2 a, F2 b) {                                         \
-        return F2(a.x + b.x, a.y + b.y);                                           \
-    }                                                                              \
-    static inline F2 __hsub2(F2 a, F2 b) {                                         \
-        return F2(a.x - b.x, a.y - b.y);                                           \
-    }                                                                              \
-    static inline F2 __hmul2(F2 a, F2 b) {                                         \
-        return F2(a.x * b.x, a.y * b.y);                                           \
-    }                                                                              \
-    static inline F2 __h2div(F2 a, F2 b) {                                         \
-        return F2(a.x / b.x, a.y / b.y);                                           \
-    }                                                                              \
     static inline F2 __hneg2(F2 a) {                                               \
         return F2(-a.x, -a.y);                                                     \
     }                                                                              \
     static inline F2 __hfma2(F2 a, F2 b, F2 c) {                                   \
         return F2(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                   \
+    }                                                                              \
+    CUDA_CPU_CONVERSION(float, __float2##NAME, F)                                  \
+    CUDA_CPU_CONVERSION(float, __float2##NAME##_rn, F)                             \
+    CUDA_CPU_CONVERSION(double, __double2##NAME, F)                                \
+    CUDA_CPU_CONVERSION(int, __int2##NAME##_rn, F)                                 \
+    CUDA_CPU_CONVERSION(unsigned int, __uint2##NAME##_rn, F)                       \
+    CUDA_CPU_CONVERSION(long long, __ll2##NAME##_rn, F)                            \
+    CUDA_CPU_CONVERSION(F, __##NAME##2float, float)                                \
+    CUDA_CPU_CONVERSION(F, __##NAME##2int_rz, int)                                 \
+    static inline unsigned short __##NAME##_as_ushort(F a) {                       \
+        return ((RAW)a).x;                                                         \
+    }                                                                              \
+    static inline short __##NAME##_as_short(F a) {                                 \
+        return (short)((RAW)a).x;                                                  \
+    }                                                                              \
+    static inline F __ushort_as_##NAME(unsigned short a) {                         \
+        RAW raw = {a};                                                             \
+        return F(raw);                                                             \
+    }                                                                              \
+    static inline F __short_as_##NAME(short a) {                                   \
+        return __ushort_as_##NAME((unsigned short)a);                              \
+    }                                                                              \
+    /* Toward zero: one bit less where the nearest one is larger. */               \
+    static inline F __float2##NAME##_rz(float a) {                                 \
+        F nearest(a);                                                              \
+        return std::fabs((float)nearest) > std::fabs(a)                            \
+                   ? __ushort_as_##NAME((unsigned short)(((RAW)nearest).x - 1))    \
+                   : nearest;                                                      \
+    }                                                                              \
+    static inline F2 make_##NAME2(F a, F b) {                                      \
+        return F2(a, b);                                                           \
+    }                                                                              \
+    static inline F2 __halves2##NAME2(F a, F b) {                                  \
+        return F2(a, b);                                                           \
+    }                                                                              \
+    static inline F2 __floats2##NAME2##_rn(float a, float b) {                     \
+        return F2(a, b);                                                           \
+    }                                                                              \
+    static inline F2 __##NAME##2##NAME2(F a) {                                     \
+        return F2(a, a);                                                           \
+    }                                                                              \
+    static inline F2 __float2##NAME2##_rn(float a) {                               \
+        return F2(a, a);                                                           \
+    }                                                                              \
+    static inline F2 __float22##NAME2##_rn(float2 a) {                             \
+        return F2(a.x, a.y);                                                       \
+    }                                                                              \
+    static inline float2 __##NAME2##2float2(F2 a) {                                \
+        return make_float2(a.x, a.y);                                              \
+    }                                                                              \
+    static inline F __low2##NAME(F2 a) {                                           \
+        return a.x;                                                                \
+    }                                                                              \
+    static inline F __high2##NAME(F2 a) {                                          \
+        return a.y;                                                                \
     }                                                                              \
     static inline float __low2float(F2 a) {                                        \
         return (float)a.x;                                                         \
@@ -221,79 +219,14 @@ typedef __half2_raw __nv_half2_raw;
         return (float)a.y;                                                         \
     }
 
-CUDA_CPU_SMALL_FLOAT(__half, __half2)
+CUDA_CPU_SMALL_FLOAT_TYPE(__half, __half2, __half_raw, cuda_cpu_half_bits,
+                          cuda_cpu_half_value)
+CUDA_CPU_SMALL_FLOAT(__half, __half2, __half_raw, half, half2)
 
-static inline __half __float2half(float a) {
-    return __half(a);
-}
-static inline __half __float2half_rn(float a) {
-    return __half(a);
-}
-static inline __half __double2half(double a) {
-    return __half(a);
-}
-static inline __half __int2half_rn(int a) {
-    return __half(a);
-}
-static inline __half __uint2half_rn(unsigned int a) {
-    return __half(a);
-}
-static inline __half __ll2half_rn(long long a) {
-    return __half(a);
-}
-static inline float __half2float(__half a) {
-    return (float)a;
-}
-static inline int __half2int_rz(__half a) {
-    return (int)(float)a;
-}
-static inline unsigned short __half_as_ushort(__half a) {
-    return ((__half_raw)a).x;
-}
-static inline short __half_as_short(__half a) {
-    return (short)((__half_raw)a).x;
-}
-static inline __half __ushort_as_half(unsigned short a) {
-    __half_raw raw = {a};
-    return __half(raw);
-}
-/* Toward zero: one bit less where the nearest one is larger. */
-static inline __half __float2half_rz(float a) {
-    __half nearest(a);
-    return std::fabs((float)nearest) > std::fabs(a)
-               ? __ushort_as_half((unsigned short)(__half_as_ushort(nearest) - 1))
-               : nearest;
-}
-static inline __half __short_as_half(short a) {
-    return __ushort_as_half((unsigned short)a);
-}
-static inline __half2 make_half2(__half a, __half b) {
-    return __half2(a, b);
-}
-static inline __half2 __halves2half2(__half a, __half b) {
-    return __half2(a, b);
-}
-static inline __half2 __half2half2(__half a) {
-    return __half2(a, a);
-}
-static inline __half2 __float2half2_rn(float a) {
-    return __half2(a, a);
-}
-static inline __half2 __floats2half2_rn(float a, float b) {
-    return __half2(a, b);
-}
-static inline __half2 __float22half2_rn(float2 a) {
-    return __half2(a.x, a.y);
-}
-static inline float2 __half22float2(__half2 a) {
-    return make_float2(a.x, a.y);
-}
-static inline __half __low2half(__half2 a) {
-    return a.x;
-}
-static inline __half __high2half(__half2 a) {
-    return a.y;
-}
+typedef __half half, nv_half, __nv_half;
+typedef __half2 half2, nv_half2, __nv_half2;
+typedef __half_raw __nv_half_raw;
+typedef __half2_raw __nv_half2_raw;
 #endif
 
 #endif

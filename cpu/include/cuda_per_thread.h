@@ -14,8 +14,7 @@
 #define CUDA_CPU_INLINE __attribute__((always_inline)) static inline
 #define CUDA_CPU_OWN(stream) ((stream) ? (stream) : cudaStreamPerThread)
 
-/* ---------------------------------------------------------------- without a stream */
-
+/* Without a stream. */
 CUDA_CPU_INLINE cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t count,
                                             enum cudaMemcpyKind kind) {
     cudaError_t result = cudaMemcpyAsync(dst, src, count, kind, cudaStreamPerThread);
@@ -39,90 +38,58 @@ CUDA_CPU_INLINE cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch, int va
     return cudaMemset2DAsync(devPtr, pitch, value, width, height, cudaStreamPerThread);
 }
 
-/* ---------------------------------------------------------------- with one */
-
-CUDA_CPU_INLINE cudaError_t
-cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
-                     cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaMemcpyAsync(dst, src, count, kind, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaMemcpy2DAsync_ptsz(
-    void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
-    enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
-                             CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t
-cudaMemcpyPeerAsync_ptsz(void *dst, int dstDevice, const void *src, int srcDevice,
-                         size_t count, cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count,
-                               CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaMemsetAsync_ptsz(
-    void *devPtr, int value, size_t count, cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaMemsetAsync(devPtr, value, count, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t
-cudaMemset2DAsync_ptsz(void *devPtr, size_t pitch, int value, size_t width, size_t height,
-                       cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaMemset2DAsync(devPtr, pitch, value, width, height, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaMallocAsync_ptsz(void **devPtr, size_t size,
-                                                 cudaStream_t stream) {
-    return cudaMallocAsync(devPtr, size, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaFreeAsync_ptsz(void *devPtr, cudaStream_t stream) {
-    return cudaFreeAsync(devPtr, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream) {
-    return cudaStreamSynchronize(CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream) {
-    return cudaStreamQuery(CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamWaitEvent_ptsz(
-    cudaStream_t stream, cudaEvent_t event, unsigned int flags CUDA_CPU_DEFAULT(0)) {
-    return cudaStreamWaitEvent(CUDA_CPU_OWN(stream), event, flags);
-}
-
-CUDA_CPU_INLINE cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t fn,
-                                                    void *userData) {
-    return cudaLaunchHostFunc(CUDA_CPU_OWN(stream), fn, userData);
-}
-
-CUDA_CPU_INLINE cudaError_t
-cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0)) {
-    return cudaEventRecord(event, CUDA_CPU_OWN(stream));
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamBeginCapture_ptsz(cudaStream_t stream,
-                                                        enum cudaStreamCaptureMode mode) {
-    return cudaStreamBeginCapture(CUDA_CPU_OWN(stream), mode);
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream,
-                                                      cudaGraph_t *pGraph) {
-    return cudaStreamEndCapture(CUDA_CPU_OWN(stream), pGraph);
-}
-
-CUDA_CPU_INLINE cudaError_t cudaStreamIsCapturing_ptsz(
-    cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus) {
-    return cudaStreamIsCapturing(CUDA_CPU_OWN(stream), pCaptureStatus);
-}
-
-CUDA_CPU_INLINE cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t graphExec,
-                                                 cudaStream_t stream) {
-    return cudaGraphLaunch(graphExec, CUDA_CPU_OWN(stream));
-}
+/* With one. */
+#define CUDA_CPU_ON_STREAM(name, parameters, ...)        \
+    CUDA_CPU_INLINE cudaError_t name##_ptsz parameters { \
+        return name(__VA_ARGS__);                        \
+    }
+CUDA_CPU_ON_STREAM(cudaMemcpyAsync,
+                   (void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, src, count, kind, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemcpy2DAsync,
+                   (void *dst, size_t dpitch, const void *src, size_t spitch,
+                    size_t width, size_t height, enum cudaMemcpyKind kind,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, dpitch, src, spitch, width, height, kind, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemcpyPeerAsync,
+                   (void *dst, int dstDevice, const void *src, int srcDevice,
+                    size_t count, cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, dstDevice, src, srcDevice, count, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemsetAsync,
+                   (void *devPtr, int value, size_t count,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   devPtr, value, count, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemset2DAsync,
+                   (void *devPtr, size_t pitch, int value, size_t width, size_t height,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   devPtr, pitch, value, width, height, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMallocAsync, (void **devPtr, size_t size, cudaStream_t stream),
+                   devPtr, size, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaFreeAsync, (void *devPtr, cudaStream_t stream), devPtr,
+                   CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamSynchronize, (cudaStream_t stream), CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamQuery, (cudaStream_t stream), CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamWaitEvent,
+                   (cudaStream_t stream, cudaEvent_t event,
+                    unsigned int flags CUDA_CPU_DEFAULT(0)),
+                   CUDA_CPU_OWN(stream), event, flags)
+CUDA_CPU_ON_STREAM(cudaLaunchHostFunc,
+                   (cudaStream_t stream, cudaHostFn_t fn, void *userData),
+                   CUDA_CPU_OWN(stream), fn, userData)
+CUDA_CPU_ON_STREAM(cudaEventRecord,
+                   (cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0)), event,
+                   CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamBeginCapture,
+                   (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+                   CUDA_CPU_OWN(stream), mode)
+CUDA_CPU_ON_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *pGraph),
+                   CUDA_CPU_OWN(stream), pGraph)
+CUDA_CPU_ON_STREAM(cudaStreamIsCapturing,
+                   (cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus),
+                   CUDA_CPU_OWN(stream), pCaptureStatus)
+CUDA_CPU_ON_STREAM(cudaGraphLaunch, (cudaGraphExec_t graphExec, cudaStream_t stream),
+                   graphExec, CUDA_CPU_OWN(stream))
 
 #ifdef __cplusplus
 template <class T>
@@ -132,6 +99,7 @@ CUDA_CPU_INLINE cudaError_t cudaMallocAsync_ptsz(T **devPtr, size_t size,
 }
 #endif
 
+#undef CUDA_CPU_ON_STREAM
 #undef CUDA_CPU_INLINE
 
 #define cudaMemcpy cudaMemcpy_ptds

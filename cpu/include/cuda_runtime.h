@@ -274,8 +274,6 @@ enum cudaGraphInstantiateFlags {
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
 #define cudaEventInterprocess 0x04
-#define cudaEventRecordDefault 0x00
-#define cudaEventRecordExternal 0x01
 #define cudaEventWaitDefault 0x00
 #define cudaEventWaitExternal 0x01
 #define cudaCpuDeviceId ((int)-1)
@@ -429,7 +427,6 @@ cudaError_t cudaDeviceReset(void);
 /* How threads wait, and what kernels may have: taken down, and no more. Bits that are
  * none: cudaErrorInvalidValue; a limit that is none: cudaErrorUnsupportedLimit. */
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
-cudaError_t cudaGetDeviceFlags(unsigned int *flags);
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit);
 
@@ -658,12 +655,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
 
 /* Captures in `event` what is queued on `stream` now; replaces an earlier capture. */
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0));
-
-/* The same; in a stream that is being captured, cudaEventRecordExternal makes each launch
- * of the graph record the event. Other flags: cudaErrorInvalidValue. */
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event,
-                                     cudaStream_t stream CUDA_CPU_DEFAULT(0),
-                                     unsigned int flags CUDA_CPU_DEFAULT(0));
 
 /* cudaSuccess if what `event` captured has happened (also if it captured nothing), else
  * cudaErrorNotReady. Recorded last in a stream that is being captured, here and in the

@@ -51,8 +51,7 @@ cudaStreamIsCapturing cudaGraphInstantiate cudaGraphLaunch cudaGraphExecDestroy
 cudaGraphDestroy cudaDriverGetVersion cudaRuntimeGetVersion cudaGetLastError
 cudaPeekAtLastError cudaGetErrorName cudaGetErrorString
 cublasCreate_v2 cublasDestroy_v2 cublasSetStream_v2 cublasSetPointerMode_v2 cublasSaxpy_v2
-cublasSaxpy_v2_64 cublasSscal_v2 cublasSscal_v2_64 cublasSnrm2_v2 cublasSnrm2_v2_64
-cublasSgemm_v2 cublasSgemm_v2_64 cublasGetStatusName cublasGetStatusString'
+cublasSaxpy_v2_64 cublasSscal_v2 cublasSscal_v2_64 cublasSnrm2_v2 cublasSnrm2_v2_64 cublasSgemm_v2 cublasGetStatusName cublasGetStatusString'
 
 # NCCL's, by the version that brought them.
 nccl_functions='

@@ -54,7 +54,7 @@ static double element(const float *at, cublasOperation_t op, int ld, int i, int 
 
 /* One product; every element of C, and those between its columns, which stay. */
 static void product(cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
-                    int more, float alpha, float beta, bool wide) {
+                    int more, float alpha, float beta) {
     const int lda = (opa == CUBLAS_OP_N ? m : k) + more,
               ldb = (opb == CUBLAS_OP_N ? k : n);
     const int ldc = m + 2 * more;
@@ -63,22 +63,18 @@ static void product(cublasOperation_t opa, cublasOperation_t opb, int m, int n, 
     for (int i = 0; i < ldc * n; i++)
         host[2][i] = beta == 0 ? NAN : number(); // what is not read may be anything
     upload(2, (size_t)ldc * (size_t)n);
-    if (wide)
-        BLAS(cublasSgemm_64(handle, opa, opb, m, n, k, &alpha, device[0], lda, device[1],
-                            ldb, &beta, device[2], ldc));
-    else
-        BLAS(cublasSgemm(handle, opa, opb, m, n, k, &alpha, device[0], lda, device[1],
-                         ldb, &beta, device[2], ldc));
+    BLAS(cublasSgemm(handle, opa, opb, m, n, k, &alpha, device[0], lda, device[1], ldb,
+                     &beta, device[2], ldc));
     alpha = beta = NAN; // they were read by the call
     download(got, 2, (size_t)ldc * (size_t)n);
 }
 
 static void check_product(cublasOperation_t opa, cublasOperation_t opb, int m, int n,
-                          int k, int more, float alpha, float beta, bool wide) {
+                          int k, int more, float alpha, float beta) {
     const int lda = (opa == CUBLAS_OP_N ? m : k) + more,
               ldb = (opb == CUBLAS_OP_N ? k : n);
     const int ldc = m + 2 * more;
-    product(opa, opb, m, n, k, more, alpha, beta, wide);
+    product(opa, opb, m, n, k, more, alpha, beta);
     for (int j = 0; j < n; j++)
         for (int i = 0; i < ldc; i++) {
             const float c = got[i + j * ldc], before = host[2][i + j * ldc];
@@ -115,19 +111,18 @@ static void products(void) {
                                   more ? -0.5f : 1,
                                   s % 3 == 0   ? 0
                                   : s % 3 == 1 ? 1
-                                               : 2.5f,
-                                  more);
+                                               : 2.5f);
     point("products: shapes, transposed or not, distances, alpha and beta");
-    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 0, 1, 1, 2, false);
-    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 0, 1, 1, 0, false);
-    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 5, 1, 0, 3, false);
+    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 0, 1, 1, 2);
+    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 0, 1, 1, 0);
+    check_product(CUBLAS_OP_N, CUBLAS_OP_T, 20, 10, 5, 1, 0, 3);
     point("products of nothing: C is scaled, with beta 0 it becomes 0");
 }
 
 /* An element's bits depend on its row and column only, not on what is beside it. */
 static void same_bits(void) {
     const float one = 1, none = 0;
-    product(CUBLAS_OP_N, CUBLAS_OP_N, 50, 40, 300, 0, 1, 0, false);
+    product(CUBLAS_OP_N, CUBLAS_OP_N, 50, 40, 300, 0, 1, 0);
     memcpy(again, got, sizeof got);
     BLAS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 50, 13, 300, &one, device[0], 50,
                      device[1] + 7 * 300, 300, &none, device[2], 50));
@@ -158,10 +153,7 @@ static void vectors(void) {
                 BLAS(cublasSaxpy(handle, N, &alpha, device[0], incx, device[1], incy));
             download(got, 1, 4 * N);
             upload(1, 4 * N);
-            if (x % 2)
-                BLAS(cublasScopy_64(handle, N, device[0], incx, device[1], incy));
-            else
-                BLAS(cublasScopy(handle, N, device[0], incx, device[1], incy));
+            BLAS(cublasScopy(handle, N, device[0], incx, device[1], incy));
             download(again, 1, 4 * N);
             for (int i = 0; i < N; i++) {
                 const int from = incx < 0 ? (i - N + 1) * incx : i * incx;

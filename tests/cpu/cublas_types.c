@@ -162,7 +162,7 @@ static void vectors(void) {
            result);
     BLAS(cublasDaxpy(handle, 100, &three, device[0], 1, device[1], 1));
     BLAS(cublasDscal(handle, 100, &two, device[1], 1));
-    BLAS(cublasDcopy_64(handle, 100, device[1], 1, device[2], -1));
+    BLAS(cublasDcopy(handle, 100, device[1], 1, device[2], -1));
     fetch(2);
     int wrong = 0;
     for (int i = 0; i < 100; i++)

@@ -140,9 +140,14 @@ cublasStatus_t blas_moved(cublasStatus_t result, struct judge_at at);
 #define BLAS_OPAQUE_V2(name, parameters, ...) \
     OPAQUE(#name, name##_v2, parameters, false, __VA_ARGS__)
 /* Each with int and with int64_t: NAME, and NAME_64. (The headers make NAME_v2 of NAME,
- * where it is not spelled out at once.) */
+ * where it is not spelled out at once.) The stand-in has few with int64_t: BLAS_64. */
+#if OVER_STANDIN
+#define BLAS(name, kind, ...) kind(#name, name##_v2, int, __VA_ARGS__)
+#define BLAS_64(name, shown, kind, ...) kind(shown, name, int64_t, __VA_ARGS__)
+#else
 #define BLAS(name, kind, ...)                \
     kind(#name, name##_v2, int, __VA_ARGS__) \
         kind(#name "_64", name##_v2_64, int64_t, __VA_ARGS__)
+#endif
 
 #endif

@@ -112,6 +112,7 @@ static cudaError_t event_record(cudaEvent_t event, cudaStream_t stream,
 ON_STREAM(cudaEventRecord, event_record, (cudaEvent_t event, cudaStream_t stream), event,
           stream)
 
+#if !OVER_STANDIN
 static cudaError_t event_record_with_flags(cudaEvent_t event, cudaStream_t stream,
                                            unsigned int flags, struct judge_at at) {
     return recorded(CALL(BELOW(cudaEventRecordWithFlags), event, stream, flags), event,
@@ -120,6 +121,7 @@ static cudaError_t event_record_with_flags(cudaEvent_t event, cudaStream_t strea
 ON_STREAM(cudaEventRecordWithFlags, event_record_with_flags,
           (cudaEvent_t event, cudaStream_t stream, unsigned int flags), event, stream,
           flags)
+#endif
 
 static cudaError_t stream_wait_event(cudaStream_t stream, cudaEvent_t event,
                                      unsigned int flags, struct judge_at at) {

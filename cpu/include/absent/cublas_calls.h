@@ -29,3 +29,9 @@ CPU_ABSENT(cublasHgemm) CPU_ABSENT(cublasHgemmBatched) CPU_ABSENT(cublasHgemmStr
 /* Types by name */
 CPU_ABSENT(cublasAxpyEx) CPU_ABSENT(cublasScalEx) CPU_ABSENT(cublasDotEx) CPU_ABSENT(cublasDotcEx)
 CPU_ABSENT(cublasNrm2Ex) CPU_ABSENT(cublasGemmBatchedEx)
+/* Sizes and distances of 64 bits */
+CPU_ABSENT(cublasScopy_64)
+CPU_ABSENT(cublasSgemm_64) CPU_ABSENT(cublasDaxpy_64)
+CPU_ABSENT(cublasDscal_64) CPU_ABSENT(cublasDcopy_64) CPU_ABSENT(cublasDnrm2_64)
+CPU_ABSENT(cublasDgemm_64) CPU_ABSENT(cublasSdot_64) CPU_ABSENT(cublasDdot_64)
+CPU_ABSENT(cublasIsamax_64) CPU_ABSENT(cublasIdamax_64)

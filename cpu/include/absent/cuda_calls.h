@@ -29,11 +29,12 @@ CPU_ABSENT(cudaMallocFromPoolAsync) CPU_ABSENT(cudaMemPrefetchAsync) CPU_ABSENT(
 /* Three dimensions */
 CPU_ABSENT(cudaMalloc3D) CPU_ABSENT(cudaMemcpy3D) CPU_ABSENT(cudaMemcpy3DAsync)
 CPU_ABSENT(cudaMemset3D) CPU_ABSENT(cudaMemset3DAsync)
-/* Events of several processes */
+/* Events of several processes, or recorded by each launch of a graph */
 CPU_ABSENT(cudaIpcGetEventHandle) CPU_ABSENT(cudaIpcOpenEventHandle)
+CPU_ABSENT(cudaEventRecordWithFlags)
 /* Settings and questions */
 CPU_ABSENT(cudaInitDevice) CPU_ABSENT(cudaChooseDevice) CPU_ABSENT(cudaDeviceSetCacheConfig)
-CPU_ABSENT(cudaDeviceGetCacheConfig) CPU_ABSENT(cudaHostGetFlags) CPU_ABSENT(cudaStreamGetDevice)
+CPU_ABSENT(cudaDeviceGetCacheConfig) CPU_ABSENT(cudaHostGetFlags) CPU_ABSENT(cudaGetDeviceFlags) CPU_ABSENT(cudaStreamGetDevice)
 CPU_ABSENT(cudaStreamGetId)
 /* The driver */
 CPU_ABSENT(cuInit) CPU_ABSENT(cuDriverGetVersion) CPU_ABSENT(cuGetErrorString)

@@ -51,53 +51,40 @@ typedef struct {
 } nvtxEventAttributes_t;
 #define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)sizeof(nvtxEventAttributes_t))
 
-/* Each returns 0: no level of nesting, no range, no domain. */
-#define NVTX_NOTHING(type, name, ...) \
+/* 0, where something is returned: no level of nesting, no range, no domain. */
+#define NVTX_ZERO(type, name, ...)    \
     NVTX_CPU type name(__VA_ARGS__) { \
         return (type)0;               \
     }
-NVTX_NOTHING(int, nvtxRangePushA, const char *message __attribute__((unused)))
-NVTX_NOTHING(int, nvtxRangePushEx, const nvtxEventAttributes_t *e __attribute__((unused)))
-NVTX_NOTHING(int, nvtxRangePop, void)
-NVTX_NOTHING(nvtxRangeId_t, nvtxRangeStartA, const char *message __attribute__((unused)))
-NVTX_NOTHING(nvtxRangeId_t, nvtxRangeStartEx,
-             const nvtxEventAttributes_t *e __attribute__((unused)))
-NVTX_NOTHING(nvtxDomainHandle_t, nvtxDomainCreateA,
-             const char *name __attribute__((unused)))
-NVTX_NOTHING(nvtxStringHandle_t, nvtxDomainRegisterStringA,
-             nvtxDomainHandle_t domain __attribute__((unused)),
-             const char *string __attribute__((unused)))
-NVTX_NOTHING(int, nvtxDomainRangePushEx,
-             nvtxDomainHandle_t domain __attribute__((unused)),
-             const nvtxEventAttributes_t *e __attribute__((unused)))
-NVTX_NOTHING(int, nvtxDomainRangePop, nvtxDomainHandle_t domain __attribute__((unused)))
+#define NVTX_NOTHING(name, ...)       \
+    NVTX_CPU void name(__VA_ARGS__) { \
+    }
+#define NVTX_OF(type, name) type name __attribute__((unused))
+#define NVTX_EVENT NVTX_OF(const nvtxEventAttributes_t *, event)
+#define NVTX_DOMAIN NVTX_OF(nvtxDomainHandle_t, domain)
+#define NVTX_TEXT NVTX_OF(const char *, text)
+NVTX_ZERO(int, nvtxRangePushA, NVTX_TEXT)
+NVTX_ZERO(int, nvtxRangePushEx, NVTX_EVENT)
+NVTX_ZERO(int, nvtxRangePop, void)
+NVTX_ZERO(nvtxRangeId_t, nvtxRangeStartA, NVTX_TEXT)
+NVTX_ZERO(nvtxRangeId_t, nvtxRangeStartEx, NVTX_EVENT)
+NVTX_NOTHING(nvtxRangeEnd, NVTX_OF(nvtxRangeId_t, range))
+NVTX_NOTHING(nvtxMarkA, NVTX_TEXT)
+NVTX_NOTHING(nvtxMarkEx, NVTX_EVENT)
+NVTX_NOTHING(nvtxNameOsThreadA, NVTX_OF(uint32_t, thread), NVTX_TEXT)
+NVTX_NOTHING(nvtxNameCategoryA, NVTX_OF(uint32_t, category), NVTX_TEXT)
+NVTX_ZERO(nvtxDomainHandle_t, nvtxDomainCreateA, NVTX_TEXT)
+NVTX_NOTHING(nvtxDomainDestroy, NVTX_DOMAIN)
+NVTX_ZERO(nvtxStringHandle_t, nvtxDomainRegisterStringA, NVTX_DOMAIN, NVTX_TEXT)
+NVTX_ZERO(int, nvtxDomainRangePushEx, NVTX_DOMAIN, NVTX_EVENT)
+NVTX_ZERO(int, nvtxDomainRangePop, NVTX_DOMAIN)
+NVTX_NOTHING(nvtxDomainMarkEx, NVTX_DOMAIN, NVTX_EVENT)
+#undef NVTX_ZERO
 #undef NVTX_NOTHING
-
-NVTX_CPU void nvtxMarkA(const char *message) {
-    (void)message;
-}
-NVTX_CPU void nvtxMarkEx(const nvtxEventAttributes_t *attributes) {
-    (void)attributes;
-}
-NVTX_CPU void nvtxRangeEnd(nvtxRangeId_t range) {
-    (void)range;
-}
-NVTX_CPU void nvtxNameOsThreadA(uint32_t thread, const char *name) {
-    (void)thread;
-    (void)name;
-}
-NVTX_CPU void nvtxNameCategoryA(uint32_t category, const char *name) {
-    (void)category;
-    (void)name;
-}
-NVTX_CPU void nvtxDomainDestroy(nvtxDomainHandle_t domain) {
-    (void)domain;
-}
-NVTX_CPU void nvtxDomainMarkEx(nvtxDomainHandle_t domain,
-                               const nvtxEventAttributes_t *e) {
-    (void)domain;
-    (void)e;
-}
+#undef NVTX_OF
+#undef NVTX_EVENT
+#undef NVTX_DOMAIN
+#undef NVTX_TEXT
 
 /* The published header leaves the choice of characters to a macro, too. */
 #define nvtxRangePush nvtxRangePushA

@@ -6,67 +6,63 @@
 
 #define NO_OPERAND ((struct operand){0})
 
-/* What there is in float and double, with int and with int64_t. */
-#define CALLS(letter, type, code, suffix, integer)                                       \
-    cublasStatus_t cublas##letter##axpy_v2##suffix(                                      \
-        cublasHandle_t handle, integer n, const type *alpha, const type *x,              \
-        integer incx, type *y, integer incy) {                                           \
-        CUBLAS_CALL;                                                                     \
-        return blas_walk(handle, AXPY, alpha, code, operand_vector(code, x, n, incx),    \
-                         operand_vector(code, y, n, incy));                              \
-    }                                                                                    \
-    cublasStatus_t cublas##letter##scal_v2##suffix(                                      \
-        cublasHandle_t handle, integer n, const type *alpha, type *x, integer incx) {    \
-        CUBLAS_CALL;                                                                     \
-        return blas_walk(handle, SCAL, alpha, code, NO_OPERAND,                          \
-                         operand_vector(code, x, n, incx));                              \
-    }                                                                                    \
-    cublasStatus_t cublas##letter##copy_v2##suffix(cublasHandle_t handle, integer n,     \
-                                                   const type *x, integer incx, type *y, \
-                                                   integer incy) {                       \
+/* What there is in float and double; these for floats also with int64_t. */
+#define VECTOR_CALLS(letter, type, code, suffix, integer)                               \
+    cublasStatus_t cublas##letter##axpy_v2##suffix(                                     \
+        cublasHandle_t handle, integer n, const type *alpha, const type *x,             \
+        integer incx, type *y, integer incy) {                                          \
+        CUBLAS_CALL;                                                                    \
+        return blas_walk(handle, AXPY, alpha, code, operand_vector(code, x, n, incx),   \
+                         operand_vector(code, y, n, incy));                             \
+    }                                                                                   \
+    cublasStatus_t cublas##letter##scal_v2##suffix(                                     \
+        cublasHandle_t handle, integer n, const type *alpha, type *x, integer incx) {   \
+        CUBLAS_CALL;                                                                    \
+        return blas_walk(handle, SCAL, alpha, code, NO_OPERAND,                         \
+                         operand_vector(code, x, n, incx));                             \
+    }                                                                                   \
+    cublasStatus_t cublas##letter##nrm2_v2##suffix(                                     \
+        cublasHandle_t handle, integer n, const type *x, integer incx, type *result) {  \
+        CUBLAS_CALL;                                                                    \
+        return blas_measure(handle, NRM2, operand_vector(code, x, n, incx), NO_OPERAND, \
+                            result, code);                                              \
+    }
+VECTOR_CALLS(S, float, CUDA_R_32F, , int)
+VECTOR_CALLS(S, float, CUDA_R_32F, _64, int64_t)
+VECTOR_CALLS(D, double, CUDA_R_64F, , int)
+
+#define CALLS(letter, small, type, code)                                                 \
+    cublasStatus_t cublas##letter##copy_v2(cublasHandle_t handle, int n, const type *x,  \
+                                           int incx, type *y, int incy) {                \
         CUBLAS_CALL;                                                                     \
         return blas_walk(handle, COPY, NULL, code, operand_vector(code, x, n, incx),     \
                          operand_vector(code, y, n, incy));                              \
     }                                                                                    \
-    cublasStatus_t cublas##letter##dot_v2##suffix(                                       \
-        cublasHandle_t handle, integer n, const type *x, integer incx, const type *y,    \
-        integer incy, type *result) {                                                    \
+    cublasStatus_t cublas##letter##dot_v2(cublasHandle_t handle, int n, const type *x,   \
+                                          int incx, const type *y, int incy,             \
+                                          type *result) {                                \
         CUBLAS_CALL;                                                                     \
         return blas_measure(handle, DOT, operand_vector(code, x, n, incx),               \
-                            operand_vector(code, y, n, incy), result, code, false);      \
+                            operand_vector(code, y, n, incy), result, code);             \
     }                                                                                    \
-    cublasStatus_t cublas##letter##nrm2_v2##suffix(                                      \
-        cublasHandle_t handle, integer n, const type *x, integer incx, type *result) {   \
+    cublasStatus_t cublasI##small##amax_v2(cublasHandle_t handle, int n, const type *x,  \
+                                           int incx, int *result) {                      \
         CUBLAS_CALL;                                                                     \
-        return blas_measure(handle, NRM2, operand_vector(code, x, n, incx), NO_OPERAND,  \
-                            result, code, false);                                        \
+        return blas_measure(handle, AMAX, operand_vector(code, x, n, incx), NO_OPERAND,  \
+                            result, code);                                               \
     }                                                                                    \
-    cublasStatus_t cublas##letter##gemm_v2##suffix(                                      \
-        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, integer m,    \
-        integer n, integer k, const type *alpha, const type *A, integer lda,             \
-        const type *B, integer ldb, const type *beta, type *C, integer ldc) {            \
+    cublasStatus_t cublas##letter##gemm_v2(                                              \
+        cublasHandle_t handle, cublasOperation_t ta, cublasOperation_t tb, int m, int n, \
+        int k, const type *alpha, const type *A, int lda, const type *B, int ldb,        \
+        const type *beta, type *C, int ldc) {                                            \
         CUBLAS_CALL;                                                                     \
         return blas_product(handle, code, operand_matrix(code, A, ta, m, k, lda),        \
                             operand_matrix(code, B, tb, k, n, ldb),                      \
                             operand_matrix(code, C, CUBLAS_OP_N, m, n, ldc), k, alpha,   \
                             beta, 1);                                                    \
     }
-CALLS(S, float, CUDA_R_32F, , int)
-CALLS(S, float, CUDA_R_32F, _64, int64_t)
-CALLS(D, double, CUDA_R_64F, , int)
-CALLS(D, double, CUDA_R_64F, _64, int64_t)
-
-#define AMAX_CALL(name, type, code, integer)                                            \
-    cublasStatus_t name(cublasHandle_t handle, integer n, const type *x, integer incx,  \
-                        integer *result) {                                              \
-        CUBLAS_CALL;                                                                    \
-        return blas_measure(handle, AMAX, operand_vector(code, x, n, incx), NO_OPERAND, \
-                            result, code, sizeof(integer) == 8);                        \
-    }
-AMAX_CALL(cublasIsamax_v2, float, CUDA_R_32F, int)
-AMAX_CALL(cublasIsamax_v2_64, float, CUDA_R_32F, int64_t)
-AMAX_CALL(cublasIdamax_v2, double, CUDA_R_64F, int)
-AMAX_CALL(cublasIdamax_v2_64, double, CUDA_R_64F, int64_t)
+CALLS(S, s, float, CUDA_R_32F)
+CALLS(D, d, double, CUDA_R_64F)
 
 /* A product with a matrix of one column. */
 cublasStatus_t cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m,

@@ -38,61 +38,29 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
 }
 
-cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    handle->stream = stream;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t *stream) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!stream)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    *stream = handle->stream;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    handle->mode = mode;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t *mode) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!mode)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    *mode = handle->mode;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    handle->math = mode;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t *mode) {
-    CUBLAS_CALL;
-    if (!is_context(handle))
-        return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!mode)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    *mode = handle->math;
-    return CUBLAS_STATUS_SUCCESS;
-}
+#define SETTING(set, get, type, field, known)                \
+    cublasStatus_t set(cublasHandle_t handle, type value) {  \
+        CUBLAS_CALL;                                         \
+        if (!is_context(handle))                             \
+            return CUBLAS_STATUS_NOT_INITIALIZED;            \
+        if (!(known))                                        \
+            return CUBLAS_STATUS_INVALID_VALUE;              \
+        handle->field = value;                               \
+        return CUBLAS_STATUS_SUCCESS;                        \
+    }                                                        \
+    cublasStatus_t get(cublasHandle_t handle, type *value) { \
+        CUBLAS_CALL;                                         \
+        if (!is_context(handle))                             \
+            return CUBLAS_STATUS_NOT_INITIALIZED;            \
+        if (!value)                                          \
+            return CUBLAS_STATUS_INVALID_VALUE;              \
+        *value = handle->field;                              \
+        return CUBLAS_STATUS_SUCCESS;                        \
+    }
+SETTING(cublasSetStream_v2, cublasGetStream_v2, cudaStream_t, stream, true)
+SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, cublasPointerMode_t, mode,
+        value == CUBLAS_POINTER_MODE_HOST || value == CUBLAS_POINTER_MODE_DEVICE)
+SETTING(cublasSetMathMode, cublasGetMathMode, cublasMath_t, math, true)
 
 static const struct {
     cublasStatus_t status;

@@ -24,7 +24,6 @@ struct operation {
     int batch;
     void *result; // of a sum; on the host, or
     void *result_there;
-    bool wide; // a place is an int64_t
 };
 
 static size_t bytes_of(int type) {
@@ -167,9 +166,7 @@ static int64_t place_of(const struct operation *w, const void *x) {
 
 static void give_result(const struct operation *w, const void *x, const void *y) {
     void *to = w->result_there ? shadow(w->result_there) : w->result;
-    if (w->kind == AMAX && w->wide)
-        *(int64_t *)to = place_of(w, x);
-    else if (w->kind == AMAX)
+    if (w->kind == AMAX)
         *(int *)to = (int)place_of(w, x);
     else
         write_one(w->compute, to, sum_up(w, x, y));
@@ -229,9 +226,7 @@ static void calculate(const struct operation *w) {
 }
 
 static size_t result_bytes(const struct operation *w) {
-    if (w->kind != AMAX)
-        return bytes_of(w->compute);
-    return w->wide ? sizeof(int64_t) : sizeof(int);
+    return w->kind == AMAX ? sizeof(int) : bytes_of(w->compute);
 }
 
 static bool step(struct op *op) {
@@ -335,7 +330,7 @@ static bool fits(const struct operand *o) {
 
 /* Those that make one number of one or two vectors. */
 cublasStatus_t blas_measure(cublasHandle_t handle, enum kind kind, struct operand x,
-                            struct operand y, void *result, int type, bool wide) {
+                            struct operand y, void *result, int type) {
     if (!is_context(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!is_known(x.type) || (kind == DOT && !is_known(y.type)) || !is_known(type))
@@ -344,10 +339,9 @@ cublasStatus_t blas_measure(cublasHandle_t handle, enum kind kind, struct operan
         return CUBLAS_STATUS_INVALID_VALUE;
     if (x.rows < 0 || (kind != DOT && x.ld <= 0))
         x.rows = y.rows = 0;
-    return queue(
-        handle,
-        (struct operation){.kind = kind, .compute = type, .a = x, .b = y, .wide = wide},
-        NULL, NULL, result);
+    return queue(handle,
+                 (struct operation){.kind = kind, .compute = type, .a = x, .b = y}, NULL,
+                 NULL, result);
 }
 
 /* Those that go through two vectors. */

@@ -18,10 +18,9 @@ struct operand operand_vector(int type, const void *at, int64_t n, int64_t dista
 struct operand operand_matrix(int type, const void *at, cublasOperation_t op,
                               int64_t rows, int64_t columns, int64_t ld);
 
-/* One number of one or two vectors, of type `type`; a place is an int64_t if `wide`, else
- * an int. */
+/* One number of one or two vectors, of type `type`; a place is an int. */
 cublasStatus_t blas_measure(cublasHandle_t handle, enum kind kind, struct operand x,
-                            struct operand y, void *result, int type, bool wide);
+                            struct operand y, void *result, int type);
 /* Through two vectors; `alpha`, of type `type`, is NULL where there is none. */
 cublasStatus_t blas_walk(cublasHandle_t handle, enum kind kind, const void *alpha,
                          int type, struct operand x, struct operand y);

@@ -23,7 +23,6 @@ struct CUevent_st {
 struct event_op {
     struct op op;
     struct stamp *stamp;
-    cudaEvent_t event; // in a graph
 };
 
 enum { BUCKETS = 1024 };
@@ -43,14 +42,12 @@ static void give_up(struct stamp *stamp) {
 
 static bool step_event(struct op *op) {
     struct event_op *event = (struct event_op *)op;
-    if (event->stamp)
-        event->stamp->time = clock_on ? op->start : now();
+    event->stamp->time = clock_on ? op->start : now();
     return op->done = true;
 }
 
 static void drop_event(struct op *op) {
-    struct event_op *event = (struct event_op *)op;
-    give_up(event->stamp);
+    give_up(((struct event_op *)op)->stamp);
 }
 
 static cudaError_t create_event(cudaEvent_t *out, unsigned int flags) {
@@ -90,50 +87,15 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle) {
     return cudaSuccess;
 }
 
-/* In a graph: each launch records the event anew. */
-static void record_queued(struct op *op) {
-    struct event_op *mine = (struct event_op *)op;
-    struct CUevent_st *event = *place_of(mine->event);
-    if (!event)
-        return;
-    give_up(event->stamp);
-    event->stamp = mine->stamp = base_alloc(sizeof *event->stamp);
-    event->stamp->users = 2;
-    event->capture = 0;
-    event->recorded = true;
-    event->mark = (struct mark){op->stream->slot, op->stream->queued + 1};
-}
-
-static struct op *event_record_op(cudaEvent_t event);
-static struct op *another_record(const struct op *op) {
-    return event_record_op(((const struct event_op *)op)->event);
-}
-
-static struct op *event_record_op(cudaEvent_t event) {
-    struct op *op = op_create(sizeof(struct event_op), step_event);
-    op->drop = drop_event;
-    op->copy = another_record;
-    op->queued = record_queued;
-    op->cost.host = clock_event();
-    ((struct event_op *)op)->event = event;
-    return op;
-}
-
-static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
-                          unsigned int flags) {
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+    CUDA_CALL;
     struct CUevent_st *event = *place_of(handle);
     struct stream *stream = stream_of(stream_handle, device_now());
     if (!event || !stream || event->device != stream->device)
         return cuda_error(cudaErrorInvalidResourceHandle);
-    if (flags & ~(unsigned)cudaEventRecordExternal)
-        return cuda_error(cudaErrorInvalidValue);
     cudaError_t error = stream_in_use(stream);
     if (error != cudaSuccess)
         return cuda_error(error);
-    if (stream->capture && flags == cudaEventRecordExternal) {
-        op_enqueue(event_record_op(handle), stream);
-        return cudaSuccess;
-    }
     event->point.n = 0;
     event->capture = capture_number(stream);
     event->recorded = !event->capture;
@@ -151,17 +113,6 @@ static cudaError_t record(cudaEvent_t handle, cudaStream_t stream_handle,
     op_enqueue(op, stream);
     event->mark = stream_end(stream);
     return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    CUDA_CALL;
-    return record(event, stream, cudaEventRecordDefault);
-}
-
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
-                                     unsigned int flags) {
-    CUDA_CALL;
-    return record(event, stream, flags);
 }
 
 /* In a graph: for what the event holds when the graph is launched, cudaEventWaitExternal.

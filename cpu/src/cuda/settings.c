@@ -11,33 +11,17 @@
 enum { LIMITS = cudaLimitPersistingL2CacheSize + 1 };
 
 static struct {
-    unsigned flags;
     size_t limits[LIMITS];
     bool set[LIMITS];
 } settings[MAX_DEVICES];
 
-static cudaError_t set_flags(int device, unsigned flags) {
-    cudaError_t error = device_check(device);
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+    CUDA_CALL;
     unsigned schedule = flags & cudaDeviceScheduleMask;
     if (flags & ~(unsigned)(cudaDeviceScheduleMask | cudaDeviceMapHost |
                             cudaDeviceLmemResizeToMax) ||
         (schedule & (schedule - 1)) != 0)
-        error = cudaErrorInvalidValue;
-    if (error == cudaSuccess)
-        settings[device].flags = flags;
-    return cuda_error(error);
-}
-
-cudaError_t cudaSetDeviceFlags(unsigned int flags) {
-    CUDA_CALL;
-    return set_flags(device_now(), flags);
-}
-
-cudaError_t cudaGetDeviceFlags(unsigned int *flags) {
-    CUDA_CALL;
-    if (!flags)
         return cuda_error(cudaErrorInvalidValue);
-    *flags = settings[device_now()].flags | cudaDeviceMapHost;
     return cuda_error(device_check(device_now()));
 }
 

@@ -186,105 +186,31 @@ static ncclResult_t move(const struct arguments *a, ncclComm_t comm,
         &(struct arguments){kind, __func__, send, recv, count, type, op, root, config}, \
         comm, stream)
 
+/* A collective, and its form with a configuration. After `root` stands what it is called
+ * with between the data type and the communicator. */
+#define COLLECTIVE(name, kind, op, root, ...)                                        \
+    ncclResult_t name(const void *sendbuff, void *recvbuff, size_t count,            \
+                      ncclDataType_t type, __VA_ARGS__ ncclComm_t comm,              \
+                      cudaStream_t stream) {                                         \
+        MOVE(kind, sendbuff, recvbuff, count, op, root, NULL);                       \
+    }                                                                                \
+    ncclResult_t name##Config(const void *sendbuff, void *recvbuff, size_t count,    \
+                              ncclDataType_t type, __VA_ARGS__ ncclComm_t comm,      \
+                              cudaStream_t stream, const ncclCollConfig_t *config) { \
+        MOVE(kind, sendbuff, recvbuff, count, op, root, config);                     \
+    }
+COLLECTIVE(ncclBroadcast, CALL_BROADCAST, ncclSum, root, int root, )
+COLLECTIVE(ncclAllReduce, CALL_ALL_REDUCE, op, 0, ncclRedOp_t op, )
+COLLECTIVE(ncclReduce, CALL_REDUCE, op, root, ncclRedOp_t op, int root, )
+COLLECTIVE(ncclReduceScatter, CALL_REDUCE_SCATTER, op, 0, ncclRedOp_t op, )
+COLLECTIVE(ncclAllGather, CALL_ALL_GATHER, ncclSum, 0, )
+COLLECTIVE(ncclAlltoAll, CALL_ALL_TO_ALL, ncclSum, 0, )
+COLLECTIVE(ncclGather, CALL_GATHER, ncclSum, root, int root, )
+COLLECTIVE(ncclScatter, CALL_SCATTER, ncclSum, root, int root, )
+
 ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t type, int root,
                        ncclComm_t comm, cudaStream_t stream) {
     MOVE(CALL_BROADCAST, buff, buff, count, ncclSum, root, NULL);
-}
-
-ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
-                           ncclDataType_t type, int root, ncclComm_t comm,
-                           cudaStream_t stream) {
-    MOVE(CALL_BROADCAST, sendbuff, recvbuff, count, ncclSum, root, NULL);
-}
-
-ncclResult_t ncclBroadcastConfig(const void *sendbuff, void *recvbuff, size_t count,
-                                 ncclDataType_t type, int root, ncclComm_t comm,
-                                 cudaStream_t stream, const ncclCollConfig_t *config) {
-    MOVE(CALL_BROADCAST, sendbuff, recvbuff, count, ncclSum, root, config);
-}
-
-ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
-                           ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                           cudaStream_t stream) {
-    MOVE(CALL_ALL_REDUCE, sendbuff, recvbuff, count, op, 0, NULL);
-}
-
-ncclResult_t ncclAllReduceConfig(const void *sendbuff, void *recvbuff, size_t count,
-                                 ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                 cudaStream_t stream, const ncclCollConfig_t *config) {
-    MOVE(CALL_ALL_REDUCE, sendbuff, recvbuff, count, op, 0, config);
-}
-
-ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
-                        ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-                        cudaStream_t stream) {
-    MOVE(CALL_REDUCE, sendbuff, recvbuff, count, op, root, NULL);
-}
-
-ncclResult_t ncclReduceConfig(const void *sendbuff, void *recvbuff, size_t count,
-                              ncclDataType_t type, ncclRedOp_t op, int root,
-                              ncclComm_t comm, cudaStream_t stream,
-                              const ncclCollConfig_t *config) {
-    MOVE(CALL_REDUCE, sendbuff, recvbuff, count, op, root, config);
-}
-
-ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
-                               ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream) {
-    MOVE(CALL_REDUCE_SCATTER, sendbuff, recvbuff, recvcount, op, 0, NULL);
-}
-
-ncclResult_t ncclReduceScatterConfig(const void *sendbuff, void *recvbuff,
-                                     size_t recvcount, ncclDataType_t type,
-                                     ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream,
-                                     const ncclCollConfig_t *config) {
-    MOVE(CALL_REDUCE_SCATTER, sendbuff, recvbuff, recvcount, op, 0, config);
-}
-
-ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
-                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-    MOVE(CALL_ALL_GATHER, sendbuff, recvbuff, sendcount, ncclSum, 0, NULL);
-}
-
-ncclResult_t ncclAllGatherConfig(const void *sendbuff, void *recvbuff, size_t sendcount,
-                                 ncclDataType_t type, ncclComm_t comm,
-                                 cudaStream_t stream, const ncclCollConfig_t *config) {
-    MOVE(CALL_ALL_GATHER, sendbuff, recvbuff, sendcount, ncclSum, 0, config);
-}
-
-ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
-                          ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-    MOVE(CALL_ALL_TO_ALL, sendbuff, recvbuff, count, ncclSum, 0, NULL);
-}
-
-ncclResult_t ncclAlltoAllConfig(const void *sendbuff, void *recvbuff, size_t count,
-                                ncclDataType_t type, ncclComm_t comm, cudaStream_t stream,
-                                const ncclCollConfig_t *config) {
-    MOVE(CALL_ALL_TO_ALL, sendbuff, recvbuff, count, ncclSum, 0, config);
-}
-
-ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count,
-                        ncclDataType_t type, int root, ncclComm_t comm,
-                        cudaStream_t stream) {
-    MOVE(CALL_GATHER, sendbuff, recvbuff, count, ncclSum, root, NULL);
-}
-
-ncclResult_t ncclGatherConfig(const void *sendbuff, void *recvbuff, size_t count,
-                              ncclDataType_t type, int root, ncclComm_t comm,
-                              cudaStream_t stream, const ncclCollConfig_t *config) {
-    MOVE(CALL_GATHER, sendbuff, recvbuff, count, ncclSum, root, config);
-}
-
-ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
-                         ncclDataType_t type, int root, ncclComm_t comm,
-                         cudaStream_t stream) {
-    MOVE(CALL_SCATTER, sendbuff, recvbuff, count, ncclSum, root, NULL);
-}
-
-ncclResult_t ncclScatterConfig(const void *sendbuff, void *recvbuff, size_t count,
-                               ncclDataType_t type, int root, ncclComm_t comm,
-                               cudaStream_t stream, const ncclCollConfig_t *config) {
-    MOVE(CALL_SCATTER, sendbuff, recvbuff, count, ncclSum, root, config);
 }
 
 ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t type, int peer,

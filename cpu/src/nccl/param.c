@@ -5,21 +5,15 @@
  */
 #include "nccl/calls.h"
 
-static ncclResult_t not_there(const char *name) {
-    return nccl_error(ncclInvalidArgument,
-                      "%s: no such key, the CPU build has no parameters", name);
-}
-
-ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key) {
-    (void)out, (void)key;
-    return not_there(__func__);
-}
-
-#define GETTER(name, type)                                   \
-    ncclResult_t name(ncclParamHandle_t handle, type *out) { \
-        (void)handle, (void)out;                             \
-        return not_there(__func__);                          \
+#define NOT_THERE(name, ...)                                                             \
+    ncclResult_t name(__VA_ARGS__) {                                                     \
+        return nccl_error(ncclInvalidArgument,                                           \
+                          "%s: no such key, the CPU build has no parameters", __func__); \
     }
+#define GETTER(name, type) \
+    NOT_THERE(name, ncclParamHandle_t handle UNUSED, type *out UNUSED)
+#define UNUSED __attribute__((unused))
+NOT_THERE(ncclParamBind, ncclParamHandle_t *out UNUSED, const char *key UNUSED)
 GETTER(ncclParamGetI8, int8_t)
 GETTER(ncclParamGetI16, int16_t)
 GETTER(ncclParamGetI32, int32_t)
@@ -29,16 +23,10 @@ GETTER(ncclParamGetU16, uint16_t)
 GETTER(ncclParamGetU32, uint32_t)
 GETTER(ncclParamGetU64, uint64_t)
 GETTER(ncclParamGetStr, const char *)
-
-ncclResult_t ncclParamGet(ncclParamHandle_t handle, void *out, int room, int *length) {
-    (void)handle, (void)out, (void)room, (void)length;
-    return not_there(__func__);
-}
-
-ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *length) {
-    (void)key, (void)value, (void)length;
-    return not_there(__func__);
-}
+NOT_THERE(ncclParamGet, ncclParamHandle_t handle UNUSED, void *out UNUSED,
+          int room UNUSED, int *length UNUSED)
+NOT_THERE(ncclParamGetParameter, const char *key UNUSED, const char **value UNUSED,
+          int *length UNUSED)
 
 ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *length) {
     static const char *none[1];
