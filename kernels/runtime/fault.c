@@ -110,15 +110,14 @@ static void say(const struct launch *launch, const struct kernel_where *where,
             buffer);
 }
 
-bool fault_guard(void (*run)(const struct launch *, struct kernel_where *),
-                 const struct launch *launch, struct kernel_where *where) {
-    if (guarded(run, launch, where))
+bool fault_guard(const struct runner *runner, const struct launch *launch,
+                 struct kernel_where *where) {
+    if (guarded(runner->all, launch, where))
         return true;
     const struct fault first = fault;
-    bool known = (launch->kernel->code->flags & KERNEL_WAITS) ||
-                 !guarded(kernel_one_by_one, launch, where);
+    bool known = !runner->one_by_one || !guarded(runner->one_by_one, launch, where);
     if (known)
-        kernel_thread_now(launch, where);
+        runner->thread_now(where);
     else
         fault = first;
     say(launch, where, known);

@@ -4,14 +4,18 @@
 
 #include "kernels.h"
 
-/* Runs `run`; false: it used such an address. Says which, by which thread, in which line,
- * and which buffer is next to it. */
-bool fault_guard(void (*run)(const struct launch *, struct kernel_where *),
-                 const struct launch *launch, struct kernel_where *where);
+/* How kernels of one kind are run. */
+struct runner {
+    void (*all)(const struct launch *, struct kernel_where *);
+    /* NULL: `all` knows the thread that went wrong. */
+    void (*one_by_one)(const struct launch *, struct kernel_where *);
+    void (*thread_now)(struct kernel_where *where); // puts in the thread that runs
+};
+/* Runs the kernel; false: it used such an address. Says which, by which thread, in which
+ * line, and which buffer is next to it. */
+bool fault_guard(const struct runner *runner, const struct launch *launch,
+                 struct kernel_where *where);
 /* Threads wait in a way in which nobody can go on. */
 _Noreturn void fault_stuck(unsigned shuffling, unsigned at_barrier);
-
-void kernel_one_by_one(const struct launch *launch, struct kernel_where *where);
-void kernel_thread_now(const struct launch *launch, struct kernel_where *where);
 
 #endif

@@ -170,7 +170,7 @@ static void run_waiting(const struct launch *launch, struct kernel_where *where)
 }
 
 /* Where a thread went wrong is not known of a loop: its threads run one by one. */
-void kernel_one_by_one(const struct launch *launch, struct kernel_where *where) {
+static void one_by_one(const struct launch *launch, struct kernel_where *where) {
     const unsigned width =
         is_flat(launch) ? where->grid[0] * where->dims[0] : where->dims[0];
     for (unsigned z = 0; z < where->dims[2]; z++)
@@ -185,13 +185,12 @@ void kernel_one_by_one(const struct launch *launch, struct kernel_where *where) 
             }
 }
 
-/* Of the thread that runs. */
-void kernel_thread_now(const struct launch *launch, struct kernel_where *where) {
-    if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
-        where->block[0] += where->thread[0] / where->dims[0];
-        where->thread[0] %= where->dims[0];
-        return;
-    }
+static void thread_of_loop(struct kernel_where *where) {
+    where->block[0] += where->thread[0] / where->dims[0];
+    where->thread[0] %= where->dims[0];
+}
+
+static void thread_that_waits(struct kernel_where *where) {
     unsigned n = (unsigned)(running - threads);
     where->thread[0] = n % where->dims[0];
     where->thread[1] = n / where->dims[0] % where->dims[1];
@@ -206,16 +205,18 @@ static struct kernel_where all_of(const struct launch *launch) {
 }
 
 enum kernel_end kernel_run(const struct launch *launch) {
+    static const struct runner loops = {run_blocks, one_by_one, thread_of_loop},
+                               threads_wait = {run_waiting, NULL, thread_that_waits};
     static struct kernel_where loop, waiting;
     if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
         loop = all_of(launch);
-        return fault_guard(run_blocks, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
+        return fault_guard(&loops, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
     }
     if (resting && resting != launch)
         return KERNEL_RESTS;
     if (!resting)
         waiting = all_of(launch);
-    if (!fault_guard(run_waiting, launch, &waiting)) {
+    if (!fault_guard(&threads_wait, launch, &waiting)) {
         resting = NULL;
         return KERNEL_BROKE;
     }
