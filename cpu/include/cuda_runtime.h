@@ -37,13 +37,21 @@
 #include <type_traits>
 #endif
 
-/* Of functions that kernels may call, too, the host's half is compiled. */
+/* Of functions that kernels may call, too, the host's half is compiled. Where a kernel or
+ * <<< >>> stops the compiler, it says this as well. */
+#define CPU_NEEDS_NVCC \
+    "kernels and <<< >>> need a file named .cu, and the compiler kernels/cpu-nvcc (lesson 25)"
 #define __host__
 #define __device__
-#define __global__
+#define __global__ __attribute__((deprecated(CPU_NEEDS_NVCC)))
 #define __shared__
 #define __constant__
 #define __forceinline__ __inline__ __attribute__((always_inline))
+#if !defined __CUDACC__ && defined __has_attribute
+#if __has_attribute(unavailable)
+extern __attribute__((unavailable(CPU_NEEDS_NVCC))) const uint3 threadIdx, blockIdx;
+#endif
+#endif
 
 #define CUDART_VERSION 13000
 #define CUDART_CB

@@ -254,8 +254,10 @@ static void wait_until_said(const char *what) {
 static bool comes_late(int number, int n) {
     ncclUniqueId id = receive_id(number);
     ncclComm_t comm;
-    if (number == n - 1)
+    if (number == n - 1) {
         wait_until_said("2 of 3 ranks wait in ncclCommInitRank; missing: 2");
+        wait_until_said("A thread that makes several ranks"); // and waits in the first
+    }
     CUDA(cudaSetDevice(number));
     NCCL(ncclCommInitRank(&comm, n, id, number));
     bool right = adds_up(comm, number, n);

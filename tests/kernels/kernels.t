@@ -79,4 +79,38 @@ refuses() {
 }
 case_of refuses 'cooperative groups are refused' 'cooperative_groups.h' '#include <cooperative_groups.h>'
 case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
+
+# A kernel in a file of C, or its launch: the compiler's errors name the way. What only declares one, or has its
+# words in comments, strings and variables, compiles without a word. (gcc knows "unavailable" since version 12.)
+flags=$(make -s -C "$top" BACKEND=cpu cpu-flags | sed 's/ [^ ]*libnccl-cpu.*//')
+compiles() { # FILE
+    # shellcheck disable=SC2086 # several options
+    "${MPICC:-mpicc}" -std=gnu11 -Wall -Wextra -fsyntax-only "$1" $flags 2>"$work/said"
+}
+directs() { # LINE OF THE FILE, TEXT
+    printf '#include <cuda_runtime.h>\n%s\n' "$2" >"$work/kernel.c"
+    ! compiles "$work/kernel.c" && cat "$work/said" &&
+        grep -q "^[^ ]*kernel.c:$1:.*kernels and <<< >>> need a file named .cu, and the compiler kernels/cpu-nvcc" "$work/said"
+}
+if "${MPICC:-mpicc}" -E -x c - <<<'__has_attribute(unavailable)' 2>/dev/null | grep -q '^1'; then
+    case_of directs 'a kernel in a .c file: named .cu, cpu-nvcc compiles it' 3 '__global__ void k(int *x) {
+    x[blockIdx.x] = 1; }'
+fi
+case_of directs 'its launch, too' 4 '__global__ void k(void) {}
+void f(void) {
+    k<<<1, 1>>>(); }'
+has_words() {
+    cat >"$work/words.c" <<'END'
+// k<<<1, 2>>>(blockIdx)
+#include <cuda_runtime.h>
+__host__ __device__ static inline float twice(float x) { return 2 * x; }
+__global__ void elsewhere(float *x); /* threadIdx.x */
+const char *f(int threadIdx) {
+    const int blockIdx = (int)twice(3);
+    return threadIdx < blockIdx ? "k<<<1, 2>>>()" : "blockIdx";
+}
+END
+    compiles "$work/words.c" && ! grep . "$work/said"
+}
+case_of has_words 'their words in a .c file are nothing to say a word about'
 echo "1..$tests"

@@ -314,7 +314,9 @@ static void say_who_is_missing(struct party *party) {
         ranks, missing > MOST ? " …" : "", party->nranks,
         party->grows
             ? "and each new one a rank of its own and the unique id."
-            : "a rank of its own, and the unique id that one of them has made for all.");
+            : "a rank of its own, and the unique id that one of them has made for all.\n"
+              "  A thread that makes several ranks calls ncclCommInitRank for all of them"
+              " between ncclGroupStart and ncclGroupEnd.");
 }
 
 static bool somebody_waits(void) {
