@@ -23,7 +23,7 @@ check_compile := $(MPICC) -std=gnu11 -fPIC -fno-semantic-interposition $(library
 # In a library the variables of a thread are found as fast as in a program (initial-exec), since it
 # is there from the start.
 cpu_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=1 $(library_compile)
-cuda_check_compile := $(check_compile) -ftls-model=initial-exec -DOVER_STANDIN=0 -fvisibility=hidden $(cuda_compile)
+cuda_check_compile := $(check_compile) -ftls-model=initial-exec $(loaded_cflags) -DOVER_STANDIN=0 -fvisibility=hidden $(cuda_compile)
 cpu_check_config := $(cpu_build)/check/config
 cuda_check_config := $(cuda_build)/check/config
 check_objects :=

@@ -11,12 +11,15 @@ ifneq ($(words $(TOP) $(CURDIR)),2)
 endif
 BACKEND ?= auto
 MPICC ?= mpicc
-# Lessons are made for debuggers, and in little time; the libraries have to be fast as well.
+# Lessons are made for debuggers, and in little time; the libraries have to be fast as well, above all
+# the one that is loaded before NCCL.
 ifeq ($(origin CFLAGS),undefined)
   CFLAGS := -Og -g
   library_cflags := -O1
+  loaded_cflags := -O2
 else
   library_cflags := $(CFLAGS)
+  loaded_cflags :=
 endif
 WARNINGS ?= -Wall -Wextra
 OBJCOPY ?= objcopy

@@ -52,7 +52,7 @@ void *front_find(const char *name) {
 }
 
 static atomic_int last_thread;
-static __thread int this_thread;
+__thread int front_this_thread;
 static pthread_key_t at_thread_end;
 
 static __thread bool inside; // this thread has the judge's lock
@@ -92,14 +92,14 @@ double front_worked(void *self, uint64_t name) {
 }
 
 int front_thread(void) {
-    if (this_thread == 0) {
-        this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+    if (front_this_thread == 0) {
+        front_this_thread = atomic_fetch_add(&last_thread, 1) + 1;
         strangers_not_this();
-        pthread_setspecific(at_thread_end, (void *)(intptr_t)this_thread);
-        judge_thread_name(front_in_as(this_thread), (uint64_t)pthread_self());
+        pthread_setspecific(at_thread_end, (void *)(intptr_t)front_this_thread);
+        judge_thread_name(front_in_as(front_this_thread), (uint64_t)pthread_self());
         front_leave();
     }
-    return this_thread;
+    return front_this_thread;
 }
 
 struct judge *front_in(void) {
@@ -117,16 +117,16 @@ bool front_is_inside(void) {
 }
 
 struct front_own front_function_begins(void) {
-    struct front_own before = {front_depth, this_thread};
+    struct front_own before = {front_depth, front_this_thread};
     front_depth = 0;
-    this_thread = atomic_fetch_add(&last_thread, 1) + 1;
+    front_this_thread = atomic_fetch_add(&last_thread, 1) + 1;
     return before;
 }
 
 void front_function_ends(struct front_own before) {
-    gone(this_thread);
+    gone(front_this_thread);
     front_depth = before.depth;
-    this_thread = before.thread;
+    front_this_thread = before.thread;
 }
 
 void front_begins(const struct judge_outside *outside) {

@@ -26,13 +26,15 @@ static inline bool front_passes(void) {
 
 /* The first lines of a public function: passes on what is not the program's own call, and
  * notes where the call stands. */
-#define NOT_THE_PROGRAM (front_passes() || front_theirs(__builtin_return_address(0)))
-#define FRONT_PASS(name, ...)                     \
-    do {                                          \
-        if (NOT_THE_PROGRAM || python_watchdog()) \
-            return BELOW(name)(__VA_ARGS__);      \
-        front_saw_cuda = true;                    \
-    } while (0)
+#define NOT_THE_PROGRAM \
+    (front_passes() || front_caller(__builtin_return_address(0)).theirs)
+#define FRONT_PASS(name, ...)                                                     \
+    if (front_passes())                                                           \
+        return BELOW(name)(__VA_ARGS__);                                          \
+    const struct front_caller caller = front_caller(__builtin_return_address(0)); \
+    if (caller.theirs || python_watchdog())                                       \
+        return BELOW(name)(__VA_ARGS__);                                          \
+    front_saw_cuda = true
 #define AT_HERE \
     const struct judge_at at = {__func__, front_site(__builtin_return_address(0))}
 
@@ -51,6 +53,7 @@ static inline bool front_passes(void) {
 struct judge *front_in(void);
 struct judge *front_in_as(int thread); // 0: the helper
 int front_thread(void);                // this one's number
+extern __thread int front_this_thread; // the same; 0: it has none yet
 void front_out(void);
 void front_leave(void); // the same, and leaves pages as they are
 /* Tells it one event: TELL(judge_wait_stream, stream, at) */

@@ -59,15 +59,20 @@ static const void *key_of(cudaStream_t handle, int *device) {
     return handle == cudaStreamPerThread ? &per_thread[*device] : &legacy[*device];
 }
 
+bool stream_is_known(cudaStream_t handle, int device, int *number) {
+    const struct stream *stream = table_get(&streams, key_of(handle, &device));
+    if (!stream || (stream->number < 0 && is_default(handle)))
+        return false;
+    *number = stream->number;
+    return true;
+}
+
 struct judge *front_in_stream(cudaStream_t handle, int device, int *number) {
     const void *key = key_of(handle, &device);
     bool own = handle == cudaStreamPerThread;
     struct judge *j = front_in();
-    struct stream *stream = table_get(&streams, key);
-    if (stream && (stream->number >= 0 || !is_default(handle))) {
-        *number = stream->number;
+    if (stream_is_known(handle, device, number))
         return j;
-    }
     // Without a name it is none of those that the program has to destroy.
     const struct judge_at nobody = {NULL, 0};
     if (is_default(handle)) {

@@ -37,6 +37,10 @@ int current_device(void); // outside of front_in
  * stream. */
 struct judge *front_in_stream(cudaStream_t handle, int device, int *stream);
 
+/* Between front_in and front_out; `device` is none of -1. False: front_in_stream may know
+ * the stream. */
+bool stream_is_known(cudaStream_t handle, int device, int *stream);
+
 /* The number alone, and the device that the stream is on. */
 int stream_number(cudaStream_t handle, int device, int *on);
 int event_number(struct judge *j, cudaEvent_t handle);

@@ -64,10 +64,10 @@ static const char *path_of(const struct dl_phdr_info *info) {
 
 struct found {
     uintptr_t address;
-    uint64_t site;
-    bool theirs; // in NCCL, MPI, what MPI is made of, or the CUDA runtime itself
+    struct front_caller caller;
 };
 
+/* NCCL, MPI, what MPI is made of, or the CUDA runtime itself. */
 static bool is_library(const char *path) {
     static const char *const names[] = {
         "libnccl",  "libcudart.so", "libcuda.so", "libmpi",    "libopen-", "libpmi",
@@ -89,9 +89,9 @@ static int find_file(struct dl_phdr_info *info, size_t size, void *data) {
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && found->address >= start &&
             found->address < start + header->p_memsz) {
-            found->site = tag_of(path_of(info)) << FILE_SHIFT |
-                          ((found->address - info->dlpi_addr) & OFFSET_MASK);
-            found->theirs = is_library(info->dlpi_name);
+            found->caller.site = tag_of(path_of(info)) << FILE_SHIFT |
+                                 ((found->address - info->dlpi_addr) & OFFSET_MASK);
+            found->caller.theirs = is_library(info->dlpi_name);
             return 1;
         }
     }
@@ -105,10 +105,11 @@ enum { KEPT = 4096, TRIES = 8 };
 static struct kept {
     _Atomic(void *) taken; // by this address
     atomic_bool there;
-    struct found found;
+    struct front_caller caller;
 } table[KEPT];
 
-static struct found find(void *return_address) {
+/* Their threads call public functions, too: none of the program's doing. */
+struct front_caller front_caller(void *return_address) {
     struct kept *mine = NULL;
     for (size_t i = 0; i < TRIES && !mine; i++) {
         struct kept *kept = &table[((uintptr_t)return_address / 4 + i) % KEPT];
@@ -117,28 +118,23 @@ static struct found find(void *return_address) {
             atomic_compare_exchange_strong(&kept->taken, &taken, return_address))
             mine = kept;
         else if (taken == return_address && atomic_load(&kept->there))
-            return kept->found;
+            return kept->caller;
     }
     struct found found = {.address = (uintptr_t)return_address};
     dl_iterate_phdr(find_file, &found);
     if (mine) {
-        mine->found = found;
+        mine->caller = found.caller;
         atomic_store(&mine->there, true);
     }
-    return found;
+    return found.caller;
 }
 
 uint64_t front_site(void *return_address) {
-    return find(return_address).site;
+    return front_caller(return_address).site;
 }
 
 bool front_site_in_program(uint64_t site) {
     return site >> FILE_SHIFT == place_program.tag;
-}
-
-/* Their threads call public functions, too: none of the program's doing. */
-bool front_theirs(void *return_address) {
-    return find(return_address).theirs;
 }
 
 static int name_file(struct dl_phdr_info *info, size_t size, void *data) {
@@ -252,7 +248,7 @@ static bool look_up(uint64_t site, char out[JUDGE_PLACE]) {
     if (place[0] && place[0] != '?' && !strstr(place, ":?") && !strstr(place, ":0"))
         snprintf(out, JUDGE_PLACE, "%s", place);
     else if (function[0] && function[0] != '?')
-        snprintf(out, JUDGE_PLACE, "%s (%s%sbuilt without -g)", function, in,
+        snprintf(out, JUDGE_PLACE, "%s (%.80s%sbuilt without -g)", function, in,
                  *in ? ", " : "");
     else if (file.path[0])
         snprintf(out, JUDGE_PLACE, "%.200s%s0x%llx", *in ? in : "address ",

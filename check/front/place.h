@@ -6,9 +6,14 @@
 
 #include "judge.h"
 
+/* Where a call returns to. */
+struct front_caller {
+    uint64_t site;
+    bool theirs; // a library's below
+};
+struct front_caller front_caller(void *return_address);
 uint64_t front_site(void *return_address);
 bool front_site_in_program(uint64_t site); // and not in a library that it has loaded
-bool front_theirs(void *return_address);   // a library's below
 void front_place(void *self, uint64_t site, char out[JUDGE_PLACE]);
 /* The line of the program that has led to the instruction `at`: the first frame there or
  * above that is not of a library, nor of a header (std::fill). */

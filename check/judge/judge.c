@@ -98,8 +98,12 @@ void judge_enter(struct judge *j, int number) {
     pthread_mutex_lock(&j->lock);
     j->entered = true;
     j->moment = 0;
-    j->thread = number ? map_get(&j->threads_by_number, (uint64_t)number) : NULL;
-    if (!number || j->thread)
+    j->thread = NULL;
+    if (!number)
+        return;
+    if (!j->newest || j->newest->number != number)
+        j->newest = map_get(&j->threads_by_number, (uint64_t)number);
+    if ((j->thread = j->newest))
         return;
     struct thread *thread = must_alloc(sizeof *thread);
     thread->number = number;
@@ -127,6 +131,8 @@ void judge_thread_gone(struct judge *j, int number) {
     map_put(&j->threads_by_number, (uint64_t)number, NULL);
     if (j->thread == thread)
         j->thread = NULL;
+    if (j->newest == thread)
+        j->newest = NULL;
     thread_free(j, thread);
 }
 

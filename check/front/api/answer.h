@@ -10,16 +10,15 @@
 /* The first lines of a public function of CUDA: see FRONT_PASS. */
 #define ENTER(name, ...)             \
     FRONT_PASS(name, ##__VA_ARGS__); \
-    AT_HERE
+    const struct judge_at at = {__func__, caller.site}
 /* The same for one that waits: a report names its line of Python, if it is one. */
-#define ENTER_WAIT(name, ...)             \
-    FRONT_PASS(name, ##__VA_ARGS__);      \
-    const struct judge_at at = {__func__, \
-                                python_site(front_site(__builtin_return_address(0)))}
+#define ENTER_WAIT(name, ...)        \
+    FRONT_PASS(name, ##__VA_ARGS__); \
+    const struct judge_at at = {__func__, python_site(caller.site)}
 /* The same for a function whose name in the library is not the one that programs use. */
 #define ENTER_AS(shown, name, ...)   \
     FRONT_PASS(name, ##__VA_ARGS__); \
-    const struct judge_at at = {shown, front_site(__builtin_return_address(0))}
+    const struct judge_at at = {shown, caller.site}
 
 /* The judge hears of a call that failed. */
 void front_failed(bool cuda, const char *code, const char *text, struct judge_at at);
@@ -29,6 +28,8 @@ const char *front_code(const char *name, int code);
 /* The newest call that failed because a stream was captured; call NULL: none has. */
 extern struct judge_at capture_broken_by;
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
+/* After a call that failed, or was the first: of a function that changes nothing. */
+cudaError_t cuda_passed(cudaError_t error, const char *call, void *return_address);
 static inline cudaError_t answer(cudaError_t error, struct judge_at at) {
     return error == cudaSuccess ? error : cuda_failed(error, at);
 }

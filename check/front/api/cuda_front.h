@@ -11,13 +11,16 @@
 void allocations_reset(struct judge *j, int device, struct judge_at at);
 void events_reset(struct judge *j, int device);
 
-/* The judge hears only that it failed. (It is told of the thread: one that has called
- * CUDA may call it again.) */
-#define CUDA_PASSED(name, parameters, ...)                 \
-    cudaError_t name parameters {                          \
-        ENTER(name, __VA_ARGS__);                          \
-        front_thread();                                    \
-        return answer(CALL(BELOW(name), __VA_ARGS__), at); \
+/* The judge hears only that it failed, and of the thread: one that has called CUDA may
+ * call it again. */
+#define CUDA_PASSED(name, parameters, ...)                                \
+    cudaError_t name parameters {                                         \
+        if (front_passes())                                               \
+            return BELOW(name)(__VA_ARGS__);                              \
+        cudaError_t error = CALL(BELOW(name), __VA_ARGS__);               \
+        if (error == cudaSuccess && front_saw_cuda && front_this_thread)  \
+            return error;                                                 \
+        return cuda_passed(error, __func__, __builtin_return_address(0)); \
     }
 
 /* Memory is made: cuda_memory.c */

@@ -27,37 +27,41 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return answer(CALL(BELOW(cudaStreamDestroy), stream), at);
 }
 
-struct event {
-    int number, device;
-};
+/* By handle: the judge's number and the device, in one word. */
 static struct map events;
+
+static int number_of(const void *event) {
+    return (int)((uintptr_t)event & UINT32_MAX) - 1; // -1: there is none
+}
+
+static int device_of(const void *event) {
+    return (int)((uintptr_t)event >> 32);
+}
 
 static int announce_event(struct judge *j, cudaEvent_t handle, int device,
                           struct judge_at at) {
-    struct event *event = must_alloc(sizeof *event);
-    *event = (struct event){judge_event_made(j, at), device};
-    free(table_get(&events, handle));
-    table_put(&events, handle, event);
-    return event->number;
+    const int number = judge_event_made(j, at);
+    const uintptr_t event = (uintptr_t)device << 32 | (uintptr_t)(number + 1);
+    table_put(&events, handle, (void *)event);
+    return number;
 }
 
 /* An event that was not seen being made is another process's (cudaIpcOpenEventHandle), or
  * a library's. */
 int event_number(struct judge *j, cudaEvent_t handle) {
-    const struct event *event = table_get(&events, handle);
+    const int number = number_of(table_get(&events, handle));
     const struct judge_at at = {"another library", 0};
-    if (event)
-        return event->number;
+    if (number >= 0)
+        return number;
     judge_shares_event(j);
     return announce_event(j, handle, 0, at);
 }
 
 void events_reset(struct judge *j, int device) {
     for (size_t i = 0; i < events.size;) {
-        struct event *event = events.at[i].value;
-        if (event && event->device == device) {
-            judge_event_gone(j, event->number);
-            free(event);
+        const void *event = events.at[i].value;
+        if (event && device_of(event) == device) {
+            judge_event_gone(j, number_of(event));
             table_put(&events, table_handle(&events, i), NULL);
         } else {
             i++;
@@ -77,11 +81,8 @@ cudaError_t cuda_event_there(cudaError_t error, const cudaEvent_t *event,
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
     ENTER(cudaEventDestroy, handle);
     struct judge *j = front_in();
-    struct event *event = table_get(&events, handle);
-    if (event)
-        judge_event_gone(j, event->number);
+    judge_event_gone(j, number_of(table_get(&events, handle)));
     table_put(&events, handle, NULL);
-    free(event);
     front_out();
     return answer(CALL(BELOW(cudaEventDestroy), handle), at);
 }
@@ -152,13 +153,13 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     ENTER_WAIT(cudaEventSynchronize, handle);
     struct judge *j = front_in();
-    const struct event *event = table_get(&events, handle);
-    if (event)
-        judge_wait_event(j, event->number, at);
+    const int event = number_of(table_get(&events, handle));
+    if (event >= 0)
+        judge_wait_event(j, event, at);
     front_out();
     struct timeline_wait wait = {.at = at, .device = -1, .world = -1};
     cudaError_t error = HOST_WAITS(&wait, CALL(BELOW(cudaEventSynchronize), handle));
-    return event ? wait_over(error, true, at) : answer(error, at);
+    return event >= 0 ? wait_over(error, true, at) : answer(error, at);
 }
 
 static cudaError_t elapsed(cudaError_t error, cudaEvent_t start, cudaEvent_t end,

@@ -175,12 +175,14 @@ enum judged nccl_judge(const struct nccl_call *as_called, struct judge_at at) {
     struct judge *j = comm_in(handle, &comm, at);
     const int device = comm ? comm->device : 0; // its default stream, if that is meant
     bool ask_send = unknown(j, as_called->send), ask_recv = unknown(j, as_called->recv);
-    front_out();
-    call.send_nowhere = ask_send && is_nowhere(as_called->send);
-    call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
-    j = front_in_stream(stream, device, &call.stream);
+    if (ask_send || ask_recv || !stream_is_known(stream, device, &call.stream)) {
+        front_out();
+        call.send_nowhere = ask_send && is_nowhere(as_called->send);
+        call.recv_nowhere = ask_recv && is_nowhere(as_called->recv);
+        j = front_in_stream(stream, device, &call.stream);
+        comm = comm_known(handle);
+    }
     call.launched = launched ? event_number(j, launched) + 1 : 0;
-    comm = comm_known(handle);
     enum judged judged = NOT_JUDGED;
     struct comm timed = {.state = GONE};
     if (comm && comm->state == GONE) {

@@ -106,17 +106,17 @@ ncclResult_t nccl_lacks(const char *name);
 #endif
 
 /* The first lines of a function. */
-#define PASS_NCCL(name, ...)                           \
-    do {                                               \
-        if (NOT_THE_PROGRAM || !nccl_sees_cuda(false)) \
-            return PNCCL(name)(__VA_ARGS__);           \
-    } while (0)
-#define ENTER_NCCL(name, ...)             \
-    if (NCCL_LACKS(name))                 \
-        return nccl_lacks(#name);         \
-    PASS_NCCL(name, ##__VA_ARGS__);       \
-    const struct judge_at at = {__func__, \
-                                python_site(front_site(__builtin_return_address(0)))}
+#define PASS_NCCL(name, ...)                                                      \
+    if (front_passes())                                                           \
+        return PNCCL(name)(__VA_ARGS__);                                          \
+    const struct front_caller caller = front_caller(__builtin_return_address(0)); \
+    if (caller.theirs || !nccl_sees_cuda(false))                                  \
+    return PNCCL(name)(__VA_ARGS__)
+#define ENTER_NCCL(name, ...)       \
+    if (NCCL_LACKS(name))           \
+        return nccl_lacks(#name);   \
+    PASS_NCCL(name, ##__VA_ARGS__); \
+    const struct judge_at at = {__func__, python_site(caller.site)}
 /* The same for one that uses a communicator, `comm`: one that was given up is not passed
  * on. */
 bool comm_is_given_up(ncclComm_t handle, struct judge_at at);

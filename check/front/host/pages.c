@@ -273,7 +273,7 @@ void pages_install(void) {
     backtrace(warm, 2); // loads what a signal handler should not have to load
     sigaction(SIGSEGV, NULL, &now);
     if (now.sa_sigaction == on_fault ||
-        (installed && !front_theirs((void *)(uintptr_t)now.sa_sigaction)))
+        (installed && !front_caller((void *)(uintptr_t)now.sa_sigaction).theirs))
         return;
     before = now;
     installed = true;

@@ -34,6 +34,11 @@ void clock_copy(struct clock *into, const struct clock *from) {
         into->at[s] = s < from->n ? from->at[s] : 0;
 }
 
+void clock_clear(struct clock *c) {
+    if (c->n > 0)
+        memset(c->at, 0, (size_t)c->n * sizeof *c->at);
+}
+
 void clock_free(struct clock *c) {
     free(c->at);
     *c = (struct clock){0};

@@ -23,6 +23,7 @@ void clock_join(struct clock *into, const struct clock *from);
 void clock_reach(struct clock *c, int slot, uint64_t seq);
 bool clock_covers(const struct clock *c, int slot, uint64_t seq);
 void clock_copy(struct clock *into, const struct clock *from);
+void clock_clear(struct clock *c); // its memory stays
 void clock_free(struct clock *c);
 
 struct record { // a cudaEventRecord; at.call NULL: none

@@ -41,7 +41,7 @@ struct judge {
     double moment; // at which it was asked for since then; 0: it was not
     struct map threads_by_number;
     // The one that is in; NULL: the front's helper, which does nothing that is judged.
-    struct thread *threads, *thread;
+    struct thread *threads, *thread, *newest; // newest: the last of them that was in
     // H: what the host knows to have happened. One for all threads: what one of them has
     // waited for it may have told the others, in ways that nobody here sees.
     struct clock known;

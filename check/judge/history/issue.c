@@ -81,7 +81,6 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
     use_drop(use);
 }
 
-enum { FEW = 4 };
 struct together { // the slots and communicators of a group
     int *slots, *comms;
     uint64_t *seqs;       // per slot
@@ -89,7 +88,6 @@ struct together { // the slots and communicators of a group
     int nslots, ncomms;
     int few_slots[FEW], few_comms[FEW]; // most calls are alone
     uint64_t few_seqs[FEW];
-    struct clock few_clocks[FEW];
 };
 
 static int index_in(int *list, int *n, int number) {
@@ -203,7 +201,7 @@ static void issue_together(struct judge *j, const struct issued_call *calls, int
     t.slots = many ? must_alloc((size_t)n * sizeof(int)) : t.few_slots;
     t.comms = many ? must_alloc((size_t)n * sizeof(int)) : t.few_comms;
     t.seqs = many ? must_alloc((size_t)n * sizeof(uint64_t)) : t.few_seqs;
-    t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : t.few_clocks;
+    t.clocks = many ? must_alloc((size_t)n * sizeof(struct clock)) : j->order->group;
     put_behind(j, calls, n, &t);
     for (int i = 0; i < n; i++) {
         const struct judge_call *call = &calls[i].call;
@@ -231,10 +229,12 @@ static void issue_together(struct judge *j, const struct issued_call *calls, int
         if (latest)
             latest->ncalls++;
     }
-    for (int c = 0; c < t.ncomms; c++)
-        clock_free(&t.clocks[c]);
+    for (int c = 0; c < t.ncomms && !many; c++)
+        clock_clear(&t.clocks[c]);
     if (!many)
         return;
+    for (int c = 0; c < t.ncomms; c++)
+        clock_free(&t.clocks[c]);
     free(t.slots);
     free(t.comms);
     free(t.seqs);

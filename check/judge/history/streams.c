@@ -13,6 +13,12 @@ void order_free(struct order *order) {
         clock_free(&order->slots[s].clock);
     numbers_clear(&order->streams, free);
     numbers_clear(&order->events, event_free);
+    for (struct event *event; (event = order->spare);) {
+        order->spare = event->next;
+        event_free(event);
+    }
+    for (int i = 0; i < FEW; i++)
+        clock_free(&order->group[i]);
     free(order->slots);
     free(order->gone);
     free(order->legacy);
@@ -116,11 +122,34 @@ struct event *order_event(struct order *order, int event) {
 }
 
 int judge_event_made(struct judge *j, struct judge_at at) {
-    struct event *event = must_alloc(sizeof *event);
-    event->made = at;
-    return numbers_add(&j->order->events, event);
+    struct order *order = j->order;
+    struct event *event = order->spare;
+    if (event) {
+        order->spare = event->next;
+        order->nspare--;
+        clock_clear(&event->clock);
+        *event = (struct event){.made = at, .clock = event->clock};
+    } else {
+        event = must_alloc(sizeof *event);
+        event->made = at;
+    }
+    return numbers_add(&order->events, event);
 }
 
+static void keep(void *event) {
+    (void)event;
+}
+
+/* Some libraries make an event for each call. */
 void judge_event_gone(struct judge *j, int number) {
-    numbers_drop(&j->order->events, number, event_free);
+    enum { KEPT = 64 };
+    struct order *order = j->order;
+    struct event *event = order_event(order, number);
+    const bool spare = event && order->nspare < KEPT;
+    numbers_drop(&order->events, number, spare ? keep : event_free);
+    if (!spare)
+        return;
+    event->next = order->spare;
+    order->spare = event;
+    order->nspare++;
 }

@@ -18,7 +18,8 @@ struct event {
     struct judge_at made;
     struct clock clock;
     struct record last;
-    uint64_t graph; // graphs.c's: recorded in a capture; 0: in none
+    struct event *next; // spare
+    uint64_t graph;     // graphs.c's: recorded in a capture; 0: in none
     int snapshot;
 };
 
@@ -40,6 +41,7 @@ struct slot {
     struct waited waited;
 };
 
+enum { FEW = 4 };
 struct order {
     struct slot *slots;
     int nslots;
@@ -47,7 +49,10 @@ struct order {
     int *gone; // slots given up
     size_t ngone, gone_size;
     struct numbers streams, events;
-    int *legacy; // per device its default stream, + 1; 0: none yet
+    struct event *spare; // events that are gone, with the memory of their clocks
+    int nspare;
+    struct clock group[FEW]; // issue.c's: of the communicators of a group
+    int *legacy;             // per device its default stream, + 1; 0: none yet
     size_t ndevices;
 };
 

@@ -37,13 +37,20 @@ struct thread_wait {
 };
 
 static struct stock stock;
+static struct recent_call *spare; // of a wait that is over
+static size_t spare_size;
 
 static void release(struct thread_wait *wait) {
     if (!wait)
         return;
     release(wait->also);
     clock_free(&wait->what);
-    free(wait->launches);
+    if (spare) {
+        free(wait->launches);
+    } else {
+        spare = wait->launches;
+        spare_size = wait->launches_size;
+    }
     stock_give(&stock, wait);
 }
 
@@ -128,6 +135,11 @@ void waits_begin_abort(struct judge *j, const struct clock *what, struct judge_a
 static void begin_launch(struct judge *j, bool poll, struct judge_at at) {
     struct thread_wait *wait = begin(j, WAIT_LAUNCH, poll, at);
     const struct recent *recent = j->thread->recent;
+    if (!wait->launches) {
+        wait->launches = spare;
+        wait->launches_size = spare ? spare_size : 0;
+        spare = NULL;
+    }
     wait->nlaunches = 0;
     for (size_t i = 0; i < recent->n; i++) {
         ROOM(wait->launches, i, &wait->launches_size);
