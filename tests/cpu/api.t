@@ -364,6 +364,16 @@ refused() {
     done
 }
 point 'a call that is not here gives one error, with its name' refused
+refused_type() {
+    local file
+    printf '%s\n' '#include <cuda_runtime.h>' 'extern cudaArray_t pixels;' | tee refused.c >refused.cpp
+    for file in refused.c refused.cpp; do
+        ! "$CC" -I"$ours" -c "$file" -o refused.o 2>said || return 1
+        cat said
+        [ "$(grep -c 'error: ' said)" -eq 1 ] && grep -q 'the CPU build has no cudaArray_t' said || return 1
+    done
+}
+point 'a type that is not here gives one error, with its name' refused_type
 # nccl-tests, for one, has a vector_types.h and compiles with -I of its folder.
 shadowed() {
     local name

@@ -1,4 +1,4 @@
-/* absent.h: how a call that the CPU build does not have is refused, by its name. */
+/* absent.h: how a call or a type that the CPU build lacks is refused, by its name. */
 #ifndef CPU_ABSENT_H
 #define CPU_ABSENT_H
 
@@ -7,6 +7,14 @@
 #define CPU_ABSENT_REFUSED(name) \
     __attribute__((error("the CPU build has no " #name " (see cpu/README.md)")))
 #endif
+#if __has_attribute(unavailable)
+#define CPU_ABSENT_TYPE(name)                          \
+    typedef struct absent_##name *name __attribute__(( \
+        unavailable("the CPU build has no " #name " (see cpu/README.md)")));
+#endif
+#endif
+#ifndef CPU_ABSENT_TYPE
+#define CPU_ABSENT_TYPE(name) /* then the compiler does not know it */
 #endif
 #ifndef CPU_ABSENT_REFUSED
 #define CPU_ABSENT_REFUSED(name) /* then the linker says so */

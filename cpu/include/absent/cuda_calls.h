@@ -1,5 +1,5 @@
 /*
- * cuda_calls.h: calls of CUDA that are not here.
+ * cuda_calls.h: calls and types of CUDA that are not here.
  *
  * The CPU build has what the course and other programs use. A program that calls one of
  * these is told so by the compiler, with its name. cpu/README.md says what is there.
@@ -8,6 +8,10 @@
 
 // clang-format off
 #pragma GCC system_header
+/* Arrays, textures, surfaces, pools and memory of other libraries */
+CPU_ABSENT_TYPE(cudaArray_t) CPU_ABSENT_TYPE(cudaMipmappedArray_t)
+CPU_ABSENT_TYPE(cudaTextureObject_t) CPU_ABSENT_TYPE(cudaSurfaceObject_t)
+CPU_ABSENT_TYPE(cudaMemPool_t) CPU_ABSENT_TYPE(cudaExternalMemory_t)
 /* Graphs put together node by node, changed, or asked about */
 CPU_ABSENT(cudaGraphCreate) CPU_ABSENT(cudaGraphClone) CPU_ABSENT(cudaGraphAddEmptyNode)
 CPU_ABSENT(cudaGraphAddMemcpyNode) CPU_ABSENT(cudaGraphAddMemcpyNode1D)
