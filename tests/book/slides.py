@@ -162,6 +162,25 @@ def dark(page):
         yield 'not light again'
 
 
+def from_speaker(page):
+    """A key in the speaker's window steps the figure of the window on the projector."""
+    page.evaluate("location.hash = '#/' + [...document.querySelectorAll('.slides section')].findIndex((s) => s.querySelector('nccl-figure'))")
+    page.wait_for_selector('section.present nccl-figure')
+    with page.expect_popup() as window:
+        page.keyboard.press('s')
+    speaker = window.value
+    speaker.wait_for_function("document.querySelector('.speaker-controls-notes .value').innerText.trim()")
+    # Its copy of the deck may not listen yet.
+    for _ in range(50):
+        speaker.keyboard.press('ArrowRight')
+        page.wait_for_timeout(200)
+        if page.locator('section.present .words').inner_text().startswith('Step 1 of'):
+            break
+    else:
+        yield 'the figure stays at ' + page.locator('section.present .words').inner_text()
+    speaker.close()
+
+
 with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path=sys.argv[2], args=['--no-sandbox'])
     page = browser.new_page(viewport={'width': 1280, 'height': 720}, color_scheme='dark')
@@ -184,6 +203,10 @@ with sync_playwright() as playwright:
         page.goto(f'file://{FOLDER}/{deck.stem}.html')
         page.wait_for_selector('section.present')
         ok(f'{deck.stem}: the keys step figures, then slides', [*walk(page), *noise])
+    page.goto(f'file://{FOLDER}/{PARTS[1].stem}.html')
+    page.wait_for_selector('section.present')
+    ok("a key in the speaker's window steps a figure, too", [*from_speaker(page), *noise])
+    noise.clear()
     ok('the key D darkens a deck, and makes it light again', [*dark(page), *noise])
     noise.clear()
     for deck in PARTS[1:2]:
