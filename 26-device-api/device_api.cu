@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
     wanted.lsaBarrierCount = MOST_BLOCKS;
     const ncclResult_t result = ncclDevCommCreate(b.comm, &wanted, &b.dev);
     need(&b, result == ncclSuccess, ncclGetLastError(b.comm));
-    need(&b, ncclTeamLsa(b.dev).nRanks == b.nranks, "not all ranks are in one LSA team");
+    need(&b, b.dev.lsaSize == b.nranks, "not all ranks are in one LSA team");
 
     // Windows: memory of NCCL's that all ranks register together.
     const size_t bytes = (count < MOST_TIMED ? MOST_TIMED : count) * sizeof(float);

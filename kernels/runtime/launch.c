@@ -72,16 +72,18 @@ static struct op *launch_op(const struct launch *launch, int device) {
 
 enum { MOST_THREADS = 1024, MOST_SHARED = 227 << 10, MOST_BLOCKS = 65535 };
 
+/* The error is what CUDA 13.0 said on an H200. The manual, and older versions, have
+ * cudaErrorInvalidConfiguration. */
 static cudaError_t possible(const struct kernel *kernel, dim3 grid, dim3 block,
                             size_t shared) {
     if (!kernel)
         return cudaErrorInvalidDeviceFunction;
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 ||
-        block.z == 0 || grid.x > INT32_MAX || grid.y > MOST_BLOCKS ||
-        grid.z > MOST_BLOCKS || block.x > MOST_THREADS || block.y > MOST_THREADS ||
-        block.z > 64 || (uint64_t)block.x * block.y * block.z > MOST_THREADS)
-        return cudaErrorInvalidConfiguration;
-    return shared > kernel->dynamic ? cudaErrorInvalidValue : cudaSuccess;
+    const bool fits =
+        grid.x > 0 && grid.y > 0 && grid.z > 0 && block.x > 0 && block.y > 0 &&
+        block.z > 0 && grid.x <= INT32_MAX && grid.y <= MOST_BLOCKS &&
+        grid.z <= MOST_BLOCKS && block.x <= MOST_THREADS && block.y <= MOST_THREADS &&
+        block.z <= 64 && (uint64_t)block.x * block.y * block.z <= MOST_THREADS;
+    return fits && shared <= kernel->dynamic ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t queue(const void *function, dim3 grid, dim3 block, void **arguments,

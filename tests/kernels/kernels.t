@@ -70,7 +70,7 @@ case_of says 'one element too many: kernel, block, thread, line and buffer' \
 case_of says 'a kernel reads on one stream what NCCL writes on another' 'NCCL CHECK: race' "$wrong" 3
 case_of says 'the host'\''s memory is named' 'a buffer of copy is not memory that a GPU can use' "$wrong" 4
 case_of says 'freed memory is named' 'a buffer of copy was freed before' "$wrong" 5
-case_of says 'a launch that CUDA refuses is named' 'copy at wrong.cu:[0-9]+ returned cudaErrorInvalidConfiguration' "$wrong" 6
+case_of says 'a launch that CUDA refuses is named' 'copy at wrong.cu:[0-9]+ returned cudaErrorInvalidValue' "$wrong" 6
 case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: race' "$wrong" 7
 # What is not there is refused by its name when it is compiled.
 refuses() {

@@ -154,15 +154,15 @@ static void stream_order() {
 static void wrong_launches() {
     Buffer<int> x(10);
     iota<<<1, 1025>>>(x.at, 10);
-    CHECK(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaPeekAtLastError() == cudaErrorInvalidValue);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     CHECK(cudaGetLastError() == cudaSuccess);
     iota<<<0, 32>>>(x.at, 10);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     iota<<<1, dim3(1, 1, 65)>>>(x.at, 10);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     iota<<<dim3(1, 65536), 1>>>(x.at, 10);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     iota<<<1, 10, 48 * 1024 + 1>>>(x.at, 10);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue);
     CHECK(cudaFuncSetAttribute(iota, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000) == cudaSuccess);

@@ -16,7 +16,7 @@ setup() {
 @test "every number of ranks: the steps of one stream, of one kernel more, and of chunks" {
     for n in $(rank_counts); do
         all_right "$n" $((3 * 1001 * n)) elements $program -n 1001 --chunks "$(in_turn "$n" 1 3 7 64)"
-        command grep -qx '2048 threads in a block: invalid configuration argument' "$BATS_TEST_TMPDIR/out"
+        command grep -qx '2048 threads in a block: invalid argument' "$BATS_TEST_TMPDIR/out"
     done
 }
 
