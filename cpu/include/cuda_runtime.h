@@ -215,17 +215,6 @@ enum cudaDeviceP2PAttr {
     cudaDevP2PAttrCudaArrayAccessSupported = 4
 };
 
-/* What cudaDeviceSetLimit takes. */
-enum cudaLimit {
-    cudaLimitStackSize = 0,
-    cudaLimitPrintfFifoSize = 1,
-    cudaLimitMallocHeapSize = 2,
-    cudaLimitDevRuntimeSyncDepth = 3,
-    cudaLimitDevRuntimePendingLaunchCount = 4,
-    cudaLimitMaxL2FetchGranularity = 5,
-    cudaLimitPersistingL2CacheSize = 6
-};
-
 enum cudaFuncCache {
     cudaFuncCachePreferNone = 0,
     cudaFuncCachePreferShared = 1,
@@ -432,11 +421,8 @@ cudaError_t cudaDeviceSynchronize(void);
 /* Destroys what this process holds on the current device: memory, streams, events. */
 cudaError_t cudaDeviceReset(void);
 
-/* How threads wait, and what kernels may have: taken down, and no more. Bits that are
- * none: cudaErrorInvalidValue; a limit that is none: cudaErrorUnsupportedLimit. */
+/* How threads wait: changes nothing here. Bits that are none: cudaErrorInvalidValue. */
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
-cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
-cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit);
 
 /* Writes the numbers of the lowest and the highest stream priority; a smaller number is a
  * higher priority, so greatestPriority <= leastPriority. Null pointers are skipped. */
@@ -643,12 +629,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 /* Queues a call of fn(userData) on `stream`. The function must not call CUDA, which
  * returns cudaErrorNotPermitted to it. CUDA Runtime API, Execution Control. */
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData);
-
-/* The same in the spelling of old: the function is told the stream, and how that is. What
- * is queued on the stream later waits for it; flags is 0. In a capture:
- * cudaErrorStreamCaptureUnsupported. */
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
-                                  void *userData, unsigned int flags);
 
 /* ---------------------------------------------------------------- events
  * CUDA Runtime API, Event Management. An event that was never created, or a null one:

@@ -29,33 +29,9 @@ static void streams(void) {
     point("streams say what they are");
 }
 
-static atomic_int called;
-static void CUDART_CB callback(cudaStream_t stream, cudaError_t status, void *argument) {
-    called = status == cudaSuccess && stream == *(cudaStream_t *)argument ? 1 : -1;
-}
-
-static void callbacks(void) {
-    cudaStream_t stream;
-    CUDA(cudaStreamCreate(&stream));
-    CUDA(cudaStreamAddCallback(stream, callback, &stream, 0));
-    CUDA(cudaStreamSynchronize(stream));
-    expect(called == 1, "called: %d", called);
-    expect(cudaStreamAddCallback(stream, callback, NULL, 1) == cudaErrorInvalidValue,
-           "flags");
-    cudaGetLastError();
-    CUDA(cudaStreamDestroy(stream));
-    point("cudaStreamAddCallback");
-}
-
 static void settings(void) {
-    size_t bytes = 0;
     CUDA(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
-    CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 12345));
-    CUDA(cudaDeviceGetLimit(&bytes, cudaLimitMallocHeapSize));
-    expect(bytes == 12345, "%zu", bytes);
     expect(cudaSetDeviceFlags(3) == cudaErrorInvalidValue, "flags");
-    expect(cudaDeviceSetLimit((enum cudaLimit)99, 1) == cudaErrorUnsupportedLimit,
-           "limit");
     cudaGetLastError();
     CUDA(cudaProfilerStart());
     nvtxRangePushA("range");
@@ -66,7 +42,6 @@ static void settings(void) {
 
 int main(void) {
     streams();
-    callbacks();
     settings();
     return finish();
 }

@@ -80,6 +80,7 @@ ON_STREAM(cudaLaunchHostFunc, launch_host_func,
           (cudaStream_t stream, cudaHostFn_t function, void *data), stream, function,
           data)
 
+#if !OVER_STANDIN
 static void CUDART_CB run_callback(cudaStream_t stream, cudaError_t status, void *f) {
     run(f, stream, status);
 }
@@ -101,7 +102,6 @@ ON_STREAM(cudaStreamAddCallback, stream_add_callback,
            unsigned int flags),
           stream, callback, data, flags)
 
-#if !OVER_STANDIN
 struct timeline_op cuda_kernel(cudaStream_t stream, struct judge_at at) {
     int number;
     struct judge *j = front_in_stream(stream, -1, &number);

@@ -38,7 +38,8 @@ CPU_ABSENT(cudaIpcGetEventHandle) CPU_ABSENT(cudaIpcOpenEventHandle)
 CPU_ABSENT(cudaEventRecordWithFlags)
 /* Settings and questions */
 CPU_ABSENT(cudaInitDevice) CPU_ABSENT(cudaChooseDevice) CPU_ABSENT(cudaDeviceSetCacheConfig)
-CPU_ABSENT(cudaDeviceGetCacheConfig) CPU_ABSENT(cudaHostGetFlags) CPU_ABSENT(cudaGetDeviceFlags) CPU_ABSENT(cudaStreamGetDevice)
+CPU_ABSENT(cudaDeviceGetCacheConfig) CPU_ABSENT(cudaHostGetFlags) CPU_ABSENT(cudaGetDeviceFlags)
+CPU_ABSENT(cudaDeviceSetLimit) CPU_ABSENT(cudaDeviceGetLimit) CPU_ABSENT(cudaStreamAddCallback) CPU_ABSENT(cudaStreamGetDevice)
 CPU_ABSENT(cudaStreamGetId)
 /* The driver */
 CPU_ABSENT(cuInit) CPU_ABSENT(cuDriverGetVersion) CPU_ABSENT(cuGetErrorString)

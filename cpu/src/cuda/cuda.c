@@ -425,19 +425,3 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function,
         op_enqueue(hostfunc_op(function, argument), stream);
     return cuda_error(error);
 }
-
-cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t callback,
-                                  void *argument, unsigned int flags) {
-    CUDA_CALL;
-    struct stream *stream = stream_of(handle, device_now());
-    cudaError_t error = stream_in_use(stream);
-    if (error == cudaSuccess && (!callback || flags != 0))
-        error = cudaErrorInvalidValue;
-    if (error == cudaSuccess && stream->capture) {
-        capture_spoil(stream);
-        error = cudaErrorStreamCaptureUnsupported;
-    }
-    if (error == cudaSuccess)
-        op_enqueue(callback_op(callback, handle, argument), stream);
-    return cuda_error(error);
-}

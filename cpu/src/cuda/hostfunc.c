@@ -17,8 +17,6 @@
 struct function_op {
     struct op op;
     cudaHostFn_t function;
-    cudaStreamCallback_t callback; // instead of it
-    cudaStream_t stream;
     void *argument;
     bool started;
     atomic_bool ended;
@@ -47,10 +45,7 @@ static void *serve(void *self) {
         struct function_op *mine = runner->waiting;
         runner->waiting = mine->next;
         pthread_mutex_unlock(&door);
-        if (mine->callback)
-            mine->callback(mine->stream, cudaSuccess, mine->argument);
-        else
-            mine->function(mine->argument);
+        mine->function(mine->argument);
         atomic_store(&mine->ended, true); // from here on it may be gone
     }
     return NULL;
@@ -95,13 +90,5 @@ struct op *hostfunc_op(cudaHostFn_t function, void *argument) {
     op->copy = copy;
     mine->function = function;
     mine->argument = argument;
-    return op;
-}
-
-struct op *callback_op(cudaStreamCallback_t callback, cudaStream_t stream,
-                       void *argument) {
-    struct op *op = hostfunc_op(NULL, argument);
-    ((struct function_op *)op)->callback = callback;
-    ((struct function_op *)op)->stream = stream;
     return op;
 }

@@ -5,8 +5,6 @@
 #include "cuda/queue.h"
 
 struct op *hostfunc_op(cudaHostFn_t function, void *argument);
-struct op *callback_op(cudaStreamCallback_t callback, cudaStream_t stream,
-                       void *argument);
 
 /* Whether the calling thread runs such a function: it must not call CUDA or NCCL. */
 bool in_host_function(void);
