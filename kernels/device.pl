@@ -64,7 +64,76 @@ sub refuse {
     print STDERR "cpu-nvcc: error: $what\n" if !$errors->{$what}++;
 }
 
+# Inline PTX that public programs use: loads, stores and additions of numbers, and fences.
+sub assembly {
+    my ($line, $n) = @_;
+    my ($to, $type, $text, $given, $dbg) =
+        $line =~ /^\s+(%\S+ = )?(?:tail )?call (\S+) asm (?:sideeffect )?"([^"]*)", "[^"]*"\((.*)\)(?: #\d+)?(?:, !srcloc !\d+)?(, !dbg !\d+)?/
+        or return refuse('inline PTX is not there');
+    $text =~ s/\\0[9A]|\s+/ /g;
+    $text =~ s/^ +| +$//g;
+    my ($how, $width) = $text =~ /^(ld|st|red)\.[\w.:]*?[busf](32|64) / ? ($1, $2) : ('', 0);
+    my @given = map { /^(.*?)(?: (?:noundef|nonnull))* (\S+)$/ ? [$1, $2] : () } at_commas($given);
+    my ($at, $value) = @given;
+    $dbg //= '';
+    return "  fence seq_cst$dbg" if $text =~ /^(?:membar|fence)\.[\w.:]+;$/;
+    my $is = $how eq 'ld' ? $type : $value ? $value->[0] : '';
+    my $add = $is =~ /^[fd]/ ? 'fadd' : 'add';
+    my $known = $how eq 'ld' ? $text =~ / \$0, ?\[\$1\];$/ : $how eq 'st' ? $text =~ / \[\$0\], ?\$1;$/ : $text =~ /^red\..*add.* \[\$0\], ?\$1;$/;
+    return refuse("inline PTX is not there: \"$text\"") if !$known || !{ i32 => 32, float => 32, i64 => 64, double => 64 }->{$is};
+    my $pointer = pointer_to($is);
+    my $cast = $at->[0] eq 'i64' ? 'inttoptr' : 'bitcast';
+    return ("  %cpu.ptx$n = $cast $at->[0] $at->[1] to $pointer$dbg",
+        $how eq 'ld' ? "  ${to}load volatile $is, $pointer %cpu.ptx$n, align 4$dbg"
+        : $how eq 'st' ? "  store volatile $is $value->[1], $pointer %cpu.ptx$n, align 4$dbg"
+        : "  %cpu.red$n = atomicrmw $add $pointer %cpu.ptx$n, $is $value->[1] seq_cst$dbg");
+}
+
 my %is_kernel; # by name
+
+# A struct without members is no parameter, yet an argument of the launch. Where such are is told by the kernel's
+# name: its types in order, of which those without a parameter are left over.
+my %empty_at; # for each kernel the places of such arguments
+
+sub find_empty {
+    my ($lines) = @_;
+    my (%bare, %kernels, $kernel);
+    %empty_at = ();
+    my $base = sub { # of a type, without its namespace and its arguments
+        my ($is) = $_[0] =~ /^(?:%"?(?:struct|class|union)\.)?(.*?)(?:\.\d+)?"?$/;
+        return $is =~ /\{lambda[^<>]*\}$/ ? 'anon' : $is =~ s/<.*//r =~ s/.*:://r;
+    };
+    for (@$lines) {
+        $bare{$1} = 1 if /^(%(?:"[^"]*"|\S+)) = type \{ i8 \}/;
+        if (/^define .*section "cpu\.kernel"/) {
+            my $it = read_function($_, []);
+            $kernel = $kernels{ $it->{name} } = { parameters => [map { $_->[0] } arguments_of($it)], rooms => [] };
+        } elsif ($kernel && /^\s+(%\S+) = alloca (%(?:"[^"]*"|[^\s,]+)),/) {
+            push @{ $kernel->{rooms} }, [$1, $bare{$2}, $base->($2)]; # in the order of the arguments
+            $kernel->{bare} = 1 if $bare{$2};
+        } elsif ($_ eq '}') {
+            undef $kernel;
+        }
+    }
+    my @names = grep { $kernels{$_}{bare} } sort keys %kernels or return;
+    my @words = split /\n/, `c++filt @{[ map { quoted($_) } @names ]}`;
+    for my $i (0 .. $#names) {
+        my $it = $kernels{ $names[$i] };
+        my ($list) = $words[$i] =~ s/\{lambda\([^{}]*\)/{lambda/gr =~ /(\((?:[^()]|(?1))*\))$/;
+        my @types = at_commas(substr $list // '()', 1, -1);
+        my ($parameters, $rooms) = @$it{qw(parameters rooms)};
+        for my $place (0 .. $#types) {
+            my ($next, $room) = (@$parameters ? $parameters->[0]{name} =~ s/\.coerce\d*$//r : '', $rooms->[0] // ['']);
+            if ($room->[1] && $room->[0] ne $next && $room->[2] eq $base->($types[$place])) {
+                $empty_at{ $names[$i] }{$place} = 1;
+                shift @$rooms;
+            } else {
+                shift @$rooms if $room->[0] eq $next;
+                shift @$parameters;
+            }
+        }
+    }
+}
 
 # Everything is the module's own, and is inlined: then it is known what a kernel uses.
 sub device_inlinable {
@@ -73,7 +142,9 @@ sub device_inlinable {
     $errors = {};
     %is_kernel = ();
     my (@out, %shared);
-    for (read_lines($from)) {
+    my @lines = read_lines($from);
+    find_empty(\@lines);
+    for (@lines) {
         if (/^define /) {
             my $kernel = /section "cpu\.kernel"/;
             s/ (?:comdat|section)(?:\(\$[^)]*\)| "[^"]*")?(?= |$)//g;
@@ -93,8 +164,9 @@ sub device_inlinable {
             s/^(@\S+ = internal .*global .*) undef, /$1 zeroinitializer, section "cpu.shared", /; # __shared__
         } elsif (/^\$\S+ = comdat/) {
             next;
-        } elsif (/\basm (?:sideeffect )?"([^"]+)"/) {
-            refuse("inline PTX is not there: \"$1\"");
+        } elsif (/\basm (?:sideeffect )?"/) {
+            push @out, assembly($_, scalar @out);
+            next;
         }
         push @out, $_;
     }
@@ -193,6 +265,23 @@ sub moving_function {
 
 sub here_functions {
     return ((map { moving_function($here{$_}, $_, 0) } sort keys %here), map { moving_function($there{$_}, $_, 1) } sort keys %there);
+}
+
+# A block's reduction (CUB) gives its result to the first thread only. If that thread runs last, and nothing else
+# makes the threads wait, the others need not rest: each adds to what those before it have left.
+sub choose_reduction {
+    my ($kernel) = @_;
+    my $body = $kernel->{body};
+    my $waits = grep { /call void \@__kernel_wait\(i32 (?:noundef )?(\d+)/ && $1 != 4 } @$body;
+    my $reduces = grep { /call void \@__kernel_wait\(/ } @$body;
+    $kernel->{waits} = $waits;
+    $kernel->{first_last} = !$waits && $reduces;
+    @$body = grep { !/call void \@__kernel_wait\(/ } @$body if !$waits;
+    my $rests = $waits ? 'true' : 'false';
+    for (@$body) {
+        s/(call void \@__kernel_wait\(i32 (?:noundef )?)4/${1}1/;
+        s/= (?:tail |notail )?call .*?i1 \@__kernel_rests\(\).*?(, !dbg !\d+|$)/= and i1 $rests, true$1/;
+    }
 }
 
 # The indices are parameters of the kernel.
@@ -337,10 +426,12 @@ sub arguments_of {
         if (defined $base && defined $last && $last eq $base) {
             push @{ $arguments[-1] }, $p;
         } else {
+            push @arguments, [] while $empty_at{ $kernel->{name} }{ scalar @arguments };
             push @arguments, [$p];
         }
         $last = $base;
     }
+    push @arguments, [] while $empty_at{ $kernel->{name} }{ scalar @arguments };
     return @arguments;
 }
 
@@ -611,6 +702,13 @@ sub describe {
     my $letter = $kernel->{letter};
     for my $argument (arguments_of($kernel)) {
         my $p = $argument->[-1];
+        if (!$p) {
+            $uses .= '.';
+            push @sizes, 'i64 1';
+            next;
+        }
+        # A pointer in a struct is found as one in memory is.
+        $kernel->{elsewhere} = 1 if @$argument > 1 && grep { ($letter->{ $_->{name} } // '-') ne '-' } @$argument;
         $uses .= @$argument == 1 && !$p->{byval} && $letter->{ $p->{name} } ? $letter->{ $p->{name} } : '.';
         push @sizes, $p->{byval} ? size_constant($p->{byval})
             : @$argument > 1 ? do { my $s = size_constant($p->{type}); $s =~ s/^i64 //; "i64 add (i64 $s, i64 8)" }
@@ -635,7 +733,7 @@ sub describe {
     return ($name, $text, "\@cpu.sizes$number = private constant $array [" . join(', ', @sizes) . ']'
         ), "%cpu.code { $name_at, $run_at, $sizes_at, $text_at, $static, i32 $n, i32 "
         . (($kernel->{waits} ? 1 : 0) | ($kernel->{elsewhere} ? 2 : 0)
-        | (!$kernel->{waits} && !@used && is_flat($kernel) ? 4 : 0)) . ' }';
+        | (!$kernel->{waits} && !@used && is_flat($kernel) ? 4 : 0) | ($kernel->{first_last} ? 8 : 0)) . ' }';
 }
 
 sub registration {
@@ -697,7 +795,7 @@ sub device_runnable {
                 push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ' }' ];
             }
             $line =~ s/, section "cpu\.(?:shared|dynamic)"//;
-            next if $line =~ /^declare .*\@(?:__kernel_(?:index|wait|waits|frame)|llvm\.assume)\(/;
+            next if $line =~ /^declare .*\@(?:__kernel_(?:index|rests|wait|waits|frame)|llvm\.assume)\(/;
             push @out, $line;
             next;
         }
@@ -716,7 +814,7 @@ sub device_runnable {
         }
         my $kernel = read_function($line, $body);
         $kernel->{elsewhere} = $elsewhere;
-        $kernel->{waits} = grep { /call void \@__kernel_wait\(/ } @$body;
+        choose_reduction($kernel);
         push @kernels, $kernel;
     }
     my ($free) = sort { $b <=> $a } 0, map { /^!(\d+) = / ? $1 + 1 : () } @out;

@@ -163,6 +163,7 @@ static inline float cuda_cpu_half_value(unsigned short half) {
     CUDA_CPU_CONVERSION(int, __int2##NAME##_rn, F)                                 \
     CUDA_CPU_CONVERSION(unsigned int, __uint2##NAME##_rn, F)                       \
     CUDA_CPU_CONVERSION(long long, __ll2##NAME##_rn, F)                            \
+    CUDA_CPU_CONVERSION(unsigned long long, __ull2##NAME##_rn, F)                  \
     CUDA_CPU_CONVERSION(F, __##NAME##2float, float)                                \
     CUDA_CPU_CONVERSION(F, __##NAME##2int_rz, int)                                 \
     static inline unsigned short __##NAME##_as_ushort(F a) {                       \

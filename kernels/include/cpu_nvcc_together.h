@@ -128,28 +128,14 @@ CPU_REDUCE(__reduce_xor_sync, unsigned, all ^ one)
 template <class T> struct __cpu_same { using type = T; };
 template <class T> using __cpu_value = typename __cpu_same<T>::type;
 
-template <class T, class F> CPU_DEVICE T __cpu_exchange(T *p, F next) {
-    T before = *p, after, seen;
-    do {
-        seen = before;
-        after = next(seen);
-        if constexpr (sizeof(T) == 2) {
-            unsigned short s = __builtin_bit_cast(unsigned short, seen),
-                           a = __builtin_bit_cast(unsigned short, after);
-            s = __sync_val_compare_and_swap((unsigned short *)p, s, a);
-            before = __builtin_bit_cast(T, s);
-        } else if constexpr (sizeof(T) == 4) {
-            unsigned s = __builtin_bit_cast(unsigned, seen),
-                     a = __builtin_bit_cast(unsigned, after);
-            s = __sync_val_compare_and_swap((unsigned *)p, s, a);
-            before = __builtin_bit_cast(T, s);
-        } else {
-            unsigned long long s = __builtin_bit_cast(unsigned long long, seen),
-                               a = __builtin_bit_cast(unsigned long long, after);
-            s = __sync_val_compare_and_swap((unsigned long long *)p, s, a);
-            before = __builtin_bit_cast(T, s);
-        }
-    } while (__builtin_memcmp(&before, &seen, sizeof seen) != 0);
+template <class T, class F>
+__host__ __device__ __forceinline__ static T __cpu_exchange(T *p, F next) {
+    T before, after;
+    __atomic_load(p, &before, __ATOMIC_SEQ_CST);
+    do
+        after = next(before);
+    while (!__atomic_compare_exchange(p, &before, &after, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
     return before;
 }
 

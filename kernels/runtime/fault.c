@@ -35,7 +35,7 @@ static void caught(int number, siginfo_t *info, void *context) {
     siglongjmp(out, 1);
 }
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
 static bool guarded(void (*run)(const struct launch *, struct kernel_where *),
@@ -94,20 +94,26 @@ static void buffer_of(const char *address, char *words, size_t size) {
 
 static void say(const struct launch *launch, const struct kernel_where *where,
                 bool thread_known) {
-    char line[256], buffer[128], thread[64] = "";
+    char line[256], buffer[128], what[64], where_to[64] = "", thread[64] = "";
     line_of(fault.instruction, line, sizeof line);
     const char *address = memory_user_address(fault.address);
-    buffer_of(address, buffer, sizeof buffer);
     if (thread_known)
         snprintf(thread, sizeof thread, ", thread (%u,%u,%u)", where->thread[0],
                  where->thread[1], where->thread[2]);
+    buffer_of(address, buffer, sizeof buffer);
+    if (fault.signal == SIGFPE)
+        snprintf(what, sizeof what, "divides an integer by zero");
+    else if (fault.signal == SIGILL)
+        snprintf(what, sizeof what, "calls __trap()");
+    else
+        snprintf(what, sizeof what, "uses memory that is in no buffer");
+    if (fault.signal == SIGSEGV || fault.signal == SIGBUS)
+        snprintf(where_to, sizeof where_to, ", address %p", (const void *)address);
     fflush(stdout);
-    fprintf(stderr,
-            "kernel %s uses memory that is in no buffer: block (%u,%u,%u)%s,"
-            " address %p%s%s; %s\n",
-            kernel_words(launch->kernel), where->block[0], where->block[1],
-            where->block[2], thread, (const void *)address, line[0] ? ", at " : "", line,
-            buffer);
+    fprintf(stderr, "kernel %s %s: block (%u,%u,%u)%s%s%s%s%s%s\n",
+            kernel_words(launch->kernel), what, where->block[0], where->block[1],
+            where->block[2], thread, where_to, line[0] ? ", at " : "", line,
+            where_to[0] ? "; " : "", where_to[0] ? buffer : "");
 }
 
 bool fault_guard(const struct runner *runner, const struct launch *launch,

@@ -16,7 +16,7 @@ struct kernel_where {
     unsigned grid[3], dims[3], block[3], thread[3], end[3];
 };
 
-enum { KERNEL_WAITS = 1, KERNEL_ELSEWHERE = 2, KERNEL_FLAT = 4 };
+enum { KERNEL_WAITS = 1, KERNEL_ELSEWHERE = 2, KERNEL_FLAT = 4, KERNEL_FIRST_LAST = 8 };
 
 struct kernel_code {
     const char *name;
@@ -27,7 +27,8 @@ struct kernel_code {
     size_t shared;       // bytes of __shared__ variables
     unsigned narguments;
     unsigned flags; // KERNEL_ELSEWHERE: it finds pointers in memory; KERNEL_FLAT: the
-                    // blocks of a row may be one loop
+                    // blocks of a row may be one loop; KERNEL_FIRST_LAST: the first
+                    // thread of a block runs last
 };
 
 struct kernel_module { // of one compiled file

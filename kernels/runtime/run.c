@@ -135,6 +135,29 @@ static void run_loop(const struct launch *launch, struct kernel_where *where) {
     run(launch->arguments, where);
 }
 
+/* The first thread of the block comes last; before it, those of its row. */
+static void run_first_last(const struct launch *launch, struct kernel_where *where) {
+    const unsigned *dims = where->dims;
+    for (where->thread[2] = dims[2]; where->thread[2]-- > 0;) {
+        where->end[2] = where->thread[2] + 1;
+        where->thread[0] = 0;
+        where->thread[1] = 1;
+        where->end[0] = dims[0];
+        where->end[1] = dims[1];
+        if (dims[1] > 1)
+            run_loop(launch, where);
+        where->thread[0] = 1;
+        where->thread[1] = 0;
+        where->end[1] = 1;
+        if (dims[0] > 1)
+            run_loop(launch, where);
+        where->thread[0] = 0;
+        where->end[0] = 1;
+        run_loop(launch, where);
+    }
+    where->thread[2] = 0;
+}
+
 static bool is_flat(const struct launch *launch) {
     return (launch->kernel->code->flags & KERNEL_FLAT) &&
            (uint64_t)launch->grid.x * launch->block.x <= INT32_MAX;
@@ -156,7 +179,10 @@ static void run_blocks(const struct launch *launch, struct kernel_where *where) 
     if (flat)
         where->end[0] = where->grid[0] * where->dims[0];
     do
-        run_loop(launch, where);
+        if (launch->kernel->code->flags & KERNEL_FIRST_LAST)
+            run_first_last(launch, where);
+        else
+            run_loop(launch, where);
     while (next_block(where, flat));
 }
 

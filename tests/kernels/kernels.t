@@ -57,11 +57,12 @@ case_of() {
     fi
 }
 
-for program in plain together wrong; do
-    is "$program.cu compiles" "$nvcc" -g -o "$work/$program" "$program.cu" -lnccl
+for program in plain together library wrong; do
+    is "$program.cu compiles" "$nvcc" -std=c++14 -g -o "$work/$program" "$program.cu" -lnccl
 done
 is 'plain kernels: indices, arguments, pointers in memory, variables, order, wrong launches' "$work/plain"
 is 'shared memory, barriers, atomics, warps, half' "$work/together"
+case_of quiet 'CUB, Thrust, cuRAND, cooperative groups, cuda/atomic, 8-bit floats, inline PTX' "$work/library"
 wrong=$work/wrong
 case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
 case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
@@ -77,7 +78,9 @@ refuses() {
     printf '%s\n' "$2" 'int main() {}' >"$work/refused.cu"
     ! "$nvcc" "$work/refused.cu" -o "$work/refused" 2>"$work/said" && grep -q "$1" "$work/said"
 }
-case_of refuses 'cooperative groups are refused' 'cooperative_groups.h' '#include <cooperative_groups.h>'
+case_of refuses 'tensor cores are refused' 'mma.h' '#include <mma.h>'
+case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
+    '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
 case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
 
 # A kernel in a file of C, or its launch: the compiler's errors name the way. What only declares one, or has its
