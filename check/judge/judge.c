@@ -15,6 +15,7 @@
 #include "history/host_knows.h"
 #include "history/issue.h"
 #include "ranks/compare.h"
+#include "say/words.h"
 #include "stuck/stuck.h"
 #include "stuck/waits.h"
 
@@ -78,6 +79,7 @@ void judge_free(struct judge *j) {
     failures_free(j->failures);
     round_trips_free(j->round_trips);
     map_free(&j->threads_by_number);
+    map_clear(&j->comm_names, free);
     windows_free(j);
     clock_free(&j->known);
     pthread_mutex_destroy(&j->lock);
@@ -169,6 +171,7 @@ void judge_last_look(struct judge *j) {
 void judge_receive(struct judge *j, int from, const void *data, size_t bytes) {
     switch (bytes ? *(const unsigned char *)data : 0) {
     case MESSAGE_CALLS: compare_receive(j, data, bytes); break;
+    case MESSAGE_NAME: comm_name_receive(j, data, bytes); break;
     case MESSAGE_JOIN: members_receive(j, from, data, bytes); break;
     case MESSAGE_STATE: stuck_receive(j, from, data, bytes); break;
     case MESSAGE_WINDOW: windows_receive(j, data, bytes); break;

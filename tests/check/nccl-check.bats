@@ -126,6 +126,16 @@ END
     [ -z "$err" ]
 }
 
+@test "a communicator that has a name is called by it" {
+    over_standin "$top/tests/check/nccl-check/names.c" names
+    started -np 3 "$check" "$BATS_TEST_TMPDIR/names"
+    [ "$code" -eq 1 ]
+    [[ $err == *"give different counts at operation 1 on communicator 2 (mesh_dp:1)"* ]]
+    [[ $err == *"communicator 2 (mesh_dp:1) has 3 ranks"* ]]
+    started -np 3 "$check" "$BATS_TEST_TMPDIR/names" one
+    [[ $err == *"at operation 1 on communicator 1 (default_pg:0)"* ]]
+}
+
 @test "what a C++ object releases after main is not left behind" {
     over_standin "$top/tests/check/nccl-check/cxx_end.cpp" cxx_end
     started -np 2 "$check" "$BATS_TEST_TMPDIR/cxx_end"

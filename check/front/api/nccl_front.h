@@ -136,7 +136,7 @@ bool comm_is_given_up(ncclComm_t handle, struct judge_at at);
 
 uint64_t comm_hash_ids(const ncclUniqueId *ids, int n);
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
-                struct judge_at at);
+                const ncclConfig_t *config, struct judge_at at);
 /* After the group, or a call alone: what its calls have made is there, or coming. */
 void newcomms_end(ncclResult_t result);
 /* After a call that makes a communicator, inside a group or not. */
@@ -221,10 +221,10 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
         return nccl_answer(result, at);                                     \
     }
 /* A rank joins by the ids. */
-#define NCCL_JOINS(name, parameters, ids, nids, ...)                              \
+#define NCCL_JOINS(name, parameters, ids, nids, config, ...)                      \
     ncclResult_t name parameters {                                                \
         ENTER_NCCL(name, __VA_ARGS__);                                            \
-        comm_joins(newcomm, ids, nids, nranks, rank, at);                         \
+        comm_joins(newcomm, ids, nids, nranks, rank, config, at);                 \
         return newcomm_returned(                                                  \
             MEETS(comm_hash_ids(ids, nids), CALL(PNCCL(name), __VA_ARGS__)), at); \
     }

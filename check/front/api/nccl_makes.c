@@ -71,8 +71,29 @@ uint64_t comm_hash_ids(const ncclUniqueId *ids, int n) {
     return id;
 }
 
+/* How far a configuration goes depends on the header that the program was compiled with;
+ * this is the beginning of it since NCCL 2.27 (nccl.h). */
+struct named_config {
+    size_t size;
+    unsigned int magic, version;
+    int before[4];
+    const char *network;
+    int between[2];
+    const char *name;
+};
+
+static void is_named(struct judge *j, uint64_t id, const ncclConfig_t *given) {
+    const ncclConfig_t usual = NCCL_CONFIG_INITIALIZER;
+    struct named_config config;
+    if (!given || given->magic != usual.magic || given->size < sizeof config)
+        return;
+    memcpy(&config, given, sizeof config);
+    if (config.name && config.name[0])
+        judge_comm_named(j, id, config.name);
+}
+
 void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, int rank,
-                struct judge_at at) {
+                const ncclConfig_t *config, struct judge_at at) {
     uint64_t id = comm_hash_ids(ids, nids);
     // All communicators have that. The first one is to have as many ranks everywhere.
     if (getenv("NCCL_COMM_ID")) {
@@ -90,6 +111,7 @@ void comm_joins(ncclComm_t *out, const ncclUniqueId *ids, int nids, int nranks, 
              join.device);
     newcomm_begins(out, NULL, id, join);
     struct judge *j = front_in();
+    is_named(j, id, config);
     if (out && rank >= 0 && rank < nranks && meets)
         judge_joins(j, &join);
     else // NCCL will refuse it
@@ -170,6 +192,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *out,
     uint64_t id;
     comm_entered(comm, at);
     bool known = comm_together(comm, JUDGE_SPLIT, color, &id, 0, at);
+    if (known && color != NCCL_SPLIT_NOCOLOR)
+        TELL(is_named, id, config);
     if (known)
         newcomm_begins(color == NCCL_SPLIT_NOCOLOR ? NULL : out, comm, id,
                        (struct judge_join){.rank = -1, .at = at});
@@ -243,8 +267,10 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int nexcluded,
     struct comm *parent;
     struct judge *j = comm_in(comm, &parent, at);
     bool there = parent && parent->state == THERE;
-    if (there)
+    if (there) {
         shrinks(j, parent, excluded, nexcluded, out, comm, at);
+        is_named(j, nccl_group.newcomms->like.id, config);
+    }
     front_out();
     ncclResult_t result =
         CALL(PNCCL(ncclCommShrink), comm, excluded, nexcluded, out, config, flags);

@@ -9,6 +9,7 @@
 enum {
     MESSAGE_CALLS = 'C',
     MESSAGE_JOIN = 'J',
+    MESSAGE_NAME = 'N',
     MESSAGE_STATE = 'S',
     MESSAGE_WINDOW = 'W'
 };

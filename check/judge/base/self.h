@@ -40,6 +40,7 @@ struct judge {
     bool entered;
     double moment; // at which it was asked for since then; 0: it was not
     struct map threads_by_number;
+    struct map comm_names; // words.c's: of communicators to which the program gave one
     // The one that is in; NULL: the front's helper, which does nothing that is judged.
     struct thread *threads, *thread, *newest; // newest: the last of them that was in
     // H: what the host knows to have happened. One for all threads: what one of them has

@@ -59,6 +59,9 @@ enum judge_end {
     JUDGE_ABORTED,
     JUDGE_REVOKED
 };
+/* The program has given a name to the communicator with that id, which is about to
+ * be made (ncclConfig_t, commName). */
+void judge_comm_named(struct judge *j, uint64_t id, const char *name);
 /* Before the call. What is queued on it is completed by finalize (NCCL User Guide,
  * "Finalizing a communicator") and by destroy, not by the other two. */
 void judge_comm_ends(struct judge *j, int comm, enum judge_end how, struct judge_at at);

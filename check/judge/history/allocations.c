@@ -138,8 +138,9 @@ void set_use(struct judge *j, struct finding *f, const char *field,
 void set_queued(struct judge *j, struct finding *f, const struct use *use) {
     const struct comm_facts *comm = use->is_call ? calls_comm(j, use->call.comm) : NULL;
     if (comm)
-        set(f, "queued", "%s at %s, operation %llu on communicator %d", use_words(use),
-            place(j, use->at.site), (unsigned long long)use->index, comm->number);
+        set(f, "queued", "%s at %s, operation %llu on communicator %s", use_words(use),
+            place(j, use->at.site), (unsigned long long)use->index,
+            comm_words(j, comm->id, comm->number));
     else
         set_use(j, f, "queued", use);
 }

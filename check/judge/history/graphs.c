@@ -391,7 +391,7 @@ static bool is_held(struct judge *j, const struct comm_facts *comm, int number,
         return false;
     struct finding f = finding(FINDING_deadlock_graph, at.site, made.site);
     set_here(j, &f, at);
-    set(&f, "comm", "%d", comm->number);
+    set(&f, "comm", "%s", comm_words(j, comm->id, comm->number));
     set_words_at(j, &f, "captured", call_words(call), call->at.site);
     set(&f, "graph", "%s", what);
     set_at(j, &f, "made", made);

@@ -85,7 +85,7 @@ int judge_comm_made(struct judge *j, uint64_t id, int rank, int nranks, int devi
                                       .device = device,
                                       .blocks = blocks,
                                       .made = at};
-    comm->keeper = j->nranks == 1 ? HERE : (int)(mixed(id, 1) % (uint64_t)j->nranks);
+    comm->keeper = j->nranks == 1 ? HERE : comm_keeper(j, id);
     comm->thread = -1;
     comm->same = map_get(&calls->by_id, id);
     map_put(&calls->by_id, id, comm);
@@ -208,7 +208,7 @@ static void check_group_needed(struct judge *j, const struct comm *comm,
     set_words_at(j, &f, "here", fact_words(fact), fact->site);
     set(&f, "comm_rank", "%d", comm->facts.rank);
     set(&f, "device", "%d", comm->facts.device);
-    set(&f, "comm", "%d", comm->facts.number);
+    set(&f, "comm", "%s", comm_words(j, comm->facts.id, comm->facts.number));
     set(&f, "other_rank", "%d", other->facts.rank);
     set(&f, "other_device", "%d", other->facts.device);
     set_place(j, &f, "before", other->newest_site);
@@ -548,7 +548,7 @@ bool judge_usable(struct judge *j, const struct judge_call *call) {
     struct finding f =
         finding(FINDING_setup_suspended, call->at.site, comm->suspended.site);
     set_here(j, &f, call->at);
-    set(&f, "comm", "%d", comm->facts.number);
+    set(&f, "comm", "%s", comm_words(j, comm->facts.id, comm->facts.number));
     set_at(j, &f, "suspended", comm->suspended);
     say(j, &f);
     return false;
@@ -565,7 +565,7 @@ void judge_comm_used_after(struct judge *j, int number, struct judge_at at) {
     struct finding f = finding(FINDING_setup_used_after, at.site, comm->facts.ended.site);
     f.hint = revoked ? HINT_used_after_revoke : HINT_OF_FINDING;
     set_here(j, &f, at);
-    set(&f, "comm", "%d", comm->facts.number);
+    set(&f, "comm", "%s", comm_words(j, comm->facts.id, comm->facts.number));
     set_at(j, &f, "made", comm->facts.made);
     set(&f, "how", "%s", how);
     set(&f, "by", "%s", comm->how == JUDGE_RESET ? " by cudaDeviceReset" : "");
@@ -577,7 +577,7 @@ void set_comm(struct judge *j, struct finding *f, int number) {
     const struct comm_facts *comm = calls_comm(j, number);
     if (!comm)
         return;
-    set(f, "comm", "%d", comm->number);
+    set(f, "comm", "%s", comm_words(j, comm->id, comm->number));
     set(f, "comm_rank", "%d", comm->rank);
     set(f, "nranks", "%d", comm->nranks);
     set(f, "device", "%d", comm->device);
@@ -618,9 +618,10 @@ void calls_check_unfinished(struct judge *j) {
     for (size_t i = 0; i < u->n; i++) {
         const struct pending_op *op = u->at[i];
         if (is_unfinished(j, op) && n++ < MANY)
-            text_add(&queued, "  queued: %s at %s, operation %llu on communicator %d\n",
+            text_add(&queued, "  queued: %s at %s, operation %llu on communicator %s\n",
                      call_words(&op->call), place(j, op->call.at.site),
-                     (unsigned long long)op->fact.index, op->fact.number);
+                     (unsigned long long)op->fact.index,
+                     comm_words(j, op->fact.comm, op->fact.number));
     }
     if (n > MANY)
         text_add(&queued, "  and %d more\n", n - MANY);

@@ -208,9 +208,10 @@ static void say_collective(struct judge *j, struct kept *kept, struct collective
                                          : HINT_OF_FINDING;
     set(&f, "differ", "%s", what);
     set(&f, "operation", "%llu", (unsigned long long)first->index);
-    set(&f, "comm", "%d", first->number);
+    const char *comm = comm_words(j, first->comm, first->number);
+    set(&f, "comm", "%s", comm);
     add_calls(j, &ranks, kept, c);
-    add_size(&size, first->number, kept->nranks, kept->world, kept->device);
+    add_size(&size, comm, kept->nranks, kept->world, kept->device);
     set_lines(&f, "ranks", &ranks);
     set_lines(&f, "size", &size);
     say(j, &f);
@@ -227,10 +228,11 @@ static void say_misfit(struct judge *j, const struct misfit *misfit) {
              : alike                  ? HINT_captured_by_some
                                       : HINT_OF_FINDING;
     set(&f, "differ", "%s", difference(send, recv));
-    set(&f, "comm", "%d", send->number);
+    const char *comm = comm_words(j, send->comm, send->number);
+    set(&f, "comm", "%s", comm);
     add_call(j, &ranks, send, by_rank);
     add_call(j, &ranks, recv, by_rank);
-    add_size(&size, send->number, send->nranks, kept ? kept->world : NULL,
+    add_size(&size, comm, send->nranks, kept ? kept->world : NULL,
              kept ? kept->device : NULL);
     set_lines(&f, "ranks", &ranks);
     set_lines(&f, "size", &size);

@@ -4,7 +4,13 @@
 #ifndef MESSAGE_FORMATS_H
 #define MESSAGE_FORMATS_H
 
+#include "base/self.h"
 #include "judge.h"
+
+/* The rank that compares the calls on a communicator. */
+static inline int comm_keeper(const struct judge *j, uint64_t id) {
+    return (int)(mixed(id, 1) % (uint64_t)j->nranks);
+}
 
 /* A call, as its communicator's keeper and rank 0 are told of it. */
 enum fact_what { FACT_CALL, FACT_BACK, FACT_ENDED };

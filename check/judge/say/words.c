@@ -3,6 +3,7 @@
  */
 #include "say/words.h"
 
+#include "base/messages.h"
 #include "say/finding.h"
 
 #include <stdio.h>
@@ -100,6 +101,41 @@ void set_call(struct judge *j, struct finding *f, const struct judge_call *call)
     set_words_at(j, f, "here", call_words(call), call->at.site);
 }
 
+/* To whoever may report something about a communicator: its id, its name. */
+enum { NAME = 64 };
+struct name {
+    unsigned char message, pad[7];
+    uint64_t id;
+    char words[NAME];
+};
+
+void comm_name_receive(struct judge *j, const void *data, size_t bytes) {
+    const struct name *name = data;
+    if (bytes != sizeof *name || map_get(&j->comm_names, name->id))
+        return;
+    char *words = must_alloc(NAME);
+    memcpy(words, name->words, NAME - 1);
+    map_put(&j->comm_names, name->id, words);
+}
+
+void judge_comm_named(struct judge *j, uint64_t id, const char *words) {
+    struct name name = {.message = MESSAGE_NAME, .id = id};
+    snprintf(name.words, NAME, "%s", words);
+    comm_name_receive(j, &name, sizeof name);
+    for (int to = 0; to < j->nranks; to++)
+        if (to != j->rank && (to == 0 || to == comm_keeper(j, id)))
+            message_send(j, to, &name, sizeof name);
+}
+
+const char *comm_words(struct judge *j, uint64_t id, int number) {
+    static __thread char ring[4][NAME + 16];
+    static __thread unsigned next;
+    const char *name = map_get(&j->comm_names, id);
+    char *out = ring[next++ % 4];
+    snprintf(out, sizeof ring[0], name ? "%d (%s)" : "%d", number, name);
+    return out;
+}
+
 bool same_process(const int *world, int nranks) {
     for (int r = 1; r < nranks; r++)
         for (int q = 0; q < r; q++)
@@ -108,10 +144,10 @@ bool same_process(const int *world, int nranks) {
     return false;
 }
 
-void add_size(struct text *text, int number, int nranks, const int *world,
+void add_size(struct text *text, const char *comm, int nranks, const int *world,
               const int *device) {
     enum { MANY = 32 };
-    text_add(text, "  communicator %d", number);
+    text_add(text, "  communicator %s", comm);
     text_add(text, " has %d rank%s", nranks, nranks == 1 ? "" : "s");
     bool differ = false, alike = true, several = world && same_process(world, nranks);
     for (int r = 0; world && r < nranks; r++) {

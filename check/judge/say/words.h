@@ -26,9 +26,12 @@ const char *fact_words(const struct fact *fact);
 const char *call_words(const struct judge_call *call);
 /* Ranks of one process are told apart by their number in the communicator. */
 bool same_process(const int *world, int nranks);
+/* "2", or "2 (its name)"; until four more were asked for. */
+const char *comm_words(struct judge *j, uint64_t id, int number);
+void comm_name_receive(struct judge *j, const void *data, size_t bytes); // MESSAGE_NAME
 /* How many ranks a communicator has, and who they are where the numbers differ; by rank,
  * -1: not known. */
-void add_size(struct text *text, int number, int nranks, const int *world,
+void add_size(struct text *text, const char *comm, int nranks, const int *world,
               const int *device);
 
 #endif

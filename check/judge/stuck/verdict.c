@@ -130,8 +130,9 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         const struct meeting *m = cause->meeting;
         if (!moves_nothing(call->kind))
             text_add(text, " for %s at %s", fact_words(call), place(j, call->site));
-        text_add(text, ", operation %llu on communicator %d",
-                 (unsigned long long)call->index, call->number);
+        text_add(text, ", operation %llu on communicator %s",
+                 (unsigned long long)call->index,
+                 comm_words(j, call->comm, call->number));
         int *absent = must_alloc((size_t)m->n * sizeof *absent), n = 0;
         bool by_rank = together(j, call);
         for (int i = 0; i < m->n; i++)
@@ -154,7 +155,8 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         int *absent = must_alloc((size_t)nranks * sizeof *absent);
         for (int r = 0; (r = stuck_stays(j, p, wait, r)) >= 0; r++)
             absent[n++] = comm->of[r].world;
-        text_add(text, ", of communicator %d", wait->told->comm_number);
+        text_add(text, ", of communicator %s",
+                 comm_words(j, wait->told->comm, wait->told->comm_number));
         add_absent(text, absent, n, false, "it");
         free(absent);
     }
@@ -451,7 +453,7 @@ static void set_title(struct judge *j, struct finding *f, int first,
         return;
     set(f, "words", "%s", fact_words(about));
     set(f, "operation", "%llu", (unsigned long long)about->index);
-    set(f, "comm", "%d", about->number);
+    set(f, "comm", "%s", comm_words(j, about->comm, about->number));
     set(f, "one", "%s", about->kind == JUDGE_SEND ? "send" : "receive");
     set(f, "other", "%s", about->kind == JUDGE_SEND ? "receive" : "send");
 }
@@ -498,7 +500,8 @@ static enum hint_name hint_for(struct judge *j, const struct fact *about, bool c
 static void add_size_of(struct judge *j, struct text *text, const struct fact *call) {
     int *world = must_alloc(2 * (size_t)call->nranks * sizeof *world);
     places_of(j, call->comm, call->nranks, world, world + call->nranks);
-    add_size(text, call->number, call->nranks, world, world + call->nranks);
+    add_size(text, comm_words(j, call->comm, call->number), call->nranks, world,
+             world + call->nranks);
     free(world);
 }
 
