@@ -1,6 +1,6 @@
-# What check.t, one-line-less.t and readme.t share: an environment without the caller's settings,
-# and the reading of files. And the first two: programs built for the CPU build, run under a
-# time limit, several at once, and their TAP lines printed in order.
+# What tests in Perl share: an environment without the caller's settings, the reading of files,
+# and points that say why they fail. And programs built for the CPU build, run under a time limit,
+# several at once, and their points in order.
 package Programs;
 use strict;
 use warnings;
@@ -8,8 +8,9 @@ use Cwd qw(abs_path);
 use Exporter qw(import);
 use File::Basename qw(dirname);
 use POSIX ();
+use Test::More ();
 
-our @EXPORT_OK = qw(cpu_flags in_parallel library_flags read_file run write_file $before $limit $mpicc $top);
+our @EXPORT_OK = qw(cpu_flags done_testing in_parallel library_flags ok read_file run write_file $before $limit $mpicc $top);
 
 $| = 1;
 
@@ -44,23 +45,27 @@ sub write_file {
     close $out;
 }
 
+# A point; where it is not right, with reasons.
+sub ok($$;@) {
+    my ($right, $name, @why) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    Test::More::ok($right, $name) or Test::More::diag(join "\n", grep { defined } @why);
+    return $right;
+}
+
+*done_testing = \&Test::More::done_testing;
+
 # The flags that build a program for the CPU build; ends the test if there are none.
 sub cpu_flags {
     my $flags = `make -s --no-print-directory -C '$top' cpu-flags`;
-    if ($? != 0 || $flags !~ /-I/) {
-        print "1..1\nnot ok 1 - make cpu-flags\n";
-        exit 1;
-    }
+    die "make cpu-flags fails\n" if $? != 0 || $flags !~ /-I/;
     chomp $flags;
     return $flags;
 }
 
 # The same for the stand-in as a library without checks, which nccl-check brings in.
 sub library_flags {
-    if (system("make -s --no-print-directory -C '$top' BACKEND=cpu cpu-forms >&2") != 0) {
-        print "1..1\nnot ok 1 - make cpu-forms\n";
-        exit 1;
-    }
+    system("make -s --no-print-directory -C '$top' BACKEND=cpu cpu-forms >&2") == 0 or die "make cpu-forms fails\n";
     return "-g -I'$top/cpu/include' -I'$top/cpu/include/absent' -L'$top/build/cpu' -lnccl-cpu -Wl,-rpath,'$top/build/cpu'"
         . ' -lm -pthread -fno-optimize-sibling-calls'
         . (`$mpicc --version` =~ /clang/ ? '' : ' -fno-crossjumping');
@@ -78,12 +83,11 @@ sub run {
 }
 
 # Calls check(item, file) for each item in a process of its own, so many at a time. It writes
-# TAP lines without numbers to the file; they are printed in the order of the items, numbered
-# from the given number on. Returns the last number, and how many of the lines were "not ok".
+# TAP lines without numbers to the file, which become this test's points in the order of the items.
 sub in_parallel {
-    my ($jobs, $dir, $number, $check, @items) = @_;
+    my ($jobs, $dir, $check, @items) = @_;
     my (%running, %done);
-    my ($started, $printed, $failed) = (0, 0, 0);
+    my ($started, $printed) = (0, 0);
     while ($printed < @items) {
         while ($started < @items && keys %running < $jobs) {
             my $pid = fork // die "fork: $!\n";
@@ -101,10 +105,10 @@ sub in_parallel {
             my $lines = -e "$dir/$printed.tap" ? read_file("$dir/$printed.tap") : '';
             $lines .= "not ok $items[$printed]{name}: the test broke off\n" if $lines eq '' || $done{$printed} ne 'well';
             for (split /\n/, $lines) {
-                if (s/^(not )?ok //) {
-                    $number++;
-                    $failed++ if $1;
-                    print $1 // '', "ok $number - $_\n";
+                if (/^ok (.*) # SKIP (.*)/) {
+                    Test::More->builder->skip("$1: $2");
+                } elsif (/^(not )?ok (.*)/) {
+                    Test::More::ok(!$1, $2);
                 } else {
                     print "$_\n";
                 }
@@ -112,7 +116,6 @@ sub in_parallel {
             $printed++;
         }
     }
-    return ($number, $failed);
 }
 
 1;

@@ -10,17 +10,7 @@ use File::Find qw(find);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use lib $Bin;
-use Programs qw(cpu_flags read_file write_file $top);
-
-my ($number, $failed) = (0, 0);
-
-sub ok($$;@) {
-    my ($right, $name, @why) = @_;
-    $number++;
-    $failed++ if !$right;
-    print $right ? '' : 'not ', "ok $number - $name\n";
-    print map { "# $_\n" } @why if !$right;
-}
+use Programs qw(cpu_flags done_testing ok read_file write_file $top);
 
 # What `nm` shows of object files: for each the others that it needs, and "name: both" for what two define.
 sub needs {
@@ -173,5 +163,4 @@ for my $row ($inside =~ /^\|.*\|$/mg) {
 }
 my @nowhere = grep { !$there{ basename($_) } } map { glob } map { "$top/check/{,*/,*/*/}*.$_" } qw(c h awk pl list);
 ok(!@nowhere, 'every file of the checks stands in the table of inside.md', @nowhere);
-print "1..$number\n";
-exit($failed ? 1 : 0);
+done_testing();

@@ -30,7 +30,7 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use Time::HiRes qw(time);
 use lib "$Bin/..";
-use Programs qw(cpu_flags in_parallel library_flags read_file run $before $mpicc $top);
+use Programs qw(cpu_flags done_testing in_parallel library_flags read_file run $before $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $asked   = delete $ENV{RANKS};
@@ -210,8 +210,5 @@ if (@ARGV) {
 @programs = grep { $_->{tests} } @programs; # that so many ranks can express
 # Those that sleep start first: the others run meanwhile.
 @programs = ((grep { $_->{sleeps} } @programs), (grep { !$_->{sleeps} } @programs));
-my $plan = 0;
-$plan += @{$_->{tests} // []} for @programs;
-print "1..$plan\n";
-my (undef, $failed) = in_parallel($jobs, $dir, 0, \&check_program, @programs);
-exit($failed ? 1 : 0);
+in_parallel($jobs, $dir, \&check_program, @programs);
+done_testing();

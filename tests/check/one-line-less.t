@@ -21,7 +21,7 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use Time::HiRes qw(time);
 use lib "$Bin/..";
-use Programs qw(cpu_flags in_parallel read_file run write_file $limit $mpicc $top);
+use Programs qw(cpu_flags done_testing in_parallel ok read_file run write_file $limit $mpicc $top);
 
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
 my $jobs    = delete $ENV{JOBS} // 2;
@@ -185,7 +185,6 @@ system "$mpicc -O1 -c '$dir/left_out.c' -o '$dir/left_out.o'";
 delete $ENV{LEFT_OUT};
 
 my @variants;
-my ($number, $failed) = (0, 0);
 $| = 1;
 for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     my $source = read_file($path);
@@ -207,20 +206,11 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     my $program = "$dir/" . basename($path, '.c');
     my %expected;
     write_file("$program.c", with_conditions($source, @found));
-    if (!compile("$program.c", dirname($path), $program)) {
-        $number++;
-        $failed++;
-        print "not ok $number - $lesson compiles\n";
-        next;
-    }
+    compile("$program.c", dirname($path), $program) or ok(0, "$lesson compiles"), next;
     for my $n (sort keys %{{map { $_ => 1 } @counts}}) {
         my ($code, $stdout, $stderr) = run($program, $n, $options{basename $path});
         $expected{$n} = (split /\n/, $stdout)[-1] // '';
-        my $bad = $code != 0 || $stderr ne '';
-        $number++;
-        $failed++ if $bad;
-        print $bad ? 'not ok' : 'ok', " $number - $lesson, $n ranks: as it is\n";
-        print map { "#   $_\n" } split /\n/, $stderr if $bad;
+        ok($code == 0 && $stderr eq '', "$lesson, $n ranks: as it is", $stderr);
     }
     for my $found (@found) {
         push @variants, {%$found, id => scalar @variants, path => $path, source => $source,
@@ -229,6 +219,5 @@ for my $path (sort glob "'$top'/[0-9][0-9]-*/*.c") {
     }
 }
 
-($number, my $broken) = in_parallel($jobs, $dir, $number, \&check_variant, @variants);
-print "1..$number\n";
-exit($failed + $broken ? 1 : 0);
+in_parallel($jobs, $dir, \&check_variant, @variants);
+done_testing();

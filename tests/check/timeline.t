@@ -8,20 +8,9 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use JSON::PP ();
 use lib "$Bin/..";
-use Programs qw(cpu_flags library_flags read_file run $before $mpicc $top);
+use Programs qw(cpu_flags done_testing library_flags ok read_file run $before $mpicc $top);
 
 my $dir    = tempdir('timeline-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my ($number, $failed) = (0, 0);
-
-sub ok($$;@) {
-    my ($right, $name, $why) = @_;
-    $number++;
-    print $right ? '' : 'not ', "ok $number - $name\n";
-    return $right if $right;
-    $failed++;
-    print map { "# $_\n" } split /\n/, $why // '';
-    return '';
-}
 
 sub build {
     my ($source, $name, $flags) = @_;
@@ -410,5 +399,4 @@ ok($status != 0 && $said =~ /is no timeline/, 'or no timeline', $said);
     ok($? != 0 && $line =~ /^make profile needs (nsys|a GPU)|^no lesson/, 'make profile says what it lacks', $said);
 }
 
-print "1..$number\n";
-exit($failed ? 1 : 0);
+done_testing();

@@ -20,7 +20,7 @@ BEGIN {
     $ENV{EXERCISE_BACKEND} = $ENV{BACKEND} || 'cpu';
     $ENV{EXERCISE_STRICT}  = 1;
 }
-use Programs qw(in_parallel);
+use Programs qw(done_testing in_parallel ok);
 use Source qw(lessons load_all read_file readme_line starter_path variant write_file $top);
 use Run qw($backend);
 use Build qw(build_checker compile_flags);
@@ -105,29 +105,19 @@ sub check_exercise {
     close $out;
 }
 
-my ($number, $failed) = in_parallel($ENV{JOBS} // 3, $dir, 0, \&check_exercise,
-    @exercises);
-
-sub point {
-    my ($name, @problems) = @_;
-    $number++;
-    $failed++ if @problems;
-    print @problems ? 'not ' : '', "ok $number - $name\n", map { "#   $_\n" } @problems;
-}
+in_parallel($ENV{JOBS} // 3, $dir, \&check_exercise, @exercises);
 
 # A lesson's README lists its exercises.
 for my $lesson (lessons(@exercises)) {
     next if grep { /\./ } @asked;
     my ($folder) = starter_path($lesson->[0]) =~ m{([^/]+)/exercises/};
     my $found = join '', read_file("$top/$folder/README.md") =~ /^- \[\d\d\.\d+ .*\n/gm;
-    point("$folder/README.md lists its exercises (make starters)",
-        $found eq join('', map { readme_line($_) } @$lesson) ? () : split /\n/, $found);
+    ok($found eq join('', map { readme_line($_) } @$lesson), "$folder/README.md lists its exercises (make starters)", $found);
 }
 
 # No two files of the same name: a file that is handed in is known by it.
 my %names;
 $names{ ($_->{number} =~ /\.(.*)/)[0] . "-$_->{name}" }++ for @every;
 my @twice = grep { $names{$_} > 1 } sort keys %names;
-point('no two exercises have the same file name', @twice);
-print "1..$number\n";
-exit($failed ? 1 : 0);
+ok(!@twice, 'no two exercises have the same file name', @twice);
+done_testing();

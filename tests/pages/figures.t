@@ -16,8 +16,9 @@ use utf8;
 use warnings;
 use FindBin qw($Bin);
 use List::Util qw(any first max uniq);
+use Test::More;
 chdir "$Bin/../.." or die;
-binmode STDOUT, ':encoding(UTF-8)';
+binmode $_, ':encoding(UTF-8)' for *STDOUT, Test::More->builder->output, Test::More->builder->failure_output;
 
 my %option = map { $_ => 1 } map { @ARGV && $ARGV[0] eq $_ ? shift @ARGV : () } qw(-v -r);
 sub read_file { open my $in, '<:encoding(UTF-8)', $_[0] or die "$_[0]: $!\n"; local $/; return scalar <$in> }
@@ -183,7 +184,7 @@ sub random { # DIGITS: others of the same shape
 }
 
 my @pages = @ARGV ? @ARGV : ('README.md', 'errors.md', glob('{[0-2][0-9]-*,check,cpu,common,jobs,results,check/front/timeline,tests/check}/*.md'));
-my ($failed, $tests, %looked, %passed) = (0, 0);
+my (%looked, %passed);
 srand 1;
 for my $page (@pages) {
     my $lesson = $page =~ /^(\d\d)-/ ? $1 + 0 : 'none';
@@ -231,10 +232,7 @@ for my $page (@pages) {
             $before = $block if $kind ne 'table';
         }
     }
-    $tests++;
-    print @missing ? 'not ok' : 'ok', " $tests - $page", @missing ? ": not in results/: @{[join ', ', @missing]}" : '', "\n";
-    $failed ||= @missing;
+    ok(!@missing, $page) or diag('not in results/: ', join ', ', @missing);
 }
 printf "# random %s: %.0f %% of %d pass\n", $_, 100 * ($passed{$_} // 0) / $looked{$_}, $looked{$_} for sort keys %looked;
-print "1..$tests\n";
-exit($failed ? 1 : 0);
+done_testing();

@@ -37,7 +37,7 @@ use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use lib "$Bin/..";
-use Programs qw($top);
+use Programs qw(done_testing ok $top);
 
 our $limit  = 300; # seconds for one block: only what hangs takes them, on however busy a machine
 my $verbose = @ARGV && $ARGV[0] eq '-v' && shift @ARGV;
@@ -52,16 +52,10 @@ $ENV{BACKEND}                           = 'cpu';
 $ENV{LC_ALL}                            = 'C.UTF-8';
 $ENV{OMPI_MCA_rmaps_base_oversubscribe} = 1;
 
-# --- TAP -------------------------------------------------------------------------------
-
-my ($number, $failed) = (0, 0);
-
-sub ok {
+# A point, and what is wrong.
+sub none {
     my ($name, @problems) = @_;
-    $number++;
-    $failed++ if @problems;
-    print @problems ? 'not ' : '', "ok $number - $name\n";
-    print map { "#   $_\n" } map { split /\n/, $_ } @problems;
+    ok(!@problems, $name, @problems);
 }
 
 # Of the commands so far; a block's title says how many it took.
@@ -412,7 +406,7 @@ system "tar -C '$top' --exclude=./.git --exclude=./build -cf - . | tar -C '$copy
 my @built = grep { -e "$top/$_" } qw(build/cpu build/config build/made build/lessons);
 system "tar -C '$top' -cf - @built | tar -C '$copy' -xf -" if @built;
 my $said = `cd '$copy' && timeout 600 make -s 2>&1`;
-ok('the course builds in a copy', $? ? ($said) : ());
+none('the course builds in a copy', $? ? ($said) : ());
 
 sub read_files {
     return join '', map { read_file($_) } map { glob "$copy/$_" } @_;
@@ -430,11 +424,11 @@ $messages  = join('', $settings, $variables, read_files('common/*.h', 'common/*.
     };
     my $finds = sub {
         my ($what, $wanted, @problems) = @_;
-        ok("finds $what", "@problems" =~ /$wanted/ ? () : ("instead: @problems"));
+        none("finds $what", "@problems" =~ /$wanted/ ? () : ("instead: @problems"));
     };
     my $passes = sub {
         my ($what, @problems) = @_;
-        ok("accepts $what", @problems);
+        none("accepts $what", @problems);
     };
     $finds->('a stale line', 'does not print: 43',
         console_problems($block->('$ echo 42; echo 1 on vm', '43', '…'), $folder));
@@ -484,7 +478,7 @@ my @readmes = @ARGV ? map { "$copy/$_" } @ARGV : glob "$copy/*.md $copy/*/*.md $
 for my $path (@readmes) {
     my $name = $path =~ s{^\Q$copy\E/}{}r;
     if (!-f $path) {
-        ok($name, 'there is no such file');
+        none($name, 'there is no such file');
         next;
     }
     my $folder = dirname($path);
@@ -499,7 +493,7 @@ for my $path (@readmes) {
             my $begin    = processor_seconds();
             my @problems = console_problems($block, $folder);
             my $title    = (commands($block))[-1];
-            ok(sprintf('%s: %s (%.1f s)', $at, $title ? $title->{command} =~ s/\s+/ /gr : '',
+            none(sprintf('%s: %s (%.1f s)', $at, $title ? $title->{command} =~ s/\s+/ /gr : '',
                 processor_seconds() - $begin), @problems);
         } elsif ($block->{kind} =~ /^(?:sh|bash)$/) {
             push @shell, map { "$at: $_" } shell_problems($block->{lines}, $folder);
@@ -508,16 +502,15 @@ for my $path (@readmes) {
             push @code, map { "$at: $_" } code_problems($block, $source);
         }
     }
-    ok("$name: the code shown stands in " . basename($source), @code) if $excerpts;
-    ok("$name: what its commands name exists", @shell, text_problems($readme, $folder));
-    ok("$name: its links lead somewhere", link_problems($readme, $path));
-    ok("$name: its findings are in the list, and ended so on GPUs",
+    none("$name: the code shown stands in " . basename($source), @code) if $excerpts;
+    none("$name: what its commands name exists", @shell, text_problems($readme, $folder));
+    none("$name: its links lead somewhere", link_problems($readme, $path));
+    none("$name: its findings are in the list, and ended so on GPUs",
         errors_problems($readme, read_file("$copy/check/findings.md"),
             join '', map { read_file("$copy/results/$_.md") } 'wrong-programs', 'nccl-check'))
         if $name eq 'errors.md';
-    ok("$name: the messages of its tables are ours", message_problems($readme))
+    none("$name: the messages of its tables are ours", message_problems($readme))
         if grep { /^\|\s*The course says\s*\|/ } @{$readme->{text}};
 }
 
-print "1..$number\n";
-exit($failed ? 1 : 0);
+done_testing();
