@@ -45,7 +45,8 @@ html_permalinks_icon = '#'
 highlight_language = 'none'
 pygments_style = 'a11y-high-contrast-light'
 pygments_dark_style = 'a11y-high-contrast-dark'
-html_theme_options = {'navigation_with_keys': True}
+# Arrow keys belong to the figures: at the end of one, they must not lead to another page.
+html_theme_options = {'navigation_with_keys': False}
 # Where the course lives, for the button that opens it in a container; what publishes the book says it.
 course_url = os.environ.get('COURSE_URL', '')
 html_context = {

@@ -197,7 +197,7 @@ def quiz(found):
     return (f'<form class="quiz" id="{name}" data-number="{found["number"]}">{question_html(found["question"])}'
             f'<script type="application/json">{packed}</script>{fields}'
             '<p><button type="submit">Check</button> <button type="button" class="quiz-hint">Hint</button></p>'
-            '<output></output></form>')
+            '<output></output><p class="quiz-hinted" role="status"></p></form>')
 
 
 # --- The order of the pages ------------------------------------------------------------------------

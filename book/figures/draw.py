@@ -32,7 +32,7 @@ COLOURS = {
     "work": ("#a9dfa5", "#236b31"),
     "wait": ("#e3e6ea", "#3a404a"),
     "copy": ("#ffcf87", "#7a4a00"),
-    "back": ("#9be0d6", "#0f625a"),
+    "back": ("#d5e8a3", "#4d6212"),
     "update": ("#e8e38a", "#5f5a00"),
     "gather": ("#dcbcec", "#6c4394"),
 }

@@ -4,9 +4,6 @@ import math
 
 from draw import Canvas
 
-KINDS = {"comm": "sends or receives", "work": "computes, forward", "back": "computes, backward", "update": "updates"}
-
-
 def moments(bars, apart=0.05):
     """The times at which something begins; what begins almost together is one moment."""
     times = []
@@ -16,45 +13,58 @@ def moments(bars, apart=0.05):
     return times
 
 
-def lanes(title, description, rows, groups, begin, end, times, width=760, high=28, left=118, below=()):
+def lanes(title, description, rows, groups, begin, end, times, width=760, high=28, left=118, below=(), apart=6, links=()):
     """rows: [(label, bars)] from top to bottom; groups: {first row: heading}. A bar is
-    {start, end, label, kind, tip, says}. times: the moments of the steps; none for a still picture."""
+    {start, end, label, kind, tip, says}. times: the moments of the steps; none for a still picture.
+    Before its moment a bar is pale. links: pairs of (row, bar), the second of which waited for the first."""
     top, y = 16, 16
     places = []
     for i, _ in enumerate(rows):
         if i in groups:
             y += 26
         places.append(y)
-        y += high + 6
+        y += high + apart
+    y += 6 - apart
     c = Canvas(width, y + 34 + 18 * len(below), title, description)
     for i, line in enumerate(below):
         c.text(10, y + 42 + 18 * i, line, "soft small")
-    scale = (width - left - 16) / (end - begin)
-    x = lambda t: left + (t - begin) * scale
     step = 10 ** math.floor(math.log10((end - begin) / 4))
-    step = next(s * step for s in (1, 2, 5, 10) if (end - begin) / (s * step) <= 8)
+    step = next(s * step for s in (1, 2, 5, 10) if (end - begin) / (s * step) <= 9)
+    # The axis ends with a mark, after the last bar.
+    end = begin + step * math.ceil((end - begin) / step - 1e-6)
+    scale = (width - left - 30) / (end - begin)
+    x = lambda t: left + (t - begin) * scale
     t = 0.0
     while begin + t <= end + 1e-6:
         at = x(begin + t)
         c.line(at, top + 4, at, y, "grid")
-        word = f"{t:.10g}" + (" µs" if begin + t + step > end else "")
-        names = "soft small middle" if at + len(word) * 3.6 < width - 4 else "soft small end"
-        c.text(min(at, width - 6) if "end" in names else at, y + 18, word, names)
+        c.text(at, y + 18, f"{t:.10g}" + (" µs" if begin + t + step > end + 1e-6 else ""), "soft small middle")
         t += step
+    first = lambda bar: max((k for k, t in enumerate(times) if t <= bar["start"] + 0.06), default=-1) + 1
     for i, (label, bars) in enumerate(rows):
         if i in groups:
             c.text(10, places[i] - 8, groups[i], "ink bold")
         c.text(10, places[i] + high / 2 + 5, label, "ink small")
         for bar in bars:
-            first = max((k for k, t in enumerate(times) if t <= bar["start"] + 0.06), default=-1) + 1
             x1, x2 = x(bar["start"]), x(bar["end"])
-            with c.during(first, len(times)):
-                c.rect(x1, places[i], max(x2 - x1, 1), high, f"bar {bar['kind']}", 2, bar.get("tip"))
+
+            def drawn(kind, letters):
+                c.rect(x1, places[i], max(x2 - x1, 1), high, f"bar {kind}", 2, bar.get("tip"))
                 if x2 - x1 > len(bar["label"]) * 6.6 + 2:
-                    c.text((x1 + x2) / 2, places[i] + high / 2 + 4.5, bar["label"], "ink small middle")
+                    c.text((x1 + x2) / 2, places[i] + high / 2 + 4.5, bar["label"], f"{letters} small middle")
+
             if times:
-                with c.during(first, first):
+                with c.during(0, first(bar) - 1):
+                    drawn("empty", "soft")
+            with c.during(first(bar), len(times)):
+                drawn(bar["kind"], "ink")
+            if times:
+                with c.during(first(bar), first(bar)):
                     c.rect(x1, places[i], max(x2 - x1, 1), high, "thick", 2)
+    for (i, cause), (j, effect) in links:
+        down = j > i
+        with c.during(first(effect), len(times)):
+            c.arrow(x(cause["end"]), places[i] + (high if down else 0), x(effect["start"]), places[j] + (-1 if down else high + 1))
     return c, places, x
 
 
@@ -148,21 +158,49 @@ def overlap_rows(run, layers=4):
 
 
 LAYERS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: backward through it, for layer 2",
-          "a3: the all-reduce of g3; u3: the update of layer 3, which waits for a3"]  # fmt: skip
+          "a3: the all-reduce of g3, which waits for the event ready (arrow down); u3: the update of layer 3,",
+          "which waits for the event averaged (arrow up)"]  # fmt: skip
 SHARDS = ["f3: forward through layer 3; g3: the gradient of its weights; b3: backward through it, for layer 2",
           "G3: all-gather of its weights; R3: reduce-scatter of its gradients"]  # fmt: skip
-PIECES = ["F0: micro-batch 0 forward; B0: the same backward, which takes twice as long.", "Messages take time, too. (Times are modelled on H200.)"]
+PIECES = ["F0: micro-batch 0 forward. B0: the same backward, twice as long: two products for each layer, for the",
+          "gradients of its weights and of its input. (GPU 0 saves one: nobody needs the gradient of the samples.)"]  # fmt: skip
+BUCKETS = {
+    "a bucket for each layer, --ctas 4": "NCCL has only 4 multiprocessors, so the products beside it are as fast as without it.",
+    "a bucket for each layer": "The products beside an all-reduce are slower, because NCCL's kernel takes multiprocessors away from them.",
+    "one bucket": "Nothing overlaps, but one large all-reduce takes less time than four, and one update less than four.",
+}
 
 
-def overlap(run):
+def lasted(run):
+    """How long a rank's step took."""
+    return max(o[4] for o in mine(run)) - mine(run)[0][3]
+
+
+def events(stream1, stream2, first=0):
+    """Which bar waits for which: an all-reduce for its gradient, an update for its average."""
+    named = {bar["label"]: bar for bar in stream1}
+    pairs = []
+    for bar in stream2:
+        lowest = bar["label"][-1]
+        pairs.append(((first, named["g" + lowest]), (first + 1, bar)))
+        update = named.get("u" + bar["label"][1:]) or named.get("update")
+        if update:
+            pairs.append(((first + 1, bar), (first, update)))
+    return pairs
+
+
+def overlap(run, beside=()):
     rows, zero, end = overlap_rows(run)
     times = moments([b for _, bars in rows for b in bars])
+    longest = max([end - zero, *map(lasted, beside)])
     c, _, _ = lanes(
         f"One step of lesson 11 on one of {run['ranks']} ranks, {run['way']}",
         "Stream 1 computes forward, backward and the updates; stream 2 averages gradients meanwhile.",
-        rows, {}, zero, end, times, below=LAYERS)  # fmt: skip
-    said = words(times, rows, f"Before the step. Rank 0 of {run['ranks']} has two streams: stream 1 computes, stream 2 sends.",
-                 f"The step took {end - zero:.0f} µs of the modelled clock.")  # fmt: skip
+        rows, {}, zero, zero + longest, times, below=LAYERS, apart=30, links=events(rows[0][1], rows[1][1]))  # fmt: skip
+    others = "; ".join(f"{other['way']}: {lasted(other):.0f} µs" for other in beside if other["way"] != run["way"])
+    tail = f"The step took {end - zero:.0f} µs of the modelled clock. {BUCKETS[run['way']]}" + (f" ({others}.)" if others else "")
+    said = words(times, rows, f"Before the step. Rank 0 of {run['ranks']} has two streams: stream 1 computes, stream 2 sends. "
+                 "Pale is what will be done.", tail)  # fmt: skip
     return c, said
 
 
@@ -178,7 +216,7 @@ def overlap_still(before, run):
         "One step on one of two ranks: lesson 10 with one stream, lesson 11 with two",
         "In lesson 10 the all-reduces come after the backward pass; in lesson 11 stream 2 makes them meanwhile.",
         first + second, {0: "lesson 10: one stream", 1: "lesson 11: a second stream averages the gradients"},
-        zero1, max(end1, end2 + shift), [], below=LAYERS)  # fmt: skip
+        zero1, max(end1, end2 + shift), [], below=LAYERS, apart=30, links=events(second[0][1], second[1][1], 1))  # fmt: skip
     return c
 
 
@@ -200,13 +238,13 @@ def ahead_rows(run, layers=4):
     return [("stream 1", bars), ("stream 2", sending)], zero, max(o[4] for o in operations)
 
 
-def ahead(run, still=False):
+def ahead(run, beside=(), still=False):
     rows, zero, end = ahead_rows(run)
     times = [] if still else moments([b for _, bars in rows for b in bars])
     c, _, _ = lanes(
         f"One step of lesson 12, {run['way']}, on one of {run['ranks']} ranks",
         "Stream 2 gathers the weights of the next layer while stream 1 computes with those of this one.",
-        rows, {}, zero, end, times, below=SHARDS)  # fmt: skip
+        rows, {}, zero, zero + max([end - zero, *map(lasted, beside)]), times, below=SHARDS)  # fmt: skip
     said = words(times, rows, f"Before the step, {run['way']} of ZeRO. Rank 0 of {run['ranks']} keeps a shard of each layer.",
                  f"The step took {end - zero:.0f} µs of the modelled clock.")  # fmt: skip
     return c, said
@@ -280,71 +318,73 @@ def pieces_still(plain, run):
     return c
 
 
+MICRO = 4  # micro-batches of the recorded steps
+
+
 def turn_pieces(run):
     """For each rank its pieces: micro-batch m forward (Fm) and backward (Bm)."""
     n = run["ranks"]
-    zero = min(o[3] for o in run["operations"] if o[2] == "cublasSgemm")
+    layers = 16 // n
+    zero = min(o[3] for o in run["operations"])
     per_rank = []
     for r in range(n):
-        operations = [o for o in mine(run, r) if o[2] == "cublasSgemm"]
-        layers = 8 // n
-        # 1F1B does as many forward first as there are ranks after this one; then they take turns.
-        forward = backward = 0
+        operations = mine(run, r)
+        done = {"F": 0, "B": 0}
         bars = []
         i = 0
-        order = run_order(run, r)
-        for kind in order:
-            if kind == "F":
-                part, label, what, colour = operations[i : i + layers], f"F{forward}", f"micro-batch {forward} forward", "work"
-                forward += 1
-            else:
-                count = 2 * layers - (1 if r == 0 else 0)  # nobody needs the gradient of the samples
-                part, label, what, colour = operations[i : i + count], f"B{backward}", f"micro-batch {backward} backward", "back"
-                backward += 1
-            i += len(part)
-            bars.append(merged(part, label, colour, zero, what))
+        for kind in run_order(run, r):
+            # Nobody needs the gradient of the samples.
+            count = layers if kind == "F" else 2 * layers - (r == 0)
+            part, label = operations[i : i + count], f"{kind}{done[kind]}"
+            done[kind] += 1
+            i += count
+            bars.append(merged(part, label, "work" if kind == "F" else "back", zero, ""))
         assert i == len(operations), (r, i, len(operations))
         per_rank.append(bars)
-    return per_rank, zero, max(o[4] for o in run["operations"])
+    return per_rank, zero, max(b["end"] for bars in per_rank for b in bars)
 
 
 def run_order(run, rank):
-    """Forward or backward? By what the rank did between its products: a message to the next rank, or to the previous
-    one. The first and the last rank have only one neighbour, so theirs follow from when messages come."""
-    n, micro, layers = run["ranks"], 4, 8 // run["ranks"]
+    """1F1B does as many forward first as there are ranks from this one on; then they take turns."""
     if "forward" in run["way"]:
-        return "F" * micro + "B" * micro
-    warm = min(micro, n - rank)
+        return "F" * MICRO + "B" * MICRO
+    warm = min(MICRO, run["ranks"] - rank)
     order = "F" * warm
-    for k in range(micro):
-        order += "B" + ("F" if warm + k < micro else "")
+    for k in range(MICRO):
+        order += "B" + ("F" if warm + k < MICRO else "")
     return order
 
 
 def turns_rows(run):
     per_rank, zero, end = turn_pieces(run)
-    last = max(b["end"] for bars in per_rank for b in bars)
-    return [(f"GPU {r}", bars) for r, bars in enumerate(per_rank)], zero, last
+    return [(f"GPU {r}", bars) for r, bars in enumerate(per_rank)], zero, end
 
 
-def turns(run):
+def turns(run, beside=()):
     rows, zero, end = turns_rows(run)
-    times = moments([b for _, bars in rows for b in bars], 24)
     n = run["ranks"]
+    piece = rows[0][1][0]["end"] - rows[0][1][0]["start"]
+    times = moments([b for _, bars in rows for b in bars], piece / 2)
+    others = {other["way"]: turns_rows(other) for other in beside if other["way"] != run["way"]}
+    longest = max([end - zero, *(e - z for _, z, e in others.values())])
     c, _, _ = lanes(f"Four micro-batches on {n} ranks, {run['way']}",
                     "F0 is micro-batch 0 forward, B0 the same backward. Gaps are the bubble.",
-                    rows, {}, zero, end, times, left=70, below=PIECES)  # fmt: skip
-    said = [f"Before the step: {n} ranks, each with {8 // n} of the 8 layers. Order: {run['way']}."]
-    for k, t in enumerate(times):
-        now = []
+                    rows, {}, zero, zero + longest, times, left=70, below=PIECES)  # fmt: skip
+    said = [f"Before the step: {n} GPUs, each with {16 // n} of the 16 layers. Order: {run['way']}. Pale is what will be done."]
+    for k in range(len(times)):
+        begun, kept = [], []
         for r, (_, bars) in enumerate(rows):
-            for bar in bars:
-                if max((i for i, m in enumerate(times) if m <= bar["start"] + 0.06), default=0) == k:
-                    now.append(f"rank {r} begins {bar['says']} ({bar['label']})")
-        text = "; ".join(now)
-        said.append(text[:1].upper() + text[1:] + ".")
-    kept = [line for line in run["output"] if "keeps" in line]
-    said[-1] += f" The program says: {kept[0].split('; ')[1]} on rank 0, {kept[-1].split('; ')[1]} on rank {n - 1}."
+            at = [max((i for i, m in enumerate(times) if m <= bar["start"] + 0.06), default=0) for bar in bars]
+            begun += [f"GPU {r} begins {bar['label']}" for bar, i in zip(bars, at) if i == k]
+            # The inputs of a micro-batch are needed until its piece backward is over.
+            kept.append(sum(i <= k for bar, i in zip(bars, at) if bar["label"][0] == "F")
+                        - sum(bar["end"] <= times[k] + piece / 2 for bar in bars if bar["label"][0] == "B"))  # fmt: skip
+        said.append(", ".join([begun[0], *(b.replace(" begins", "") for b in begun[1:])])
+                    + f". Inputs kept on GPU 0 to {n - 1}: {' '.join(map(str, kept))} micro-batches.")  # fmt: skip
+    idle = [1 - sum(b["end"] - b["start"] for b in bars) / (end - zero) for _, bars in rows]
+    said[-1] += (f" The step took {end - zero:.0f} µs" + "".join(f" ({way}: {e - z:.0f} µs)" for way, (_, z, e) in others.items())
+                 + f"; GPU {n - 1} was idle for {100 * idle[-1]:.0f} % of it. The formula says {n - 1}/{MICRO + n - 1} = "
+                 f"{100 * (n - 1) / (MICRO + n - 1):.0f} %, because it leaves the messages out.")  # fmt: skip
     return c, said
 
 

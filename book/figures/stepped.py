@@ -30,14 +30,18 @@ FIGURES = {
     "grid": (scenes.grid, 4),
     "waits": (scenes.waits, 4),
 }
+# Figures whose runs on the same ranks are compared: they have one scale, and say one another's times.
+COMPARED = {"overlap", "ahead", "turns"}
 
 
 def figure(name):
     """What figure.js gets: {"first": which run, "runs": [{"label", "words": one for each step, "svg"}]}."""
     draw, ranks = FIGURES[name]
     runs, first = [], None
-    for run in json.loads((HERE / f"{name}.json").read_text())["runs"]:
-        canvas, words = draw(run)
+    recorded = json.loads((HERE / f"{name}.json").read_text())["runs"]
+    for run in recorded:
+        beside = [other for other in recorded if other["ranks"] == run["ranks"]]
+        canvas, words = draw(run, beside) if name in COMPARED else draw(run)
         label = f"{run['ranks']} ranks" + (f", {run['way']}" if "way" in run else "")
         if first is None and run["ranks"] == ranks:
             first = len(runs)

@@ -53,16 +53,17 @@
             return {solved: true, text: `Solved. ${quiz.learned}\n${quiz.why}`};
         const known = quiz.wrong.find(one => sameAnswer(given, one.answer, within));
         if (known)
-            return {solved: false, text: `${given}: ${known.says}`};
+            return {solved: false, text: `No, not ${given}. ${known.says}`};
         const came = numbers(given).length;
         if (numbers(quiz.answer).length === 1 && came > 1)
-            return {solved: false, text: `${given}: This has ${came} numbers, and one is asked for. Write that one only, such as 2.5 (with a point).`};
-        return {solved: false, text: `${given}: No. ${quiz.otherwise || 'The hints go step by step.'}`};
+            return {solved: false, text: `No, not ${given}. This has ${came} numbers, and one is asked for. Write that one only, such as 2.5 (with a point).`};
+        return {solved: false, text: `No, not ${given}. ${quiz.otherwise || 'The hints go step by step.'}`};
     }
 
     function start(form) {
         const quiz = JSON.parse(form.querySelector('script').textContent);
         const output = form.querySelector('output');
+        const hinted = form.querySelector('.quiz-hinted');
         let hints = 0;
         const say = (text, how) => {
             output.className = how;
@@ -76,10 +77,12 @@
             const result = judge(quiz, given);
             say(result.text, result.solved ? 'right' : 'wrong');
         });
+        // What was said is about the answer before.
+        form.addEventListener('input', () => say('', ''));
         form.querySelector('.quiz-hint').addEventListener('click', () => {
             const number = hints % quiz.hints.length;
             hints++;
-            say(`Hint ${number + 1} of ${quiz.hints.length}: ${quiz.hints[number]}`, '');
+            hinted.textContent = `Hint ${number + 1} of ${quiz.hints.length}: ${quiz.hints[number]}`;
         });
     }
 

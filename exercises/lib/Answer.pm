@@ -65,12 +65,12 @@ sub judge_answer {
         return { solved => 1, text => $seen eq '' ? '' : "What a run says:\n$seen" };
     }
     for (@{ $ex->{wrong} }) {
-        return failed("$given: $_->{says}") if same_answer($given, $_->{name}, $percent / 100);
+        return failed("No, not $given. $_->{says}") if same_answer($given, $_->{name}, $percent / 100);
     }
     my ($came, $asked) = map { scalar numbers($_) } $given, $ex->{answer};
-    return failed("$given: This has $came numbers, and one is asked for. Write that one only, such as 2.5 (with a point).")
+    return failed("No, not $given. This has $came numbers, and one is asked for. Write that one only, such as 2.5 (with a point).")
         if $asked == 1 && $came > 1;
-    return failed("$given: No. " . ($ex->{otherwise} // 'The hints go step by step: HINT=1.'));
+    return failed("No, not $given. " . ($ex->{otherwise} // 'The hints go step by step: HINT=1.'));
 }
 
 # What the exercise's own run prints, in which the answer is seen; '' where it has none.

@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# What make exercise says of answers to the questions: {"01.3": [["D", "D: D passes: …"], …]}, as JSON.
+# What make exercise says of answers to the questions: {"01.3": [["D", "No, not D. D passes: …"], …]}, as JSON.
 # Each question gets its right answer, all wrong ones that are foreseen, and one that is not.
 use strict;
 use warnings;

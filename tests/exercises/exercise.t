@@ -174,7 +174,7 @@ sub until_it_says {
 }
 my $waits = until_it_says(qr/no answer yet.*Waiting/s);
 write_file(starter_path($question), variant($question, 'A'));
-my $wrong = until_it_says(qr/A: A passes.*Waiting/s);
+my $wrong = until_it_says(qr/No, not A\. A passes.*Waiting/s);
 write_file(starter_path($question), variant($question, 'starter') . "B\n");
 my $solved = until_it_says(qr/Solved\./);
 waitpid $pid, 0;

@@ -93,7 +93,7 @@ hand_in('anna/3-which-hangs.txt', variant($hangs, 'solution'));
 hand_in('bob/01-nccl-broadcast/exercises/1-share.c', $starter{bob});
 # A name in Latin-1, and an answer that has such letters; a long one; a formula.
 hand_in("J\xf6rg/3-which-hangs.txt", variant($hangs, 'starter') . "M\xfcnchen\n");
-hand_in('Maximiliane von und zu Hohenstein/3-which-hangs.txt', variant($hangs, 'starter') . "=1+1, \"C\"\n");
+hand_in('=Maximiliane von und zu Hohenstein/3-which-hangs.txt', variant($hangs, 'starter') . "=1+1, \"C\"\n");
 # Archives: a student's, and as Moodle makes them, with folders and without.
 hand_in('box/01-nccl-broadcast/exercises/1-share.c', $right);
 system("cd '$dir/class/box' && tar -czf ../gerd.tgz 01-nccl-broadcast && rm -r ../box") == 0 or die "no tar\n";
@@ -168,7 +168,7 @@ for my $file (qw(grades.txt grades.json grades.xml grades.csv)) {
 my $csv = read_file("$dir/out/grades.csv");
 my $rows = () = $csv =~ /\n/g;
 point($csv =~ /\Astudent,exercise,points,kind,reason\nCleo Rossi,01\.1,0,not handed in,\nCleo Rossi,01\.3,1,solved,\n/
-    && $csv =~ /^Maximiliane von und zu Hohenstein,01\.3,0,wrong result," =1\+1, ""C"": C passes: .*"$/m && $rows == 1 + $cases,
+    && $csv =~ /^ =Maximiliane von und zu Hohenstein,01\.3,0,wrong result,"No, not =1\+1, ""C""\. C passes: .*"$/m && $rows == 1 + $cases,
     'CSV', $csv);
 
 my $own = `make -s --no-print-directory -C '$top' BACKEND=cpu grade DIR='$dir/class' N=01.3 TESTS='$dir/own' OUT='$dir/out' 2>&1`;
