@@ -33,6 +33,14 @@ CPU_BOTH int ncclTeamRankToLsa(ncclDevComm const &comm, ncclTeam team, int rank)
     return comm.lsaRank + (rank - team.rank) * team.stride;
 }
 
+/* On the host. */
+static inline ncclTeam ncclTeamLsa(ncclComm_t comm) {
+    ncclCommProperties_t p = NCCL_COMM_PROPERTIES_INITIALIZER;
+    ncclCommQueryProperties(comm, &p);
+    const int size = p.nLsaTeams ? p.nRanks / p.nLsaTeams : 0;
+    return {size, size ? p.rank % size : 0, 1};
+}
+
 /* --- Windows ---------------------------------------------------------------------- */
 
 CPU_DEVICE void *ncclGetLsaPointer(ncclWindow_t window, size_t offset, int peer) {
@@ -131,17 +139,41 @@ template <class Coop> struct ncclLsaBarrierSession {
 
 /* --- What is not there ------------------------------------------------------------ */
 
-#define CPU_NO_GIN CPU_NVCC_REFUSED("CPU build: GIN (ncclGin…) is not there; LSA is")
-#define CPU_NO_MULTIMEM \
-    CPU_NVCC_REFUSED("CPU build: multimem is not there; ncclGetLsaPointer is")
 #define CPU_NO_COOP CPU_NVCC_REFUSED("CPU build: of ncclCoop… only ncclCoopCta is there")
 
-#define ncclGin CPU_NO_GIN
-#define ncclGinBarrierSession CPU_NO_GIN
-#define ncclBarrierSession CPU_NO_GIN
-#define ncclTeamRail CPU_NO_GIN
-#define ncclGetMultimemPointer CPU_NO_MULTIMEM
-#define ncclGetLsaMultimemPointer CPU_NO_MULTIMEM
+/* ncclDevCommCreate refuses GIN and multimem; programs that can do without may have
+ * kernels with them. */
+CPU_DEVICE void *ncclGetLsaMultimemPointer(ncclWindow_t, size_t, ncclDevComm const &) {
+    assert(!"CPU build: multimem is not there; ncclGetLsaPointer is");
+    return nullptr;
+}
+#define ncclGetMultimemPointer ncclGetLsaMultimemPointer
+#define CPU_NO_GIN(type, name)                                       \
+    template <class... A> __device__ type name(A &&...) {            \
+        assert(!"CPU build: GIN (ncclGin...) is not there; LSA is"); \
+        return type();                                               \
+    }
+struct ncclGin {
+    template <class... A> __device__ ncclGin(A &&...) {
+    }
+    CPU_NO_GIN(void, put)
+    CPU_NO_GIN(void, putValue)
+    CPU_NO_GIN(void, signal)
+    CPU_NO_GIN(void, flush)
+    CPU_NO_GIN(void, waitSignal)
+    CPU_NO_GIN(uint64_t, readSignal)
+};
+enum class ncclGinFenceLevel { None, Relaxed };
+struct ncclGin_SignalInc {
+    unsigned signal;
+};
+template <class Coop> struct ncclBarrierSession {
+    template <class... A> __device__ ncclBarrierSession(A &&...) {
+    }
+    CPU_NO_GIN(void, sync)
+};
+#undef CPU_NO_GIN
+#define ncclGinBarrierSession ncclBarrierSession
 #define ncclCoopThread CPU_NO_COOP
 #define ncclCoopWarp CPU_NO_COOP
 #define ncclCoopTile CPU_NO_COOP

@@ -41,7 +41,8 @@ CPU_DEVICE unsigned curand(curandState *s) {
     }
     return s->numbers[s->next++];
 }
-CPU_FN(uint4, curand4, (curandState * s), uint4{curand(s), curand(s), curand(s), curand(s)})
+CPU_FN(uint4, curand4, (curandState * s),
+       uint4{curand(s), curand(s), curand(s), curand(s)})
 CPU_FN(float, curand_uniform, (curandState * s),
        (float)(curand(s) >> 8) * 0x1p-24f + 0x1p-25f)
 CPU_FN(double, curand_uniform_double, (curandState * s),
