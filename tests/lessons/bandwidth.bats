@@ -107,7 +107,7 @@ reduce_scatter 1024" ]
             factor["all_reduce"] = 2 * (n - 1) / n
             factor["reduce_scatter"] = factor["all_gather"] = factor["all_to_all"] = (n - 1) / n
         }
-        NR > 1 && ($2 != "plain" || $3 != n || $5 <= 0 || $8 < 5 ||
+        NR > 1 && ($2 != "plain" || $3 != n || $5 <= 0 || $8 < 2 ||
             off($6, $4 / $5 / 1000) || off($7, $6 * factor[$1])) { print; bad = 1 }
         END { exit bad }' "$csv"
     ranks 2 $bandwidth --csv /nowhere/at/all.csv
