@@ -126,6 +126,22 @@ END
     [ -z "$err" ]
 }
 
+@test "a crash on the device is told to the program after what the judges know" {
+    # shellcheck disable=SC2046 # several options
+    gcc -shared -fPIC -DBELOW "$top/tests/check/nccl-check/crashes.c" -I"$top/cpu/include" \
+        $(mpicc --showme:compile) -o "$BATS_TEST_TMPDIR/libcrash.so"
+    mpicc -g "$top/tests/check/nccl-check/crashes.c" -I"$top/cpu/include" -L"$BATS_TEST_TMPDIR" -lcrash \
+        -L"$top/build/cpu" -lnccl-cpu -Wl,-rpath,"$top/build/cpu":"$BATS_TEST_TMPDIR" -pthread \
+        -o "$BATS_TEST_TMPDIR/crashes"
+    started -np 2 "$check" "$BATS_TEST_TMPDIR/crashes"
+    [ "$code" -eq 1 ]
+    [[ $err == *"deadlock: ranks wait for one another"*"waits in cudaDeviceSynchronize at crashes.c"* ]]
+    started -np 2 "$check" "$BATS_TEST_TMPDIR/crashes" right
+    [ "$code" -eq 3 ]
+    [[ $err != *deadlock* ]]
+    [[ $err == *"cudaDeviceSynchronize at crashes.c"*"returned cudaErrorIllegalAddress"* ]]
+}
+
 @test "a communicator that has a name is called by it" {
     over_standin "$top/tests/check/nccl-check/names.c" names
     started -np 3 "$check" "$BATS_TEST_TMPDIR/names"

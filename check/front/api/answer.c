@@ -4,6 +4,9 @@
  */
 #include "answer.h"
 
+#include "talk.h"
+
+#include <stdatomic.h>
 #include <stdio.h>
 
 const char *front_code(const char *name, int code) {
@@ -42,9 +45,36 @@ static bool breaks_capture(cudaError_t error) {
            error == cudaErrorStreamCaptureIsolation;
 }
 
+/* After it no call on this device works any more. */
+static bool is_the_end(cudaError_t error) {
+    return error == cudaErrorIllegalAddress || error == cudaErrorAssert ||
+           error == cudaErrorMisalignedAddress || error == cudaErrorLaunchFailure;
+}
+
+/* Something has crashed on the device: a kernel of the program, or one of NCCL's, where
+ * ranks do not fit together. Before the program hears of it, which is likely to end it,
+ * the judges get a second to see whether what is queued could ever have ended. */
+static void crashed(struct judge_at at) {
+    static atomic_bool once;
+    if (!front_checks || !talk_has_helper() || atomic_exchange(&once, true))
+        return;
+    const struct judge_at here = {at.call, python_site(at.site)};
+    TELL(judge_wait_device, -1, here);
+    talk_settles();
+    TELL(judge_wait_end, false);
+}
+
+void cuda_watched(cudaError_t error) {
+    static atomic_bool once;
+    if (is_the_end(error) && front_checks && !atomic_exchange(&once, true))
+        talk_settles();
+}
+
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
     if (breaks_capture(error))
         capture_broken_by = at;
+    if (is_the_end(error))
+        crashed(at);
     if (!expected(error, at))
         front_failed(true,
                      // asked for, mostly; of a capture the end says what has broken it

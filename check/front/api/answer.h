@@ -28,6 +28,9 @@ const char *front_code(const char *name, int code);
 /* The newest call that failed because a stream was captured; call NULL: none has. */
 extern struct judge_at capture_broken_by;
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at);
+/* Of a thread that the checks leave alone (python_watchdog). It ends the process as soon
+ * as it hears of a crash, so it hears of it after the judges. */
+void cuda_watched(cudaError_t error);
 /* After a call that failed, or was the first: of a function that changes nothing. */
 cudaError_t cuda_passed(cudaError_t error, const char *call, void *return_address);
 static inline cudaError_t answer(cudaError_t error, struct judge_at at) {

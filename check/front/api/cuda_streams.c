@@ -140,6 +140,11 @@ ON_STREAM(cudaStreamWaitEvent, stream_wait_event,
           flags)
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (!front_passes() && python_watchdog()) {
+        const cudaError_t seen = CALL(BELOW(cudaEventQuery), event);
+        cuda_watched(seen);
+        return seen;
+    }
     ENTER(cudaEventQuery, event);
     cudaError_t error = CALL(BELOW(cudaEventQuery), event);
     if (error != cudaSuccess && error != cudaErrorNotReady)
