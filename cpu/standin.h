@@ -65,13 +65,15 @@ size_t standin_written_behind(const void *pointer);
  * a window is; 0: that is not known. */
 uint64_t standin_comm_id(const void *comm);
 size_t standin_window_bytes(const void *comm, const void *window, int peer);
-uint64_t standin_arrived(void *unused); // puts and signals that have come in
+/* Grows when puts or signals come in, or a kernel gets on. */
+uint64_t standin_arrived(void *unused);
 
 /* What a kernel does with the pointers among its arguments, of which it returns how many
  * there are; -1: it is no kernel. */
 struct standin_kernel {
     const char *name; // as in the program; stays
     bool elsewhere;   // it also follows pointers that it finds in memory
+    bool meets;       // it gets a device communicator
     struct standin_pointer {
         const void *at;
         bool write, first; // it may be written; its first byte is used, for certain
@@ -79,6 +81,13 @@ struct standin_kernel {
     } pointers[32];
 };
 int standin_kernel(const void *function, void **arguments, struct standin_kernel *out);
+/* Windows and device communicators that a kernel gets are told of as well, as if they
+ * were read: at their handles' addresses, changed so that no memory can be there. */
+static inline const void *standin_handle(const void *handle) {
+    return (const void *)((uintptr_t)handle | (uintptr_t)1 << 63);
+}
+/* That of a device communicator; NULL: it is none. */
+const void *standin_device_comm(const void *device_comm);
 /* Of the program's addresses kernels may use what lies `standin_reach_size` further on.
  */
 extern uint64_t standin_reach_start, standin_reach_size;

@@ -2,34 +2,23 @@
 #ifndef CPU_NVCC_NCCL_H
 #define CPU_NVCC_NCCL_H
 
-#include <atomic>
-
-namespace cuda {
-using std::memory_order;
-using std::memory_order_acq_rel;
-using std::memory_order_acquire;
-using std::memory_order_relaxed;
-using std::memory_order_release;
-using std::memory_order_seq_cst;
-} // namespace cuda
-
-#define CPU_BOTH __host__ __device__ __forceinline__ static
+#include <cuda/atomic>
 
 /* --- Teams ------------------------------------------------------------------------ */
 
 struct ncclTeamTagWorld {};
 struct ncclTeamTagLsa {};
 
-CPU_BOTH ncclTeam ncclTeamWorld(ncclDevComm const &comm) {
+CPU_DEVICE ncclTeam ncclTeamWorld(ncclDevComm const &comm) {
     return {comm.nRanks, comm.rank, 1};
 }
-CPU_BOTH ncclTeam ncclTeamLsa(ncclDevComm const &comm) {
+CPU_DEVICE ncclTeam ncclTeamLsa(ncclDevComm const &comm) {
     return {comm.lsaSize, comm.lsaRank, 1};
 }
-CPU_BOTH int ncclTeamRankToWorld(ncclDevComm const &comm, ncclTeam team, int rank) {
+CPU_DEVICE int ncclTeamRankToWorld(ncclDevComm const &comm, ncclTeam team, int rank) {
     return comm.rank + (rank - team.rank) * team.stride;
 }
-CPU_BOTH int ncclTeamRankToLsa(ncclDevComm const &comm, ncclTeam team, int rank) {
+CPU_DEVICE int ncclTeamRankToLsa(ncclDevComm const &comm, ncclTeam team, int rank) {
     return comm.lsaRank + (rank - team.rank) * team.stride;
 }
 
@@ -183,5 +172,4 @@ template <class Coop> struct ncclBarrierSession {
     CPU_NVCC_REFUSED("CPU build: ncclSymPtr is not there; ncclGetLsaPointer is")
 #define ncclLLA2ASession CPU_NVCC_REFUSED("CPU build: ncclLLA2ASession is not there")
 
-#undef CPU_BOTH
 #endif

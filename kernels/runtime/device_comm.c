@@ -8,6 +8,7 @@
 #include "nccl/calls.h"
 
 #include <stddef.h>
+#include "standin.h"
 
 /* What a kernel reads of a window is the beginning of a registration. */
 _Static_assert(offsetof(struct registration, parts) ==
@@ -112,4 +113,12 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t comm, ncclDevComm_t const *dev) {
     void *memory = window ? window->buffer : NULL;
     ncclResult_t result = ncclCommWindowDeregister(comm, dev->resourceWindow);
     return result == ncclSuccess ? ncclMemFree(memory) : result;
+}
+
+const void *standin_device_comm(const void *device_comm) {
+    struct ncclDevComm dev;
+    memcpy(&dev, device_comm, sizeof dev);
+    return dev.magic == NCCL_API_MAGIC && dev.version == NCCL_VERSION_CODE
+               ? standin_handle(dev.resourceWindow)
+               : NULL;
 }

@@ -2,6 +2,7 @@
  * names.c: a kernel in words, and what it does with its arguments, for whoever stands in
  * front of the library.
  */
+#include "../include/nccl_device.h"
 #include "kernels.h"
 #include "standin.h"
 
@@ -37,24 +38,36 @@ const char *kernel_words(struct kernel *kernel) {
     return kernel->words = words ? words : kernel->code->name;
 }
 
+/* What NCCL gave the program for its kernels; NULL: it is not that. */
+static const void *handle_of(const struct kernel_code *code, unsigned i, void *argument) {
+    if (code->sizes[i] == sizeof(struct ncclDevComm))
+        return standin_device_comm(argument);
+    const void *at = *(const void **)argument;
+    return strchr("rwRW", code->uses[i]) && comm_is_window(at) ? standin_handle(at)
+                                                               : NULL;
+}
+
 int standin_kernel(const void *function, void **arguments, struct standin_kernel *out) {
     LOCKED;
     struct kernel *kernel = kernel_of(function);
     if (!kernel)
         return -1;
+    const struct kernel_code *code = kernel->code;
     int n = 0;
     out->name = kernel_words(kernel);
-    out->elsewhere = kernel->code->flags & KERNEL_ELSEWHERE;
-    for (unsigned i = 0; i < kernel->code->narguments && n < 32; i++) {
-        const char use = kernel->code->uses[i];
-        if (!strchr("rwRW", use))
-            continue;
-        const void *at = *(const void **)arguments[i];
-        const struct registration *window = comm_window(at);
-        out->pointers[n++] =
-            window ? (struct standin_pointer){window->buffer, true, false, true}
-                   : (struct standin_pointer){at, use == 'w' || use == 'W',
-                                              use == 'R' || use == 'W', memory_find(at)};
+    out->elsewhere = code->flags & KERNEL_ELSEWHERE;
+    out->meets = false;
+    for (unsigned i = 0; i < code->narguments && n < 32; i++) {
+        const char use = code->uses[i];
+        const void *handle = handle_of(code, i, arguments[i]);
+        if (handle) {
+            out->pointers[n++] = (struct standin_pointer){handle, false, true, false};
+            out->meets |= code->sizes[i] == sizeof(struct ncclDevComm);
+        } else if (strchr("rwRW", use)) {
+            const void *at = *(const void **)arguments[i];
+            out->pointers[n++] = (struct standin_pointer){
+                at, use == 'w' || use == 'W', use == 'R' || use == 'W', memory_find(at)};
+        }
     }
     return n;
 }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "kernels.h"
 
+#include "data/puts.h"
 #include "fault.h"
 
 enum { WARP = 32, MOST = 1024 };
@@ -78,6 +79,7 @@ static bool look_again(unsigned n, void (*resume)(void *)) {
             go_on(&threads[i], resume);
             found |= threads[i].kind != KERNEL_OTHERS;
         }
+    puts_kernel_runs(found);
     return found;
 }
 
@@ -236,17 +238,22 @@ enum kernel_end kernel_run(const struct launch *launch) {
     static struct kernel_where loop, waiting;
     if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
         loop = all_of(launch);
-        return fault_guard(&loops, launch, &loop) ? KERNEL_ENDED : KERNEL_BROKE;
+        puts_kernel_runs(true);
+        bool well = fault_guard(&loops, launch, &loop);
+        puts_kernel_runs(false);
+        return well ? KERNEL_ENDED : KERNEL_BROKE;
     }
     if (resting && resting != launch)
         return KERNEL_RESTS;
-    if (!resting)
+    if (!resting) {
         waiting = all_of(launch);
-    if (!fault_guard(&threads_wait, launch, &waiting)) {
-        resting = NULL;
-        return KERNEL_BROKE;
+        puts_kernel_runs(true);
     }
-    return resting ? KERNEL_RESTS : KERNEL_ENDED;
+    bool well = fault_guard(&threads_wait, launch, &waiting);
+    puts_kernel_runs(false);
+    if (!well)
+        resting = NULL;
+    return !well ? KERNEL_BROKE : resting ? KERNEL_RESTS : KERNEL_ENDED;
 }
 
 void kernel_forget(const struct launch *launch) {

@@ -51,7 +51,10 @@ static void tell_kernel(struct judge *j, int stream, const struct standin_kernel
         if (p->at && p->first && (found || !p->known))
             ranges[used++] = (struct judge_range){p->at, 1, p->write, true};
     }
-    judge_op(j, stream, ranges, used, kernel->elsewhere ? JUDGE_KERNEL : JUDGE_COMPUTES,
+    judge_op(j, stream, ranges, used,
+             kernel->meets       ? JUDGE_KERNEL_MEETS
+             : kernel->elsewhere ? JUDGE_KERNEL
+                                 : JUDGE_COMPUTES,
              at);
 }
 

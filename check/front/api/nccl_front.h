@@ -7,6 +7,7 @@
  *   nccl_ends.c     giving them up, and asking them
  *   nccl_memory.c   memory, buffers that are registered
  *   nccl_calls.c    groups, collectives, point to point
+ *   nccl_device.c   what kernels get of NCCL's
  */
 #ifndef NCCL_FRONT_H
 #define NCCL_FRONT_H
@@ -182,6 +183,10 @@ struct judge_signal nccl_one_sided(ncclComm_t comm, enum judge_op_kind kind,
                                    const void *reads, size_t bytes, cudaStream_t stream,
                                    struct judge_at at);
 size_t nccl_bytes(size_t count, ncclDataType_t type);
+
+/* nccl_device.c: a window or a device communicator, of which kernels are told. */
+void front_handle_made(struct judge *j, const void *handle, struct judge_at at);
+void front_handle_ends(struct judge *j, const void *handle, struct judge_at at);
 
 /* The kinds of nccl.list */
 

@@ -42,6 +42,8 @@ static void registration_made(ncclComm_t comm, void *handle, const void *buffer,
         memcpy(&made, handle, sizeof made);
     struct judge *j = front_in();
     const struct comm *of = comm_known(comm);
+    if (made && symmetric)
+        front_handle_made(j, made, at);
     if (made)
         registered_add(comm, made, buffer, bytes, symmetric,
                        symmetric && of
@@ -112,6 +114,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
     struct registration *taken = take_registration(comm, window);
+    TELL(front_handle_ends, window, at);
     ncclResult_t result = CALL(PNCCL(ncclCommWindowDeregister), comm, window);
     registration_ends(comm, taken, nccl_failed(result), at);
     return nccl_answer(result, at);

@@ -22,7 +22,8 @@ enum judge_memory_kind {
     JUDGE_PINNED,      // cudaMallocHost, cudaHostAlloc
     JUDGE_HOST_REGISTERED,
     JUDGE_MANAGED, // cudaMallocManaged
-    JUDGE_PEER     // another process's, through cudaIpcOpenMemHandle
+    JUDGE_PEER,    // another process's, through cudaIpcOpenMemHandle
+    JUDGE_HANDLE // no memory: what kernels get of NCCL's, a window or device communicator
 };
 static inline bool judge_on_device(enum judge_memory_kind kind) {
     return kind <= JUDGE_NCCL_MEMORY;

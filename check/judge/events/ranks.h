@@ -18,7 +18,8 @@ enum judge_kind {
     JUDGE_SPLIT, // ncclCommSplit: a call that all ranks make
     // ncclCommWindowRegister: likewise. "Size may differ across ranks" (NCCL User Guide).
     JUDGE_REGISTER,
-    JUDGE_SUSPEND, // ncclCommSuspend, ncclCommResume: likewise
+    JUDGE_DEVICE_COMM, // ncclDevCommCreate: likewise
+    JUDGE_SUSPEND,     // ncclCommSuspend, ncclCommResume: likewise
     JUDGE_RESUME,
     JUDGE_SEND,
     JUDGE_RECV

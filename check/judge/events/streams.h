@@ -20,8 +20,9 @@ enum judge_op_kind {
     JUDGE_COPY,      // of the whole ranges
     JUDGE_COPY_ROWS, // with gaps between the rows
     JUDGE_SET,
-    JUDGE_COMPUTES, // cuBLAS
-    JUDGE_KERNEL,   // what it uses is not known
+    JUDGE_COMPUTES,     // cuBLAS
+    JUDGE_KERNEL,       // what it uses is not known
+    JUDGE_KERNEL_MEETS, // likewise, and it may wait for kernels of other ranks
     // Into a window of another rank, or only signals it; signals of others
     // (ncclWaitSignal).
     JUDGE_PUTS,

@@ -25,8 +25,9 @@ struct step {
         STEP_WAIT_EXTERNAL
     } kind;
     int branch;
-    int number;         // of the function, the event's snapshot, or the event
-    bool makes, awaits; // as those of struct use
+    int number; // of the function, the event's snapshot, or the event
+    bool makes; // as those of struct use
+    int awaits;
     bool grouped;
     struct judge_at at;
     struct judge_range *ranges; // of all calls, too
@@ -153,7 +154,7 @@ static void step_ranges(struct judge *j, struct step *step,
 }
 
 void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
-              int n, bool makes, bool awaits, struct judge_at at) {
+              int n, bool makes, int awaits, struct judge_at at) {
     struct step *step = step_new(stream, STEP_OP, at);
     step->makes = makes;
     step->awaits = awaits;

@@ -12,9 +12,10 @@ struct graphs {
 };
 void graphs_free(struct graphs *graphs);
 void graph_stream_gone(struct judge *j, int stream);
-/* Into the graph that `stream` is captured into. It makes memory; it awaits signals. */
+/* Into the graph that `stream` is captured into. It makes memory; `awaits`: enum
+ * awaits. */
 void graph_op(struct judge *j, struct stream *stream, const struct judge_range *ranges,
-              int n, bool makes, bool awaits, struct judge_at at);
+              int n, bool makes, int awaits, struct judge_at at);
 void graph_function(struct stream *stream, int function, struct judge_at at);
 void graph_record(struct stream *stream, struct event *event);
 /* True if the wait belongs to a graph, which the stream then belongs to. */

@@ -29,16 +29,18 @@ static const struct use *unseen_use(struct judge *j, const struct allocation *a,
                           its_write);
 }
 
-/* `clock`: after what `at` comes. */
+/* `clock`: after what `at` comes. `verb`: NULL, of a handle. */
 static bool report_host(struct judge *j, const char *verb, struct judge_at at,
                         const struct use *use, const struct clock *clock,
                         bool in_stream) {
-    struct finding f = finding(FINDING_race_host, at.site, use->at.site);
+    struct finding f =
+        finding(verb ? FINDING_race_host : FINDING_race_handle, at.site, use->at.site);
     f.hint = in_stream ? HINT_between_streams : HINT_OF_FINDING;
     if (round_trip_possible(j, use->slot, use->seq, clock))
         return false;
     set_here(j, &f, at);
-    set(&f, "does", "%s", verb);
+    if (verb)
+        set(&f, "does", "%s", verb);
     set_queued(j, &f, use);
     set_failures(j, &f);
     say(j, &f);
@@ -63,8 +65,11 @@ void uses_freed(struct judge *j, const void *start, int slot, struct judge_at at
               : history_beyond(&a->history, a->start, a->end, true, clock,
                                slot < 0 ? not_of_default_stream : NULL, j, &its_write);
     if (other && !a->of_graph)
-        report_host(j, a->kind == JUDGE_PEER ? "closes" : "frees", at, other, clock,
-                    slot >= 0);
+        report_host(j,
+                    a->kind == JUDGE_PEER     ? "closes"
+                    : a->kind == JUDGE_HANDLE ? NULL
+                                              : "frees",
+                    at, other, clock, slot >= 0);
     const struct lent *lent = lent_part(uses, a->start, a->end, true);
     // What the host registered is the host's again, not gone.
     if (lent && slot < 0 && a->kind != JUDGE_HOST_REGISTERED)

@@ -74,7 +74,7 @@ void issue_op(struct judge *j, int slot, const struct judge_range *ranges, int n
     add_use(j, use, ranges, n, order_clock(j->order, slot), latest);
     if (use->awaits) {
         struct position here = {slot, use->seq, order_clock(j->order, slot), 0, false};
-        struct pending_op *op = pending_add(&j->calls->pending, here, -1);
+        struct pending_op *op = pending_add(&j->calls->pending, here, -use->awaits);
         op->fact.site = use->at.site;
         op->at = use->at;
     }

@@ -44,6 +44,16 @@ void judge_memory_freed(struct judge *j, const void *start, int number,
     }
 }
 
+static bool is_kernel(enum judge_op_kind kind) {
+    return kind == JUDGE_KERNEL || kind == JUDGE_KERNEL_MEETS;
+}
+
+static enum awaits awaits(enum judge_op_kind kind) {
+    return kind == JUDGE_KERNEL_MEETS ? AWAITS_KERNELS
+           : kind == JUDGE_AWAITS     ? AWAITS_SIGNALS
+                                      : AWAITS_NOTHING;
+}
+
 bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int n,
               enum judge_op_kind kind, struct judge_at at) {
     struct stream *stream = order_stream(j->order, number);
@@ -55,19 +65,19 @@ bool judge_op(struct judge *j, int number, const struct judge_range *ranges, int
     bool wrong = uses_check(j, ranges, n, kind, stream->capture != NULL, at) ||
                  uses_out_of_reach(j, ranges, n, kind, stream->device, at);
     groups_check_op(j, ranges, n, at);
-    if (kind == JUDGE_KERNEL || (kind >= JUDGE_PUTS && n == 0))
+    if (is_kernel(kind) || (kind >= JUDGE_PUTS && n == 0))
         j->uses->kernels = true;
     if (stream->capture) {
-        graph_op(j, stream, ranges, n, false, kind == JUDGE_AWAITS, at);
+        graph_op(j, stream, ranges, n, false, awaits(kind), at);
     } else {
         order_ready(j, stream);
         struct use *use = use_new(at);
         uint64_t nothing = wrong ? 0 : uses_nothing(j, ranges, n, at);
         use->source = nothing ? nothing : source;
         use->moves = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS || kind == JUDGE_SET;
-        use->awaits = kind == JUDGE_AWAITS;
+        use->awaits = awaits(kind);
         issue_op(j, stream->slot, ranges, n, use, latest);
-        if (kind == JUDGE_KERNEL || (j->thread->group && kind < JUDGE_PUTS))
+        if (is_kernel(kind) || (j->thread->group && kind < JUDGE_PUTS))
             windows_news(j, stream->slot); // puts of the group come later
         windows_use(j, stream->slot, ranges, n, at);
     }

@@ -16,7 +16,9 @@ void set_freed(struct judge *j, struct finding *f, const struct freed *freed) {
 
 void memory_report_freed(struct judge *j, const char *what, const char *words,
                          struct judge_at at, const struct freed *freed) {
-    struct finding f = finding(FINDING_memory_freed, at.site, 0);
+    struct finding f = finding(freed->kind == JUDGE_HANDLE ? FINDING_memory_handle
+                                                           : FINDING_memory_freed,
+                               at.site, 0);
     set(&f, "what", "%s", what);
     set(&f, "call", "%s", at.call);
     set_words_at(j, &f, "here", words, at.site);
@@ -119,7 +121,9 @@ static bool one_range(struct judge *j, const struct judge_range *range,
         return true;
     }
     bool copies = kind == JUDGE_COPY || kind == JUDGE_COPY_ROWS;
-    if (!freed || !judge_on_device(freed->kind) || (copies && !range->device))
+    bool was_gpus =
+        freed && (judge_on_device(freed->kind) || freed->kind == JUDGE_HANDLE);
+    if (!was_gpus || (copies && !range->device))
         return false;
     memory_report_freed(j, "a buffer", at.call, at, freed);
     return true;

@@ -25,7 +25,7 @@ struct use {
     bool is_call;
     bool moves;  // bytes: a copy, or a set
     bool makes;  // cudaMallocAsync: the memory is there after it
-    bool awaits; // signals of other ranks
+    int awaits;  // enum awaits
     bool legacy; // in a default stream
 };
 struct use *use_new(struct judge_at at);

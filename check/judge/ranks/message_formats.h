@@ -12,6 +12,9 @@ static inline int comm_keeper(const struct judge *j, uint64_t id) {
     return (int)(mixed(id, 1) % (uint64_t)j->nranks);
 }
 
+/* What of other ranks an operation that is no call of NCCL waits for. */
+enum awaits { AWAITS_NOTHING, AWAITS_SIGNALS, AWAITS_KERNELS };
+
 /* A call, as its communicator's keeper and rank 0 are told of it. */
 enum fact_what { FACT_CALL, FACT_BACK, FACT_ENDED };
 

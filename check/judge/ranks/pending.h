@@ -12,7 +12,7 @@ struct pending_op {
     uint64_t number; // in the order of issue
     int slot;
     uint64_t seq, group;
-    int comm; // -1: it waits for signals of other ranks
+    int comm; // negative: -enum awaits, it is no call
     struct judge_call call;
     struct fact fact;
     struct judge_at at;

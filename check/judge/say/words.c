@@ -13,8 +13,9 @@ const char *const judge_kind_names[] = {"ncclBroadcast",     "ncclAllReduce",
                                         "ncclReduceScatter", "ncclAlltoAll",
                                         "ncclGather",        "ncclScatter",
                                         "ncclCommSplit",     "ncclCommWindowRegister",
-                                        "ncclCommSuspend",   "ncclCommResume",
-                                        "ncclSend",          "ncclRecv"};
+                                        "ncclDevCommCreate", "ncclCommSuspend",
+                                        "ncclCommResume",    "ncclSend",
+                                        "ncclRecv"};
 const char *const judge_type_names[] = {
     "ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
     "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",

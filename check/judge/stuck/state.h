@@ -49,7 +49,7 @@ struct state_wait {
 struct state_op {
     struct fact fact;
     int32_t first_before, nbefore; // among the ints
-    int32_t signals, pad;          // signals: it waits for those of other ranks
+    int32_t signals, pad;          // signals: enum awaits
     char call[CALL_NAME];
 };
 

@@ -147,8 +147,9 @@ static void add_cause(struct judge *j, struct text *text, int p) {
                                               : "it");
         free(absent);
     } else if (cause->signals) {
-        text_add(text, " for the signals of %s at %s", cause->signals->call,
-                 place(j, cause->signals->fact.site));
+        text_add(text, " for %s%s at %s",
+                 cause->signals->signals == AWAITS_SIGNALS ? "the signals of " : "",
+                 cause->signals->call, place(j, cause->signals->fact.site));
     } else if (wait->kind == WAIT_LEAVE) {
         const struct member_comm *comm = members_comm(j, wait->told->comm);
         int n = 0, nranks = comm ? comm->nranks : 0;
@@ -414,9 +415,11 @@ static void report_standstill(struct judge *j) {
     set(&f, "seconds", "%g", j->options.timeout);
     add_lines(j, &ranks, NULL, true);
     set_lines(&f, "ranks", &ranks);
-    for (int p = 0; p < j->stuck->n; p++)
-        if (j->stuck->of[p].cause.signals)
-            f.hint = HINT_signals;
+    for (int p = 0; p < j->stuck->n; p++) {
+        const struct state_op *op = j->stuck->of[p].cause.signals;
+        if (op)
+            f.hint = op->signals == AWAITS_SIGNALS ? HINT_signals : HINT_barriers;
+    }
     set_kept(j, &f);
     say(j, &f);
 }

@@ -313,7 +313,7 @@ static void add_ops(struct judge *j, struct described *d) {
         d->newest = op->number;
         struct state_op *record = one_more(d, OPS);
         record->fact = op->fact;
-        record->signals = op->comm < 0;
+        record->signals = op->comm < 0 ? -op->comm : 0;
         name_call(record->call, op->at.call);
         if (op->like) {
             // where it is sure to end, nothing is before it

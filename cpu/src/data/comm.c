@@ -111,11 +111,12 @@ struct registration *comm_registered(const struct ncclComm *comm, const void *ha
     return NULL;
 }
 
-struct registration *comm_window(const void *handle) {
-    struct registration *found = NULL;
-    for (const struct ncclComm *comm = all; comm && !found; comm = comm->next)
-        found = comm_registered(comm, handle, true);
-    return found;
+bool comm_is_window(const void *handle) {
+    for (const struct ncclComm *comm = all; comm; comm = comm->next)
+        for (const struct registration *r = comm->registrations; r; r = r->next)
+            if (r == handle && r->window)
+                return true;
+    return false;
 }
 
 int comm_reach(const struct ncclComm *comm) {

@@ -108,8 +108,7 @@ struct ncclComm *comm_find(uint64_t id, int rank); // ready; NULL: none, or no l
 /* The one that begins like this handle; NULL: there is none, or it is no more. */
 struct registration *comm_registered(const struct ncclComm *comm, const void *handle,
                                      bool window);
-/* A window of any communicator, if the handle is one. */
-struct registration *comm_window(const void *handle);
+bool comm_is_window(const void *handle); // of any communicator, and be it deregistered
 /* Ranks reach one another's memory in teams of so many: the most such that each team is
  * on one host, every rank in a process of its own. */
 int comm_reach(const struct ncclComm *comm);

@@ -91,9 +91,16 @@ static bool all_came(const struct call *call) {
 
 static atomic_ulong arrived;
 
+static atomic_bool kernel_runs;
+
+void puts_kernel_runs(bool runs) {
+    kernel_runs = runs;
+    arrived += runs;
+}
+
 uint64_t standin_arrived(void *self) {
     (void)self;
-    return arrived;
+    return arrived + (kernel_runs ? (uint64_t)(now() * 1e6) : 0);
 }
 
 static void came(struct ncclComm *comm, const struct facts *facts, const char *payload) {

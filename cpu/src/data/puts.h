@@ -9,4 +9,7 @@ void puts_start(void);
 bool puts_usable(const struct call *call);
 bool puts_advance(struct call *call, double now); // now: by the modelled clock
 
+/* A kernel computes, or no longer does: meanwhile something happens (standin_arrived). */
+void puts_kernel_runs(bool runs);
+
 #endif
