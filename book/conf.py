@@ -40,6 +40,7 @@ templates_path = ['templates']
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+html_search_scorer = str(HERE / 'scorer.js')
 html_show_search_summary = False  # it would fetch pages, which file:// does not allow
 html_permalinks_icon = '#'
 highlight_language = 'none'
@@ -130,6 +131,19 @@ def name_rows(app, doctree):
             (row[0][-1] if len(row[0]) and isinstance(row[0][-1], nodes.paragraph) else row[0]).append(mark)
 
 
+# --- Drawings made of characters --------------------------------------------------------------
+
+def fit_drawings(app, doctree):
+    """A drawing is shown whole: its letters are as large as its longest line leaves room for (book.css)."""
+    for block in list(doctree.findall(nodes.literal_block)):
+        if block.get('language', 'default') not in ('none', 'default', ''):
+            continue
+        columns = max((len(line) for line in block.astext().split('\n')), default=1)
+        at = block.parent.index(block)
+        block.parent.insert(at + 1, nodes.raw('', '</div>', format='html'))
+        block.parent.insert(at, nodes.raw('', f'<div class="fit" style="--columns: {columns}">', format='html'))
+
+
 # --- Search -----------------------------------------------------------------------------------
 
 def write_words(app, exception):
@@ -198,6 +212,7 @@ def setup(app):
     app.add_lexer('python', ShortenedPython)
     app.connect('html-page-context', add_menu)
     app.connect('doctree-read', name_rows)
+    app.connect('doctree-read', fit_drawings)
     app.connect('html-page-context', add_excerpts)
     app.connect('html-collect-pages', source_pages)
     app.connect('build-finished', write_words)

@@ -125,6 +125,14 @@ class Page:
             return f'{match[0]}. `make exercise N={match[1]}`{quiz}'
         return re.sub(r'^- \[(\d\d\.\d+) (?:[^\n]*)$', one, text, flags=re.M)
 
+    def start(self, text):
+        """On the first page: where to begin, and times that stay on one line."""
+        first = course.parts()[0]['lessons'][0]
+        begin = (f'::::{{container}} begin\n[Begin here: CUDA in one page](common/cuda.md)\n'
+                 f'[Then lesson {first["title"]}]({first["docname"]}.md)\n::::\n')
+        text = re.sub(r'(\| \d+) min \|$', r'\1&nbsp;min |', text, flags=re.M)
+        return text.replace('\n\n', '\n\n' + '\0', 2).replace('\0', '', 1).replace('\0', begin + '\n', 1)
+
     def written(self):
         text = self.path.read_text()
         out = []
@@ -138,7 +146,7 @@ class Page:
             else:
                 out.append(self.code(kind, lines))
         text = '\n'.join(out)
-        return self.head(text) if self.lesson else text
+        return self.head(text) if self.lesson else self.start(text) if self.name == 'index' else text
 
 
 def write(path, text):

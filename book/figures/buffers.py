@@ -44,8 +44,9 @@ def broadcast(run):
             c.arrow(x1, top + 14, x2, top + r * ROW + 14)
         c.text((x1 + x2) / 2, top - 12, "ncclBroadcast", "ink code middle")
         c.text((x1 + x2) / 2, top + n * ROW + 12, "root 0: whose data it is", "soft small middle")
+        c.text((x1 + x2) / 2, top + n * ROW + 30, "(what the call does, not by which links)", "soft small middle")
     with c.during(2, 2):
-        panel(c, right, top, "after", values(after, owners), width)
+        panel(c, right, top, "after: the same buffer", values(after, owners), width)
     words = [
         "Before: rank 0 has the data. The others have buffers of the same size.",
         f"All {n} ranks call ncclBroadcast with root 0, and each puts one operation into its stream.",
@@ -232,6 +233,7 @@ def ring(run):
                     first = step
     words = [
         f"Before: each rank has its own numbers in {n} chunks. The colours of a cell say whose numbers are in it."
+        + (f" The digits don't: rank 5 brings ones again, like rank 0{' (and so on)' if n > 6 else ''}." if n > 5 else "")
     ]
     for step in range(1, last + 1):
         moved = sorted(moves[step])
@@ -246,14 +248,14 @@ def ring(run):
                     edge = left + n * width
                     c.path(f"M{edge + 4} {y1 + 14}H{edge + 34}V{y2 + 14}H{edge + 5}m8 -4l-8 4l8 4", "arrow")
                     c.text(edge + 42, (y1 + y2) / 2 + 18, f"chunk {chunk}", "ink small")
-        r, peer, chunk = moved[0]
         adds = step < n
-        word = "added to its own numbers" if adds else "and replaces what was there"
-        text = f"Each rank sends one chunk to the next: rank {r} sends chunk {chunk} to rank {peer}, where it is {word}."
+        goes = ", ".join(f"chunk {chunk} from rank {r} to {peer}" if k == 0 else f"{chunk} from {r} to {peer}"
+                         for k, (r, peer, chunk) in enumerate(moved))  # fmt: skip
+        text = f"Each rank sends one chunk to the next ({goes}), where it is added."
         if not adds:
-            text = f"Passed on: rank {r} sends chunk {chunk}, a complete sum, to rank {peer}, and so on around the ring."
+            text = f"Complete sums are passed on: {goes}."
         if step == n - 1:
-            text += " Now each rank has one chunk of complete sums (thick border)."
+            text += " Now each chunk is complete on one rank (thick border)."
         if step == last:
             text += f" Every rank has all sums, after 2(N-1) = {last} steps."
         words.append(text)

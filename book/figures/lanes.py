@@ -1,6 +1,7 @@
 """Pictures of time: a lane for each stream, a bar for each operation, as a run recorded them."""
 
 import math
+import re
 
 from draw import Canvas
 
@@ -197,9 +198,11 @@ def overlap(run, beside=()):
         f"One step of lesson 11 on one of {run['ranks']} ranks, {run['way']}",
         "Stream 1 computes forward, backward and the updates; stream 2 averages gradients meanwhile.",
         rows, {}, zero, zero + longest, times, below=LAYERS, apart=30, links=events(rows[0][1], rows[1][1]))  # fmt: skip
+    share = int(re.search(r"--batch (\d+)", run["command"])[1]) // run["ranks"]
     others = "; ".join(f"{other['way']}: {lasted(other):.0f} µs" for other in beside if other["way"] != run["way"])
     tail = f"The step took {end - zero:.0f} µs of the modelled clock. {BUCKETS[run['way']]}" + (f" ({others}.)" if others else "")
-    said = words(times, rows, f"Before the step. Rank 0 of {run['ranks']} has two streams: stream 1 computes, stream 2 sends. "
+    said = words(times, rows, f"Before the step. Rank 0 of {run['ranks']} has {share} samples and two streams: stream 1 "
+                 "computes, stream 2 sends. "
                  "Pale is what will be done.", tail)  # fmt: skip
     return c, said
 

@@ -500,7 +500,9 @@ def tree(run):
             for s, r, p in messages:
                 if s == step:
                     c.arrow(x - 34, top + r * high + 14, x - 3, top + p * high + (8 if r < p else 20))
-    words[-1] += f" Every rank has the sum. A ring takes {2 * n - 2} steps, but sends only 2(N-1)/N of a buffer in all; one message of each step of this tree together are {last} buffers."
+    whole = f"{last} buffers" if last > 1 else "1 buffer"
+    words[-1] += (f" Every rank has the sum. A ring needs {2 * n - 2} steps. But this tree sends a whole buffer in each of its {last} steps, "
+                  f"one after the other: {whole}. In the ring a rank sends {2 * (n - 1) / n:.3g} buffers in all.")
     return c, words
 
 

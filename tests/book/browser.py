@@ -160,9 +160,23 @@ def test_quizzes(page, watch):
             if form.count() != 1:
                 wrong.append(f'{number} has no question in the page')
                 continue
+            wrong += [f'{number}: {answer} is wrong, and what is said sounds like praise: {words}' for answer, words in answers
+                      if not words.startswith(('Solved.', 'No, not '))]
             wrong += [f'{number}: {answer}: says "{said}", and make exercise "{words}"' for answer, words in answers
                       for said in [quiz_says(form, answer)] if ' '.join(said.split()) != ' '.join(words.split())]
         ok(f"lesson {lesson}'s questions are judged as in the terminal, with the same words", wrong + watch.taken())
+
+
+def test_quiz_after(page, watch):
+    page.goto(address('11-overlap/index'))
+    form = page.locator('#quiz-11-3')
+    said = quiz_says(form, 'A')
+    form.locator('.quiz-hint').click()
+    kept = form.locator('output').inner_text()
+    form.locator('input[value="D"]').check()
+    ok('a hint leaves what was said, and another answer takes it away', [what for what, there in (
+        (kept, said.startswith('No, not A.') and kept == said), ('hint', 'Hint 1 of' in form.inner_text()),
+        ('gone', form.locator('output').inner_text() == '')) if not there] + watch.taken())
 
 
 def test_search(page, watch):
@@ -175,6 +189,7 @@ def test_search(page, watch):
     ok('the search finds ncclCommSplit', [f'not {title}' for title in ('15 Grid', '09 The pipelined ring')
                                           if title not in found] + watch.taken())
     shown = [item.inner_text() for item in page.locator('#search-results li').all()]
+    ok('first the lesson that explains it', [shown[0]] if not shown[0].startswith('15 Grid') else [])
     ok('and shows the place', [text for text in shown if 'ncclcommsplit' not in text.lower()])
 
 
@@ -241,12 +256,12 @@ LAST_STEPS = {
     '03-reduce-scatter-allgather/halves': (4, 'every rank has all sums'),
     '04-all-to-all/alltoall': (4, 'D3 to rank 3'),
     '05-ring-allreduce/ring': (6, 'Every rank has all sums, after 2(N-1) = 6 steps'),
-    '05-ring-allreduce/tree': (4, 'A ring takes 6 steps'),
+    '05-ring-allreduce/tree': (4, 'A ring needs 6 steps'),
     '09-pipelined-ring/pieces': (None, 'Every rank has all sums after'),
     '11-overlap/overlap': (None, 'updates layer 0'),
     '12-sharded/ahead': (15, 'updates its shards'),
     '13-experts/experts': (7, 'The experts compute 11, 6, 1, 2 tokens'),
-    '14-pipeline/turns': (None, 'keeps 4 of 4 micro-batches on rank 0, keeps 1 of 4 micro-batches on rank 3'),
+    '14-pipeline/turns': (None, 'GPU 3 was idle for'),
     '15-grid/grid': (5, 'in each column'),
     '22-hangs/waits': (7, 'The cycle: rank 0 waits for rank 1'),
 }
@@ -264,6 +279,9 @@ def test_figures(page, watch):
         figure.focus()
         if 'Step 0 of ' not in said.inner_text():
             wrong.append(f'{name} does not begin at step 0')
+        drawn = figure.evaluate("f => [...f.querySelectorAll('rect')].filter(r => !r.closest('[style*=none]')).length")
+        if drawn < 2:
+            wrong.append(f'{name} begins empty')
         last = int(re.search(r'Step 0 of (\d+)', said.inner_text())[1])
         pictures = set()
         for _ in range(last):
@@ -281,14 +299,34 @@ def test_figures(page, watch):
     ok('each figure is stepped to its end by keys, and says there what it should', wrong + watch.taken())
 
 
+def test_arrows_stay(page, watch):
+    """Once an arrow key led to the next page, when a button had lost the focus by being disabled."""
+    page.goto(address('11-overlap/index'))
+    figure = page.locator('nccl-figure[data-name=overlap]')
+    page.keyboard.press('ArrowRight')
+    figure.get_by_role('button', name='to the end').click()
+    figure.get_by_role('button', name='back').click()
+    figure.get_by_role('button', name='next').click()
+    for key in 'ArrowRight', 'ArrowRight', 'ArrowLeft':
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    said = figure.locator('.words').inner_text()
+    ok('arrow keys never lead to another page, and after the last step they are still the figure\'s', (
+        [] if '11-overlap' in page.url and re.match(r'Step (\d+) of (\d+)\.', said)
+        and int(re.match(r'Step (\d+)', said)[1]) == int(re.search(r' of (\d+)', said)[1]) - 1 else [page.url, said]) + watch.taken())
+
+
 def test_other_runs(page, watch):
     page.goto(address('05-ring-allreduce/index'))
     figure = page.locator('nccl-figure[data-name=ring]')
     wrong = []
     for ranks in range(2, 9):
         figure.get_by_label('which recorded run').select_option(f'{ranks} ranks')
-        for _ in range(2 * ranks - 2):
-            figure.get_by_role('button', name='next').click()
+        if ranks == 2:
+            figure.get_by_role('button', name='to the end').click()
+        # At its end it stays there, so that runs can be compared.
+        if f'Step {2 * ranks - 2} of {2 * ranks - 2}.' not in figure.locator('.words').inner_text():
+            wrong.append(f'{ranks} ranks: not at the end')
         # Rank r brings powers of ten, times 1 in chunk 0, 2 in chunk 1: each number that is shown is the sum of all.
         whole = sum(10 ** (r % 5) for r in range(ranks))
         texts = figure.evaluate("""f => [...f.querySelectorAll('text')].filter(t => !t.closest('[style*=none]'))
@@ -302,18 +340,38 @@ def test_other_runs(page, watch):
 def test_timeline(page, watch):
     page.goto(address('11-overlap/index'))
     figure = page.locator('nccl-figure[data-name="11-overlap"]')
-    svg, wide = figure.locator('svg'), []
+    svg, wide = figure.locator('.time svg'), []
     figure.focus()
     for key in '', '+', '+', '-', 'Home':
         if key:
             page.keyboard.press(key)
         wide.append(round(svg.bounding_box()['width']))
-    bar = figure.locator('rect.collective').nth(1)
+    bar = figure.locator('.time rect.collective').nth(1)
     bar.hover()
     said = figure.locator('.words').inner_text()
     ok('a timeline is zoomed by keys, and a bar says its call, bytes and time', [what for what, there in (
-        (f'widths {wide}', wide[1] == 2 * wide[0] and wide[2] == 4 * wide[0] and wide[3] == wide[1] and wide[4] == wide[0]),
+        (f'widths {wide}', all(abs(w - 24 - by * (wide[0] - 24)) < 3 for w, by in zip(wide, (1, 2, 4, 2, 1)))),
         (said, re.fullmatch(r'ncclAllReduce, 1048576 bytes, [\d.]+ to [\d.]+ µs', said))) if not there] + watch.taken())
+
+
+def test_timelines_read(page, watch):
+    """A bar's name is as large at any zoom, and at 1280 pixels it can be read."""
+    wrong = []
+    for name in '05-ring-allreduce', '11-overlap', '14-pipeline':
+        page.goto(address(f'{name}/index'))
+        figure = page.locator(f'nccl-figure[data-name="{name}"]')
+        sizes = []
+        for _ in range(2):
+            sizes += figure.evaluate("""f => [...f.querySelectorAll('.picture text')].map(t =>
+                parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().d)""")
+            high = figure.bounding_box()['height']
+            figure.focus()
+            page.keyboard.press('+')
+        if len(sizes) < 20 or min(sizes) < 9:
+            wrong.append(f'{name}: {len(sizes)} words, the smallest of {min(sizes)} px')
+        if figure.bounding_box()['height'] > high + 1:
+            wrong.append(f'{name} grows higher')
+    ok('the letters of timelines have at least 9 px, and only the time is zoomed', wrong + watch.taken())
 
 
 def test_play(browser):
@@ -356,7 +414,9 @@ def test_look(browser, names):
         watch = Watch(page)
         for name in names:
             page.goto(address(name))
-            ok(f'{name}, {scheme}: contrast, names, no message, nothing from elsewhere', axe(page) + watch.taken())
+            cut = page.evaluate("""[...document.querySelectorAll('.highlight-console pre, .highlight-sh pre, .fit pre')]
+                .filter(p => p.scrollWidth > p.clientWidth + 1).map(p => 'cut: ' + p.textContent.slice(0, 60))""")
+            ok(f'{name}, {scheme}: contrast, names, no message, nothing cut, nothing from elsewhere', axe(page) + cut + watch.taken())
         context.close()
     context = browser.new_context(viewport={'width': 360, 'height': 740}, has_touch=True, is_mobile=True)
     page = context.new_page()
@@ -375,7 +435,8 @@ with sync_playwright() as playwright:
     window = chromium.new_page(viewport={'width': 1280, 'height': 900}, reduced_motion='reduce')
     window.set_default_timeout(60000)
     watching = Watch(window)
-    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_figures, test_other_runs, test_timeline, test_axe:
+    for test in test_menu, test_way_to_the_program, test_search, test_copy, test_schemes, test_quizzes, test_quiz_after, test_figures, \
+            test_arrows_stay, test_other_runs, test_timeline, test_timelines_read, test_axe:
         test(window, watching)
     window.close()
     test_play(chromium)
