@@ -25,10 +25,10 @@ PROVE_CPU := OMPI_LDFLAGS="$$(mpicc --showme:libdirs 2>/dev/null | sed 's/[^ ]*/
 TESTS := $(sort $(wildcard tests/*.t tests/*/*.t tests/*/*.bats))
 # The first needs the network; the others are of test-long.
 APART := tests/build/versions.t tests/cpu/cpu-sanitized.t tests/build/debian.t
-# First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t most of the time: so
-# six run at once, also on two processors.
-LONGEST := $(addprefix tests/, jobs/jobs.t book/book.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
-    style.t cpu/cpu.t build/other.t clock/clock.t judge/judge.t check/nccl-check.bats build/build.bats)
+# First, so that nothing is left over for one processor at the end. Many tests wait, jobs.t and those of PyTorch most of
+# the time: so six run at once, also on two processors.
+LONGEST := $(addprefix tests/, jobs/jobs.t book/book.t pytorch/lines.t check/check.t pages/readme.t exercises/exercises.t check/one-line-less.t \
+    style.t cpu/cpu.t pytorch/twins.t lessons/production.bats build/other.t clock/clock.t judge/judge.t check/nccl-check.bats build/build.bats)
 ON_GPUS := $(wildcard tests/lessons/*.bats)
 
 .PHONY: help demo install version test test-check test-jobs test-long test-versions benchmark profile measure clean cpu-flags cuda-flags
