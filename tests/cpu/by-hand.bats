@@ -55,6 +55,21 @@ by_hand() {
     [ "$(grep -c '^[NC]' <<<"$err")" -eq 1 ]
 }
 
+@test "a rank with the id of the last run ends, and then those who wait for it" {
+    by_hand 2
+    export RANK WORLD_SIZE=2
+    RANK=1 timeout 60 "$BATS_FILE_TMPDIR/by_hand" "$BATS_TEST_TMPDIR/id" >"$BATS_TEST_TMPDIR/early" 2>&1 &
+    early=$!
+    sleep 0.5
+    RANK=0 run timeout 60 "$BATS_FILE_TMPDIR/by_hand" "$BATS_TEST_TMPDIR/id"
+    echo "$output"
+    [ "$status" -ne 0 ]
+    [ "$status" -ne 124 ]
+    grep -q 'cannot meet: rank 1 has ended, with the unique id of an earlier run' <<<"$output"
+    ! wait "$early"
+    grep -q 'has ended (an id of an earlier run?)' "$BATS_TEST_TMPDIR/early"
+}
+
 @test "a rank that dies takes the others with it" {
     by_hand 3 killed
     [ "$codes" = ' 1 137 1' ]

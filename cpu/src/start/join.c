@@ -50,6 +50,24 @@ int join_connect(uint64_t maker) {
     return named_socket(maker, SOCK_SEQPACKET, connect);
 }
 
+uint64_t join_number(const char *name) {
+    uint64_t number = 0xcbf29ce484222325;
+    while (*name)
+        number = (number ^ (unsigned char)*name++) * 0x100000001b3;
+    return number;
+}
+
+uint64_t join_family(void) {
+    enum { MORE = 64 };
+    char name[4096] = "";
+    const char *nranks = getenv("RANK") ? getenv("WORLD_SIZE") : NULL;
+    ssize_t n = readlink("/proc/self/exe", name, sizeof name - MORE);
+    if (!nranks || n <= 0)
+        return 0;
+    snprintf(name + n, MORE, " %s %d %d", nranks, (int)getsid(0), (int)getuid());
+    return join_number(name);
+}
+
 union control {
     struct cmsghdr head;
     char room[CMSG_SPACE(sizeof(int))];
@@ -301,6 +319,18 @@ static void hear(struct asked *asked) {
     asked->usher = -1;
 }
 
+/* The process that makes the ids of this run, if it comes soon, hears of one that has
+ * another id, and later that its process has ended: the socket stays open until then. */
+static void tell_family(struct hail hail) {
+    const uint64_t family = join_family();
+    const double end = now() + base_patience() / 2;
+    int usher = -1;
+    for (; family && usher < 0 && now() < end; usleep(10000))
+        usher = join_connect(family);
+    hail.lost = true;
+    join_send(usher, &hail, sizeof hail, -1);
+}
+
 void join_ask(uint64_t maker, struct hail hail, bool called) {
     struct asked *asked = asked_for(hail.id);
     if (!asked) {
@@ -328,10 +358,11 @@ void join_ask(uint64_t maker, struct hail hail, bool called) {
     if (join_send(asked->usher, &hail, sizeof hail, -1))
         return;
     hear(asked); // another rank of this process may have been answered
-    if (asked->answer == JOIN_WAIT)
-        refuse(asked,
-               "the process that made it has ended (an id of an earlier run?), or"
-               " is on another machine or in another container: begin with mpirun");
+    if (asked->answer != JOIN_WAIT)
+        return;
+    tell_family(hail);
+    refuse(asked, "the process that made it has ended (an id of an earlier run?), or"
+                  " is on another machine or in another container: begin with mpirun");
 }
 
 bool join_settled(const void *unused) {

@@ -23,6 +23,7 @@ struct hail { // to the usher, from a rank or from one that holds a seat
     int32_t has_mpi;      // that the program has started
     int32_t grows;        // the id is for ncclCommGrow
     int32_t twice;        // another thread of the process has called itself that, too
+    int32_t lost;         // the id is not this run's: nobody who has it will come
 };
 
 enum join_answer {
@@ -42,6 +43,10 @@ struct answer { // of the usher: to JOIN_TAKE a descriptor belongs, of who holds
 /* Process `maker` listens at a socket of this name; both return -1 where that fails. */
 int join_listen(uint64_t maker);
 int join_connect(uint64_t maker);
+uint64_t join_number(const char *name);
+/* The name for those whom a loop, or torchrun, has started together; 0: it is not known.
+ */
+uint64_t join_family(void);
 bool join_send(int socket, const void *data, size_t bytes, int descriptor); // -1: none
 long join_receive(int socket, void *data, size_t bytes, int *descriptor);
 

@@ -29,6 +29,7 @@ struct guest {  // a process with ranks of a communicator, or one that holds a s
     int socket; // -1: it has been answered
     uint64_t id, process;
     int rank; // the first of its ranks; the seat's number in MPI's job
+    int lost; // it is one of so many, and has an id that nobody has met by
     bool seat, has_mpi;
     struct guest *next;
 };
@@ -231,7 +232,22 @@ static void seat(struct party *party, struct guest *held) {
     }
 }
 
+/* Ranks that went to an id of an earlier run, and have ended, do not come to this one. */
+static void look_for_lost(struct party *party) {
+    for (const struct guest *guest = guests; guest && party->seats == 0;
+         guest = guest->next)
+        if (guest->lost == party->nranks && guest->socket < 0 &&
+            !party->there[guest->rank])
+            refuse(party, "rank %d has ended, with the unique id of an earlier run",
+                   guest->rank);
+}
+
 static void has_come(struct guest *guest, const struct hail *hail) {
+    if (hail->lost) {
+        guest->lost = hail->nranks;
+        guest->rank = hail->rank;
+        return;
+    }
     struct party *party = party_of(hail->id, hail->nranks);
     bool first = guest->id == 0;
     party->grows = hail->grows;
@@ -262,6 +278,7 @@ static void has_come(struct guest *guest, const struct hail *hail) {
         return;
     }
     party->there[hail->rank] = true;
+    look_for_lost(party);
     if (++party->came == party->nranks && party->seats == 0)
         complete(party);
 }
@@ -289,6 +306,15 @@ static void hear(struct guest *guest) {
     guest->socket = -1;
     if (party && party->seats == 0)
         refuse(party, "rank %d ended before all ranks had come", guest->rank);
+    for (party = parties; party && guest->lost; party = party->next)
+        look_for_lost(party);
+}
+
+static void welcome(int listens) {
+    struct guest *guest = base_alloc(sizeof *guest);
+    *guest = (struct guest){.socket = accept4(listens, NULL, NULL, SOCK_CLOEXEC),
+                            .next = guests};
+    guests = guest;
 }
 
 /* --- The thread ------------------------------------------------------------------- */
@@ -327,7 +353,7 @@ static bool somebody_waits(void) {
 }
 
 static int count(void) {
-    int n = 1;
+    int n = 2;
     for (struct guest *guest = guests; guest; guest = guest->next)
         n++;
     for (struct party *party = parties; party; party = party->next)
@@ -335,8 +361,11 @@ static int count(void) {
     return n;
 }
 
+static int family = -1; // a socket
+
 static void all_descriptors(struct pollfd *next, int listens) {
     *next++ = (struct pollfd){.fd = listens, .events = POLLIN};
+    *next++ = (struct pollfd){.fd = family, .events = POLLIN};
     for (struct guest *guest = guests; guest; guest = guest->next)
         *next++ = (struct pollfd){.fd = guest->socket, .events = POLLIN};
     for (struct party *party = parties; party; party = party->next)
@@ -350,7 +379,7 @@ static void *usher(void *socket) {
         struct pollfd all[n]; // not the heap's: a forked process would have lost it
         all_descriptors(all, listens);
         poll(all, (nfds_t)n, somebody_waits() ? 250 : -1);
-        struct pollfd *next = all + 1;
+        struct pollfd *next = all + 2;
         for (struct guest *guest = guests; guest; guest = guest->next, next++)
             if (guest->socket >= 0 && next->revents)
                 hear(guest);
@@ -364,12 +393,10 @@ static void *usher(void *socket) {
             refuse(party, "mpirun, which is to connect them, could not be started, or"
                           " has ended");
         }
-        if (all[0].revents) {
-            struct guest *guest = base_alloc(sizeof *guest);
-            *guest = (struct guest){.socket = accept4(listens, NULL, NULL, SOCK_CLOEXEC),
-                                    .next = guests};
-            guests = guest;
-        }
+        if (all[0].revents)
+            welcome(listens);
+        if (all[1].revents)
+            welcome(family);
     }
     return NULL;
 }
@@ -392,6 +419,8 @@ void launch_begin(uint64_t maker) {
     begun = me = maker;
     forget_all();
     int listens = join_listen(maker);
+    close(family); // the parent's, after a fork
+    family = join_family() ? join_listen(join_family()) : -1;
     if (listens >= 0 &&
         pthread_create(&thread, NULL, usher, (void *)(intptr_t)listens) == 0) {
         pthread_setname_np(thread, "nccl-cpu"); // not the program's own

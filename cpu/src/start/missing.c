@@ -21,13 +21,10 @@ static atomic_bool over;
 /* The name of a rank's socket, among those that were started together. */
 static uint64_t socket_of(int rank) {
     char name[300];
-    const char *job = getenv("PMIX_NAMESPACE"), *at = name;
-    uint64_t number = 0xcbf29ce484222325;
+    const char *job = getenv("PMIX_NAMESPACE");
     snprintf(name, sizeof name, "%s %d %d", job ? job : "", job ? 0 : (int)getppid(),
              rank);
-    while (*at)
-        number = (number ^ (unsigned char)*at++) * 0x100000001b3;
-    return number;
+    return join_number(name);
 }
 
 static bool waits(int rank) {
