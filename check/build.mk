@@ -80,7 +80,7 @@ $(cpu_build)/front.o: $(cpu_build)/judge.o $(call front_in,$(cpu_build)) $(cpu_b
 # The names that the front has of its own. Those it shares with the stand-in are standin_X there. NCCL's
 # are seen twice: a program may have an ncclX of its own that calls pncclX, which is the front's, too.
 check_public := cu[A-Z]* cuda[A-Z]* cublas[A-Z]* nccl[A-Z]* MPI_* MPIX_*
-check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main pthread_join
+check_exported := $(check_public) __cuda* cuCtx* cuStream* cuEvent* cuMem* cuGraph* __libc_start_main pthread_join _exit
 # Ranks can meet by these: only what the program itself uses of them is imported (cpu/src/base/system.c).
 check_meetings := access fcntl mmap shm_open socket
 

@@ -129,10 +129,22 @@ void front_function_ends(struct front_own before) {
     front_this_thread = before.thread;
 }
 
-void front_begins(const struct judge_outside *outside) {
-    pthread_key_create(&at_thread_end, thread_ends);
-    judge = judge_new(outside, &front_options);
+static struct judge_outside of_judge;
+
+static void begin(void) {
+    judge = judge_new(&of_judge, &front_options);
     judge_world(judge, 0, 1, front_host);
+}
+
+void front_begins(const struct judge_outside *outside) {
+    of_judge = *outside;
+    pthread_key_create(&at_thread_end, thread_ends);
+    begin();
+}
+
+void front_begins_anew(void) {
+    front_this_thread = 0;
+    begin();
 }
 
 void front_obeys(void) {

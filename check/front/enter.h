@@ -85,6 +85,7 @@ void front_function_ends(struct front_own before);
 extern struct judge_options front_options;
 extern char front_host[JUDGE_HOST]; // the machine's name
 void front_begins(const struct judge_outside *outside);
+void front_begins_anew(void); // in a process that was forked off
 void front_obeys(void);
 
 #endif

@@ -233,6 +233,23 @@ END
     run -127 "$check" no-such-program
 }
 
+@test "ranks that were forked off, without MPI" {
+    needs_cuda
+    cd "$BATS_TEST_TMPDIR"
+    local include
+    include=$(tr ' ' '\n' <<<"$cuda" | grep -A1 '^-I\|^-isystem' | tr '\n' ' ')
+    # shellcheck disable=SC2086 # several options
+    gcc -shared -fPIC -w -DBELOW "$top/tests/check/nccl-check/forked_ranks.c" $include -o libbelow.so
+    # shellcheck disable=SC2086
+    gcc -g "$top/tests/check/nccl-check/forked_ranks.c" $include ./libbelow.so -Wl,-rpath,"$PWD" -o ranks
+    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks
+    [ "$status" -eq 0 ]
+    [ "$output" = $'ended\nended' ]
+    run env LD_PRELOAD="$BATS_FILE_TMPDIR/build/cuda/libnccl-check.so" timeout 60 ./ranks wrong
+    [ "$status" -eq 1 ]
+    [[ $output == *"NCCL CHECK: mismatch: the ranks give different counts"* ]]
+}
+
 @test "before the real CUDA and NCCL it loads, and finds all it needs" {
     needs_cuda
     # shellcheck disable=SC2086 # several options

@@ -32,9 +32,18 @@ static double clock_time(void *self) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static bool communicated;
+
 /* What a process that was forked off does is none of the job's, and the helper is not
- * there. */
+ * there. But one that was forked off before anything was used may become a rank, as those
+ * of Python's multiprocessing do. */
 static void forked(void) {
+    if (front_on && !front_saw_cuda && !communicated && !front_job.mpi_up &&
+        !front_job.mpi_ended && !talk_has_helper()) {
+        front_begins_anew();
+        strangers_not_this();
+        return;
+    }
     pages_forked();
     timeline_forked();
     talk_forked();
@@ -330,7 +339,6 @@ static void communicates(const struct start_join *join) {
     begin_helper();
 }
 
-static bool communicated;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // one thread starts the helper
 
 void start_communicates(const struct start_join *join) {
@@ -454,6 +462,18 @@ __attribute__((constructor(102))) static void watch_exit(void) {
  * loader wants to be called at the end. */
 static int (*program)(int, char **, char **);
 static void (*loader_ends)(void);
+
+/* Processes of Python's multiprocessing end so. The other ranks are to be told that this
+ * one has ended well; one that was killed could not. */
+__attribute__((visibility("default"), noreturn)) void _exit(int status);
+void _exit(int status) {
+    void (*below)(int) = (void (*)(int))front_find("_exit");
+    if (status == 0 && exit_status < 0 && front_checks && !front_job.ending &&
+        !front_job.mpi_up && tcp_runs_here() && !front_is_inside())
+        at_exit(status, NULL);
+    below(status);
+    __builtin_unreachable();
+}
 
 static void note_status(int status, void *unused) {
     (void)unused;

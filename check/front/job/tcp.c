@@ -56,6 +56,7 @@ struct parcel {
 static struct {
     bool runs, is_hub, said; // said: this side has shown the token
     int rank, nranks, listens, port, lost;
+    pid_t process;
     uint64_t token, job; // job: of this run alone
     double begun, tried;
     struct sockaddr_storage hub;
@@ -147,6 +148,7 @@ bool tcp_begins(const struct sockaddr *address, uint64_t token, int rank, int nr
     tcp.ways = must_alloc((size_t)(is_hub ? nranks : 1) * sizeof *tcp.ways);
     for (int i = 0; i < (is_hub ? nranks : 1); i++)
         tcp.ways[i].fd = -1;
+    tcp.process = getpid();
     tcp.nhere = 1;
     tcp.all_here = nranks == 1;
     tcp.runs = !is_hub || nranks == 1 || listens();
@@ -155,6 +157,10 @@ bool tcp_begins(const struct sockaddr *address, uint64_t token, int rank, int nr
 
 bool tcp_runs(void) {
     return tcp.runs;
+}
+
+bool tcp_runs_here(void) {
+    return tcp.runs && tcp.process == getpid();
 }
 
 void tcp_forked(void) {

@@ -18,6 +18,7 @@
 bool tcp_begins(const struct sockaddr *address, uint64_t token, int rank, int nranks,
                 bool is_hub);
 bool tcp_runs(void);
+bool tcp_runs_here(void); // and this is no child that shares the memory (vfork)
 
 enum tcp_state {
     TCP_MEETS, // not all ranks are there
