@@ -156,7 +156,8 @@
       const of = this.svg.dataset;
       this.drawn = {left: Number(of.left), wide: Number(of.wide), top: Number(of.top), time: Number(of.time)};
       this.drawn.high = this.svg.viewBox.baseVal.height - this.drawn.top;
-      this.large = this.closest('.reveal') ? 1.6 : 1;
+      // On a slide as large as there is room for.
+      this.large = this.closest('.reveal') ? Math.min(1.6, 440 / this.drawn.high) : 1;
       const names = this.svg.cloneNode(false);
       names.setAttribute('aria-hidden', 'true');
       names.append(this.svg.querySelector('.names'));

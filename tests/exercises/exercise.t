@@ -152,7 +152,7 @@ point(!@refused && !@taken, 'an answer may have its unit, another one or none, a
 my ($counted) = grep { $_->{number} eq '06.2' } @all;
 write_file(starter_path($counted), variant($counted, 'starter') . "3,6 MB\n");
 ($said) = exercise('run', N => '06.2');
-point($said =~ /3,6 MB: This has 2 numbers, and one is asked for/, 'two numbers where one is asked for', $said);
+point($said =~ /No, not 3,6 MB\. This has 2 numbers, and one is asked for/, 'two numbers where one is asked for', $said);
 
 # Watching: it waits, sees the file change, and goes on to the next. A question is the quickest.
 my ($question) = grep { $_->{number} eq '01.3' } @all;
