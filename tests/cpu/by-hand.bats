@@ -66,7 +66,9 @@ by_hand() {
     [ "$status" -ne 0 ]
     [ "$status" -ne 124 ]
     grep -q 'cannot meet: rank 1 has ended, with the unique id of an earlier run' <<<"$output"
-    ! wait "$early"
+    code=0
+    wait "$early" || code=$?
+    [ "$code" -ne 0 ]
     grep -q 'has ended (an id of an earlier run?)' "$BATS_TEST_TMPDIR/early"
 }
 
