@@ -26,7 +26,9 @@
 
   function follow() {
     const figure = shown();
-    if (figure && !figure.data.timeline) figure.go(deck.getIndices().f + 1);
+    if (!figure) return;
+    if (figure.data.timeline) figure.view(0, 1);  // now it has a width
+    else figure.go(deck.getIndices().f + 1);
   }
 
   function prepare(figure) {

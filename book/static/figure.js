@@ -164,7 +164,9 @@
       this.frame = make('div', {class: 'time'}, this.svg);
       this.picture.append(names, this.frame);
       this.append(controls, this.key_of(this.svg), this.picture, this.words);
-      this.place(names, 0, Math.ceil(names.getBBox().width + names.getBBox().x + 10) || this.drawn.left);
+      // On a slide that is not shown yet nothing has a size.
+      const box = names.getBBox();
+      this.place(names, 0, box.width ? Math.ceil(box.width + box.x + 10) : this.drawn.left);
       this.rows = [...this.svg.querySelectorAll('.row')];
       this.bars = [...this.svg.querySelectorAll('.bars rect')].map((rect) => (
         {rect, x: Number(rect.getAttribute('x')) - this.drawn.left, wide: Number(rect.getAttribute('width')),

@@ -106,7 +106,7 @@ MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slid
     slide.style.setProperty('display', 'block', 'important');
     const scale = document.querySelector('.slides').getBoundingClientRect().width / 1280;
     const figure = slide.querySelector('nccl-figure');
-    const found = {title: slide.querySelector('h1, h2').textContent, high: 0, wide: 0, small: 99};
+    const found = {title: slide.querySelector('h1, h2').textContent, high: 0, wide: 0, small: 99, names: 99};
     const look = () => {
         found.high = Math.max(found.high, slide.scrollHeight);
         found.wide = Math.max(found.wide, slide.scrollWidth);
@@ -121,6 +121,8 @@ MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slid
         look();
     }
     if (steps) figure.go(0);
+    // The names of a timeline's rows have room.
+    if (figure && figure.data.timeline) found.names = figure.querySelector('.picture > svg').getBoundingClientRect().width / scale;
     const still = slide.querySelector('img');  // its letters are 12 high, or more
     if (still) found.small = 12 * Math.min(still.clientWidth / still.naturalWidth, still.clientHeight / still.naturalHeight);
     slide.style.removeProperty('display');
@@ -195,6 +197,7 @@ with sync_playwright() as playwright:
         slides = page.evaluate(MEASURE)
         wrong = [f'{s["title"]}: {s["wide"]} x {s["high"]}' for s in slides if s['high'] > 720 or s['wide'] > 1280]
         wrong += [f'{s["title"]}: letters of {s["small"]:.0f}' for s in slides if s['small'] < 16]
+        wrong += [f'{s["title"]}: the names of a timeline are cut off' for s in slides if s['names'] < 60]
         wrong += [] if len(slides) == len(make.slides(deck)) else [f'{len(slides)} slides']
         ok(f'{deck.stem}: {len(slides)} slides that fit, with letters that can be read', wrong + noise)
         noise.clear()
