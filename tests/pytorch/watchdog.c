@@ -1,6 +1,7 @@
-// Threads as PyTorch's. Its watchdog: Python does not know it, and it asks again and again
-// whether an event has happened, and looks after others. Autograd's: Python knows it, and
-// it has no line of its own. And one that has Python's lock while another one calls.
+// Threads as PyTorch's. Its watchdog: Python does not know it, and it asks again and
+// again whether an event has happened, and looks after others. Autograd's: Python knows
+// it, and it has no line of its own. And one that has Python's lock while another one
+// calls.
 #include <pthread.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -9,8 +10,8 @@ int cudaEventCreate(void **event);
 int cudaEventDestroy(void *event);
 int cudaEventQuery(void *event);
 int ncclCommGetAsyncError(void *comm, int *error);
-int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, void *comm,
-                  void *stream);
+int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op,
+                  void *comm, void *stream);
 int PyGILState_Ensure(void);
 void *PyEval_SaveThread(void);
 

@@ -1,5 +1,6 @@
-// Both ranks send first, and a kernel crashes, as NCCL's own do when two ranks that share a GPU
-// connect so. With an argument one of them receives first, and only the crash is left.
+// Both ranks send first, and a kernel crashes, as NCCL's own do when two ranks that share
+// a GPU connect so. With an argument one of them receives first, and only the crash is
+// left.
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>

@@ -1,5 +1,6 @@
-// Communicators with names (ncclConfig_t, commName), as PyTorch gives them: of two, the ranks
-// use the second one with different counts. With an argument, rank 0 alone makes it.
+// Communicators with names (ncclConfig_t, commName), as PyTorch gives them: of two, the
+// ranks use the second one with different counts. With an argument, rank 0 alone makes
+// it.
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>
