@@ -274,6 +274,7 @@ sub choose_reduction {
     my $body = $kernel->{body};
     my $waits = grep { /call void \@__kernel_wait\(i32 (?:noundef )?(\d+)/ && $1 != 4 } @$body;
     my $reduces = grep { /call void \@__kernel_wait\(/ } @$body;
+    refuse('grid.sync() is not there: blocks run one after another') if grep { /\@__kernel_wait\(i32 (?:noundef )?5/ } @$body;
     $kernel->{waits} = $waits;
     $kernel->{first_last} = !$waits && $reduces;
     @$body = grep { !/call void \@__kernel_wait\(/ } @$body if !$waits;

@@ -91,6 +91,9 @@ static inline float cuda_cpu_half_value(unsigned short half) {
     }                                                     \
     static inline F2 name2(F2 a, F2 b) {                  \
         return F2(name(a.x, b.x), name(a.y, b.y));        \
+    }                                                     \
+    static inline F2 operator op(F2 a, F2 b) {            \
+        return name2(a, b);                               \
     }
 
 #define CUDA_CPU_COMPARISON(F, name, op)                     \

@@ -32,6 +32,8 @@ CPU_FN(grid_group, this_grid, (), {})
 
 template <unsigned N, class Parent = void> struct thread_block_tile {
     static_assert(N <= 32 && (N & (N - 1)) == 0, "tiles have up to 32 threads");
+    thread_block_tile() = default;
+    template <class P> __device__ thread_block_tile(const thread_block_tile<N, P> &) {}
     CPU_ASK(unsigned, first, __cpu_lane() / N * N)
     CPU_ASK(unsigned, mask, (N == 32 ? ~0u : (1u << N % 32) - 1) << first())
     CPU_GROUP(__cpu_lane() % N, N, __syncwarp(mask()))

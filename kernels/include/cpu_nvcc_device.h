@@ -6,9 +6,7 @@
 #define CPU_DEVICE __device__ __forceinline__ static
 /* A function that returns one expression. */
 #define CPU_FN(type, name, parameters, ...) \
-    CPU_DEVICE type name parameters {       \
-        return __VA_ARGS__;                 \
-    }
+    CPU_DEVICE type name parameters { return __VA_ARGS__; }
 
 /* --- Who a thread is ------------------------------------------------------------- */
 
@@ -17,26 +15,16 @@ extern "C" {
 __device__ __attribute__((const)) unsigned __kernel_index(int which);
 }
 
-#define CPU_INDEX(name, first)                              \
-    struct name {                                           \
-        __declspec(property(get = get_x)) unsigned x;       \
-        __declspec(property(get = get_y)) unsigned y;       \
-        __declspec(property(get = get_z)) unsigned z;       \
-        CPU_DEVICE unsigned get_x() {                       \
-            return __kernel_index(first);                   \
-        }                                                   \
-        CPU_DEVICE unsigned get_y() {                       \
-            return __kernel_index(first + 1);               \
-        }                                                   \
-        CPU_DEVICE unsigned get_z() {                       \
-            return __kernel_index(first + 2);               \
-        }                                                   \
-        __device__ __forceinline__ operator dim3() const {  \
-            return dim3(x, y, z);                           \
-        }                                                   \
-        __device__ __forceinline__ operator uint3() const { \
-            return uint3{x, y, z};                          \
-        }                                                   \
+#define CPU_INDEX(name, first)                                                       \
+    struct name {                                                                    \
+        __declspec(property(get = get_x)) unsigned x;                                \
+        __declspec(property(get = get_y)) unsigned y;                                \
+        __declspec(property(get = get_z)) unsigned z;                                \
+        CPU_DEVICE unsigned get_x() { return __kernel_index(first); }                \
+        CPU_DEVICE unsigned get_y() { return __kernel_index(first + 1); }            \
+        CPU_DEVICE unsigned get_z() { return __kernel_index(first + 2); }            \
+        __device__ __forceinline__ operator dim3() const { return dim3(x, y, z); }   \
+        __device__ __forceinline__ operator uint3() const { return uint3{x, y, z}; } \
     };
 CPU_INDEX(__cpu_grid_dim, 0)
 CPU_INDEX(__cpu_block_dim, 3)
@@ -97,19 +85,11 @@ CPU_FN(double, norm3d, (double x, double y, double z), sqrt(x *x + y * y + z * z
 
 /* --- Conversions ------------------------------------------------------------------ */
 
-#define CPU_CONVERT(from, to, name, wide) \
-    CPU_DEVICE to __##name##_rn(from x) { \
-        return (to)wide##rint(x);         \
-    }                                     \
-    CPU_DEVICE to __##name##_rz(from x) { \
-        return (to)wide##trunc(x);        \
-    }                                     \
-    CPU_DEVICE to __##name##_ru(from x) { \
-        return (to)wide##ceil(x);         \
-    }                                     \
-    CPU_DEVICE to __##name##_rd(from x) { \
-        return (to)wide##floor(x);        \
-    }
+#define CPU_CONVERT(from, to, name, wide)                              \
+    CPU_DEVICE to __##name##_rn(from x) { return (to)wide##rint(x); }  \
+    CPU_DEVICE to __##name##_rz(from x) { return (to)wide##trunc(x); } \
+    CPU_DEVICE to __##name##_ru(from x) { return (to)wide##ceil(x); }  \
+    CPU_DEVICE to __##name##_rd(from x) { return (to)wide##floor(x); }
 CPU_CONVERT(float, int, float2int, __builtin_)
 CPU_CONVERT(float, unsigned, float2uint, __builtin_)
 CPU_CONVERT(float, long long, float2ll, __builtin_)
@@ -119,10 +99,8 @@ CPU_CONVERT(double, unsigned, double2uint, __builtin_)
 CPU_CONVERT(double, long long, double2ll, __builtin_)
 CPU_CONVERT(double, unsigned long long, double2ull, __builtin_)
 #undef CPU_CONVERT
-#define CPU_TO(name, from, to)   \
-    CPU_DEVICE to name(from x) { \
-        return (to)x;            \
-    }
+#define CPU_TO(name, from, to) \
+    CPU_DEVICE to name(from x) { return (to)x; }
 CPU_TO(__int2float_rn, int, float)
 CPU_TO(__uint2float_rn, unsigned, float)
 CPU_TO(__ll2float_rn, long long, float)
@@ -133,10 +111,8 @@ CPU_TO(__ll2double_rn, long long, double)
 CPU_TO(__ull2double_rn, unsigned long long, double)
 CPU_TO(__double2float_rn, double, float)
 #undef CPU_TO
-#define CPU_BITS(name, from, to)          \
-    CPU_DEVICE to name(from x) {          \
-        return __builtin_bit_cast(to, x); \
-    }
+#define CPU_BITS(name, from, to) \
+    CPU_DEVICE to name(from x) { return __builtin_bit_cast(to, x); }
 CPU_BITS(__int_as_float, int, float)
 CPU_BITS(__uint_as_float, unsigned, float)
 CPU_BITS(__float_as_int, float, int)
@@ -146,8 +122,7 @@ CPU_BITS(__double_as_longlong, double, long long)
 #undef CPU_BITS
 CPU_FN(int, __double2hiint, (double x), (int)(__double_as_longlong(x) >> 32))
 CPU_FN(int, __double2loint, (double x), (int)__double_as_longlong(x))
-CPU_FN(double, __hiloint2double, (int hi, int lo),
-       __longlong_as_double((long long)hi << 32 | (unsigned)lo))
+CPU_FN(double, __hiloint2double, (int hi, int lo), __longlong_as_double((long long)hi << 32 | (unsigned)lo))
 
 /* --- Integers --------------------------------------------------------------------- */
 
@@ -162,10 +137,8 @@ CPU_FN(unsigned long long, __brevll, (unsigned long long x), __builtin_bitrevers
 CPU_FN(int, __mul24, (int x, int y), x *y)
 CPU_FN(unsigned, __umul24, (unsigned x, unsigned y), x *y)
 CPU_FN(int, __mulhi, (int x, int y), (int)((long long)x *y >> 32))
-CPU_FN(unsigned, __umulhi, (unsigned x, unsigned y),
-       (unsigned)((unsigned long long)x *y >> 32))
-CPU_FN(long long, __mul64hi, (long long x, long long y),
-       (long long)((__int128)x *y >> 64))
+CPU_FN(unsigned, __umulhi, (unsigned x, unsigned y), (unsigned)((unsigned long long)x *y >> 32))
+CPU_FN(long long, __mul64hi, (long long x, long long y), (long long)((__int128)x *y >> 64))
 CPU_FN(unsigned long long, __umul64hi, (unsigned long long x, unsigned long long y),
        (unsigned long long)((unsigned __int128)x *y >> 64))
 CPU_FN(unsigned, __sad, (int x, int y, unsigned z), z + (unsigned)(x > y ? x - y : y - x))
@@ -184,10 +157,8 @@ CPU_FN(unsigned, __funnelshift_r, (unsigned lo, unsigned hi, unsigned n),
 
 /* --- Memory ----------------------------------------------------------------------- */
 
-#define CPU_LOAD(name)                                 \
-    template <class T> CPU_DEVICE T name(const T *p) { \
-        return *p;                                     \
-    }
+#define CPU_LOAD(name) \
+    template <class T> CPU_DEVICE T name(const T *p) { return *p; }
 CPU_LOAD(__ldg)
 CPU_LOAD(__ldcs)
 CPU_LOAD(__ldca)
@@ -195,10 +166,8 @@ CPU_LOAD(__ldcg)
 CPU_LOAD(__ldlu)
 CPU_LOAD(__ldcv)
 #undef CPU_LOAD
-#define CPU_STORE(name)                                                      \
-    template <class T> CPU_DEVICE void name(T *p, std::common_type_t<T> v) { \
-        *p = v;                                                              \
-    }
+#define CPU_STORE(name) \
+    template <class T> CPU_DEVICE void name(T *p, std::common_type_t<T> v) { *p = v; }
 CPU_STORE(__stcs)
 CPU_STORE(__stcg)
 CPU_STORE(__stwb)

@@ -36,23 +36,18 @@ struct cudaLaunchConfig_t {
 
 extern "C" {
 /* What clang makes of kernel<<<grid, block, shared, stream>>>(…). */
-__attribute__((nomerge)) unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
-                                                              size_t shared = 0,
+__attribute__((nomerge)) unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0,
                                                               cudaStream_t stream = 0);
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-                                       void *stream);
-cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args,
-                             size_t sharedMem, cudaStream_t stream);
-cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim,
-                                        void **args, size_t sharedMem,
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
+                             cudaStream_t stream);
+cudaError_t cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
                                         cudaStream_t stream);
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func,
-                                void **args);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args);
 cudaError_t cudaFuncSetAttribute(const void *func, cudaFuncAttribute attr, int value);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attr, const void *func);
 cudaError_t cudaFuncSetCacheConfig(const void *func, cudaFuncCache cacheConfig);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks,
-                                                          const void *func, int blockSize,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize,
                                                           size_t dynamicSMemSize);
 cudaError_t cudaGetSymbolAddress(void **devPtr, const void *symbol);
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol);
@@ -60,18 +55,15 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol);
 
 /* The templates that nvcc has for kernels and variables of any type. */
 #define CPU_HOST template <class T> static inline cudaError_t
-CPU_HOST cudaLaunchKernel(T *func, dim3 grid, dim3 block, void **args, size_t shared = 0,
-                          cudaStream_t stream = 0) {
+CPU_HOST cudaLaunchKernel(T *func, dim3 grid, dim3 block, void **args, size_t shared = 0, cudaStream_t stream = 0) {
     return ::cudaLaunchKernel((const void *)func, grid, block, args, shared, stream);
 }
-CPU_HOST cudaLaunchCooperativeKernel(T *func, dim3 grid, dim3 block, void **args,
-                                     size_t shared = 0, cudaStream_t stream = 0) {
-    return ::cudaLaunchCooperativeKernel((const void *)func, grid, block, args, shared,
-                                         stream);
+CPU_HOST cudaLaunchCooperativeKernel(T *func, dim3 grid, dim3 block, void **args, size_t shared = 0,
+                                     cudaStream_t stream = 0) {
+    return ::cudaLaunchCooperativeKernel((const void *)func, grid, block, args, shared, stream);
 }
 template <class... E, class... A>
-static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
-                                             void (*kernel)(E...), A &&...args) {
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(E...), A &&...args) {
     return [&](E... values) {
         void *all[] = {(void *)&values..., nullptr};
         return ::cudaLaunchKernelExC(config, (const void *)kernel, all);
@@ -86,13 +78,10 @@ CPU_HOST cudaFuncGetAttributes(cudaFuncAttributes *attr, T *func) {
 CPU_HOST cudaFuncSetCacheConfig(T *func, cudaFuncCache config) {
     return ::cudaFuncSetCacheConfig((const void *)func, config);
 }
-CPU_HOST cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T func, int size,
-                                                       size_t shared = 0) {
-    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)func,
-                                                           size, shared);
+CPU_HOST cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T func, int size, size_t shared = 0) {
+    return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)func, size, shared);
 }
-CPU_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T, size_t = 0,
-                                            int limit = 0) {
+CPU_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T, size_t = 0, int limit = 0) {
     int device;
     cudaDeviceProp properties;
     cudaGetDevice(&device);
@@ -108,11 +97,8 @@ CPU_HOST cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T, size_t = 0
 CPU_HOST cudaGetSymbolAddress(void **devPtr, const T &symbol) {
     return ::cudaGetSymbolAddress(devPtr, (const void *)&symbol);
 }
-CPU_HOST cudaGetSymbolSize(size_t *size, const T &symbol) {
-    return ::cudaGetSymbolSize(size, (const void *)&symbol);
-}
-CPU_HOST cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count,
-                            size_t offset = 0,
+CPU_HOST cudaGetSymbolSize(size_t *size, const T &symbol) { return ::cudaGetSymbolSize(size, (const void *)&symbol); }
+CPU_HOST cudaMemcpyToSymbol(const T &symbol, const void *src, size_t count, size_t offset = 0,
                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
     void *to;
     cudaError_t error = ::cudaGetSymbolAddress(&to, (const void *)&symbol);
@@ -124,20 +110,17 @@ CPU_HOST cudaMemcpyFromSymbol(void *dst, const T &symbol, size_t count, size_t o
     cudaError_t error = ::cudaGetSymbolAddress(&from, (const void *)&symbol);
     return error ? error : cudaMemcpy(dst, (char *)from + offset, count, kind);
 }
-CPU_HOST cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t count,
-                                 size_t offset, cudaMemcpyKind kind,
+CPU_HOST cudaMemcpyToSymbolAsync(const T &symbol, const void *src, size_t count, size_t offset, cudaMemcpyKind kind,
                                  cudaStream_t stream = 0) {
     void *to;
     cudaError_t error = ::cudaGetSymbolAddress(&to, (const void *)&symbol);
     return error ? error : cudaMemcpyAsync((char *)to + offset, src, count, kind, stream);
 }
-CPU_HOST cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count,
-                                   size_t offset, cudaMemcpyKind kind,
+CPU_HOST cudaMemcpyFromSymbolAsync(void *dst, const T &symbol, size_t count, size_t offset, cudaMemcpyKind kind,
                                    cudaStream_t stream = 0) {
     void *from;
     cudaError_t error = ::cudaGetSymbolAddress(&from, (const void *)&symbol);
-    return error ? error
-                 : cudaMemcpyAsync(dst, (char *)from + offset, count, kind, stream);
+    return error ? error : cudaMemcpyAsync(dst, (char *)from + offset, count, kind, stream);
 }
 #undef CPU_HOST
 

@@ -9,12 +9,8 @@
 struct ncclTeamTagWorld {};
 struct ncclTeamTagLsa {};
 
-CPU_DEVICE ncclTeam ncclTeamWorld(ncclDevComm const &comm) {
-    return {comm.nRanks, comm.rank, 1};
-}
-CPU_DEVICE ncclTeam ncclTeamLsa(ncclDevComm const &comm) {
-    return {comm.lsaSize, comm.lsaRank, 1};
-}
+CPU_DEVICE ncclTeam ncclTeamWorld(ncclDevComm const &comm) { return {comm.nRanks, comm.rank, 1}; }
+CPU_DEVICE ncclTeam ncclTeamLsa(ncclDevComm const &comm) { return {comm.lsaSize, comm.lsaRank, 1}; }
 CPU_DEVICE int ncclTeamRankToWorld(ncclDevComm const &comm, ncclTeam team, int rank) {
     return comm.rank + (rank - team.rank) * team.stride;
 }
@@ -41,48 +37,34 @@ CPU_DEVICE void *ncclGetLocalPointer(ncclWindow_t window, size_t offset) {
 CPU_DEVICE void *ncclGetPeerPointer(ncclWindow_t window, size_t offset, int peer) {
     return ncclGetLsaPointer(window, offset, window->lsaRank + peer - window->worldRank);
 }
-CPU_DEVICE void *ncclGetPeerPointer(ncclWindow_t window, size_t offset, ncclTeam team,
-                                    int peer) {
-    return ncclGetLsaPointer(window, offset,
-                             window->lsaRank + (peer - team.rank) * team.stride);
+CPU_DEVICE void *ncclGetPeerPointer(ncclWindow_t window, size_t offset, ncclTeam team, int peer) {
+    return ncclGetLsaPointer(window, offset, window->lsaRank + (peer - team.rank) * team.stride);
 }
 
 /* --- Barriers --------------------------------------------------------------------- */
 
 struct ncclCoopCta { // all threads of a block
-    __device__ int thread_rank() const {
-        return (int)__cpu_thread();
-    }
-    __device__ int size() const {
-        return (int)__cpu_threads();
-    }
-    __device__ int num_threads() const {
-        return size();
-    }
-    __device__ void sync() {
-        __syncthreads();
-    }
+    __device__ int thread_rank() const { return (int)__cpu_thread(); }
+    __device__ int size() const { return (int)__cpu_threads(); }
+    __device__ int num_threads() const { return size(); }
+    __device__ void sync() { __syncthreads(); }
 };
 
 /* In the resource window of each rank: for each barrier how often it was passed; then for
  * each barrier and rank how often that rank has arrived. */
 template <class Coop> struct ncclLsaBarrierSession {
-    static_assert(std::is_same<Coop, ncclCoopCta>::value,
-                  "CPU build: a barrier session is of a block, ncclCoopCta");
+    static_assert(std::is_same<Coop, ncclCoopCta>::value, "CPU build: a barrier session is of a block, ncclCoopCta");
 
-    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeam team,
-                                     ncclLsaBarrierHandle handle, unsigned index,
-                                     bool multimem = false)
+    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeam team, ncclLsaBarrierHandle handle,
+                                     unsigned index, bool multimem = false)
         : window(comm.resourceWindow), team(team), lsa(comm.lsaRank - team.rank),
           inboxes(handle.nBarriers + index * comm.lsaSize), index(index) {
         (void)coop, (void)multimem;
         epoch = *place(team.rank, index);
     }
-    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeamTagLsa,
-                                     unsigned index, bool multimem = false)
-        : ncclLsaBarrierSession(coop, comm, ncclTeamLsa(comm), comm.lsaBarrier, index,
-                                multimem) {
-    }
+    __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeamTagLsa, unsigned index,
+                                     bool multimem = false)
+        : ncclLsaBarrierSession(coop, comm, ncclTeamLsa(comm), comm.lsaBarrier, index, multimem) {}
     __device__ ~ncclLsaBarrierSession() {
         if (__cpu_thread() == 0)
             *place(team.rank, index) = epoch;
@@ -95,17 +77,14 @@ template <class Coop> struct ncclLsaBarrierSession {
         __syncthreads();
         if (__cpu_thread() == 0)
             for (int r = 0; r < team.nRanks; r++)
-                __atomic_store_n(place(r, inboxes + lsa + team.rank), epoch + 1,
-                                 __ATOMIC_RELEASE);
+                __atomic_store_n(place(r, inboxes + lsa + team.rank), epoch + 1, __ATOMIC_RELEASE);
     }
     /* Until the others' blocks have come so far. One thread looks; while it rests, other
      * work of this process goes on. */
     __device__ void wait(Coop, cuda::memory_order) {
         if (__cpu_thread() == 0)
             for (int r = 0; r < team.nRanks; r++)
-                while ((int)(__atomic_load_n(place(team.rank, inboxes + lsa + r),
-                                             __ATOMIC_ACQUIRE) -
-                             (epoch + 1)) < 0)
+                while ((int)(__atomic_load_n(place(team.rank, inboxes + lsa + r), __ATOMIC_ACQUIRE) - (epoch + 1)) < 0)
                     __kernel_wait(3, 0);
         epoch++;
         __syncthreads();
@@ -143,8 +122,7 @@ CPU_DEVICE void *ncclGetLsaMultimemPointer(ncclWindow_t, size_t, ncclDevComm con
         return type();                                               \
     }
 struct ncclGin {
-    template <class... A> __device__ ncclGin(A &&...) {
-    }
+    template <class... A> __device__ ncclGin(A &&...) {}
     CPU_NO_GIN(void, put)
     CPU_NO_GIN(void, putValue)
     CPU_NO_GIN(void, signal)
@@ -157,8 +135,7 @@ struct ncclGin_SignalInc {
     unsigned signal;
 };
 template <class Coop> struct ncclBarrierSession {
-    template <class... A> __device__ ncclBarrierSession(A &&...) {
-    }
+    template <class... A> __device__ ncclBarrierSession(A &&...) {}
     CPU_NO_GIN(void, sync)
 };
 #undef CPU_NO_GIN
@@ -168,8 +145,7 @@ template <class Coop> struct ncclBarrierSession {
 #define ncclCoopTile CPU_NO_COOP
 #define ncclCoopLanes CPU_NO_COOP
 #define ncclCoopWarpSpan CPU_NO_COOP
-#define ncclSymPtr \
-    CPU_NVCC_REFUSED("CPU build: ncclSymPtr is not there; ncclGetLsaPointer is")
+#define ncclSymPtr CPU_NVCC_REFUSED("CPU build: ncclSymPtr is not there; ncclGetLsaPointer is")
 #define ncclLLA2ASession CPU_NVCC_REFUSED("CPU build: ncclLLA2ASession is not there")
 
 #endif

@@ -10,15 +10,12 @@ __device__ void __kernel_wait(unsigned kind, unsigned mask);
 extern __device__ unsigned long long __kernel_given[1024], __kernel_got[1024];
 }
 
-CPU_FN(unsigned, __cpu_thread, (),
-       threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
+CPU_FN(unsigned, __cpu_thread, (), threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))
 CPU_FN(unsigned, __cpu_threads, (), blockDim.x *blockDim.y *blockDim.z)
 
 /* --- Barriers --------------------------------------------------------------------- */
 
-CPU_DEVICE void __syncthreads() {
-    __kernel_wait(1, 0);
-}
+CPU_DEVICE void __syncthreads() { __kernel_wait(1, 0); }
 CPU_DEVICE int __syncthreads_count(int predicate) {
     int n = 0;
     __kernel_given[__cpu_thread()] = predicate != 0;
@@ -35,13 +32,9 @@ CPU_FN(int, __syncthreads_and, (int predicate), __syncthreads_count(!predicate) 
 
 CPU_FN(unsigned, __cpu_lane, (), __cpu_thread() % 32)
 CPU_FN(unsigned, __cpu_warp_mask, (),
-       __cpu_threads() - __cpu_thread() / 32 * 32 >= 32
-           ? ~0u
-           : (1u << __cpu_threads() % 32) - 1)
+       __cpu_threads() - __cpu_thread() / 32 * 32 >= 32 ? ~0u : (1u << __cpu_threads() % 32) - 1)
 CPU_FN(unsigned, __activemask, (), __cpu_warp_mask())
-CPU_DEVICE void __syncwarp(unsigned mask = ~0u) {
-    __kernel_wait(2, mask);
-}
+CPU_DEVICE void __syncwarp(unsigned mask = ~0u) { __kernel_wait(2, mask); }
 
 template <class T> CPU_DEVICE void __cpu_meet(unsigned mask, T value) {
     static_assert(sizeof(T) <= 8, "a warp's functions take up to 8 bytes");
@@ -51,20 +44,17 @@ template <class T> CPU_DEVICE void __cpu_meet(unsigned mask, T value) {
 /* What a lane of this warp gave. */
 template <class T> CPU_DEVICE T __cpu_got(unsigned lane) {
     T value;
-    __builtin_memcpy(&value, &__kernel_got[__cpu_thread() / 32 * 32 + lane],
-                     sizeof value);
+    __builtin_memcpy(&value, &__kernel_got[__cpu_thread() / 32 * 32 + lane], sizeof value);
     return value;
 }
 
 /* A lane outside of the part, of `width` lanes, gives nothing: the value stays. */
-#define CPU_SHUFFLE(name, argument, other, fits)                                      \
-    template <class T>                                                                \
-    CPU_DEVICE T name(unsigned mask, T value, argument, int width = 32) {             \
-        int lane = (int)__cpu_lane(), part = lane & ~(width - 1);                     \
-        int from = other;                                                             \
-        __cpu_meet(mask, value);                                                      \
-        return (fits) && __cpu_warp_mask() >> from & 1 ? __cpu_got<T>((unsigned)from) \
-                                                       : value;                       \
+#define CPU_SHUFFLE(name, argument, other, fits)                                               \
+    template <class T> CPU_DEVICE T name(unsigned mask, T value, argument, int width = 32) {   \
+        int lane = (int)__cpu_lane(), part = lane & ~(width - 1);                              \
+        int from = other;                                                                      \
+        __cpu_meet(mask, value);                                                               \
+        return (fits) && __cpu_warp_mask() >> from & 1 ? __cpu_got<T>((unsigned)from) : value; \
     }
 CPU_SHUFFLE(__shfl_sync, int source, part + (source & (width - 1)), true)
 CPU_SHUFFLE(__shfl_up_sync, unsigned delta, lane - (int)delta, from >= part)
@@ -80,10 +70,8 @@ CPU_DEVICE unsigned __ballot_sync(unsigned mask, int predicate) {
         votes |= mask >> i & 1 && __cpu_got<bool>(i) ? 1u << i : 0;
     return votes;
 }
-CPU_FN(int, __any_sync, (unsigned mask, int predicate),
-       __ballot_sync(mask, predicate) != 0)
-CPU_FN(int, __all_sync, (unsigned mask, int predicate),
-       __ballot_sync(mask, !predicate) == 0)
+CPU_FN(int, __any_sync, (unsigned mask, int predicate), __ballot_sync(mask, predicate) != 0)
+CPU_FN(int, __all_sync, (unsigned mask, int predicate), __ballot_sync(mask, !predicate) == 0)
 template <class T> CPU_DEVICE unsigned __match_any_sync(unsigned mask, T value) {
     unsigned same = 0;
     mask &= __cpu_warp_mask();
@@ -92,8 +80,7 @@ template <class T> CPU_DEVICE unsigned __match_any_sync(unsigned mask, T value) 
         same |= mask >> i & 1 && __cpu_got<T>(i) == value ? 1u << i : 0;
     return same;
 }
-template <class T>
-CPU_DEVICE unsigned __match_all_sync(unsigned mask, T value, int *all) {
+template <class T> CPU_DEVICE unsigned __match_all_sync(unsigned mask, T value, int *all) {
     mask &= __cpu_warp_mask();
     *all = __match_any_sync(mask, value) == mask;
     return *all ? mask : 0;
@@ -128,28 +115,24 @@ CPU_REDUCE(__reduce_xor_sync, unsigned, all ^ one)
 template <class T> struct __cpu_same { using type = T; };
 template <class T> using __cpu_value = typename __cpu_same<T>::type;
 
-template <class T, class F>
-__host__ __device__ __forceinline__ static T __cpu_exchange(T *p, F next) {
+template <class T, class F> __host__ __device__ __forceinline__ static T __cpu_exchange(T *p, F next) {
     T before, after;
     __atomic_load(p, &before, __ATOMIC_SEQ_CST);
     do
         after = next(before);
-    while (!__atomic_compare_exchange(p, &before, &after, false, __ATOMIC_SEQ_CST,
-                                      __ATOMIC_SEQ_CST));
+    while (!__atomic_compare_exchange(p, &before, &after, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
     return before;
 }
 
-#define CPU_ATOMIC(name, result)                                            \
-    template <class T> CPU_DEVICE T name(T *p, __cpu_value<T> v) {          \
-        _Pragma("clang fp reassociate(on)") T old = *p;                     \
-        *p = (T)(result);                                                   \
-        return old;                                                         \
-    }                                                                       \
-    template <class T> CPU_DEVICE T name##_block(T *p, __cpu_value<T> v) {  \
-        return name(p, v);                                                  \
-    }                                                                       \
-    template <class T> CPU_DEVICE T name##_system(T *p, __cpu_value<T> v) { \
-        return __cpu_exchange(p, [v](T old) { return (T)(result); });       \
+#define CPU_ATOMIC(name, result)                                                                \
+    template <class T> CPU_DEVICE T name(T *p, __cpu_value<T> v) {                              \
+        _Pragma("clang fp reassociate(on)") T old = *p;                                         \
+        *p = (T)(result);                                                                       \
+        return old;                                                                             \
+    }                                                                                           \
+    template <class T> CPU_DEVICE T name##_block(T *p, __cpu_value<T> v) { return name(p, v); } \
+    template <class T> CPU_DEVICE T name##_system(T *p, __cpu_value<T> v) {                     \
+        return __cpu_exchange(p, [v](T old) { return (T)(result); });                           \
     }
 CPU_ATOMIC(atomicAdd, old + v)
 CPU_ATOMIC(atomicSub, old - v)
@@ -162,19 +145,16 @@ CPU_ATOMIC(atomicXor, old ^ v)
 CPU_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
 CPU_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 #undef CPU_ATOMIC
-template <class T>
-CPU_DEVICE T atomicCAS(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
+template <class T> CPU_DEVICE T atomicCAS(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
     T old = *p;
     if (old == compare)
         *p = v;
     return old;
 }
-template <class T>
-CPU_DEVICE T atomicCAS_block(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
+template <class T> CPU_DEVICE T atomicCAS_block(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
     return atomicCAS(p, compare, v);
 }
-template <class T>
-CPU_DEVICE T atomicCAS_system(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
+template <class T> CPU_DEVICE T atomicCAS_system(T *p, __cpu_value<T> compare, __cpu_value<T> v) {
     return __sync_val_compare_and_swap(p, compare, v);
 }
 

@@ -4,10 +4,6 @@
 #include "cublas_v2.h"
 
 typedef struct cublasLtContext *cublasLtHandle_t;
-static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
-    return cublasCreate((cublasHandle_t *)handle);
-}
-static inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-    return cublasDestroy((cublasHandle_t)handle);
-}
+static inline cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return cublasCreate((cublasHandle_t *)handle); }
+static inline cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return cublasDestroy((cublasHandle_t)handle); }
 #endif

@@ -26,29 +26,18 @@ static inline float __cpu_fp8_value(unsigned char bits, int mantissa, int most) 
     return bits & 128 ? -value : value;
 }
 
-#define CPU_FP8(name, mantissa, most, nan)                                           \
-    struct name {                                                                    \
-        unsigned char __x;                                                           \
-        name() = default;                                                            \
-        template <class T, class = decltype((double)T())>                            \
-        explicit name(T x) : __x(__cpu_fp8_bits((double)(x), mantissa, most, nan)) { \
-        }                                                                            \
-        explicit name(__half x) : name((float)x) {                                   \
-        }                                                                            \
-        explicit name(__nv_bfloat16 x) : name((float)x) {                            \
-        }                                                                            \
-        explicit operator float() const {                                            \
-            return __cpu_fp8_value(__x, mantissa, most);                             \
-        }                                                                            \
-        explicit operator double() const {                                           \
-            return (float)*this;                                                     \
-        }                                                                            \
-        explicit operator __half() const {                                           \
-            return __half((float)*this);                                             \
-        }                                                                            \
-        explicit operator __nv_bfloat16() const {                                    \
-            return __nv_bfloat16((float)*this);                                      \
-        }                                                                            \
+#define CPU_FP8(name, mantissa, most, nan)                                               \
+    struct name {                                                                        \
+        unsigned char __x;                                                               \
+        name() = default;                                                                \
+        template <class T, class = decltype((double)T())>                                \
+        explicit name(T x) : __x(__cpu_fp8_bits((double)(x), mantissa, most, nan)) {}    \
+        explicit name(__half x) : name((float)x) {}                                      \
+        explicit name(__nv_bfloat16 x) : name((float)x) {}                               \
+        explicit operator float() const { return __cpu_fp8_value(__x, mantissa, most); } \
+        explicit operator double() const { return (float)*this; }                        \
+        explicit operator __half() const { return __half((float)*this); }                \
+        explicit operator __nv_bfloat16() const { return __nv_bfloat16((float)*this); }  \
     };
 CPU_FP8(__nv_fp8_e4m3, 3, 126, 127)
 CPU_FP8(__nv_fp8_e5m2, 2, 123, 127)

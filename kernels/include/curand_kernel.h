@@ -10,27 +10,26 @@ struct curandStatePhilox4_32_10 {
     float spare;   // of two from a normal distribution
     bool has_spare;
 };
-typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t, curandState, curandState_t,
-    curandStateXORWOW, curandStateXORWOW_t, curandStateMRG32k3a, curandStateMRG32k3a_t;
+typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t, curandState, curandState_t, curandStateXORWOW,
+    curandStateXORWOW_t, curandStateMRG32k3a, curandStateMRG32k3a_t;
 
 CPU_DEVICE void __cpu_philox(curandState *s) {
     unsigned c[4], k0 = s->key[0], k1 = s->key[1];
     __builtin_memcpy(c, s->counter, sizeof c);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         unsigned long long a = 0xd2511f53ull * c[0], b = 0xcd9e8d57ull * c[2];
-        unsigned next[4] = {(unsigned)(b >> 32) ^ c[1] ^ k0, (unsigned)b,
-                            (unsigned)(a >> 32) ^ c[3] ^ k1, (unsigned)a};
+        unsigned next[4] = {(unsigned)(b >> 32) ^ c[1] ^ k0, (unsigned)b, (unsigned)(a >> 32) ^ c[3] ^ k1, (unsigned)a};
         __builtin_memcpy(c, next, sizeof c);
     }
     __builtin_memcpy(s->numbers, c, sizeof c);
     for (int i = 0; i < 4 && ++s->counter[i] == 0; i++)
         ;
 }
-CPU_DEVICE void curand_init(unsigned long long seed, unsigned long long subsequence,
-                            unsigned long long offset, curandState *s) {
-    *s = curandState{{(unsigned)(offset / 4), (unsigned)(offset / 4 >> 32),
-                      (unsigned)subsequence, (unsigned)(subsequence >> 32)},
-                     {(unsigned)seed, (unsigned)(seed >> 32)}};
+CPU_DEVICE void curand_init(unsigned long long seed, unsigned long long subsequence, unsigned long long offset,
+                            curandState *s) {
+    *s = curandState{
+        {(unsigned)(offset / 4), (unsigned)(offset / 4 >> 32), (unsigned)subsequence, (unsigned)(subsequence >> 32)},
+        {(unsigned)seed, (unsigned)(seed >> 32)}};
     __cpu_philox(s);
     s->next = (unsigned)(offset % 4);
 }
@@ -41,10 +40,8 @@ CPU_DEVICE unsigned curand(curandState *s) {
     }
     return s->numbers[s->next++];
 }
-CPU_FN(uint4, curand4, (curandState * s),
-       uint4{curand(s), curand(s), curand(s), curand(s)})
-CPU_FN(float, curand_uniform, (curandState * s),
-       (float)(curand(s) >> 8) * 0x1p-24f + 0x1p-25f)
+CPU_FN(uint4, curand4, (curandState * s), uint4{curand(s), curand(s), curand(s), curand(s)})
+CPU_FN(float, curand_uniform, (curandState * s), (float)(curand(s) >> 8) * 0x1p-24f + 0x1p-25f)
 CPU_FN(double, curand_uniform_double, (curandState * s),
        ((curand(s) >> 5) * 67108864.0 + (curand(s) >> 6)) * 0x1p-53 + 0x1p-54)
 CPU_DEVICE float2 curand_normal2(curandState *s) {

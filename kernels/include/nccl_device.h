@@ -36,11 +36,7 @@ struct ncclDevComm {
 };
 typedef struct ncclDevComm ncclDevComm_t;
 
-typedef enum {
-    NCCL_GIN_CONNECTION_NONE,
-    NCCL_GIN_CONNECTION_FULL,
-    NCCL_GIN_CONNECTION_RAIL
-} ncclGinConnectionType_t;
+typedef enum { NCCL_GIN_CONNECTION_NONE, NCCL_GIN_CONNECTION_FULL, NCCL_GIN_CONNECTION_RAIL } ncclGinConnectionType_t;
 typedef enum {
     NCCL_GIN_TYPE_NONE = 0,
     NCCL_GIN_TYPE_PROXY = 2,
@@ -88,8 +84,7 @@ extern "C" {
  * are. NCCL 2.29. */
 ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
 /* All ranks call it together. Writes what kernels need. */
-ncclResult_t ncclDevCommCreate(ncclComm_t comm, ncclDevCommRequirements_t const *reqs,
-                               ncclDevComm_t *outDevComm);
+ncclResult_t ncclDevCommCreate(ncclComm_t comm, ncclDevCommRequirements_t const *reqs, ncclDevComm_t *outDevComm);
 /* No kernel may use it any more. */
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm, ncclDevComm_t const *devComm);
 #pragma GCC visibility pop

@@ -11,12 +11,8 @@ enum { NVML_DEVICE_NAME_BUFFER_SIZE = 64, NVML_DEVICE_NAME_V2_BUFFER_SIZE = 96 }
 #define nvmlDeviceGetCount_v2 nvmlDeviceGetCount
 #define nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByIndex
 
-static inline nvmlReturn_t nvmlInit(void) {
-    return NVML_SUCCESS;
-}
-static inline nvmlReturn_t nvmlShutdown(void) {
-    return NVML_SUCCESS;
-}
+static inline nvmlReturn_t nvmlInit(void) { return NVML_SUCCESS; }
+static inline nvmlReturn_t nvmlShutdown(void) { return NVML_SUCCESS; }
 static inline const char *nvmlErrorString(nvmlReturn_t result) {
     return result == NVML_SUCCESS ? "The operation was successful" : "Invalid argument";
 }
@@ -26,15 +22,13 @@ static inline nvmlReturn_t nvmlDeviceGetCount(unsigned *count) {
     *count = (unsigned)n;
     return NVML_SUCCESS;
 }
-static inline nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index,
-                                                      nvmlDevice_t *device) {
+static inline nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned index, nvmlDevice_t *device) {
     unsigned count;
     nvmlDeviceGetCount(&count);
     *device = (nvmlDevice_t)(size_t)(index + 1);
     return index < count ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
-static inline nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name,
-                                             unsigned length) {
+static inline nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned length) {
     struct cudaDeviceProp properties;
     if (cudaGetDeviceProperties(&properties, (int)(size_t)device - 1) != cudaSuccess ||
         strlen(properties.name) >= length)

@@ -105,7 +105,7 @@ typedef struct {
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
-    const struct { int id, pad, value, more[15]; } * attributes;
+    const void *attributes;
     unsigned nattributes;
 } configuration;
 struct attributes {
@@ -120,6 +120,9 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
                                        cudaStream_t *stream);
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
                              void **arguments, size_t shared, cudaStream_t stream);
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared,
+                                        cudaStream_t stream);
 cudaError_t cudaLaunchKernelExC(const configuration *c, const void *function,
                                 void **arguments);
 cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value);
@@ -160,16 +163,19 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
     return queue(function, grid, block, arguments, shared, stream);
 }
 
-enum { ATTRIBUTE_COOPERATIVE = 2 };
+/* Blocks of a grid can't wait for each other: device.pl has refused those that do. */
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared,
+                                        cudaStream_t stream) {
+    CUDA_CALL;
+    return queue(function, grid, block, arguments, shared, stream);
+}
 
 cudaError_t cudaLaunchKernelExC(const configuration *c, const void *function,
                                 void **arguments) {
     CUDA_CALL;
     if (!c)
         return cuda_error(cudaErrorInvalidValue);
-    for (unsigned i = 0; i < c->nattributes; i++)
-        if (c->attributes[i].id == ATTRIBUTE_COOPERATIVE && c->attributes[i].value)
-            return cuda_error(cudaErrorNotSupported);
     return queue(function, c->grid, c->block, arguments, c->shared, c->stream);
 }
 

@@ -79,6 +79,9 @@ refuses() {
     ! "$nvcc" "$work/refused.cu" -o "$work/refused" 2>"$work/said" && grep -q "$1" "$work/said"
 }
 case_of refuses 'tensor cores are refused' 'mma.h' '#include <mma.h>'
+case_of refuses 'a barrier of the whole grid is refused' 'grid.sync() is not there' \
+    '#include <cooperative_groups.h>
+    __global__ void k(int *x) { *x = 1; cooperative_groups::this_grid().sync(); *x = 2; }'
 case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
     '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
 case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
