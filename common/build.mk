@@ -79,6 +79,11 @@ ifneq ($(with_kernels),)
   programs := $(filter-out $(with_kernels),$(programs)) $(if $(kernel_compiler),$(with_kernels))
   kernel_needs := $(if $(filter cuda,$(backend)),nvcc,clang for kernels (apt-get install clang))
   left_out := $(if $(kernel_compiler),,$(with_kernels))
+  ifeq ($(backend)$(left_out)$(wildcard $(NCCL_HOME)/include/nccl_device.h),cuda)
+    kernel_needs := nccl_device.h (NCCL 2.28 or newer)
+    left_out := $(basename $(shell grep -ls '<nccl_device.h>' $(addsuffix .cu,$(with_kernels))))
+    programs := $(filter-out $(left_out),$(programs))
+  endif
 endif
 # As they are typed: 01-nccl-broadcast, with or without a slash, and 01-nccl-broadcast/broadcast.
 by_path := $(filter-out /%,$(patsubst $(CURDIR)/%,%,$(programs)))

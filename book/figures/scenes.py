@@ -282,6 +282,75 @@ def put():
     return c
 
 
+def reach(ranks=4):
+    """A kernel that adds up its share by loads from all ranks, and stores the sum at all ranks."""
+    c = Canvas(740, 292, "An all-reduce inside a kernel: rank 1 loads its element from all ranks and stores the sum at all ranks",
+               "Each rank has a window from with its values and a window to. The kernel of rank 1 loads element 1 from "
+               "the window from of every rank, adds, and stores the sum as element 1 of every window to. "
+               "Rank 0 does the same with element 0, and so on.")  # fmt: skip
+    size, left, right, mid = 46, 96, 540, 372
+    c.text(left + 2 * size, 26, "window from", "ink bold middle")
+    c.text(right + 2 * size, 26, "window to", "ink bold middle")
+    rows = [42 + r * 56 for r in range(ranks)]
+    for r, y in enumerate(rows):
+        c.gpu(12, y + 2, r, 66, 28)
+        for k in range(ranks):
+            c.cell(left + k * size, y, size, 32, "" if k != 1 else r + 1, [r])
+            c.cell(right + k * size, y, size, 32, "10" if k == 1 else "", range(ranks) if k == 1 else [])
+    for r, y in enumerate(rows):
+        c.arrow(left + 2 * size - 8, y + 16, mid - 52, 148, "faint" if r != 1 else "")
+        c.arrow(mid + 52, 148, right + size + 8, y + 16, "faint" if r != 1 else "")
+    c.rect(mid - 50, 122, 100, 52, "cell r1", 6)
+    c.text(mid, 143, "rank 1’s kernel", "ink small middle")
+    c.text(mid, 162, "1 + 2 + 3 + 4", "ink small middle")
+    c.text(left + 4 * size + 4, 40, "loads", "soft small")
+    c.text(right - 6, 40, "stores", "soft small end")
+    c.text(12, 284, "Barriers: before the loads all ranks have their values in place; after the stores all sums are.", "ink small")
+    return c
+
+
+def in_kernels():
+    """LSA, multimem and GIN."""
+    c = Canvas(740, 246, "Three ways for a kernel to reach other GPUs: LSA, multimem and GIN",
+               "LSA: loads and stores to each GPU's memory, over NVLink. Multimem: one load or store that the NVLink "
+               "switch does at all GPUs, and it adds up. GIN: a request to the network adapter, to other nodes.")  # fmt: skip
+    titles = (("LSA", "a load or store for each GPU"), ("multimem", "one for all: the switch adds up"), ("GIN", "through the network adapter"))
+    for k, (name, words) in enumerate(titles):
+        x = 12 + k * 244
+        c.rect(x, 12, 228, 222, "box none", 8)
+        c.text(x + 114, 36, name, "ink bold middle")
+        c.text(x + 114, 54, words, "soft small middle")
+        c.rect(x + 14, 104, 62, 40, "cell r0", 5)
+        c.text(x + 45, 121, "kernel", "ink small middle")
+        c.text(x + 45, 137, "GPU 0", "ink small middle")
+        spots = [(x + 156, 72 + 50 * i) for i in range(3)]
+        if k < 2:
+            for i, (px, py) in enumerate(spots):
+                c.gpu(px, py, i + 1, 60, 32)
+                if k == 0:
+                    c.arrow(x + 78, 124, px - 3, py + 16)
+        if k == 1:
+            c.rect(x + 92, 104, 44, 40, "cell empty", 5)
+            c.text(x + 114, 121, "NV-", "ink small middle")
+            c.text(x + 114, 136, "Switch", "ink small middle")
+            c.arrow(x + 77, 124, x + 90, 124)
+            for px, py in spots:
+                c.arrow(x + 137, 124, px - 2, py + 16)
+        if k == 2:
+            c.rect(x + 92, 104, 40, 40, "cell empty", 5)
+            c.text(x + 112, 129, "NIC", "ink small middle")
+            c.arrow(x + 77, 124, x + 90, 124)
+            c.rect(x + 168, 72, 40, 32, "cell empty", 5)
+            c.text(x + 188, 93, "NIC", "ink small middle")
+            c.gpu(x + 156, 152, 4, 60, 32)
+            c.arrow(x + 133, 118, x + 166, 90, "dashed")
+            c.arrow(x + 188, 106, x + 188, 149)
+            c.text(x + 118, 90, "network", "soft small")
+    for k, words in enumerate(("NVLink, or PCIe", "NVLink with a switch", "InfiniBand, RoCE")):
+        c.text(12 + k * 244 + 114, 224, words, "ink small middle")
+    return c
+
+
 def node():
     """One node of Leonardo, by CINECA's description."""
     c = Canvas(740, 400, "A node of the cluster Leonardo: four A100, NVLink, PCIe and InfiniBand",
