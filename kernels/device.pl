@@ -590,15 +590,15 @@ sub loop_function {
 
 # A kernel whose threads wait for one another: each thread is a coroutine that rests at the barrier.
 sub thread_function {
-    my ($kernel, $number) = @_;
+    my ($kernel, $number, $of, $at) = @_;
     my ($loads, $given) = loads_of($kernel);
     my ($i8, $i8s, $i32) = (pointer_to('i8'), pointer_to(pointer_to('i8')), pointer_to('i32'));
-    my @code = ("define internal $i8 \@cpu.run$number($i8s %arguments, $i32 %where) {", 'entry:', @$loads);
+    my @code = ("define internal $i8 \@cpu.run$number($i8s %arguments, $i32 %where)$of {", 'entry:', @$loads);
     for my $n (0 .. 11) {
         push @code, "  %w$n.at = getelementptr i32, $i32 %where, i64 $n", "  %w$n = load i32, $i32 %w$n.at, align 4";
     }
     my $call = join ', ', @$given, (map { "i32 %w$_" } 0 .. 11);
-    push @code, "  %h = call $i8 $kernel->{name}($call)", "  ret $i8 %h", '}';
+    push @code, "  %h = call $i8 $kernel->{name}($call)$at", "  ret $i8 %h", '}';
     return @code;
 }
 
@@ -832,17 +832,61 @@ sub device_runnable {
         make_coroutine($kernel) if $kernel->{waits};
         push @text, head_of($kernel, $kernel->{waits}), @{ $kernel->{body} }, '}';
         my ($of, $at, @metadata) = lines_of($kernel, \@out, $free + 4 * $number);
-        push @text, $kernel->{waits} ? thread_function($kernel, $number) : loop_function($kernel, $number, $free + 4 * $number + 2, $of, $at), @metadata;
+        push @text, $kernel->{waits} ? thread_function($kernel, $number, $of, $at) : loop_function($kernel, $number, $free + 4 * $number + 2, $of, $at), @metadata;
     }
     exit 1 if %$errors;
     write_lines($to, @out, registration($id, \@codes, \@variables), @text, here_functions());
     return $some_wait;
 }
 
+# LLVM 14 to 19 end with an error if a coroutine has line numbers. Its pieces may have them: each gets a function of
+# its own in the debug information, of which the kernel's lines are an inlined part.
+sub lines_again {
+    my @lines = @_;
+    my (%is, %copy, $own, @more, @out);
+    my $free = 0;
+    for (@lines) {
+        ($is{$1}, $free) = ($2, $1 + 1) if /^!(\d+) = (.*)/ && $1 >= $free;
+    }
+    my %pieces = map { /^define .*?(@\S+?)\.resume\(/ ? ($1 => 1, "$1.resume" => 1) : () } @lines;
+    my $copied;
+    $copied = sub { # the same location, in this piece
+        my ($n) = @_;
+        return $copy{$n} if $copy{$n};
+        my ($text, $to) = ($is{$n}, $copy{$n} = $free++);
+        $text =~ s/inlinedAt: !(\d+)/"inlinedAt: !" . $copied->($1)/e or $text =~ s/\)$/, inlinedAt: !$own)/;
+        push @more, "!$to = $text";
+        return $to;
+    };
+    for my $i (0 .. $#lines) {
+        my $line = $lines[$i];
+        if ($line =~ /^define .*?(@[^\s(]+)\(/) {
+            undef $own;
+            %copy = ();
+            my $end = $i;
+            $end++ while $lines[$end] ne '}';
+            my ($at) = grep { ($is{$_} // '') =~ /^!DILocation\((?!.*inlinedAt)/ } map { /!dbg !(\d+)/ } @lines[ $i + 1 .. $end ];
+            if ($pieces{$1} && defined $at) {
+                my ($scope) = $is{$at} =~ /scope: !(\d+)/;
+                ($scope) = $is{$scope} =~ /scope: !(\d+)/ while $is{$scope} !~ /^distinct !DISubprogram/;
+                my $function = $free++;
+                $own = $free++;
+                push @more, "!$function = $is{$scope}", "!$own = distinct !DILocation(line: 0, scope: !$function)";
+                $line =~ s/ \{$/ !dbg !$function {/;
+            }
+        } elsif ($own) {
+            $line =~ s/!dbg !(\d+)/"!dbg !" . $copied->($1)/e or $line =~ s/^(\s+(?:\S+ = )?(?:tail )?call .*)/$1, !dbg !$own/;
+            undef $own if $line eq '}';
+        }
+        push @out, $line;
+    }
+    return (@out, @more);
+}
+
 # LLVM's lowest level, which cuts the coroutines, would inline at once what the highest does better.
 sub device_inline_again {
     my ($file) = @_;
-    my @lines = read_lines($file);
+    my @lines = lines_again(read_lines($file));
     s/^(define internal (?:void|i1) @(?:"[^"]*"|[\w\$.]+)\(.*\) )/$1alwaysinline / for grep { /cpu\.g[xyz]\b/ } @lines;
     write_lines($file, @lines);
 }

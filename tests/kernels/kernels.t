@@ -73,6 +73,9 @@ case_of says 'the host'\''s memory is named' 'a buffer of copy is not memory tha
 case_of says 'freed memory is named' 'a buffer of copy was freed before' "$wrong" 5
 case_of says 'a launch that CUDA refuses is named' 'copy at wrong.cu:[0-9]+ returned cudaErrorInvalidValue' "$wrong" 6
 case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: race' "$wrong" 7
+line=$(grep -n '255 - threadIdx' wrong.cu | cut -d: -f1)
+case_of says 'a wrong address behind a barrier has its line' "kernel turn uses .*wrong.cu:$line; 0 bytes past the end" "$wrong" 8
+case_of says 'a division by zero is named' 'kernel divide divides an integer by zero: block \(0,0,0\), thread \(0,0,0\), at wrong.cu' "$wrong" 9
 # What is not there is refused by its name when it is compiled.
 refuses() {
     printf '%s\n' "$2" 'int main() {}' >"$work/refused.cu"

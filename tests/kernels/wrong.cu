@@ -19,6 +19,15 @@ __global__ void part(float *x, int from, int n) { // the whole buffer is given, 
     if (i < from + n)
         x[i] = i;
 }
+__global__ void turn(float *x, int n) { // threads that wait have lines, too
+    __shared__ float all[256];
+    all[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x + n] = all[255 - threadIdx.x];
+}
+__global__ void divide(int *x, int by) {
+    x[threadIdx.x] /= by;
+}
 struct Matrix {
     float *at;
 };
@@ -74,6 +83,12 @@ int main(int argc, char **argv) {
     case 7: // a kernel of another stream writes what is being sent
         copy<<<N / 256, 256, 0, b>>>(y, x, N);
         ncclAllReduce(x, y, N, ncclFloat, ncclSum, comm, a);
+        break;
+    case 8:
+        turn<<<1, 256, 0, a>>>(x, N);
+        break;
+    case 9:
+        divide<<<1, 32, 0, a>>>((int *)x, 0);
         break;
     }
     cudaError_t error = cudaDeviceSynchronize();
