@@ -312,6 +312,7 @@ def test_arrows_stay(page, watch):
     figure.get_by_role('button', name='to the end').click()
     figure.get_by_role('button', name='back').click()
     figure.get_by_role('button', name='next').click()
+    page.wait_for_timeout(200)  # the browser takes the focus away when it draws
     for key in 'ArrowRight', 'ArrowRight', 'ArrowLeft':
         page.keyboard.press(key)
     page.wait_for_timeout(200)
