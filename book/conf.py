@@ -134,14 +134,17 @@ def name_rows(app, doctree):
 # --- Drawings made of characters --------------------------------------------------------------
 
 def fit_drawings(app, doctree):
-    """A drawing is shown whole: its letters are as large as its longest line leaves room for (book.css)."""
+    """A drawing is shown whole: its letters are as large as its longest line leaves room for (book.css). So is a program,
+    except on a phone."""
     for block in list(doctree.findall(nodes.literal_block)):
-        if block.get('language', 'default') not in ('none', 'default', ''):
-            continue
+        drawing = block.get('language', 'default') in ('none', 'default', '')
         columns = max((len(line) for line in block.astext().split('\n')), default=1)
+        if not drawing and (block['language'] not in ('c', 'cuda', 'python') or columns < 80):
+            continue
+        kind = 'fit' if drawing else 'fit program'
         at = block.parent.index(block)
         block.parent.insert(at + 1, nodes.raw('', '</div>', format='html'))
-        block.parent.insert(at, nodes.raw('', f'<div class="fit" style="--columns: {columns}">', format='html'))
+        block.parent.insert(at, nodes.raw('', f'<div class="{kind}" style="--columns: {columns}">', format='html'))
 
 
 # --- Search -----------------------------------------------------------------------------------

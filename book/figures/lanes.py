@@ -218,7 +218,7 @@ def overlap_still(before, run):
     c, _, _ = lanes(
         "One step on one of two ranks: lesson 10 with one stream, lesson 11 with two",
         "In lesson 10 the all-reduces come after the backward pass; in lesson 11 stream 2 makes them meanwhile.",
-        first + second, {0: "lesson 10: one stream", 1: "lesson 11: a second stream averages the gradients"},
+        first + second, {0: "lesson 10: one stream", 1: "lesson 11, with --ctas 4: a second stream averages the gradients"},
         zero1, max(end1, end2 + shift), [], below=LAYERS, apart=30, links=events(second[0][1], second[1][1], 1))  # fmt: skip
     return c
 

@@ -158,6 +158,7 @@
       this.drawn.high = this.svg.viewBox.baseVal.height - this.drawn.top;
       // On a slide as large as there is room for.
       this.large = this.closest('.reveal') ? Math.min(1.6, 440 / this.drawn.high) : 1;
+      this.svg.querySelector('.paper').remove();
       const names = this.svg.cloneNode(false);
       names.setAttribute('aria-hidden', 'true');
       names.append(this.svg.querySelector('.names'));

@@ -420,7 +420,7 @@ def test_look(browser, names):
         watch = Watch(page)
         for name in names:
             page.goto(address(name))
-            cut = page.evaluate("""[...document.querySelectorAll('.highlight-console pre, .highlight-sh pre, .fit pre')]
+            cut = page.evaluate("""[...document.querySelectorAll('.highlight-console pre, .highlight-sh pre, .highlight-c pre, .fit pre')]
                 .filter(p => p.scrollWidth > p.clientWidth + 1).map(p => 'cut: ' + p.textContent.slice(0, 60))""")
             ok(f'{name}, {scheme}: contrast, names, no message, nothing cut, nothing from elsewhere', axe(page) + cut + watch.taken())
         context.close()
