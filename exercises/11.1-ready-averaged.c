@@ -54,10 +54,12 @@ void send_gradient(float *gradient, size_t count, ncclComm_t comm, cudaStream_t 
 
 static atomic_bool go_on;
 
-/* Holds `sending` up, until it has been seen what does not wait for it. */
+/* Holds `sending` up, until it has been seen what does not wait for it: five seconds in all
+ * for an answer that waits on the host. */
 static void CUDART_CB hold(void *unused) {
     (void)unused;
-    for (int i = 0; i < 5000 && !go_on; i++)
+    static int patience = 5000;
+    for (; patience > 0 && !go_on; patience--)
         lesson_pause(0.001);
 }
 
