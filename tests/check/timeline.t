@@ -8,7 +8,7 @@ use File::Temp qw(tempdir);
 use FindBin qw($Bin);
 use JSON::PP ();
 use lib "$Bin/..";
-use Programs qw(cpu_flags done_testing library_flags ok read_file run $before $mpicc $top);
+use Programs qw(cpu_flags done_testing library_flags ok read_file run write_file $before $mpicc $top);
 
 my $dir    = tempdir('timeline-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
@@ -322,6 +322,22 @@ ok(!$why, 'and the file is there', $why);
 ($code, $out, $err, $all) = record($work, 2, 'leaves');
 $why = !$all ? 'no file' : alone();
 ok(!$why, 'ranks that leave without MPI_Finalize', $why);
+
+# Four ranks as torchrun starts them on two machines: each has its own file.
+write_file("$dir/as_torchrun", <<'END');
+#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+export LOCAL_RANK=$((rank % 2)) LOCAL_WORLD_SIZE=2 GROUP_RANK=$((rank / 2)) NCCL_CHECK_LINK=tcp
+exec "$@"
+END
+chmod 0755, "$dir/as_torchrun";
+$before = "$dir/as_torchrun";
+($code, $out, $err, $all) = record($work, 4, '');
+$before = '';
+my @files = glob "$dir/run.json*";
+my @ranks = map { my @names = read_file($_) =~ /"name":"rank (\d) on/g; "@names" } @files;
+ok($code == 0 && "@ranks" eq '0 1 2 3' && @files == 2, 'without MPI each machine writes its own file', "@files: @ranks\n$err");
+unlink @files;
 
 unlink "$dir/run.json";
 ($code, $out, $err) = run($work, 2, '');

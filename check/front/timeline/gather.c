@@ -268,25 +268,39 @@ static bool take_part(int of, struct trace_part *part) {
     return whole;
 }
 
+/* As torchrun says; without it, all ranks are here. */
+static int said(const char *name, int otherwise) {
+    return getenv(name) && getenv("LOCAL_WORLD_SIZE") ? atoi(getenv(name)) : otherwise;
+}
+
+/* Of each machine the first rank writes a file, since nobody compares their clocks: the
+ * one that was asked for, and others with the machine's name at the end. */
 void timeline_gather_by_files(int world, int n) {
     static const double PATIENCE = 10; // seconds that the ranks may end apart
+    const int first = world - said("LOCAL_RANK", world),
+              local = said("LOCAL_WORLD_SIZE", n), here = local > 1 ? local : 1;
     if (!begin_end() || !file[0])
         return;
     front_depth++;
     rank = world;
     nranks = n;
+    if (said("GROUP_RANK", 0) > 0 && strlen(file) + strlen(host) + 1 < sizeof file) {
+        strcat(file, ".");
+        strcat(file, host);
+    }
     tracks_read_all(0.2);
     tracks_measure_rates();
-    struct trace_part part = make_part(), *parts = must_alloc((size_t)n * sizeof *parts);
+    struct trace_part part = make_part(),
+                      *parts = must_alloc((size_t)here * sizeof *parts);
     int come = 1;
     parts[0] = part;
-    if (rank > 0)
+    if (rank > first)
         leave_part(&part);
     for (double until = real_time() + PATIENCE;
-         rank == 0 && come < n && real_time() < until; nap())
-        for (int other = 1; other < n; other++)
+         rank == first && come < here && real_time() < until; nap())
+        for (int other = first + 1; other < first + here; other++)
             come += take_part(other, &parts[come]);
-    if (rank == 0) {
+    if (rank == first) {
         qsort(parts, (size_t)come, sizeof *parts, compare_ranks);
         write_file(parts, come);
     }
