@@ -164,6 +164,8 @@ sub device_inlinable {
             s/^(@\S+ = internal .*global .*) undef, /$1 zeroinitializer, section "cpu.shared", /; # __shared__
         } elsif (/^\$\S+ = comdat/) {
             next;
+        } elsif (/^declare .*\@(_Z(?!N?K?S|nw|na|dl|da|N9__gnu|N10__cxx)\w+)\(/) {
+            refuse('a device function of another file is not there: ' . `c++filt $1` =~ s/\n//r);
         } elsif (/\basm (?:sideeffect )?"/) {
             push @out, assembly($_, scalar @out);
             next;

@@ -85,6 +85,8 @@ case_of refuses 'tensor cores are refused' 'mma.h' '#include <mma.h>'
 case_of refuses 'a barrier of the whole grid is refused' 'grid.sync() is not there' \
     '#include <cooperative_groups.h>
     __global__ void k(int *x) { *x = 1; cooperative_groups::this_grid().sync(); *x = 2; }'
+case_of refuses 'a device function of another file is refused' 'of another file is not there: twice(float)' \
+    '__device__ float twice(float x); __global__ void k(float *x) { *x = twice(*x); }'
 case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
     '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
 case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
