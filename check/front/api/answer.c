@@ -54,27 +54,20 @@ static bool is_the_end(cudaError_t error) {
 /* Something has crashed on the device: a kernel of the program, or one of NCCL's, where
  * ranks do not fit together. Before the program hears of it, which is likely to end it,
  * the judges get a second to see whether what is queued could ever have ended. */
-static void crashed(struct judge_at at) {
-    static atomic_bool once;
-    if (!front_checks || !talk_has_helper() || atomic_exchange(&once, true))
-        return;
-    const struct judge_at here = {at.call, python_site(at.site)};
-    TELL(judge_wait_device, -1, here);
-    talk_settles();
-    TELL(judge_wait_end, false);
+static void crashed(atomic_bool *once) {
+    if (front_checks && !atomic_exchange(once, true))
+        talk_settles();
 }
 
 void cuda_watched(cudaError_t error) {
     static atomic_bool once;
-    if (is_the_end(error) && front_checks && !atomic_exchange(&once, true))
-        talk_settles();
+    if (is_the_end(error))
+        crashed(&once);
 }
 
 cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
     if (breaks_capture(error))
         capture_broken_by = at;
-    if (is_the_end(error))
-        crashed(at);
     if (!expected(error, at))
         front_failed(true,
                      // asked for, mostly; of a capture the end says what has broken it
@@ -86,6 +79,9 @@ cudaError_t cuda_failed(cudaError_t error, struct judge_at at) {
 }
 
 cudaError_t wait_over(cudaError_t error, bool happened, struct judge_at at) {
+    static atomic_bool once;
+    if (is_the_end(error)) // it counts as waiting until then
+        crashed(&once);
     TELL(judge_wait_end, happened && error == cudaSuccess);
     return answer(error, at);
 }
