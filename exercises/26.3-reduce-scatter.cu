@@ -15,7 +15,6 @@
 //: wrong no-last-barrier s/    barrier\.sync\(ncclCoopCta\(\), cuda::memory_order_release\);\n//: of the sums is
 //: wrong first-block s/\[dev\.rank \* count \+ i\]/[i]/: of the sums is
 //: wrong offset-in-elements s/\(from, 0, peer\)\)\[dev\.rank \* count \+ i\]/(from, dev.rank * count, peer))[i]/: of the sums is
-//: wrong own-block-only s/peer < team\.nRanks/peer < 1/: of the sums is
 //: file
 
 /*

@@ -61,8 +61,7 @@ template <class Coop> struct ncclLsaBarrierSession {
           inboxes(handle.nBarriers + index * comm.lsaSize), index(index) {
         (void)coop, (void)multimem;
         if (index >= (unsigned)handle.nBarriers)
-            __assert_fail("index < lsaBarrierCount", "nccl_device.h", __LINE__,
-                          "ncclLsaBarrierSession");
+            __assert_fail("index < lsaBarrierCount", "nccl_device.h", __LINE__, "ncclLsaBarrierSession");
         epoch = *place(team.rank, index);
     }
     __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeamTagLsa, unsigned index,

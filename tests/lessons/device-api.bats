@@ -59,3 +59,9 @@ wrong() {
     run mpicc -I"$top/cpu/include" -I"$top/cpu/include/absent" -c k.c
     [[ $status -ne 0 && $output = *'compile this file with kernels/cpu-nvcc'* ]]
 }
+
+@test "a timeline has the kernel, on every rank" {
+    ! on_gpus || skip 'kernels are not seen on GPUs'
+    NCCL_TIMELINE="$BATS_TEST_TMPDIR/run.json" timeout 60 mpirun -np 2 --oversubscribe "$top/$program" >/dev/null
+    [ "$(command grep -o '"name":"all_reduce"' "$BATS_TEST_TMPDIR/run.json" | wc -l)" -eq 2 ]
+}
