@@ -167,7 +167,7 @@ CPU_LOAD(__ldlu)
 CPU_LOAD(__ldcv)
 #undef CPU_LOAD
 #define CPU_STORE(name) \
-    template <class T> CPU_DEVICE void name(T *p, std::common_type_t<T> v) { *p = v; }
+    template <class T> CPU_DEVICE void name(T *p, typename std::common_type<T>::type v) { *p = v; }
 CPU_STORE(__stcs)
 CPU_STORE(__stcg)
 CPU_STORE(__stwb)
