@@ -137,18 +137,20 @@ sub find_empty {
 
 # Everything is the module's own, and is inlined: then it is known what a kernel uses.
 sub device_inlinable {
-    my ($from, $to, $version) = @_;
+    my ($from, $to, $version, $separate) = @_;
     $opaque = $version >= 15;
     $errors = {};
     %is_kernel = ();
-    my (@out, %shared);
+    my (@out, %shared, %elsewhere);
     my @lines = read_lines($from);
     find_empty(\@lines);
     for (@lines) {
         if (/^define /) {
             my $kernel = /section "cpu\.kernel"/;
+            my $known = $separate && !$kernel && /^define (?:dso_local )?(?!internal|linkonce|weak|available|hidden)[^@]*\@(\w+)\(/;
+            $elsewhere{$1} = 1 if $known;
             s/ (?:comdat|section)(?:\(\$[^)]*\)| "[^"]*")?(?= |$)//g;
-            s/^define (?:(?:weak|linkonce|weak_odr|linkonce_odr|internal|available_externally|dso_local|hidden|protected) )*/$kernel ? 'define ' : 'define internal '/e;
+            s/^define (?:(?:weak|linkonce|weak_odr|linkonce_odr|internal|available_externally|dso_local|hidden|protected) )*/$kernel || $known ? 'define ' : 'define internal '/e;
             s/ (?=#\d+(?: |$))/ alwaysinline / if !$kernel;
             $is_kernel{$1} = 1 if $kernel && /(@(?:"[^"]*"|[\w\$.]+))\(/;
         } elsif (/^attributes #/) {
@@ -165,7 +167,8 @@ sub device_inlinable {
         } elsif (/^\$\S+ = comdat/) {
             next;
         } elsif (/^declare .*\@(_Z(?!N?K?S|nw|na|dl|da|N9__gnu|N10__cxx)\w+)\(/) {
-            refuse('a device function of another file is not there: ' . `c++filt $1` =~ s/\n//r);
+            $elsewhere{$1} = 1;
+            refuse('a device function of another file needs -dc: ' . `c++filt $1` =~ s/\n//r) if !$separate;
         } elsif (/\basm (?:sideeffect )?"/) {
             push @out, assembly($_, scalar @out);
             next;
@@ -181,6 +184,9 @@ sub device_inlinable {
         } sort keys %shared;
     }
     exit 1 if %$errors;
+    # With -dc a function is there for other files, by a name that the host does not have.
+    my $names = join '|', sort keys %elsewhere;
+    s/\@($names)(?=\()/\@cpu.device.$1/g for $names ? @out : ();
     write_lines($to, @out);
 }
 
@@ -811,12 +817,12 @@ sub device_runnable {
         name_indices($body);
         my ($called) = $line =~ /(@(?:"[^"]*"|[\w\$.]+))\(/;
         if (!$is_kernel{$called}) {
-            refuse('a barrier, or an index, in a function that calls itself') if grep { /\@__kernel_(?:wait|index)\(|%cpu\.[gnbt][xyz]\b/ } @$body;
+            refuse('a barrier, or an index, in a function that calls itself, or is of another file') if grep { /\@__kernel_(?:wait|index)\(|%cpu\.[gnbt][xyz]\b/ } @$body;
             push @out, $line, @$body, '}';
             next;
         }
         my $kernel = read_function($line, $body);
-        $kernel->{elsewhere} = $elsewhere;
+        $kernel->{elsewhere} = $elsewhere || grep { /call .*\@cpu\.device\./ } @$body;
         choose_reduction($kernel);
         push @kernels, $kernel;
     }

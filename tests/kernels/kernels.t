@@ -63,6 +63,11 @@ done
 is 'plain kernels: indices, arguments, pointers in memory, variables, order, wrong launches' "$work/plain"
 is 'shared memory, barriers, atomics, warps, half' "$work/together"
 case_of quiet 'CUB, Thrust, cuRAND, cooperative groups, cuda/atomic, 8-bit floats, inline PTX' "$work/library"
+two_files() {
+    "$nvcc" -DPART=1 -dc -o "$work/one.o" two.cu && "$nvcc" -DPART=2 -dc -o "$work/two.o" two.cu &&
+        "$nvcc" -o "$work/two" "$work/one.o" "$work/two.o" && quiet "$work/two"
+}
+case_of two_files 'kernels call device functions of another file'
 wrong=$work/wrong
 case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
 case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
@@ -85,7 +90,7 @@ case_of refuses 'tensor cores are refused' 'mma.h' '#include <mma.h>'
 case_of refuses 'a barrier of the whole grid is refused' 'grid.sync() is not there' \
     '#include <cooperative_groups.h>
     __global__ void k(int *x) { *x = 1; cooperative_groups::this_grid().sync(); *x = 2; }'
-case_of refuses 'a device function of another file is refused' 'of another file is not there: twice(float)' \
+case_of refuses 'a device function of another file needs -dc' 'of another file needs -dc: twice(float)' \
     '__device__ float twice(float x); __global__ void k(float *x) { *x = twice(*x); }'
 case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
     '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
