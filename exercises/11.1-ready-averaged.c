@@ -54,8 +54,8 @@ void send_gradient(float *gradient, size_t count, ncclComm_t comm, cudaStream_t 
 
 static atomic_bool go_on;
 
-/* Holds `sending` up, until it has been seen what does not wait for it: five seconds in all
- * for an answer that waits on the host. */
+/* Holds `sending` up, until it has been seen what does not wait for it: five seconds in
+ * all for an answer that waits on the host. */
 static void CUDART_CB hold(void *unused) {
     (void)unused;
     static int patience = 5000;
