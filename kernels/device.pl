@@ -749,7 +749,7 @@ sub registration {
     my ($id, $codes, $variables) = @_;
     my ($i8, $i64) = (pointer_to('i8'), pointer_to('i64'));
     my ($nc, $nv) = (scalar @$codes, scalar @$variables);
-    my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8 }",
+    my @out = ('%cpu.code = type { ' . join(', ', $i8, $i8, $i64, $i8, 'i64', 'i32', 'i32') . ' }', "%cpu.variable = type { $i8, $i8, i64 }",
         "%cpu.module = type { $i8, " . pointer_to('%cpu.code') . ', i64, ' . pointer_to('%cpu.variable') . ", i64, $i8, $i8 }");
     my ($id_line, $id_at) = string_constant('cpu.id', $id);
     push @out, $id_line, "\@cpu.codes = private constant [$nc x %cpu.code] [" . join(', ', @$codes) . ']',
@@ -801,9 +801,9 @@ sub device_runnable {
                 my ($type) = type_of($2);
                 my $name = $1;
                 my ($text, $text_at) = string_constant('cpu.variable' . @variables, quoted($name));
-                push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ' }' ];
+                push @variables, [ $text, "%cpu.variable { $text_at, " . ($opaque ? "ptr $name" : "i8* bitcast ($type* $name to i8*)") . ', i64 ' . ($line =~ /"cpu\.managed"/ ? 1 : 0) . ' }' ];
             }
-            $line =~ s/, section "cpu\.(?:shared|dynamic)"//;
+            $line =~ s/, section "cpu\.(?:shared|dynamic|managed)"//;
             next if $line =~ /^declare .*\@(?:__kernel_(?:index|rests|wait|waits|frame)|llvm\.assume)\(/;
             push @out, $line;
             next;

@@ -67,7 +67,11 @@
 #define __builtin_align__(n) __align__(n)
 #define CPU_NVCC_PRAGMA(text) _Pragma(#text)
 #define CPU_NVCC_REFUSED(text) CPU_NVCC_PRAGMA(GCC error text)
-#define __managed__ CPU_NVCC_REFUSED("__managed__ variables are not there; use cudaMallocManaged")
+#ifdef __CUDA_ARCH__
+#define __managed__ __attribute__((device, section("cpu.managed")))
+#else
+#define __managed__ __attribute__((device))
+#endif
 #define CUDA_CPU_OVERLOAD static inline
 
 #include "cuda_fp16.h"

@@ -38,6 +38,7 @@ struct kernel_module { // of one compiled file
     const struct kernel_variable {
         const char *name;
         void *at;
+        size_t managed; // the host has it, too: 1
     } * variables;
     size_t nvariables;
     void (*resume)(void *thread); // of a kernel that waits
@@ -65,6 +66,8 @@ struct kernel { // as the host knows it
 };
 const char *kernel_words(struct kernel *kernel); // "saxpy<float>"; stays
 struct kernel *kernel_of(const void *stub);      // NULL: there is none
+/* Managed variables get what the host has written, or the host what kernels have. */
+void kernel_managed(const struct kernel_module *module, bool to_host);
 
 struct launch {
     struct kernel *kernel;

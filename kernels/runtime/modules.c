@@ -8,12 +8,6 @@
 
 static struct kernel_module *modules;
 
-void __kernel_module(struct kernel_module *module) {
-    module->next = modules;
-    modules = module;
-    memory_guards();
-}
-
 static struct kernel_module *module_of(const char *id) {
     for (struct kernel_module *module = modules; module; module = module->next)
         if (strcmp(module->id, id) == 0)
@@ -39,6 +33,24 @@ static struct told *tell(void **handle, const void *host, const char *name) {
     new->next = told;
     told = new;
     return new;
+}
+
+void kernel_managed(const struct kernel_module *module, bool to_host) {
+    for (size_t i = 0; i < module->nvariables; i++) {
+        const struct kernel_variable *variable = &module->variables[i];
+        for (struct told *at = variable->managed ? told : NULL; at; at = at->next)
+            if (at->variable && strcmp(at->id, module->id) == 0 &&
+                strcmp(at->name, variable->name) == 0)
+                memcpy(to_host ? (void *)at->host : variable->at,
+                       to_host ? variable->at : at->host, at->bytes);
+    }
+}
+
+void __kernel_module(struct kernel_module *module) {
+    module->next = modules;
+    modules = module;
+    memory_guards();
+    kernel_managed(module, true); // what they begin with
 }
 
 struct wrapper { // clang's __cuda_fatbin_wrapper

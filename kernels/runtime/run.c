@@ -236,11 +236,15 @@ enum kernel_end kernel_run(const struct launch *launch) {
     static const struct runner loops = {run_blocks, one_by_one, thread_of_loop},
                                threads_wait = {run_waiting, NULL, thread_that_waits};
     static struct kernel_where loop, waiting;
+    const struct kernel_module *module = launch->kernel->module;
+    if (!resting)
+        kernel_managed(module, false);
     if (!(launch->kernel->code->flags & KERNEL_WAITS)) {
         loop = all_of(launch);
         puts_kernel_runs(true);
         bool well = fault_guard(&loops, launch, &loop);
         puts_kernel_runs(false);
+        kernel_managed(module, true);
         return well ? KERNEL_ENDED : KERNEL_BROKE;
     }
     if (resting && resting != launch)
@@ -251,6 +255,7 @@ enum kernel_end kernel_run(const struct launch *launch) {
     }
     bool well = fault_guard(&threads_wait, launch, &waiting);
     puts_kernel_runs(false);
+    kernel_managed(module, true);
     if (!well)
         resting = NULL;
     return !well ? KERNEL_BROKE : resting ? KERNEL_RESTS : KERNEL_ENDED;

@@ -94,7 +94,6 @@ case_of refuses 'a device function of another file needs -dc' 'of another file n
     '__device__ float twice(float x); __global__ void k(float *x) { *x = twice(*x); }'
 case_of refuses 'inline PTX is refused' 'inline PTX is not there: "bfind.u32 ' \
     '__global__ void k(unsigned *x) { asm("bfind.u32 %0, %1;" : "=r"(x[0]) : "r"(x[1])); }'
-case_of refuses 'managed variables are refused' '__managed__ variables are not there' '__device__ __managed__ int x;'
 
 # A kernel in a file of C, or its launch: the compiler's errors name the way. What only declares one, or has its
 # words in comments, strings and variables, compiles without a word. (gcc knows "unavailable" since version 12.)

@@ -190,6 +190,24 @@ __global__ void assembly(unsigned long long *sum, const int *in, int *out) {
     asm volatile("membar.gl;");
 }
 
+__device__ __managed__ int counter = 5;
+__managed__ static float halves[4];
+__global__ void managed() {
+    atomicAdd(&counter, 1);
+    halves[threadIdx.x] = threadIdx.x / 2.0f;
+}
+static void managed_variables() {
+    CHECK(counter == 5);
+    managed<<<1, 4>>>();
+    cudaDeviceSynchronize();
+    CHECK(counter == 9 && halves[3] == 1.5f);
+    counter = 100;
+    void *none[] = {nullptr};
+    CHECK(cudaLaunchCooperativeKernel((void *)managed, dim3(2), dim3(4), none, 0, 0) == cudaSuccess);
+    cudaDeviceSynchronize();
+    CHECK(counter == 108);
+}
+
 int main() {
     float *out;
     int *ints;
@@ -197,6 +215,7 @@ int main() {
     cudaMalloc(&ints, 64 * sizeof *ints);
     cudaMemset(out, 0, 4096);
     empty_arguments(out);
+    managed_variables();
     cub_library();
     thrust_library();
     tiles<<<1, 64>>>(ints);
