@@ -100,8 +100,11 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, ncclDevCommRequirements_t const 
     if (result != ncclSuccess)
         return in_group(result);
     memset(shadow(memory), 0, bytes);
-    return ncclCommWindowRegister(comm, memory, bytes, &out->resourceWindow,
-                                  NCCL_WIN_COLL_SYMMETRIC);
+    result = ncclCommWindowRegister(comm, memory, bytes, &out->resourceWindow,
+                                    NCCL_WIN_COLL_SYMMETRIC);
+    if (result != ncclSuccess && result != ncclInProgress)
+        ncclMemFree(memory);
+    return result;
 }
 
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm, ncclDevComm_t const *dev) {
