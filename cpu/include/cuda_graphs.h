@@ -37,11 +37,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
 
 /* On a GPU the first launch finds less to do then; here there is nothing to prepare. */
-static inline cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec,
-                                          cudaStream_t stream) {
-    (void)stream;
-    return graphExec ? cudaSuccess : cudaErrorInvalidValue;
-}
+#define cudaGraphUpload(graphExec, stream) \
+    ((void)(stream), (graphExec) ? cudaSuccess : cudaErrorInvalidValue)
 
 /* Gives up what cudaGraphInstantiate made; a launch under way still finishes. */
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec);
