@@ -15,13 +15,18 @@ import lesson
 
 count = lesson.options(__doc__, count=4).count
 
-# Who am I? A launcher says so. Open MPI and Slurm have variables of their own for it.
-names = [("torchrun", "RANK", "WORLD_SIZE"), ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
-         ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")]
-who, rank, nranks = next(((who, int(os.environ[r]), int(os.environ[n])) for who, r, n in names
-                          if r in os.environ and n in os.environ), ("nobody", 0, 1))
+# Who am I? A launcher says so, in variables of its own. Slurm comes last, because the
+# processes of another launcher see Slurm's variables, too.
+names = [("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"),
+         ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+         ("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID")]
+who, rank, nranks, local = next(
+    ((who, int(os.environ[r]), int(os.environ[n]), int(os.environ.get(place, os.environ[r])))
+     for who, r, n, place in names if r in os.environ and n in os.environ), ("nobody", 0, 1, 0))
+
+# The rank within the machine chooses the GPU.
 gpus = torch.cuda.device_count()
-device = torch.device(f"cuda:{rank % gpus}" if gpus else "cpu")
+device = torch.device(f"cuda:{local % gpus}" if gpus else "cpu")
 if gpus:
     torch.cuda.set_device(device)
 
