@@ -259,6 +259,6 @@ clean: clean-lesson
 # These are the course's, and readers type them in a lesson's folder.
 .PHONY: clean exercise exercises solution grade
 exercise exercises solution grade:
-	@$(MAKE) --no-print-directory -C $(TOP) $@ \
+	@EXERCISE_FROM=$(CURDIR) $(MAKE) --no-print-directory -C $(TOP) $@ \
 	    $(foreach folder,DIR TESTS OUT,$(if $($(folder)),$(folder)='$(abspath $($(folder)))'))
 endif

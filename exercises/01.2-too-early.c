@@ -5,9 +5,9 @@
 //: ranks 2 4 | 1 3 7 8
 //: calls ncclBroadcast=1
 //: starter NCCL CHECK: race:
-//: learned A call only queues work: before the host looks, it must wait for the stream. (A cudaMemcpyAsync queued on
-//:   `stream` waits as well if it goes to ordinary host memory, as here. To pinned memory it does not.)
-//: why The wait stands after the last queued operation and before the first use on the host.
+//: learned A call only queues work: before the host looks, it must wait for the stream.
+//: why The wait stands after the last queued operation and before the first use on the host. A cudaMemcpyAsync queued on
+//:   `stream` waits as well if it goes to ordinary host memory, as here. To pinned memory it does not.
 //: hint The report names two lines of your file: one writes, the other reads what it writes.
 //: hint A plain cudaMemcpy works in the default stream, which does not wait for a stream that was
 //:   made with cudaStreamNonBlocking. What makes the host wait for `stream`?

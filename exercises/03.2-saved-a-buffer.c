@@ -42,7 +42,7 @@ void sum_in_two_halves(float *buf, size_t count, int rank, ncclComm_t comm,
     float *part = buf + rank;
     CHECK_NCCL(ncclReduceScatter(buf, part, count, ncclFloat32, ncclSum, comm, stream));
     CHECK_NCCL(ncclAllGather(part, buf, count, ncclFloat32, comm, stream));
-    //: wrong both-moved: NCCL CHECK: m
+    //: wrong both-moved: NCCL CHECK: … ncclReduceScatter
     float *part = buf + (size_t)rank * count;
     CHECK_NCCL(ncclReduceScatter(part, part, count, ncclFloat32, ncclSum, comm, stream));
     CHECK_NCCL(ncclAllGather(part, part, count, ncclFloat32, comm, stream));

@@ -68,6 +68,10 @@ point($code == 0 && $said =~ /: solved\.$/m && $said !~ /Solved\./, 'a solved on
 solve($second);
 $said = `env -u MPICC make -s -C '$top'/01-*/ exercise N=1.1 HINT=1 2>&1`;
 point(has($said, '01.1 The missing broadcast, hint 1 of 3'), "in a lesson's folder, too, and without the zero", $said);
+$said = `env -u MPICC make -s -C '$top'/01-*/ exercise N=01.1 RESET=1 2>&1`;
+my ($named) = $said =~ /^(\S+) is as it was/m;
+my ($folder) = glob "'$top'/01-*/";
+point($named && -f "$folder/$named", 'what it names there is found from there', $said);
 
 write_file(starter_path($third), "// begun\n" . variant($third, 'starter'));
 ($said, $code) = exercise('run');

@@ -43,10 +43,11 @@ my %place = map { $every[$_]{number} => $_ } 0 .. $#every;
 my $dir = tempdir('exercises-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 build_checker($exercises[0], $dir) if @exercises; # the frame, once for all
 
-# Whether a text has all pieces of an expectation, in order; … stands between them.
+# Whether a text has all pieces of an expectation, in order; … stands between them. No piece is cut inside a word,
+# because instructors read them in book/notes/.
 sub says {
     my ($text, $expected) = @_;
-    my $pattern = join '.*', map { quotemeta } split /\s*…\s*/, $expected;
+    my $pattern = join '.*', map { (/^\w/ ? '\b' : '') . quotemeta . (/\w$/ ? '\b' : '') } split /\s*…\s*/, $expected;
     return $text =~ /$pattern/s;
 }
 
