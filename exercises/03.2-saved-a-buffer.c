@@ -3,7 +3,7 @@
 //: trains where the two halves may work in place
 //: ranks 2 3 | 1 4 7 8
 //: calls ncclReduceScatter=1 ncclAllGather=1
-//: starter NCCL CHECK: mismatch: the buffers of nccl…overlap
+//: starter NCCL CHECK: mismatch: the buffers of … overlap
 //: learned In place, a rank's part lies where it belongs in the whole buffer: at rank times count.
 //: why Reduce-scatter leaves the part where it lies in the buffer, and all-gather sends it from there.
 //: hint The report says which two buffers overlap, and which places are allowed.

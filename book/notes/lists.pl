@@ -9,19 +9,92 @@ use open qw(:std :encoding(UTF-8));
 use FindBin;
 use lib "$FindBin::Bin/../../exercises/lib";
 use Encode qw(decode_utf8);
-use Source qw(load_all lessons read_file);
+use Source qw(load_all lessons read_file variant);
 
 my $mark = "<!-- The rest is written by book/notes/lists.pl -->\n";
 
+# Lines of a text, without comments and the spaces around them; a call that goes on on the next line is one.
+sub statements {
+    my ($text) = @_;
+    $text =~ s{/\*.*?\*/}{}gs;
+    $text =~ s{\s*//.*$}{}gm;
+    1 while $text =~ s/(\([^;{}]*|[-+*=?:&|,]) *\n\s*/$1 /;
+    return grep { /\w/ } map { s/^\s+|\s+$//gr =~ s/\bCHECK_\w+\(\s*(.*)\);$/$1/r } split /\n/, $text;
+}
+
+sub quoted { return map { /`/ ? "`` $_ ``" : "`$_`" } map { s/;$//r } @_ }
+
+# code LINES: two of them, calls before all else.
+sub code {
+    my @lines = quoted((grep { /\(/ } @_), grep { !/\(/ } @_);
+    return @lines > 2 ? "$lines[0], $lines[1] and more" : join ' and ', @lines;
+}
+
+# The name and the arguments of a statement that is one call.
+sub call {
+    my ($name, $inside) = $_[0] =~ /^(\w+)\((.*)\);?$/ or return;
+    my @arguments;
+    push @arguments, $1 while $inside =~ /\G\s*((?:[^(),]|(\((?:[^()]|(?2))*\)))+),?/g;
+    return $name, @arguments;
+}
+
+# Where two calls of one function differ, in words, or nothing.
+sub passes {
+    my ($given, $right) = @_;
+    my ($name, @given) = call($given);
+    my ($other, @right) = call($right);
+    return '' if !$name || !$other || $name ne $other || @given != @right;
+    my @at = grep { ($given[$_] // '') ne ($right[$_] // '') } 0 .. $#right;
+    return '' if !@at || @at > 2;
+    return "Passes " . join(' and ', map { join ' instead of ', quoted($given[$_], $right[$_]) } @at) . " to `$name`";
+}
+
+# Which line stands elsewhere, if it is only one.
+sub moved {
+    my ($given, $right) = @_;
+    for my $i (0 .. $#$right) {
+        my @rest = @$right[grep { $_ != $i } 0 .. $#$right];
+        for my $j (grep { $given->[$_] eq $right->[$i] } 0 .. $#$given) {
+            next if "@rest" ne "@$given[grep { $_ != $j } 0 .. $#$given]";
+            my ($line, $before) = quoted($right->[$i], $j ? $given->[$j - 1] : '');
+            return 'Has ' . $line . ($j ? " after $before" : ' first');
+        }
+    }
+    return 'Has the right lines in another order';
+}
+
+# What a wrong answer does, from its difference to the solution.
+sub does {
+    my ($exercise, $wrong) = @_;
+    my @right = statements(variant($exercise, 'solution'));
+    my @given = statements(variant($exercise, $wrong->{name}));
+    my (%right, %given);
+    $right{$_}++ for @right;
+    $given{$_}++ for @given;
+    my @new = grep { $right{$_} ? $right{$_}-- && 0 : 1 } @given;
+    my @gone = grep { $given{$_} ? $given{$_}-- && 0 : 1 } @right;
+    my $passes = @new == 1 && @gone == 1 ? passes($new[0], $gone[0]) : '';
+    return $passes if $passes;
+    return @gone ? 'Writes ' . code(@new) . ' instead of ' . code(@gone) : 'Adds ' . code(@new) if @new;
+    return 'Leaves out ' . code(@gone) if @gone;
+    return moved(\@given, \@right);
+}
+
+# A piece of a message, as a piece.
+sub piece {
+    my ($text) = @_;
+    return ($text =~ /^[A-Z]/ ? '' : '… ') . $text . ($text =~ /[.?:]$/ ? '' : ' …');
+}
+
 # list EXERCISES: a paragraph for each, with what readers do wrong and what they are told then.
 sub list {
-    my $text = "\n## Usual misconceptions\n\nEach is a wrong answer to an exercise: its short name, and what its author is told.\n";
+    my $text = "\n## Usual misconceptions\n\nEach is a wrong answer to an exercise: what it does, and what its author is told. "
+        . "`…` stands for words that\ndiffer. What to answer: the exercise's hints, `make exercise N=… HINT=1`.\n";
     for my $exercise (@_) {
         $text .= "\n**$exercise->{number} $exercise->{title}**\n\n";
         for my $wrong (@{ $exercise->{wrong} }) {
-            my $predicted = $exercise->{kind} eq 'predict';
-            my $says = $predicted ? $wrong->{says} : "`$wrong->{says}`";
-            $text .= "- " . ($predicted ? "“$wrong->{name}”" : $wrong->{name} =~ tr/-/ /r) . ": $says\n";
+            $text .= $exercise->{ending} eq 'txt' ? "- “$wrong->{name}”: $wrong->{says}\n"
+                : '- ' . does($exercise, $wrong) . ". Is told: `" . piece($wrong->{says}) . "`\n";
         }
     }
     return $text;

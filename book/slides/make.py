@@ -4,9 +4,10 @@
     make.py FOLDER
 
 A deck is Markdown. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
-"Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md, and
-"Slide: 07 The machine" for a single one. A lesson begins with its question, from its page, and ends with the questions for
-the room, from its instructor's notes.
+"Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md,
+"Slide: 07 The machine" for a single one, and "Pause: 15 minutes" for a pause. A lesson begins with its question, from its
+page, and ends with the questions for the room, from its instructor's notes, and with the exercises that its slides name
+after "Then:". What the clock says at a lesson, at its exercises and at a pause is added up from the lessons' times.
 A lesson's picture is shown as the figure that can be stepped, where there is one. Reveal.js comes with sphinx-revealjs.
 """
 
@@ -28,6 +29,8 @@ import stepped  # noqa: E402
 REVEAL = Path(find_spec("sphinx_revealjs").origin).parent / "_static/revealjs"
 NEEDED = ["LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "plugin/notes/notes.js"]
 KINDS = {"part": "One for each part of the course", "day": "One for each half day of a course of two days"}
+# Minutes: a pause, which CUDA in one slide takes as well, and an exercise with its solution, on average.
+PAUSE, EXERCISE = 15, 10
 IMAGE = r"!\[([^\]]*)\]\(([^)]*)\)"
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -62,31 +65,91 @@ def noted(number):
     return {piece.split("**", 2)[1].strip(".,:"): piece.strip() for piece in re.split(r"\n\n(?=\*\*)", text)[1:]}
 
 
-def opening(number):
-    """A lesson's first slide: its question, and for the speaker what to know before."""
+def question_of(number):
+    """A lesson's title, question and minutes, from its page."""
     page = next(TOP.glob(f"{number}-*/README.md")).read_text()
     title, question = re.search(r"^# (.*)\n\n\*\*(.*)\*\*$", page, re.M).groups()
-    notes = noted(number)
-    said = "\n\n".join(notes[what] for what in ("Time", "Where to stop", "What goes wrong on the day"))
-    return Slide(title, f"# {title}\n\n{question}", f"**Show** the question, and come back to it at the end.\n\n{said}", number)
+    return title, question, int(re.search(r"\*\*Time:\*\* (\d+) minutes", page)[1])
+
+
+def opening(number):
+    """A lesson's first slide: its question, and for the speaker what to know before."""
+    title, question, _ = question_of(number)
+    return Slide(title, f"# {title}\n\n{question}", f"**Show** the question. “Hands up” comes back to it.\n\n"
+                 f"{noted(number)['What goes wrong on the day']}", number)  # fmt: skip
 
 
 def closing(number, before):
-    """A lesson's last slide: the questions for the room, and for the speaker their answers and what was not typed yet."""
+    """The questions for the room, one by one, and for the speaker their answers and what was not typed yet."""
     notes = noted(number)
+    _, question, _ = question_of(number)
     asked = re.findall(r"^\d\. (.*?\?) \*(.*)\*$", notes["Ask the room"], re.M)
-    questions = "\n".join(f"{i}. {question}" for i, (question, _) in enumerate(asked, 1))
+    questions = "\n".join(f"{i}. {asking}" for i, (asking, _) in enumerate(asked, 1))
     answers = "\n".join(f"{i}. {answer}" for i, (_, answer) in enumerate(asked, 1))
     text = re.sub(r"\s", "", "".join(slide.shown + slide.notes for slide in before).replace("\\\n", ""))
     more = [line for line in re.search(r"```sh\n(.*?)```", notes["Type live"], re.S)[1].splitlines()
-            if re.sub(r"\s|^cd .*? && ", "", line) not in text]  # fmt: skip
+            if re.sub(r"\s", "", line) not in text]  # fmt: skip
     typed = "\n\n**Type,** if there is time:\n\n```sh\n" + "\n".join(more) + "\n```" if more else ""
-    return Slide("Hands up", f"## Hands up\n\n{questions}", f"**Ask** them one by one. The answers:\n\n{answers}{typed}", number)
+    return Slide("Hands up", f"## Hands up\n\n*{question}*\n\n{questions}",
+                 f"**Ask** the lesson's question first, and then these one by one: a key shows the next. The answers:\n\n{answers}{typed}", number)
+
+
+def exercises(number, chosen):
+    """The exercises that the slides name, and for the speaker how it goes and the usual misconceptions."""
+    told = (HERE.parent / f"notes/{number}.md").read_text()
+    lines, wrong = "", ""
+    for name in chosen:
+        source = next((TOP / "exercises").glob(f"{name}-*")).read_text()
+        title, kind = (re.search(rf"^//: {what} (.*)$", source, re.M)[1] for what in ("title", "kind"))
+        lines += f"- `make exercise N={name}`: {title}\n"
+        listed = re.search(rf"^\*\*{name} .*?(?=^\*\*|\Z)", told, re.M | re.S)[0]
+        wrong += f"\n{listed.strip().replace('**', f'**({kind}) ', 1)}\n"
+    return Slide("Exercises", f"## Exercises\n\n{lines}", "**Type** them as they stand here, with the number: `make exercise` alone "
+                 "goes on with the next one that isn't solved, and that may be one that this plan leaves out.\n\n"
+                 "**Show** `make solution N=…` at the end of each, and read what it says after “Why”. With the solution, ten minutes "
+                 "for an exercise are right on average: *complete* and *predict* take five, the others fifteen.\n\n"
+                 f"**Usual misconceptions:** what somebody wrote, and what the check says.\n{wrong}", number)  # fmt: skip
+
+
+THEN = r"\n*^\*\*Then:\*\* exercises? (.*)\.$"
 
 
 def lesson(number):
+    """A lesson's slides. Where to stop is told at the slide that it names."""
     own = read(HERE / f"{number}.md", number)
-    return [opening(number), *own, closing(number, own)]
+    chosen = sorted(re.findall(r"\d\d\.\d+", " ".join(found for slide in own for found in re.findall(THEN, slide.notes, re.M))))
+    stop = noted(number)["Where to stop"]
+    at = re.search("“(.*?)”", stop)[1]
+    shown = []
+    for slide in own:
+        notes = re.sub(THEN, "", slide.notes, flags=re.M).strip()
+        shown.append(slide._replace(notes=f"{stop}\n\n{notes}" if slide.title == at else notes))
+    return [opening(number), *shown, closing(number, own), exercises(number, chosen)]
+
+
+def hours(minutes):
+    return f"{minutes // 60}:{minutes % 60:02}"
+
+
+def timed(found):
+    """The slides, with what the clock says from the deck's beginning, and how long it takes in all."""
+    at, shown = 0, []
+    for slide in found:
+        told = ""
+        if slide.title == "CUDA in one slide":
+            told, at = f"{hours(at)} to {hours(at + PAUSE)}", at + PAUSE
+        elif slide.title == "Pause":
+            told, at = f"until {hours(at + PAUSE)}", at + PAUSE
+        elif slide.lesson and slide.shown.startswith("# "):
+            minutes = question_of(slide.lesson)[2]
+            told, at = f"{hours(at)} to {hours(at + minutes)}, then the exercises", at + minutes
+        elif slide.lesson and slide.title == "Exercises":
+            at += EXERCISE * slide.shown.count("N=")
+            told = f"until {hours(at)}"
+        shown.append(slide._replace(notes=f"**Clock:** {told}.\n\n{slide.notes}") if told else slide)
+    shown[0] = shown[0]._replace(notes=f"{shown[0].notes}\n\n**Clock:** {hours(at)} hours in all, with the exercises, their "
+                                 "solutions and the pauses. Times on these notes count from the beginning of the deck.")
+    return shown
 
 
 def slides(deck):
@@ -98,10 +161,12 @@ def slides(deck):
             found += [one for number in what.split() for one in lesson(number)]
         elif kind == "Slide":
             number, title = what.split(" ", 1)
-            found += [next(one for one in lesson(number) if one.title == title)]
+            found += [one for one in read(HERE / f"{number}.md", number if number.isdigit() else None) if one.title == title]
+        elif kind == "Pause":
+            found.append(Slide("Pause", f"# Pause\n\n{what}", "**Say** when you go on.", None))
         else:
             found.append(slide)
-    return found
+    return timed(found)
 
 
 def picture(match):
@@ -121,11 +186,27 @@ def as_wide(match):
     return f'<pre style="font-size: {min(34, int(1236 / 0.602 / longest))}px">{match[1]}{match[2]}</pre>'
 
 
+def unbroken(match):
+    """No line ends inside a word such as all-reduce, or between "rank" and its number."""
+    def whole(text):
+        text = re.sub(r"\w+(?:-\w+)+", r'<span class="whole">\g<0></span>', text)
+        return re.sub(r"\b(ranks?|GPU|lesson|step|chunk) (?=\d)", r"\1&nbsp;", text)
+    pieces = re.split(r"(<code>.*?</code>|<[^>]*>)", match[2], flags=re.S)
+    return f"<{match[1]}>" + "".join(piece if piece.startswith("<") else whole(piece) for piece in pieces) + f"</{match[1]}>"
+
+
 def section(slide):
     body = markdown.render(re.sub(IMAGE, picture, slide.shown))
     body = re.sub(r"<pre>(<code[^>]*>)(.*?)</pre>", as_wide, body, flags=re.S)
+    body = re.sub(r"<(h[12]|p|li|td)>(.*?)</\1>", unbroken, body, flags=re.S)
+    if slide.title == "Hands up":
+        body = body.replace("<li>", '<li class="fragment">')
     if slide.lesson:
         body = body.replace("<h2>", f'<h2 data-lesson="{slide.lesson}">')
+        # A program is run in its folder.
+        if re.search(r"^\$ .*\./", slide.shown, re.M):
+            folder = next(TOP.glob(f"{slide.lesson}-*")).name
+            body = body.replace("<pre", f'<p class="folder">in {folder}:</p>\n<pre', 1)
     return f'<section>\n{body}<aside class="notes">{markdown.render(slide.notes)}</aside>\n</section>'
 
 
@@ -143,8 +224,8 @@ def page(deck):
 def contents():
     lists = ""
     for kind, about in KINDS.items():
-        links = "".join(f'<li><a href="{deck.stem}.html">{html.escape(read(deck)[0].title)}</a></li>'
-                        for deck in decks() if deck.stem.startswith(kind))  # fmt: skip
+        links = "".join(f'<li><a href="{deck.stem}.html">{html.escape(first.title)}</a>. {first.shown.split(chr(10))[-1]}</li>'
+                        for deck in decks() if deck.stem.startswith(kind) for first in [read(deck)[0]])  # fmt: skip
         lists += f"<h2>{about}</h2>\n<ul>{links}</ul>\n"
     return ('<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Slides: Learn NCCL</title>\n'
             f'<body style="font: 20px sans-serif; margin: 2em; max-width: 40em"><h1>Slides</h1>\n{lists}'

@@ -3,7 +3,7 @@
 (function () {
   'use strict';
 
-  const deck = new Reveal({hash: true, width: 1280, height: 720, margin: 0.04, center: false, transition: 'none',
+  const deck = new Reveal({hash: true, width: 1280, height: 720, margin: 0.04, center: false, transition: 'none', slideNumber: true,
                            pdfSeparateFragments: false, plugins: [RevealNotes]});
 
   // The figure of the slide that is shown, once it is ready.

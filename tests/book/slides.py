@@ -90,9 +90,31 @@ rows = [line for line in plan.splitlines() if re.match(r'\| \d\d', line)]
 days = [deck for deck in DECKS if deck not in PARTS]
 ok('a deck for each row of the plan', [] if len(rows) == len(days) else [f'{len(days)} decks, {len(rows)} rows'])
 for row, deck in zip(rows, days):
-    planned = set(re.findall(r'\d\d\.\d', row)) | set(re.findall(r'N=\d\d[a-z]', row))
-    text = '\n'.join(slide.shown + slide.notes for slide in make.slides(deck))
-    ok(f'{deck.stem} has the exercises and breaks of the plan', [what for what in sorted(planned) if what not in text])
+    slides = make.slides(deck)
+    planned = set(re.findall(r'\d\d\.\d', row)) | set(re.findall(r'N=[\w-]+', row))
+    shown = {name for slide in slides if slide.title == 'Exercises' for name in re.findall(r'N=(\d\d\.\d)', slide.shown)}
+    shown |= {name for slide in slides if slide.title not in ('Exercises', 'Hands up')
+              for line in re.findall(r'^\*\*Type.*', slide.notes, re.M) for name in re.findall(r'N=[\w-]+', line)}
+    ok(f'{deck.stem} has the exercises and breaks of the plan, and no other', sorted(planned ^ shown))
+    clock = re.search(r'Clock:\*\* (\d+):(\d\d) hours in all', slides[0].notes)
+    takes = f'{clock[1]} h {int(clock[2])} min'
+    ok(f'{deck.stem} takes as long as the plan says', [] if row.endswith(f'| {takes} |') else [takes, row])
+    marks = [tuple(map(int, mark)) for slide in slides for mark in re.findall(r'Clock:\*\* (?:until )?(\d):(\d\d)(?! hours)', slide.notes)]
+    ok(f"{deck.stem}'s clock goes on", [] if marks == sorted(marks) and len(marks) > 4 else marks)
+
+# Questions come before exercises, and each lesson has both; where to stop is told on its slide.
+for deck in DECKS:
+    slides = make.slides(deck)
+    ok(f'{deck.stem}: each lesson ends with questions, and then its exercises with their misconceptions',
+       [slide.title for before, slide in zip(slides, slides[1:]) if (slide.title == 'Exercises') != (before.title == 'Hands up')
+        or slide.title == 'Exercises' and len(re.findall('N=', slide.shown)) < 2]
+       + [name for slide in slides if slide.title == 'Exercises' for name in re.findall(r'N=(\d\d\.\d)', slide.shown)
+          if not re.search(rf'\) {name} .*\n\n- ', slide.notes)]
+       + [slide.lesson for slide in slides if slide.title == 'Hands up'
+          and sum(other.lesson == slide.lesson and '**Where to stop.**' in other.notes for other in slides) != 1])
+    folders = [slide for slide in slides if slide.lesson and re.search(r'^\$ .*\./', slide.shown, re.M)]
+    ok(f'{deck.stem}: a program that is run has its folder on the slide',
+       [slide.title for slide in folders if f'in {next(TOP.glob(slide.lesson + "-*")).name}:' not in make.section(slide)])
 
 if not sys.argv[2]:
     print(f'# there is no chromium here, so no slide was looked at\n1..{count}')
@@ -142,6 +164,10 @@ def walk(page):
             page.keyboard.press('ArrowRight')
             if not figure.locator('.words').inner_text().startswith(f'Step {step} of') or at() != before:
                 yield f'slide {before}: the key does not go to step {step}'
+        for _ in range(page.locator('section.present li.fragment').count()):
+            page.keyboard.press('ArrowRight')
+            if at() != before:
+                yield f'slide {before}: its questions do not come one by one'
         page.keyboard.press('ArrowRight')
         if at() != before + 1:
             yield f'slide {before}: the key does not lead on'
@@ -225,6 +251,8 @@ with sync_playwright() as playwright:
            + missing + noise)
         noise.clear()
     page.goto(f'file://{FOLDER}/index.html')
+    named = page.locator('li').all_inner_texts()
+    ok('the list of decks names each by its lessons', [name for name in named if 'lessons' not in name] + named * (len(set(named)) != len(DECKS)))
     ok('the list of decks leads to each', [deck.stem for deck in DECKS if not page.locator(f'a[href="{deck.stem}.html"]').count()])
     browser.close()
 print(f'1..{count}')

@@ -22,10 +22,10 @@ sub in_words {
     return join ' ', ($m >= 60 ? int($m / 60) . ' h' : ()), ($m % 60 ? $m % 60 . ' min' : ());
 }
 
-# sum LESSONS, EXERCISES: the time of what two cells of a table list.
+# sum LESSONS, EXERCISES, MORE: the time of what two cells of a table list, and minutes beside that.
 sub sum {
-    my ($lessons, $exercises) = @_;
-    my $sum = 0;
+    my ($lessons, $exercises, $more) = @_;
+    my $sum = $more // 0;
     for (split /, /, $lessons) { $sum += $minutes{$_} // die "no lesson $_" }
     for (split /, /, $exercises) { $sum += $exercise{$_} ? 10 : die "no exercise $_" }
     return in_words($sum);
@@ -34,15 +34,18 @@ sub sum {
 my $ex = qr/(?:\d\d\.\d+(?:, )?)+/;
 my $le = qr/(?:\d\d(?:, )?)+/;
 my $page = text('book/notes/README.md');
-my $rows = 0;
+my ($rows, $heading, %begun) = (0, '');
 for my $line (split /\n/, "$page\n" . text('exercises/grading.md')) {
+    $heading = $1 if $line =~ /^##+ (.*)/;
     if ($line =~ /^\| (\d+) \| ($le) \| (.*?) \| ($ex) \| (.*?) \|$/) {
         is("$3, $5", sum($2, '') . ', ' . sum('', $4), "week $1: the times");
         my ($week, $long) = ($1, 0);
         $long += $minutes{$_} for split /, /, $2;
         cmp_ok($long, '<=', 90, "week $week: fits 90 minutes");
     } elsif ($line =~ /^\| (?:([^|]+) \| )?($le) \| ($ex) \|(?:.*\|)? ([^|]+) \|$/) {
-        is($4, sum($2, $3), ($1 // 'two days') . ": lessons $2: the time");
+        # Half a day has a pause, and the first one of a plan has CUDA.
+        my $first = $heading eq 'Half a day' || $heading eq 'A course of two days' && !$begun{$heading}++;
+        is($4, sum($2, $3, 15 + 15 * $first), ($1 // 'two days') . ": lessons $2: the time");
     } else {
         next;
     }
@@ -65,6 +68,17 @@ unlink $script;
 my $lists = `book/notes/lists.pl --check`;
 is("$?$lists", '0', "the lists of misconceptions are the exercises' own");
 
+# Whether a command works in the course's folder: make does, and what else has a program in the folder that it goes to.
+sub found {
+    my ($command) = @_;
+    return $command !~ m{[(]|\./|\bcd\b} if $command =~ /^make /;
+    my ($folder, $line) = $command =~ /^\(cd (\d\d-\S+) && (.*)\)$/ or return 0;
+    my @programs = $line =~ m{(?<!\.)\./(\w+)|/build/break/\w+/(\w+)}g;
+    return @programs && !grep { defined && !-e "$folder/$_.c" && !-e "$folder/$_.cu" } @programs;
+}
+ok(found($_), "found: $_") for '(cd 01-nccl-broadcast && mpirun -np 4 ./broadcast)', 'make break N=01b | less';
+ok(!found($_), "not found: $_") for 'cd 01-nccl-broadcast && ./broadcast', './broadcast', '(cd 01-nccl-broadcast && ./hello)', '(cd 01 && ./broadcast)';
+
 for my $lesson (sort keys %title) {
     my $notes = text("book/notes/$lesson.md");
     like($notes, qr/^# Notes for lesson $lesson: \Q$title{$lesson}\E$/m, "$lesson: the title");
@@ -74,10 +88,12 @@ for my $lesson (sort keys %title) {
     is(scalar(() = $notes =~ /^\d\. .*\? \*.*\*$/mg), 3, "$lesson: three questions with answers");
     like($page, qr/\]\($lesson\.md\)/, "$lesson: the page of all notes links to it");
     my ($typed) = $notes =~ /```sh\n(.*?)```/s;
-    my ($folder) = ($typed // '') =~ /^cd (\S+)/m;
-    ok($folder && -d $folder && $folder =~ /^$lesson-/, "$lesson: is typed in the lesson's folder");
-    my @programs = ($typed // '') =~ m{\./(\w+)}g;
-    is(join(' ', grep { !-e "$folder/$_.c" && !-e "$folder/$_.cu" } @programs), '', "$lesson: its programs exist");
+    my ($stop) = $notes =~ /\*\*Where to stop\.\*\* On “(.*?)”/;
+    $stop //= '?';
+    like(text("book/slides/$lesson.md"), qr/^## \Q$stop\E$/m, "$lesson: where to stop is on a slide");
+    is(join("\n", grep { !found($_) } split /\n/, $typed // '?'), '', "$lesson: what is typed is found in the course's folder");
+    my @on_slides = map { /`([^`]*)`/g } text("book/slides/$lesson.md") =~ /^\*\*Type.*/mg;
+    is(join("\n", grep { m{\./|^\(|^cd |make } && !found($_) } @on_slides), '', "$lesson: what its slides let one type, too");
     is(join(' ', grep { !$break{$_} } ($typed // '') =~ /make break N=(\w+)/g), '', "$lesson: what it breaks exists");
 }
 done_testing;
