@@ -104,7 +104,7 @@ def exercises(number, chosen):
         lines += f"- `make exercise N={name}`: {title}\n"
         listed = re.search(rf"^\*\*{name} .*?(?=^\*\*|\Z)", told, re.M | re.S)[0]
         wrong += f"\n{listed.strip().replace('**', f'**({kind}) ', 1)}\n"
-    return Slide("Exercises", f"## Exercises\n\n{lines}", "**Type** them as they stand here, with the number: `make exercise` alone "
+    return Slide("Exercises", f"## Exercises\n\n{lines}\nStuck? Add `HINT=1`", "**Type** them as they stand here, with the number: `make exercise` alone "
                  "goes on with the next one that isn't solved, and that may be one that this plan leaves out.\n\n"
                  "**Show** `make solution N=…` at the end of each, and read what it says after “Why”. With the solution, ten minutes "
                  "for an exercise are right on average: *complete* and *predict* take five, the others fifteen.\n\n"

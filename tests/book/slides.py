@@ -137,6 +137,10 @@ MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slid
                 found.small = Math.min(found.small, parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a / scale);
         }
     };
+    // Words such as all-reduce are never broken.
+    found.torn = [...slide.querySelectorAll('h1, h2, li')].filter((text) => /\\w-\\w/.test(text.textContent.replace(/`[^`]*`/g, '')) &&
+        ![...text.querySelectorAll('.whole, code')].some((word) => /\\w-\\w/.test(word.textContent))).length +
+        [...slide.querySelectorAll('.whole')].filter((word) => word.getClientRects().length > 1).length;
     const steps = figure && !figure.data.timeline ? figure.last : 0;
     for (let step = 0; step <= steps; step++) {
         if (steps) figure.go(step);
@@ -223,8 +227,11 @@ with sync_playwright() as playwright:
         slides = page.evaluate(MEASURE)
         wrong = [f'{s["title"]}: {s["wide"]} x {s["high"]}' for s in slides if s['high'] > 720 or s['wide'] > 1280]
         wrong += [f'{s["title"]}: letters of {s["small"]:.0f}' for s in slides if s['small'] < 16]
+        wrong += [f'{s["title"]}: a word is broken' for s in slides if s['torn']]
         wrong += [f'{s["title"]}: the names of a timeline are cut off' for s in slides if s['names'] < 60]
         wrong += [] if len(slides) == len(make.slides(deck)) else [f'{len(slides)} slides']
+        number, arrows = (page.locator(f'.reveal {part}').bounding_box() for part in ('.slide-number', '.controls'))
+        wrong += [] if page.locator('.slide-number').inner_text() == '1' and number['x'] + number['width'] < arrows['x'] else ['the number of a slide']
         ok(f'{deck.stem}: {len(slides)} slides that fit, with letters that can be read', wrong + noise)
         noise.clear()
     # All decks are made in the same way: one with figures, a timeline and pictures stands for them.
