@@ -124,7 +124,7 @@ if not sys.argv[2]:
 
 # Of each slide, with its figure at any step: height, width, and the smallest letters of a picture, in a slide of 1280 x 720.
 # A timeline's letters don't count, because it can be zoomed.
-MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slide) => {
+MEASURE = r'''() => [...document.querySelectorAll('.slides > section')].map((slide) => {
     slide.style.setProperty('display', 'block', 'important');
     const scale = document.querySelector('.slides').getBoundingClientRect().width / 1280;
     const figure = slide.querySelector('nccl-figure');
@@ -138,8 +138,8 @@ MEASURE = '''() => [...document.querySelectorAll('.slides > section')].map((slid
         }
     };
     // Words such as all-reduce are never broken.
-    found.torn = [...slide.querySelectorAll('h1, h2, li')].filter((text) => /\\w-\\w/.test(text.textContent.replace(/`[^`]*`/g, '')) &&
-        ![...text.querySelectorAll('.whole, code')].some((word) => /\\w-\\w/.test(word.textContent))).length +
+    found.torn = [...slide.querySelectorAll('h1, h2, li')].filter((text) => !text.closest('aside') && /\w-\w/.test(text.textContent.replace(/`[^`]*`/g, '')) &&
+        ![...text.querySelectorAll('.whole, code')].some((word) => /\w-\w/.test(word.textContent))).length +
         [...slide.querySelectorAll('.whole')].filter((word) => word.getClientRects().length > 1).length;
     const steps = figure && !figure.data.timeline ? figure.last : 0;
     for (let step = 0; step <= steps; step++) {
