@@ -127,6 +127,17 @@ with tempfile.TemporaryDirectory() as folder:
     check(codes == [1, 1] and "FAILED: rank 1, element 0 is 42, expected 43 (and 3 more)" in out,
           "a wrong result fails", f"{codes}\n{out}")
 
+# In a Slurm job mpirun's processes see Slurm's variables, too: those of the job's script.
+with tempfile.TemporaryDirectory() as folder:
+    with open(f"{folder}/in_slurm.py", "w") as f:
+        f.write("import os, runpy\n"
+                "os.environ.update(OMPI_COMM_WORLD_RANK=os.environ.pop('RANK'), SLURM_PROCID='0',\n"
+                "                  OMPI_COMM_WORLD_SIZE=os.environ.pop('WORLD_SIZE'), SLURM_NTASKS='1')\n"
+                f"runpy.run_path('{top}/17-without-mpi/without_mpi.py', run_name='__main__')\n")
+    out, codes = python(2, f"{folder}/in_slurm.py")
+    check(codes == [0, 0] and "2 ranks, counted by Open MPI," in out,
+          "without_mpi.py believes Open MPI before Slurm", f"{codes}\n{out}")
+
 out, codes = python(2, "22-hangs/hangs.py", "--fault", "skip", "--timeout", "3")
 check(0 not in codes and "step 2: loss" in out and "step 4" not in out,
       "a rank that skips an all-reduce ends the others after the timeout", f"{codes}\n{out}")
