@@ -4,7 +4,8 @@
     make.py FOLDER
 
 A deck is Markdown. A line of three hyphens begins the next slide, and what follows a line "Notes:" is for the speaker.
-"Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md,
+"Lessons: 00 01" in the place of a slide stands for all slides of these lessons, which are in 00.md and 01.md (with other
+exercises than those that they name: "Lessons: 00 01 with 01.2 01.3"),
 "Slide: 07 The machine" for a single one, and "Pause: 15 minutes" for a pause. A lesson begins with its question, from its
 page, and ends with the questions for the room, from its instructor's notes, and with the exercises that its slides name
 after "Then:". What the clock says at a lesson, at its exercises and at a pause is added up from the lessons' times.
@@ -114,17 +115,20 @@ def exercises(number, chosen):
 THEN = r"\n*^\*\*Then:\*\* exercises? (.*)\.$"
 
 
-def lesson(number):
-    """A lesson's slides. Where to stop is told at the slide that it names."""
+def lesson(number, planned=None):
+    """A lesson's slides. Where to stop is told at the slide that it names. A plan's exercises take the place of its own."""
     own = read(HERE / f"{number}.md", number)
     chosen = sorted(re.findall(r"\d\d\.\d+", " ".join(found for slide in own for found in re.findall(THEN, slide.notes, re.M))))
+    if planned:
+        chosen = [name for name in planned if name.startswith(f"{number}.")]
     stop = noted(number)["Where to stop"]
     at = re.search("“(.*?)”", stop)[1]
+    here = re.sub("^.*? On “.*?”", "**Stop here**", stop)
     shown = []
     for slide in own:
         notes = re.sub(THEN, "", slide.notes, flags=re.M).strip()
-        shown.append(slide._replace(notes=f"{stop}\n\n{notes}" if slide.title == at else notes))
-    return [opening(number), *shown, closing(number, own), exercises(number, chosen)]
+        shown.append(slide._replace(notes=f"{here}\n\n{notes}" if slide.title == at else notes))
+    return [opening(number), *shown, closing(number, own), *([exercises(number, chosen)] if chosen else [])]
 
 
 def hours(minutes):
@@ -147,8 +151,8 @@ def timed(found):
             at += EXERCISE * slide.shown.count("N=")
             told = f"until {hours(at)}"
         shown.append(slide._replace(notes=f"**Clock:** {told}.\n\n{slide.notes}") if told else slide)
-    shown[0] = shown[0]._replace(notes=f"{shown[0].notes}\n\n**Clock:** {hours(at)} hours in all, with the exercises, their "
-                                 "solutions and the pauses. Times on these notes count from the beginning of the deck.")
+    shown[0] = shown[0]._replace(notes=f"{shown[0].notes}\n\n**Clock:** {at // 60} h {at % 60} min in all, with the exercises, "
+                                 "their solutions and the pauses. On the other slides the clock begins with the deck, at 0:00.")
     return shown
 
 
@@ -158,7 +162,8 @@ def slides(deck):
     for slide in read(deck):
         kind, _, what = slide.shown.partition(": ")
         if kind == "Lessons":
-            found += [one for number in what.split() for one in lesson(number)]
+            numbers, _, planned = what.partition(" with ")
+            found += [one for number in numbers.split() for one in lesson(number, planned.split())]
         elif kind == "Slide":
             number, title = what.split(" ", 1)
             found += [one for one in read(HERE / f"{number}.md", number if number.isdigit() else None) if one.title == title]
