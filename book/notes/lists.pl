@@ -13,13 +13,13 @@ use Source qw(load_all lessons read_file variant);
 
 my $mark = "<!-- The rest is written by book/notes/lists.pl -->\n";
 
-# Lines of a text, without comments and the spaces around them; a call that goes on on the next line is one.
+# Lines of a text, without comments and the spaces around them, and without braces if they don't matter; a call that goes on on the next line is one.
 sub statements {
-    my ($text) = @_;
+    my ($text, $braces) = @_;
     $text =~ s{/\*.*?\*/}{}gs;
     $text =~ s{\s*//.*$}{}gm;
     1 while $text =~ s/(\([^;{}]*|[-+*=?:&|,]) *\n\s*/$1 /;
-    return grep { /\w/ } map { s/^\s+|\s+$//gr =~ s/\bCHECK_\w+\(\s*(.*)\);$/$1/r } split /\n/, $text;
+    return grep { /\w/ } map { ($braces ? s/^\s+|\s+$//gr : s/^[\s}]+|[\s{]+$//gr) =~ s/\bCHECK_\w+\(\s*(.*)\);$/$1/r } split /\n/, $text;
 }
 
 sub quoted { return map { /`/ ? "`` $_ ``" : "`$_`" } map { s/;$//r } @_ }
@@ -65,9 +65,10 @@ sub moved {
 
 # What a wrong answer does, from its difference to the solution.
 sub does {
-    my ($exercise, $wrong) = @_;
-    my @right = statements(variant($exercise, 'solution'));
-    my @given = statements(variant($exercise, $wrong->{name}));
+    my ($exercise, $wrong, $braces) = @_;
+    my @right = statements(variant($exercise, 'solution'), $braces);
+    my @given = statements(variant($exercise, $wrong->{name}), $braces);
+    return 'Sets braces differently: ' . lcfirst does($exercise, $wrong, 1) if "@right" eq "@given" && !$braces;
     my (%right, %given);
     $right{$_}++ for @right;
     $given{$_}++ for @given;
@@ -94,7 +95,7 @@ sub list {
         $text .= "\n**$exercise->{number} $exercise->{title}**\n\n";
         for my $wrong (@{ $exercise->{wrong} }) {
             $text .= $exercise->{ending} eq 'txt' ? "- “$wrong->{name}”: $wrong->{says}\n"
-                : '- ' . does($exercise, $wrong) . ". Is told: `" . piece($wrong->{says}) . "`\n";
+                : '- ' . does($exercise, $wrong) . ". Is told: " . (quoted(piece($wrong->{says})))[0] . "\n";
         }
     }
     return $text;
