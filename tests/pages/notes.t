@@ -68,6 +68,12 @@ unlink $script;
 my $lists = `book/notes/lists.pl --check`;
 is("$?$lists", '0', "the lists of misconceptions are the exercises' own");
 
+# A misconception is told by what it does: a call with another argument, a line that is missing, added or elsewhere.
+my %told = ('00' => 'Passes `nranks - 1 - rank` instead of `rank` to `ncclCommInitRank`. Is told: `… the communicator calls',
+    '01' => 'Has `cudaStreamSynchronize(stream)` after `cudaMemcpy(&rate, buf, sizeof rate, cudaMemcpyDeviceToHost)`. Is told: `NCCL',
+    '04' => 'Leaves out `ncclGroupStart()` and `ncclGroupEnd()`. Is told: `NCCL CHECK: deadlock',
+    '11' => 'Adds `cudaStreamSynchronize(sending)`. Is told: `…', '06' => 'Sets braces differently: writes `for (int i = 0; i < repeat; i++) {`');
+ok(index(text("book/notes/$_.md"), "\n- $told{$_}") >= 0, "$_: $told{$_}") for sort keys %told;
 # Whether a command works in the course's folder: make does, and what else has a program in the folder that it goes to.
 sub found {
     my ($command) = @_;
