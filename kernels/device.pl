@@ -868,6 +868,8 @@ sub lines_again {
     };
     for my $i (0 .. $#lines) {
         my $line = $lines[$i];
+        # A loop's own location would still be the kernel's, and LLVM then drops all lines of the file.
+        $line =~ s|, !(\d+)(?=[,}])|($is{$1} // '') =~ /^!DILocation/ ? '' : ", !$1"|ge if $line =~ /^!(\d+) = distinct !\{!\1,/;
         if ($line =~ /^define .*?(@[^\s(]+)\(/) {
             undef $own;
             %copy = ();

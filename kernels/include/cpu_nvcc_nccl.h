@@ -50,6 +50,8 @@ struct ncclCoopCta { // all threads of a block
     __device__ void sync() { __syncthreads(); }
 };
 
+extern "C" __device__ void __kernel_no_barrier(unsigned number, unsigned barriers);
+
 /* In the resource window of each rank: for each barrier how often it was passed; then for
  * each barrier and rank how often that rank has arrived. */
 template <class Coop> struct ncclLsaBarrierSession {
@@ -61,7 +63,7 @@ template <class Coop> struct ncclLsaBarrierSession {
           inboxes(handle.nBarriers + index * comm.lsaSize), index(index) {
         (void)coop, (void)multimem;
         if (index >= (unsigned)handle.nBarriers)
-            __assert_fail("index < lsaBarrierCount", "nccl_device.h", __LINE__, "ncclLsaBarrierSession");
+            __kernel_no_barrier(index, (unsigned)handle.nBarriers);
         epoch = *place(team.rank, index);
     }
     __device__ ncclLsaBarrierSession(Coop coop, ncclDevComm const &comm, ncclTeamTagLsa, unsigned index,
@@ -70,13 +72,13 @@ template <class Coop> struct ncclLsaBarrierSession {
     __device__ ~ncclLsaBarrierSession() {
         if (__cpu_thread() == 0)
             *place(team.rank, index) = epoch;
-        __syncthreads();
+        __kernel_wait(1, 3);
     }
     ncclLsaBarrierSession(ncclLsaBarrierSession const &) = delete;
 
     /* The block has come so far, and the others are told. */
     __device__ void arrive(Coop, cuda::memory_order) {
-        __syncthreads();
+        __kernel_wait(1, 1);
         if (__cpu_thread() == 0)
             for (int r = 0; r < team.nRanks; r++)
                 __atomic_store_n(place(r, inboxes + lsa + team.rank), epoch + 1, __ATOMIC_RELEASE);
@@ -89,7 +91,7 @@ template <class Coop> struct ncclLsaBarrierSession {
                 while ((int)(__atomic_load_n(place(team.rank, inboxes + lsa + r), __ATOMIC_ACQUIRE) - (epoch + 1)) < 0)
                     __kernel_wait(3, 0);
         epoch++;
-        __syncthreads();
+        __kernel_wait(1, 2);
     }
     __device__ void sync(Coop coop, cuda::memory_order order) {
         arrive(coop, order);

@@ -85,10 +85,11 @@ static void buffer_of(const char *address, char *words, size_t size) {
     }
     const char *end = memory->user + memory->bytes;
     if (address >= end)
-        snprintf(words, size, "%zu bytes past the end of a buffer of %zu bytes",
+        snprintf(words, size,
+                 "%zu bytes past the end of the nearest buffer, of %zu bytes",
                  (size_t)(address - end), memory->bytes);
     else
-        snprintf(words, size, "%zu bytes before a buffer of %zu bytes",
+        snprintf(words, size, "%zu bytes before the nearest buffer, of %zu bytes",
                  (size_t)(memory->user - address), memory->bytes);
 }
 
@@ -134,4 +135,24 @@ void fault_stuck(unsigned shuffling, unsigned at_barrier) {
     fail("in a kernel %u threads wait in a warp's operation (a shuffle or a vote), and"
          " %u at a barrier: not all threads of its mask come to it",
          shuffling, at_barrier);
+}
+
+void fault_apart(const struct launch *launch, const struct kernel_where *where,
+                 unsigned together, unsigned threads) {
+    fail(
+        "kernel %s, block (%u,%u,%u): %u of %u threads are in a barrier session's sync,"
+        " the others are elsewhere or have ended.\n"
+        "Every thread of a block comes to each sync: it stands after no return, and in no"
+        " if that only some of them take.",
+        kernel_words(launch->kernel), where->block[0], where->block[1], where->block[2],
+        together, threads);
+}
+
+void fault_no_barrier(const struct launch *launch, const struct kernel_where *where,
+                      unsigned number, unsigned barriers) {
+    fail("kernel %s, block (%u,%u,%u): a session of barrier %u, but lsaBarrierCount is"
+         " %u.\n"
+         "Each block needs a barrier of its own. They are counted from 0.",
+         kernel_words(launch->kernel), where->block[0], where->block[1], where->block[2],
+         number, barriers);
 }

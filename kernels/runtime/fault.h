@@ -17,5 +17,11 @@ bool fault_guard(const struct runner *runner, const struct launch *launch,
                  struct kernel_where *where);
 /* Threads wait in a way in which nobody can go on. */
 _Noreturn void fault_stuck(unsigned shuffling, unsigned at_barrier);
+/* Of the threads of a block only some come to a step of a barrier session. */
+_Noreturn void fault_apart(const struct launch *launch, const struct kernel_where *where,
+                           unsigned together, unsigned threads);
+_Noreturn void fault_no_barrier(const struct launch *launch,
+                                const struct kernel_where *where, unsigned number,
+                                unsigned barriers);
 
 #endif

@@ -53,6 +53,9 @@ void __kernel_module(struct kernel_module *module);
 enum { KERNEL_OVER, KERNEL_BARRIER, KERNEL_WARP, KERNEL_OTHERS };
 void __kernel_waits(unsigned kind, unsigned mask);
 void *__kernel_frame(size_t bytes); // for a thread that can rest
+/* At KERNEL_BARRIER `mask` is 0 for __syncthreads, and 1 to 3 for arrive, wait and the
+ * end of a barrier session: to these all threads of a block come. */
+_Noreturn void __kernel_no_barrier(unsigned number, unsigned barriers); // too few of them
 /* What threads give one another at KERNEL_WARP: `got` is what was given. */
 extern uint64_t __kernel_given[1024], __kernel_got[1024];
 #pragma GCC visibility pop

@@ -25,6 +25,9 @@ uint64_t __kernel_given[MOST], __kernel_got[MOST];
  * whose threads wait runs meanwhile. */
 static const struct launch *resting;
 static unsigned nthreads;
+/* The last kernel whose threads wait, and where it is. */
+static const struct launch *launched;
+static struct kernel_where waiting;
 
 static char *frames; // of all threads of a block
 static size_t frames_room, frames_used;
@@ -32,6 +35,10 @@ static size_t frames_room, frames_used;
 void __kernel_waits(unsigned kind, unsigned mask) {
     running->kind = kind;
     running->mask = mask;
+}
+
+void __kernel_no_barrier(unsigned number, unsigned barriers) {
+    fault_no_barrier(launched, &waiting, number, barriers);
 }
 
 void *__kernel_frame(size_t bytes) {
@@ -83,6 +90,19 @@ static bool look_again(unsigned n, void (*resume)(void *)) {
     return found;
 }
 
+/* To a step of a barrier session all threads of the block come, or none does. */
+static void session_whole(unsigned n) {
+    unsigned step = 0, together = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (threads[i].kind == KERNEL_BARRIER && threads[i].mask &&
+            (!step || threads[i].mask < step))
+            step = threads[i].mask;
+    for (unsigned i = 0; i < n; i++)
+        together += threads[i].kind == KERNEL_BARRIER && threads[i].mask == step;
+    if (step && together < n)
+        fault_apart(launched, &waiting, together, n);
+}
+
 /* Until all of them have ended; false: until some wait for other processes. */
 static bool take_turns(unsigned n, void (*resume)(void *)) {
     for (;;) {
@@ -110,6 +130,7 @@ static bool take_turns(unsigned n, void (*resume)(void *)) {
             if (!look_again(n, resume) && !moved)
                 return false;
         } else if (over + at_barrier == n) {
+            session_whole(n);
             for (unsigned i = 0; i < n; i++)
                 if (threads[i].kind == KERNEL_BARRIER)
                     go_on(&threads[i], resume);
@@ -235,7 +256,7 @@ static struct kernel_where all_of(const struct launch *launch) {
 enum kernel_end kernel_run(const struct launch *launch) {
     static const struct runner loops = {run_blocks, one_by_one, thread_of_loop},
                                threads_wait = {run_waiting, NULL, thread_that_waits};
-    static struct kernel_where loop, waiting;
+    static struct kernel_where loop;
     const struct kernel_module *module = launch->kernel->module;
     if (!resting)
         kernel_managed(module, false);
@@ -250,6 +271,7 @@ enum kernel_end kernel_run(const struct launch *launch) {
     if (resting && resting != launch)
         return KERNEL_RESTS;
     if (!resting) {
+        launched = launch;
         waiting = all_of(launch);
         puts_kernel_runs(true);
     }

@@ -24,6 +24,18 @@ __global__ void around(ncclWindow_t window, int *wrong, int round, ncclDevComm d
     bar.sync(ncclCoopCta(), cuda::memory_order_release);
 }
 
+// Not all threads of a block come to each sync: 0 some skip it, 1 some have ended, 2 one alone comes.
+__global__ void apart(int how, ncclDevComm dev) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, count = 130;
+    if (how == 1 && i >= count)
+        return;
+    ncclLsaBarrierSession<ncclCoopCta> bar(ncclCoopCta(), dev, ncclTeamTagLsa(), blockIdx.x);
+    if (how != 0 || i < count)
+        bar.sync(ncclCoopCta(), cuda::memory_order_acquire);
+    if (how != 2 || i == 0)
+        bar.sync(ncclCoopCta(), cuda::memory_order_release);
+}
+
 static int is(const char *what, const char *name) {
     return strcmp(what, name) == 0;
 }
@@ -49,11 +61,13 @@ int main(int argc, char **argv) {
     if (rank == 0)
         printf("%d LSA teams, %s\n", can.nLsaTeams, can.deviceApiSupport ? "yes" : "no");
     ncclDevCommRequirements wanted = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
-    wanted.lsaBarrierCount = BLOCKS;
+    wanted.lsaBarrierCount = is(what, "few-barriers") ? BLOCKS - 1 : BLOCKS;
     wanted.lsaMultimem = is(what, "multimem");
     ncclDevComm dev;
     if (!is(what, "alone") || rank != 1)
         CHECK_NCCL(ncclDevCommCreate(comm, &wanted, &dev));
+    if (is(what, "apart"))
+        apart<<<BLOCKS, 100, 0, stream>>>(atoi(argv[2]), dev);
     float *memory, *sum;
     int *wrong, found = 0;
     ncclWindow_t window = NULL;

@@ -72,13 +72,13 @@ wrong=$work/wrong
 case_of quiet 'halves of a buffer on two streams are no race' "$wrong" 0
 case_of quiet 'what a kernel writes through a struct counts as written' "$wrong" 1
 case_of says 'one element too many: kernel, block, thread, line and buffer' \
-    'kernel scale uses.*block \(4096,0,0\), thread \(0,0,0\).*wrong.cu:1[01]; 0 bytes past the end of a buffer of 4194304' "$wrong" 2
+    'kernel scale uses.*block \(4096,0,0\), thread \(0,0,0\).*wrong.cu:1[01]; 0 bytes past the end of the nearest buffer, of 4194304' "$wrong" 2
 case_of says 'a kernel reads on one stream what NCCL writes on another' 'NCCL CHECK: race' "$wrong" 3
 case_of says 'the host'\''s memory is named' 'a buffer of copy is not memory that a GPU can use' "$wrong" 4
 case_of says 'freed memory is named' 'a buffer of copy was freed before' "$wrong" 5
 case_of says 'a launch that CUDA refuses is named' 'copy at wrong.cu:[0-9]+ returned cudaErrorInvalidValue' "$wrong" 6
 case_of says 'NCCL sends what a kernel writes on another stream' 'NCCL CHECK: race' "$wrong" 7
-line=$(grep -n '255 - threadIdx' wrong.cu | cut -d: -f1)
+line=$(grep -n '255 - i' wrong.cu | cut -d: -f1)
 case_of says 'a wrong address behind a barrier has its line' "kernel turn uses .*wrong.cu:$line; 0 bytes past the end" "$wrong" 8
 case_of says 'a division by zero is named' 'kernel divide divides an integer by zero: block \(0,0,0\), thread \(0,0,0\), at wrong.cu' "$wrong" 9
 # What is not there is refused by its name when it is compiled.

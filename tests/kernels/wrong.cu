@@ -23,7 +23,8 @@ __global__ void turn(float *x, int n) { // threads that wait have lines, too
     __shared__ float all[256];
     all[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
-    x[threadIdx.x + n] = all[255 - threadIdx.x];
+    for (int i = threadIdx.x; i < 256; i += blockDim.x)
+        x[i + n] = all[255 - i];
 }
 __global__ void divide(int *x, int by) {
     x[threadIdx.x] /= by;

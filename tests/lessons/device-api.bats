@@ -45,6 +45,15 @@ wrong() {
     wrong free-early 'memory: ncclMemFree frees a registered buffer'
     wrong comm-late 'memory: kernel around gets a window or a device communicator that is gone'
     wrong dies 'exited'
+    wrong few-barriers 'kernel around, block (2,0,0): a session of barrier 2, but lsaBarrierCount is 2.'
+}
+
+@test "a sync to which not every thread of a block comes is named: behind an if, after a return" {
+    ! on_gpus || skip 'the CPU build names it'
+    for how in '0 (1,0,0): 30' '1 (1,0,0): 30' '2 (0,0,0): 1'; do
+        run timeout 60 "$BATS_FILE_TMPDIR/device_comm" apart "${how%% *}"
+        [[ $status -ne 0 && $output = *"kernel apart, block ${how#* } of 100 threads are in a barrier session's sync"* ]] || { echo "$output"; return 1; }
+    done
 }
 
 @test "what is not there is refused by name" {
