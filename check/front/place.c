@@ -209,7 +209,10 @@ bool place_choose(char *lines, char function[128], char place[JUDGE_PLACE]) {
     function[0] = place[0] = '\0';
     for (char *rest = lines, *name; (name = strsep(&rest, "\n")) && rest;) {
         char *where = strsep(&rest, "\n");
-        where[strcspn(where, " ")] = '\0';
+        char *note =
+            strstr(where, " (discriminator "); // of addr2line; a path may have blanks
+        if (note)
+            *note = '\0';
         if (place[0] && is_theirs(where))
             continue;
         snprintf(function, 128, "%.127s", name);

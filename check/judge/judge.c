@@ -151,7 +151,6 @@ static void read_post(struct judge *j) {
 }
 
 bool judge_look(struct judge *j) {
-    failed_said(j, 0, true);
     calls_flush(j, false);
     bool waits = waits_tell(j);
     read_post(j);
@@ -183,7 +182,7 @@ void judge_failed(struct judge *j, bool cuda, const char *code, const char *text
                   struct judge_at at) {
     groups_call_failed(j, at);
     host_memory_changed(j);
-    failed(j, cuda, code, text, at);
+    failed(j, code, text, at);
     if (!cuda)
         calls_failure(j, text, at);
 }
@@ -207,14 +206,12 @@ void judge_stream_gone(struct judge *j, int number) {
 }
 
 void judge_finishes(struct judge *j, enum judge_finish how, struct judge_at at) {
-    failed_said(j, 0, false);
     waits_begin_finish(j, how, at);
     read_post(j);
 }
 
 void judge_exits(struct judge *j) {
     const struct judge_at nowhere = {"the end of the program", 0};
-    failed_said(j, 0, false);
     groups_check_open(j, -1, nowhere);
     calls_check_unfinished(j);
 }

@@ -71,6 +71,23 @@ is "$(grep -o 'at fill.cpp:[0-9]*, byte 0 of 400' stderr)" \
     "at fill.cpp:$(grep -n '// here' fill.cpp | cut -d: -f1), byte 0 of 400" \
     'a report about std::fill names the line that calls it'
 
+# The lessons' macros say what failed: no note says it, too, unless it is asked for. Folders and files
+# may have blanks in their names.
+mkdir 'a folder'
+cat >'a folder/my program.c' <<'C'
+#include "check.h"
+int main(void) { CHECK_CUDA(cudaSetDevice(99)); }
+C
+# shellcheck disable=SC2086  # several options
+"${MPICC:-mpicc}" -D_DEFAULT_SOURCE -I"$top/common" 'a folder/my program.c' $flags -o 'a folder/mine'
+for notes in '' on; do
+    code=0
+    env ${notes:+NCCL_CHECK_NOTES=$notes} timeout --kill-after=5 300 'a folder/mine' >stdout 2>stderr || code=$?
+    is "$code, $(grep -cF 'failed at my program.c:2' stderr) by the macro, \
+$(grep -cF 'note: rank 0: cudaSetDevice at my program.c:2 returned cudaErrorInvalidDevice' stderr) by a note" \
+        "1, 1 by the macro, $([ -z "$notes" ] && echo 0 || echo 1) by a note" "NCCL_CHECK_NOTES=$notes: who says what failed"
+done
+
 # What a rank sends to itself, in another count than it receives: NCCL does not refuse it.
 cat >to_itself.c <<'C'
 #include "check.h"

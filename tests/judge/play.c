@@ -887,10 +887,7 @@ static void ev_returned(const struct event *e) {
     judge_failed(e->judge, false, word(e, 2), text, at);
 }
 static void ev_looked(const struct event *e) {
-    if (has(e, "code"))
-        judge_looked_at_code(e->judge);
-    else
-        judge_looked(e->judge);
+    judge_looked(e->judge);
 }
 
 /* handle STREAM D CALL: that of the event before is of device D */

@@ -55,9 +55,15 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
     cublasStatus_t result = blas
                                 ? HOST_WAITS(&wait, CALL(BELOW(cublasDestroy_v2), handle))
                                 : CALL(BELOW(cublasDestroy_v2), handle);
+    const bool gone = result == CUBLAS_STATUS_SUCCESS;
+    j = front_in();
     if (blas)
-        TELL(judge_wait_end, result == CUBLAS_STATUS_SUCCESS);
-    free(blas);
+        judge_wait_end(j, gone);
+    if (blas && !gone)
+        table_put(&handles, handle, blas); // it is still there
+    front_out();
+    if (gone)
+        free(blas);
     return blas_status(result, at);
 }
 

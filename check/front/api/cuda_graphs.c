@@ -123,17 +123,27 @@ static cudaError_t graph_launch(cudaGraphExec_t executable, cudaStream_t stream,
 ON_STREAM(cudaGraphLaunch, graph_launch,
           (cudaGraphExec_t executable, cudaStream_t stream), executable, stream)
 
-/* Told before: the handle may come again. */
+/* Forgotten before, since the handle may come again; put back if CUDA has refused it. */
+#define DESTROYS(name, table, gone, handle)              \
+    ENTER(name, handle);                                 \
+    front_in();                                          \
+    const int number = drop(table, handle);              \
+    front_out();                                         \
+    const cudaError_t error = CALL(BELOW(name), handle); \
+    struct judge *j = front_in();                        \
+    if (error == cudaSuccess)                            \
+        gone(j, number);                                 \
+    else if (number >= 0)                                \
+        keep(table, handle, number);                     \
+    front_out();                                         \
+    return answer(error, at)
+
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    ENTER(cudaGraphDestroy, graph);
-    TELL(judge_graph_gone, drop(&graphs, graph));
-    return answer(CALL(BELOW(cudaGraphDestroy), graph), at);
+    DESTROYS(cudaGraphDestroy, &graphs, judge_graph_gone, graph);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-    ENTER(cudaGraphExecDestroy, executable);
-    TELL(judge_executable_gone, drop(&executables, executable));
-    return answer(CALL(BELOW(cudaGraphExecDestroy), executable), at);
+    DESTROYS(cudaGraphExecDestroy, &executables, judge_executable_gone, executable);
 }
 
 #if !OVER_STANDIN

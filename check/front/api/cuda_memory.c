@@ -119,8 +119,10 @@ ON_STREAM(cudaFreeAsync, free_async, (void *pointer, cudaStream_t stream), point
 /* Other processes may write there. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer) {
     ENTER(cudaIpcGetMemHandle, handle, pointer);
-    TELL(judge_memory_open, pointer);
-    return answer(CALL(BELOW(cudaIpcGetMemHandle), handle, pointer), at);
+    const cudaError_t error = CALL(BELOW(cudaIpcGetMemHandle), handle, pointer);
+    if (error == cudaSuccess)
+        TELL(judge_memory_open, pointer);
+    return answer(error, at);
 }
 
 /* How large another process's allocation is, the driver knows. */
@@ -204,8 +206,10 @@ ON_STREAM(cudaMallocFromPoolAsync, malloc_from_pool,
 cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
                                      void *pointer) {
     ENTER(cudaMemPoolExportPointer, data, pointer);
-    TELL(judge_memory_open, pointer);
-    return answer(CALL(BELOW(cudaMemPoolExportPointer), data, pointer), at);
+    const cudaError_t error = CALL(BELOW(cudaMemPoolExportPointer), data, pointer);
+    if (error == cudaSuccess)
+        TELL(judge_memory_open, pointer);
+    return answer(error, at);
 }
 #endif
 

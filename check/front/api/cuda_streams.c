@@ -169,10 +169,16 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 
 static cudaError_t elapsed(cudaError_t error, cudaEvent_t start, cudaEvent_t end,
                            struct judge_at at) {
+    static __thread bool asked; // and it was not ready: the program may ask until it is
     front_timed = true;
-    if (error != cudaSuccess)
+    if (error != cudaSuccess) {
+        asked |= error == cudaErrorNotReady;
         return answer(error, at);
+    }
     struct judge *j = front_in(); // there is a time between them: both have happened
+    if (asked)
+        judge_looked(j);
+    asked = false;
     judge_poll_event(j, event_number(j, start), true, at);
     judge_poll_event(j, event_number(j, end), true, at);
     front_out();

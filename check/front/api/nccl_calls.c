@@ -53,7 +53,9 @@ ncclResult_t ncclGroupEnd(void) {
         talk_settles();
     nccl_returned(result);
     newcomms_end(result);
-    return nccl_answer(result, at);
+    nccl_answer(result, at);
+    nccl_group.failed = false;
+    return result;
 }
 
 #ifdef NCCL_SIM_INFO_INITIALIZER
@@ -73,6 +75,7 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) {
     judge_looked(j);
     front_out();
     newcomms_end(ncclInvalidUsage);
+    nccl_group.failed = false;
     return result;
 }
 #endif

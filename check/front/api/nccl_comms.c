@@ -196,7 +196,9 @@ ncclResult_t nccl_answer(ncclResult_t result, struct judge_at at) {
     snprintf(text, sizeof text, "%s",
              last && last[0] ? last : CALL(PNCCL(ncclGetErrorString), result));
     text[strcspn(text, "\n")] = '\0';
-    front_failed(false, code_of(result), text, at);
+    const bool again = nccl_group.failed && nccl_group.depth == 0;
+    nccl_group.failed = nccl_group.depth > 0;
+    front_failed(false, again ? NULL : code_of(result), text, at);
     return result;
 }
 
@@ -279,7 +281,7 @@ void comm_left(void) {
 
 const char *ncclGetErrorString(ncclResult_t result) {
     PASS_NCCL(ncclGetErrorString, result);
-    TELL(judge_looked_at_code);
+    TELL(judge_looked);
     return CALL(PNCCL(ncclGetErrorString), result);
 }
 

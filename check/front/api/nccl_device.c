@@ -13,16 +13,22 @@ void front_handle_made(struct judge *j, const void *handle, struct judge_at at) 
     judge_memory_open(j, standin_handle(handle));
 }
 
-void front_handle_ends(struct judge *j, const void *handle, struct judge_at at) {
-    judge_memory_freed(j, standin_handle(handle), -1, at);
+struct judge_at front_handle_ends(const void *handle, struct judge_at at) {
+    struct judge_memory memory = {0};
+    struct judge *j = front_in();
+    if (judge_memory_find(j, standin_handle(handle), &memory))
+        judge_memory_freed(j, standin_handle(handle), -1, at);
+    front_out();
+    return memory.made;
 }
 #else // kernels are not seen
 void front_handle_made(struct judge *j, const void *handle, struct judge_at at) {
     (void)j, (void)handle, (void)at;
 }
 
-void front_handle_ends(struct judge *j, const void *handle, struct judge_at at) {
-    (void)j, (void)handle, (void)at;
+struct judge_at front_handle_ends(const void *handle, struct judge_at at) {
+    (void)handle, (void)at;
+    return (struct judge_at){0};
 }
 #endif
 
@@ -54,7 +60,11 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm, const void *requirements, void *
 
 ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const void *made) {
     ENTER_COMM(ncclDevCommDestroy, comm, made);
-    TELL(front_handle_ends, handle_of(made), at);
-    return nccl_answer(CALL(PNCCL(ncclDevCommDestroy), comm, made), at);
+    const void *handle = handle_of(made);
+    const struct judge_at from = front_handle_ends(handle, at);
+    ncclResult_t result = CALL(PNCCL(ncclDevCommDestroy), comm, made);
+    if (nccl_failed(result) && from.call)
+        TELL(front_handle_made, handle, from);
+    return nccl_answer(result, at);
 }
 #endif

@@ -83,6 +83,7 @@ void comm_left(void);
 /* The open group of this thread. */
 extern __thread struct nccl_group {
     int depth;
+    bool failed; // a call in it, as its end says once more
     struct newcomm *newcomms;
 } nccl_group;
 
@@ -186,7 +187,8 @@ size_t nccl_bytes(size_t count, ncclDataType_t type);
 
 /* nccl_device.c: a window or a device communicator, of which kernels are told. */
 void front_handle_made(struct judge *j, const void *handle, struct judge_at at);
-void front_handle_ends(struct judge *j, const void *handle, struct judge_at at);
+/* Where it was made, to make it anew if NCCL refuses to end it; call NULL: not known. */
+struct judge_at front_handle_ends(const void *handle, struct judge_at at);
 
 /* The kinds of nccl.list */
 

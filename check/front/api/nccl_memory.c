@@ -114,8 +114,10 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
     ENTER_COMM(ncclCommWindowDeregister, comm, window);
     struct registration *taken = take_registration(comm, window);
-    TELL(front_handle_ends, window, at);
+    const struct judge_at made = front_handle_ends(window, at);
     ncclResult_t result = CALL(PNCCL(ncclCommWindowDeregister), comm, window);
+    if (nccl_failed(result) && made.call)
+        TELL(front_handle_made, window, made);
     registration_ends(comm, taken, nccl_failed(result), at);
     return nccl_answer(result, at);
 }

@@ -191,6 +191,17 @@ static bool is_shared(void) {
     return shared;
 }
 
+void neighbours_fails(void) {
+    char words[WORDS];
+    struct text line = {0};
+    struct judge *j = front_in();
+    judge_failures(j, words, sizeof words);
+    if (words[0] && is_shared() && neighbours_first(NEIGHBOURS_FAILS, true))
+        text_add(&line, "rank %d: %s", shared->of[my_place].rank, words);
+    judge_says_last(j, JUDGE_CALLS_FAILED, &line);
+    front_leave();
+}
+
 void neighbours_end(void) {
     if (!is_shared())
         return;

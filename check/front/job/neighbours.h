@@ -16,7 +16,12 @@ void neighbours_need_no_name(void); // of it: this process is about to end
 
 /* What several of them find is told by one. Whether this process is the first to say it;
  * `alone`: the answer where nothing is shared. */
-enum neighbours_word { NEIGHBOURS_REPORT, NEIGHBOURS_GIVE_UP, NEIGHBOURS_WORDS };
+enum neighbours_word {
+    NEIGHBOURS_REPORT,
+    NEIGHBOURS_GIVE_UP,
+    NEIGHBOURS_FAILS,
+    NEIGHBOURS_WORDS
+};
 bool neighbours_first(enum neighbours_word word, bool alone);
 
 /* The same for what is said and goes on; key 0: each time. */
@@ -33,5 +38,7 @@ double neighbours_turn(int rank, int nranks);
  * which calls failed, and whether all have copied to the host what nothing had written.
  */
 void neighbours_end(void);
+/* It ends with an exit code. The first that does says which of its calls failed. */
+void neighbours_fails(void);
 
 #endif

@@ -426,11 +426,8 @@ static void exit_checks(int status) {
         finish(true, kept_at);
     static char how[32];
     snprintf(how, sizeof how, "exit code %d", status);
-    if (front_checks && status != 0 && !front_job.ending) {
-        char words[64]; // the notes of calls that failed are said at once
-        judge_failures(front_in(), words, sizeof words);
-        front_leave();
-    }
+    if (front_checks && status != 0 && !front_job.ending)
+        neighbours_fails();
     if (status != 0)
         start_job_ends((struct judge_at){how, 0});
     if (!front_checks || front_job.ending || status != 0)

@@ -139,17 +139,14 @@ void judge_call_answered(struct judge *j, bool in_progress);
  * returned an error: it has not happened. `text`: what the library says. Also for calls
  * of CUDA (`cuda`). Unless the thread asks what went wrong, a last line at the end of the
  * job names it. */
-/* `code`: "ncclInvalidUsage (5)"; NULL: a report has said why. A note says so a moment
- * later, unless the thread asks for the reason itself. */
+/* `code`: "ncclInvalidUsage (5)", which a note says at once; NULL: no note is wanted. */
 void judge_failed(struct judge *j, bool cuda, const char *code, const char *text,
                   struct judge_at at);
 /* The thread makes a call that is not told, since the library will refuse it: that it
  * fails takes back nothing that was told before from the same line. */
 void judge_not_told(struct judge *j);
-/* The thread has asked what went wrong (cudaGetLastError, ncclGetLastError, …). */
+/* The thread has asked what went wrong (cudaGetLastError, ncclGetErrorString, …). */
 void judge_looked(struct judge *j);
-/* It has asked what a code means (ncclGetErrorString): that is not why. */
-void judge_looked_at_code(struct judge *j);
 
 /* What only the front sees to be wrong with a call at `at`; on a communicator (-1: none).
  */

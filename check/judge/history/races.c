@@ -128,8 +128,11 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
     lent_check(j, a, from, to, range->write, use, clock);
     if (range->write && !fresh_left_by(a, use->at.site))
         fresh_forget(a, from, to);
-    if (range->write && !use->makes)
+    if (range->write && !use->makes) {
+        const bool written = a->written;
         fresh_written(j->uses, a, use->source);
+        use->first |= a->written != written;
+    }
     if (host_may_touch(a) && j->outside.host_memory && !functions_before(j, use) &&
         !lent_part(j->uses, from, to, range->write))
         j->outside.host_memory(j->outside.self, (const void *)(uintptr_t)a->start, range);
@@ -139,8 +142,15 @@ void uses_add(struct judge *j, const struct judge_range *range, struct use *use,
 void uses_undo(struct judge *j, const struct judge_range *range, struct use *use) {
     uint64_t from, to;
     struct allocation *a = part_of(j, range, &from, &to);
-    if (a)
-        history_undo(&a->history, from, to, use);
+    if (!a)
+        return;
+    history_undo(&a->history, from, to, use);
+    if (range->write && fresh_left_by(a, use->at.site))
+        fresh_forget(a, a->start, a->end);
+    if (use->first)
+        a->written &= !range->write;
+    if (!range->write && j->uses->copies_nothing.site == use->at.site)
+        j->uses->copies_nothing = (struct judge_at){0};
 }
 
 static void report_group(struct judge *j, const struct judge_range *a,

@@ -177,7 +177,6 @@ void judge_unwritten(struct judge *j, char *out, size_t bytes) {
 
 void judge_aborts(struct judge *j) {
     char unwritten[2 * JUDGE_PLACE];
-    failed_said(j, 0, false);
     struct finding f = finding(FINDING_note_abort, 0, 0);
     judge_unwritten(j, unwritten, sizeof unwritten);
     if (!unwritten[0])

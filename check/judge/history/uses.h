@@ -25,6 +25,7 @@ struct use {
     bool is_call;
     bool moves;  // bytes: a copy, or a set
     bool makes;  // cudaMallocAsync: the memory is there after it
+    bool first;  // before it nobody had written there
     int awaits;  // enum awaits
     bool legacy; // in a default stream
 };

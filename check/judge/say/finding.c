@@ -149,8 +149,6 @@ bool was_said(struct judge *j, const struct finding *f) {
 void say(struct judge *j, struct finding *f) {
     const struct row *row = &rows[f->name];
     struct text text = {0};
-    if (j->reports->before)
-        j->reports->before(j);
     set(f, "rank", "%d", j->rank);
     set(f, "host", "%s", j->host);
     text_add(&text, "%s: ", row->class);
@@ -168,6 +166,7 @@ void say(struct judge *j, struct finding *f) {
     f->nfields = 0;
     bool end = row->ends == ENDS || (row->ends == MAY_END && j->options.mode == JUDGE_ON);
     j->reports->newest = f->site;
+    j->reports->other = f->other;
     j->reports->fails |= row->ends == FAILS && j->options.mode == JUDGE_ON;
     report(j, &text, end, key_of(f));
 }

@@ -37,7 +37,7 @@ bool judge_fails(const struct judge *j) {
 }
 
 bool said_at(const struct judge *j, uint64_t site) {
-    return site && j->reports->newest == site;
+    return site && (j->reports->newest == site || j->reports->other == site);
 }
 
 bool reported(const struct judge *j, uint64_t key) {

@@ -8,12 +8,11 @@
 #include "say/text.h"
 
 struct reports {
-    struct map said;                 // keys of reports
-    struct map places;               // sites in words: to find one may take a program
-    struct map hosts;                // the machines of ranks of the world
-    void (*before)(struct judge *j); // what has to be said before a report
-    bool fails;                      // the program is to end with 1
-    uint64_t newest;                 // the site that the newest report is about
+    struct map said;   // keys of reports
+    struct map places; // sites in words: to find one may take a program
+    struct map hosts;  // the machines of ranks of the world
+    bool fails;             // the program is to end with 1
+    uint64_t newest, other; // the sites that the newest report is about
 };
 void rank_heard(struct judge *j, int world, const char *host);
 const char *rank_host(struct judge *j, int world); // "?": not known

@@ -184,6 +184,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error) {
         return nccl_error(ncclInvalidArgument,
                           "ncclCommGetAsyncError: asyncError is NULL");
     bool over = poll_until(nothing_under_way, comm);
+    if (comm->error != ncclSuccess && strcmp(nccl_last_error(), comm->why) != 0)
+        nccl_error(comm->error, "%s", comm->why); // for ncclGetLastError
     *error = comm->error != ncclSuccess ? comm->error
              : over                     ? ncclSuccess
                                         : ncclInProgress;

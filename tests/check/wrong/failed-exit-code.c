@@ -4,6 +4,8 @@
 // exit: 7
 // expect: NCCL CHECK: note: rank 1: ncclSend at @send returned ncclInvalidUsage
 //     (5): a send to oneself
+// expect: NCCL CHECK: note: rank 1: ncclRecv at @recv returned ncclInvalidUsage (5):
+// expect: NCCL CHECK: note: rank 1: 2 calls returned errors, the first: ncclSend at @send
 #include "../check.h"
 
 int main(void) {
@@ -12,7 +14,8 @@ int main(void) {
     int status = 0;
 #ifndef FIXED
     if (rank == 1) {
-        ncclSend(buf, 4, ncclInt32, rank, comm, stream); // @send
+        ncclSend(buf, 4, ncclInt32, rank, comm, stream);  // @send
+        ncclRecv(mine, 4, ncclInt32, rank, comm, stream); // @recv
         status = 7;
     }
 #endif

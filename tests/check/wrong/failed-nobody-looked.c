@@ -14,7 +14,7 @@
 //     cudaErrorInvalidResourceHandle (400): invalid resource handle
 // expect: NCCL CHECK: note: rank @any: ncclReduce at @reduce returned
 //     ncclInvalidArgument (4): ncclReduce: root @n, and the communicator has @n ranks
-// expect: NCCL CHECK: note: rank 0: 8 calls returned errors, the first: cudaSetDevice at
+// expect: NCCL CHECK: note: rank 0: 9 calls returned errors, the first: cudaSetDevice at
 //     @first: invalid device ordinal
 #include "../check.h"
 
@@ -57,9 +57,11 @@ int main(void) {
     MUST(cudaEventDestroy(never));
     MUST(cudaStreamSynchronize(stream));
 #endif
+    ncclGroupStart();
     // @reduce
     ncclReduce(buf, buf, 4, ncclInt32, ncclSum, wrong == right ? 0 : nranks, comm,
                stream);
+    ncclGroupEnd(); // returns the same error: nothing is said twice
     MUST(cudaStreamSynchronize(stream));
     printf("%g ms\n", (double)ms);
     MUST(cudaEventDestroy(before));

@@ -5,6 +5,7 @@
 // exit: 0
 // expect: NCCL CHECK: note: rank @any: ncclSend at @send returned ncclInvalidUsage (5): a
 //     send to oneself
+// expect: NCCL CHECK: note: rank @any: ncclRecv at @recv returned ncclInvalidUsage (5):
 // expect: NCCL CHECK: note: rank 0: 2 calls returned errors, the first: ncclSend at
 //     @send: a send to oneself, or a receive from oneself, without the other half
 #include "../check.h"
