@@ -131,6 +131,30 @@ def lesson(number, planned=None):
     return [opening(number), *shown, closing(number, own), *([exercises(number, chosen)] if chosen else [])]
 
 
+def needs(name):
+    """What an exercise's solution calls and its starter does not."""
+    source = next((TOP / "exercises").glob(f"{name}-*")).read_text().partition("//: file")[2].partition("//: check")[0]
+    called = r"\b(?:cuda|nccl|cublas|MPI_)[A-Z]\w+"
+    solution = "".join(re.findall(r"^\s*//: solution$.*?(?=^\s*//: )", source, re.M | re.S))
+    given = re.sub(r"^\s*//: (?:solution|wrong|right)\b.*?(?=^\s*//: )", "", source, flags=re.M | re.S)
+    return sorted(set(re.findall(called, solution)) - set(re.findall(called, given)))
+
+
+def introduced(found):
+    """The slides, with what the exercises need and no slide before has."""
+    before, shown = "", []
+    for slide in found:
+        if slide.title == "Exercises" and slide.lesson:
+            lines = [f"{name}: " + ", ".join(f"`{one}`" for one in new) for name in re.findall(r"N=([\d.]+)", slide.shown)
+                     if (new := [one for one in needs(name) if not re.search(rf"\b{one}\b", before)])]  # fmt: skip
+            if lines:
+                slide = slide._replace(notes="**Say** what these do, which a solution uses and no slide of this deck has shown. "
+                                       f"{'; '.join(lines)}.\n\n{slide.notes}")  # fmt: skip
+        before += slide.shown + slide.notes
+        shown.append(slide)
+    return shown
+
+
 def hours(minutes):
     return f"{minutes // 60}:{minutes % 60:02}"
 
@@ -171,7 +195,7 @@ def slides(deck):
             found.append(Slide("Pause", f"# Pause\n\n{what}", "**Say** when you go on.", None))
         else:
             found.append(slide)
-    return timed(found)
+    return timed(introduced(found))
 
 
 def picture(match):

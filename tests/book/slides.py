@@ -101,6 +101,12 @@ for row, deck in zip(rows, days):
     marks = [tuple(map(int, mark)) for slide in slides for mark in re.findall(r'Clock:\*\* (?:until )?(\d):(\d\d)', slide.notes)]
     ok(f"{deck.stem}'s clock goes on", [] if marks == sorted(marks) and len(marks) > 4 else marks)
 
+# What a solution calls is on a slide before, or named in the notes of its exercise.
+morning = make.slides(days[0])
+said = [re.findall(r'^\*\*Say\*\* what these.*', slide.notes, re.M) for slide in morning if slide.title == 'Exercises']
+ok('notes name the calls of a solution that no slide has shown',
+   [] if '`MPI_Comm_rank`' in said[0][0] and '`MPI_Comm_split_type`' not in said[0][0] and not any(said[1:]) else said)
+
 # A deck for another plan names its exercises.
 mine = TOP / 'build/mine.md'
 mine.write_text('# Mine\n\nLessons 01 and 02\n\nNotes:\n**Say:** it.\n---\nLessons: 01 02 with 01.2 01.5\n')
