@@ -50,6 +50,7 @@ sub compile_kernels {
     my ($file, $object, $log, $memory) = @_;
     # Without MPI's C++ interface, which would make the file depend on the C++ library's streams.
     my @flags = ('-c', '-g', '-lineinfo', qw(-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX), "-I'$top/exercises/include'", "-I'$top/common'", $mpi =~ /-I\S+/g);
+    push @flags, map { "-I'$_'" } $compile =~ /-(?:I|isystem) ?([^ ']+)/g if $backend ne 'cpu'; # of CUDA and NCCL
     my $by = $backend eq 'cpu' ? "env MPICC='$mpicc' '$top/kernels/cpu-nvcc'" : 'nvcc';
     my ($code, $why) = run_limited("$by @flags '$file' -o '$object'", '.', $log, $log, 120, $memory // 0);
     write_file($log, "$why\n") if $why;
