@@ -46,6 +46,9 @@
             lesson_nccl_failed(nccl_error, #call, __FILE__, __LINE__); \
     } while (0)
 
+#ifndef __cplusplus
+int setenv(const char *name, const char *value, int overwrite); // POSIX's, not C11's
+#endif
 /* Since these say what failed, and where, a note of the checks would say it twice. */
 __attribute__((constructor)) static void lesson_says_itself(void) {
     setenv("NCCL_CHECK_NOTES", "off", 0);
