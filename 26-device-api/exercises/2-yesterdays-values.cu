@@ -4,8 +4,8 @@
 /*
  * Each rank wants to know, of each element, the largest value of all ranks. With one
  * round it worked. Training has many rounds: a rank fills `from`, calls this, and fills
- * `from` with the next values. Sometimes the result is that of values of the round
- * before, or of the round after. Repair the kernel.
+ * `from` with the next values. Sometimes the result has values of the round before, or of
+ * the round after. Repair the kernel.
  */
 #include "lesson.h"
 
@@ -31,7 +31,7 @@ __global__ void largest(ncclWindow_t from, float *to, size_t count, ncclDevComm 
     }
 }
 
-/* The device communicator is made once. */
+/* One device communicator for all launches. */
 static ncclDevComm dev;
 
 extern "C" void begin(ncclComm_t comm) {

@@ -3,12 +3,12 @@
 
 /*
  * A reduce-scatter in a kernel. `from` is a window of nranks * count floats on each rank.
- * Rank r gets the sums over all ranks of block r, elements r * count to r * count +
- * count - 1, into its own `to`, which is no window.
+ * Rank r adds up part r of all ranks, elements r * count to r * count + count - 1, and
+ * stores the sums in its own `to`, which is no window.
  *
- * A rank may be late: its values are in place when its kernel starts. And the caller
- * fills `from` anew as soon as this rank's kernel has ended. Load and store; call NCCL
- * for nothing but the device communicator.
+ * A rank may launch its kernel late, and may fill `from` only shortly before. And it
+ * fills `from` with the next values as soon as its own kernel has ended. Load and store;
+ * call NCCL for nothing but the device communicator.
  */
 #include "lesson.h"
 
@@ -26,7 +26,7 @@ __global__ void reduce_scatter(ncclWindow_t from, float *to, size_t count,
     // Your kernel. It runs with BLOCKS blocks, whatever the count.
 }
 
-/* The device communicator is made once. */
+/* One device communicator for all launches. */
 static ncclDevComm dev;
 
 extern "C" void begin(ncclComm_t comm) {

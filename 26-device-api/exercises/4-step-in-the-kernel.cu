@@ -5,8 +5,8 @@
  * A step of training with few weights: an all-reduce adds up the gradients, which lie in
  * a window, and a kernel makes the step by their mean. All ranks have the same weights.
  *
- * Make it fast: at most three quarters of what it takes now. `gradient` may be filled
- * anew as soon as this rank's work on the stream is done. Don't wait: the caller does.
+ * Make it fast: at most three quarters of what it takes now. As soon as this rank's work
+ * on the stream is done, the caller fills `gradient` again. Don't wait: the caller does.
  */
 #include "lesson.h"
 
@@ -25,7 +25,7 @@ __global__ void step(float *weight, const float *sum, size_t count, float nranks
         weight[i] -= sum[i] / nranks;
 }
 
-/* The device communicator is made once. */
+/* One device communicator for all launches. */
 static ncclDevComm dev;
 
 extern "C" void begin(ncclComm_t comm) {

@@ -170,7 +170,7 @@ sub readable {
     my ($text) = @_;
     $text =~ s/[^\t\n\x20-\x7e\x80-\xff]//g;
     $text =~ s/^-{60,}\n(?:(?!-{60,}\n)[^\n]*\n)*?-{60,}\n//gm;
-    $text =~ s/^(?:\[\S+:\d+\] |CPU build: |\d+ total processes |\d+ more process|Primary job |mpirun detected )[^\n]*\n//gm;
+    $text =~ s/^(?:\[\S+:\d+\] |CPU build: (?!kernel )|\d+ total processes |\d+ more process|Primary job |mpirun detected )[^\n]*\n//gm;
     $text =~ s{\b(?:harness|check-\d\d\.\d+)\.c:\d+}{the check of this exercise}g;
     $text =~ s/^\s*\n//gm;
     return $text;
