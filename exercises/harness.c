@@ -281,6 +281,10 @@ FILE *check_open(const char *name, const char *mode) {
     return memory || failed ? fopen(name, mode) : NULL;
 }
 
+int check_setenv(const char *name, const char *value, int overwrite) {
+    return strcmp(name, "NCCL_CHECK_NOTES") == 0 ? setenv(name, value, overwrite) : -1;
+}
+
 static void start_comm(void) {
     int ndevices;
     CHECK_CUDA(cudaGetDeviceCount(&ndevices));

@@ -9,7 +9,7 @@ use Exporter qw(import);
 our @EXPORT_OK = qw(forbidden_object forbidden_source lacking);
 
 # The C library's functions that compute, print or wait. None of them opens a file, starts or ends a
-# process, or makes memory that several processes share. (check_open is the frame's.)
+# process, or makes memory that several processes share. (check_open and check_setenv are the frame's.)
 my $math = join '|', qw(a?(?:cos|sin|tan)h? atan2 cbrt ceil copysign erfc? exp exp2 expm1 fabs fdim floor fma fmax fmin fmod
     frexp hypot i?logb ldexp [lt]gamma log log10 log1p log2 l?lrint l?lround modf nan nearbyint nextafter pow remainder
     remquo rint round scalbl?n sqrt trunc);
@@ -17,7 +17,7 @@ my $computes = join '|', qw(is[a-z]+ to(?:low|upp)er mem(?:cpy|move|set|r?chr|cm
     malloc calloc realloc free aligned_alloc posix_memalign abort exit _exit _Exit l?l?abs l?l?div qsort bsearch
     ato(?:i|l|ll|f) getenv getopt(?:_long)? optarg optind optopt opterr);
 my $prints = join '|', qw(v?s?n?printf v?fprintf v?s?scanf puts putchar putc fputs fputc fwrite fflush fclose perror getchar
-    fgets f?getc setv?buf stdin stdout stderr check_open);
+    fgets f?getc setv?buf stdin stdout stderr check_open check_setenv);
 my $waits = join '|', qw(time clock clock_gettime gettimeofday difftime localtime gmtime nanosleep usleep sleep sched_yield
     poll sysconf getpid gethostname pthread_\w+ thrd_\w+ mtx_\w+ cnd_\w+);
 my $compiler = join '|', qw(__errno_location __stack_chk_fail __assert_fail __cxa_atexit __dso_handle _Unwind_Resume __cxa_guard_\w+ __gxx_personality_v0 atexit __ctype_\w+_loc _GLOBAL_OFFSET_TABLE_
