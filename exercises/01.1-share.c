@@ -34,7 +34,7 @@ void share(int *buf, size_t count, int root, ncclComm_t comm, cudaStream_t strea
     //: wrong bytes: NCCL CHECK: memory:
     CHECK_NCCL(
         ncclBroadcast(buf, buf, count * sizeof(int), ncclInt32, root, comm, stream));
-    //: wrong root-only: rank 1 has not begun it
+    //: wrong root-only: rank 1 has not begun this operation
     int rank;
     CHECK_NCCL(ncclCommUserRank(comm, &rank));
     if (rank == root)

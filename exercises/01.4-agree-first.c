@@ -36,7 +36,7 @@ void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t
     CHECK_CUDA(cudaStreamSynchronize(stream));
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
-    //: wrong own-flag: has not begun it
+    //: wrong own-flag: has not begun this operation
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
     //: wrong always: though rank 0 has no new ones
@@ -48,7 +48,7 @@ void refresh(float *weights, size_t count, int changed, int *scratch, ncclComm_t
     CHECK_CUDA(cudaMemcpy(&changed, scratch, sizeof changed, cudaMemcpyDeviceToHost));
     if (changed)
         CHECK_NCCL(ncclBroadcast(weights, weights, count, ncclFloat32, 0, comm, stream));
-    //: wrong not-copied-back: has not begun it
+    //: wrong not-copied-back: has not begun this operation
     CHECK_CUDA(cudaMemcpyAsync(scratch, &changed, sizeof changed, cudaMemcpyHostToDevice,
                                stream));
     CHECK_NCCL(ncclBroadcast(scratch, scratch, 1, ncclInt32, 0, comm, stream));

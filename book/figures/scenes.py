@@ -428,7 +428,7 @@ def waits(run):
     waiting = {}
     for line in run["report"]:
         got = re.match(r"  rank (\d+): .* for ncclAllReduce\(count (\d+), .*operation (\d+) on communicator (\d+); "
-                       r"ranks? ([\d, ]+) ha(?:s|ve) not begun it", line)  # fmt: skip
+                       r"ranks? ([\d, ]+) ha(?:s|ve) not begun this operation", line)  # fmt: skip
         if got:
             waiting[int(got[1])] = (int(got[2]), int(got[4]), int(got[3]), [int(w) for w in got[5].split(", ")])
     assert len(waiting) == n, run["report"]

@@ -114,6 +114,14 @@ fi
 case_of directs 'its launch, too' 4 '__global__ void k(void) {}
 void f(void) {
     k<<<1, 1>>>(); }'
+# What else the compilers say of them has a row in errors.md.
+has_row() { # FILE, MESSAGE
+    printf '#include <cuda_runtime.h>\n__global__ void k(void) {}\nint main() { k<<<1, 1>>>(); }\n' >"$work/$1"
+    ! LC_ALL=C "${MPICXX:-mpicxx}" "$work/$1" -I"$top/cpu/include" -o "$work/kernel" 2>"$work/said" &&
+        grep -qF "$2" "$work/said" && grep -qF "$2" "$top/errors.md"
+}
+case_of has_row 'errors.md: a launch in a .cpp file' kernel.cpp "expected primary-expression before '<' token"
+case_of has_row 'errors.md: a .cu file for the linker' kernel.cu 'file format not recognized; treating as linker script'
 has_words() {
     cat >"$work/words.c" <<'END'
 // k<<<1, 2>>>(blockIdx)

@@ -8,9 +8,9 @@
 #include "say/text.h"
 
 struct reports {
-    struct map said;   // keys of reports
-    struct map places; // sites in words: to find one may take a program
-    struct map hosts;  // the machines of ranks of the world
+    struct map said;        // keys of reports
+    struct map places;      // sites in words: to find one may take a program
+    struct map hosts;       // the machines of ranks of the world
     bool fails;             // the program is to end with 1
     uint64_t newest, other; // the sites that the newest report is about
 };

@@ -144,7 +144,7 @@ static void add_cause(struct judge *j, struct text *text, int p) {
         add_absent(text, absent, n, by_rank,
                    call->kind == JUDGE_SEND   ? "the matching ncclRecv"
                    : call->kind == JUDGE_RECV ? "the matching ncclSend"
-                                              : "it");
+                                              : "this operation");
         free(absent);
     } else if (cause->signals) {
         text_add(text, " for %s%s at %s",
@@ -158,7 +158,7 @@ static void add_cause(struct judge *j, struct text *text, int p) {
             absent[n++] = comm->of[r].world;
         text_add(text, ", of communicator %s",
                  comm_words(j, wait->told->comm, wait->told->comm_number));
-        add_absent(text, absent, n, false, "it");
+        add_absent(text, absent, n, false, "the same call");
         free(absent);
     }
 }

@@ -6,7 +6,7 @@
 // expect: rank 0 on @host: waits in MPI_Recv at @recv
 // expect: rank 1 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 0 has
-//     not begun it
+//     not begun this operation
 #include "../check.h"
 
 static void hear_of_one(void) {

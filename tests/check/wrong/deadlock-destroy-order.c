@@ -5,7 +5,7 @@
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclCommDestroy at @destroy, of communicator 1;
-//     rank 1 has not begun it
+//     rank 1 has not begun the same call
 // expect: rank 1 on @host: waits in ncclCommDestroy at @destroy, of communicator 2;
 //     rank
 // expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.

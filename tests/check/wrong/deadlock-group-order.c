@@ -5,7 +5,7 @@
 // rank: 1
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at ... on communicator 1;
-//     rank 1 has not begun it
+//     rank 1 has not begun this operation
 // expect: rank 1 on @host: waits in cudaStreamSynchronize at @wait for
 //     ncclBroadcast(count 4, ncclInt32, root 0) at @other_first, operation 1 on
 //     communicator 2

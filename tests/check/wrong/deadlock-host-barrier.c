@@ -5,7 +5,7 @@
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 has
-//     not begun it
+//     not begun this operation
 // expect: rank 1 on @host: waits in MPI_Barrier at @barrier, after 0 operations on the
 //     communicator
 // expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.

@@ -6,7 +6,7 @@
 // expect: NCCL CHECK:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 has
-//     not begun it
+//     not begun this operation
 // expect: rank 1 on @host: ...MPI_Iprobe at @probe
 // timeout: 1
 #include "../check.h"

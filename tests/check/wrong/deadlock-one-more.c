@@ -5,7 +5,7 @@
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 1 on @host: waits in cudaStreamSynchronize at @sync for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @extra, operation 2 on communicator
-//     1; @others not begun it
+//     1; @others not begun this operation
 // expect: rank 0 on @host: waits in MPI_Barrier at @barrier, after 1 operation on the
 //     communicator
 // expect: The cycle: rank 1 waits for rank 0, which waits for rank 1.

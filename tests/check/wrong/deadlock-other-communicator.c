@@ -4,9 +4,9 @@
 // alone: hangs
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: ... at @allreduce, operation 1 on communicator 1; rank 1 has
-//     not begun it
+//     not begun this operation
 // expect: rank 1 on @host: ... at @allreduce, operation 1 on communicator 2; @others
-//     not begun it
+//     not begun this operation
 // expect: The cycle: rank 0 waits for rank 1, which waits for rank 0.
 #include "../check.h"
 

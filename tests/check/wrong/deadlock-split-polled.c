@@ -6,7 +6,7 @@
 // timeout: 1
 // expect: NCCL CHECK: deadlock: ranks wait for one another
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks,
-//     operation 1 on communicator 1; rank @last has not begun it
+//     operation 1 on communicator 1; rank @last has not begun this operation
 // expect: rank @last on @host: waits in MPI_Barrier at @barrier
 #include "../check.h"
 

@@ -5,7 +5,7 @@
 // expect: NCCL CHECK: note: rank 1 ends the job by MPI_Abort at @abort; ... had
 //     waited for it for ... s in ncclAllReduce at @allreduce for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank 1 has not begun it
+//     communicator 1; rank 1 has not begun this operation
 // expect 2: by MPI_Abort at @abort; rank 0 had waited
 // expect 3: by MPI_Abort at @abort; ranks 0, 2 had waited
 // expect 4: by MPI_Abort at @abort; ranks 0, 2, 3 had waited

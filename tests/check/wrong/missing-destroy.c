@@ -5,7 +5,7 @@
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclCommDestroy waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommDestroy at @destroy, of communicator 1;
-//     rank 1 has not begun it
+//     rank 1 has not begun the same call
 // expect: rank 1 on @host: is in MPI_Finalize at @early
 // expect: Hint: ncclCommDestroy waits for all ranks of the same node
 #include "../check.h"

@@ -7,7 +7,7 @@
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
 //     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 1; rank 1 has
-//     not begun it
+//     not begun this operation
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 0 operations on
 //     the communicator; got an error at @broadcast: ncclBroadcast: root @n, and the
 //     communicator has @n ranks

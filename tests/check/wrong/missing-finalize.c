@@ -6,7 +6,7 @@
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in cudaStreamSynchronize at @sync for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 3 on
-//     communicator 1; rank 1 has not begun it
+//     communicator 1; rank 1 has not begun this operation
 // expect: rank 1 on @host: is in MPI_Finalize at @finalize, after 2 operations on the
 //     communicator
 #include "../check.h"

@@ -8,7 +8,7 @@
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommGetAsyncError at @asks for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @sum, operation 1 on communicator
-//     1; rank @last has not begun it
+//     1; rank @last has not begun this operation
 // expect: rank @last on @host: is in MPI_Finalize
 #include "../check.h"
 

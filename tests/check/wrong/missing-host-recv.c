@@ -7,7 +7,7 @@
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 1 on communicator 1; rank 1 has
-//     not begun it
+//     not begun this operation
 // expect: rank 1 on @host: waits in MPI_Recv at @recv, after 0 operations on the
 //     communicator
 // expect: rank @last on @host: is in MPI_Finalize at @finalize

@@ -6,7 +6,7 @@
 //     on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits in ncclGroupEnd at @group for
 //     ncclAllReduce(count 4, ncclInt32, ncclSum) at @allreduce, operation 1 on
-//     communicator 1; rank @last of the communicator has not begun it
+//     communicator 1; rank @last of the communicator has not begun this operation
 #include "../check.h"
 
 static void drive_all_devices(void) {

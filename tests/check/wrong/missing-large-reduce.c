@@ -6,7 +6,7 @@
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect 3+: rank @last on @host: waits in cudaStreamSynchronize at @sync for
 //     ncclReduce(count 1000, ncclInt32, ncclSum, root 0) at @reduce, operation 2 on
-//     communicator 1; rank 1 has not begun it
+//     communicator 1; rank 1 has not begun this operation
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 1 operation
 //     on the communicator
 #include "../check.h"

@@ -6,7 +6,7 @@
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits for ncclAllReduce(count 4, ncclInt32, ncclSum) at
-//     @allreduce, operation 2 on communicator 1; rank 1 has not begun it
+//     @allreduce, operation 2 on communicator 1; rank 1 has not begun this operation
 // expect: rank 1 on @host: is in MPI_Finalize at @finalize, after 1 operation on the
 //     communicator
 // timeout: 1

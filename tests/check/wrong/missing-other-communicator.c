@@ -6,10 +6,10 @@
 // expect: NCCL CHECK: missing:
 // expect: rank 0 on @host: waits in ncclAllReduce at @allreduce for ncclAllReduce(count
 //     4, ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; ranks 1, 2
-//     have not begun it
+//     have not begun this operation
 // expect: rank 1 on @host: waits in ncclBroadcast at @broadcast for ncclBroadcast(count
 //     4, ncclInt32, root 0) at @broadcast, operation 1 on communicator 2; rank 2 has
-//     not begun it
+//     not begun this operation
 // expect: rank 2 on @host: is in MPI_Finalize at @finalize
 #include "../check.h"
 

@@ -6,7 +6,7 @@
 // expect: NCCL CHECK: missing: ncclAllReduce(count 4, ncclInt32, ncclSum),
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: waits for ncclAllReduce(count 4, ncclInt32, ncclSum) at
-//     @allreduce, operation 2 on communicator 1; rank @last has not begun it
+//     @allreduce, operation 2 on communicator 1; rank @last has not begun this operation
 // expect: rank @last on @host: waits in ncclCommDestroy at @finish, after 1 operation
 //     on the communicator
 // timeout: 1

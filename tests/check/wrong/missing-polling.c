@@ -6,7 +6,7 @@
 //     operation 2 on communicator 1, waits for ranks that never come
 // expect: rank 0 on @host: ...cudaStreamQuery at @query for ncclAllReduce(count 4,
 //     ncclInt32, ncclSum) at @allreduce, operation 2 on communicator 1; rank 1 has not
-//     begun it
+//     begun this operation
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish
 // timeout: 1
 #include "../check.h"

@@ -5,7 +5,7 @@
 // alone: hangs
 // expect: NCCL CHECK: missing: ncclCommSplit
 // expect: rank 0 on @host: ...ncclCommSplit... at @split, operation 1 on
-//     communicator 1; rank 1 has not begun it
+//     communicator 1; rank 1 has not begun this operation
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish
 #include "../check.h"
 

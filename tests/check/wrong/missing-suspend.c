@@ -5,7 +5,7 @@
 // expect: NCCL CHECK: missing: ncclCommSuspend, operation 2 on communicator 1, waits
 //     for ranks that never come
 // expect: rank 0 on @host: waits in ncclCommSuspend at @suspend, operation 2 on
-//     communicator 1; rank 1 has not begun it
+//     communicator 1; rank 1 has not begun this operation
 // expect: rank 1 on @host: waits in ncclCommDestroy at @finish, after 1 operation on
 //     the communicator
 #include "../check.h"
