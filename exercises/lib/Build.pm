@@ -47,9 +47,9 @@ sub compile_yours {
 # A file with kernels, by the compiler that has them. It is C++.
 my $kernels = '';
 sub compile_kernels {
-    my ($file, $object, $log, $memory) = @_;
+    my ($file, $object, $log, $memory, $how) = @_;
     # Without MPI's C++ interface, which would make the file depend on the C++ library's streams.
-    my @flags = ('-c', '-g', '-lineinfo', qw(-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX), "-I'$top/exercises/include'", "-I'$top/common'", $mpi =~ /-I\S+/g);
+    my @flags = ($how // '-c -g -lineinfo', qw(-DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX), "-I'$top/exercises/include'", "-I'$top/common'", $mpi =~ /-I\S+/g);
     push @flags, map { "-I'$_'" } $compile =~ /-(?:I|isystem) ?([^ ']+)/g if $backend ne 'cpu'; # of CUDA and NCCL
     my $by = $backend eq 'cpu' ? "env MPICC='$mpicc' '$top/kernels/cpu-nvcc'" : 'nvcc';
     my ($code, $why) = run_limited("$by @flags '$file' -o '$object'", '.', $log, $log, 120, $memory // 0);
@@ -63,9 +63,10 @@ sub preprocess {
     my ($ex, $file, $out) = @_;
     my $main = $ex->{setup} eq 'program' ? '-Dmain=exercise_main' : '';
     my $flags = "-I'$top/exercises/include' $compile $main";
-    quietly("$flags -E -fno-working-directory '$file'", $out);
+    $ex->{ending} eq 'cu' ? compile_kernels($file, $out, "$out.log", 0, '-E')
+        : quietly("$flags -E -fno-working-directory '$file'", $out);
     my @folders = "$flags $mpi" =~ /(?:^| )-(?:I|isystem) *'?([^' ]+)/g;
-    return (read_file($out), @folders, '/usr/include', '/usr/lib', '/usr/local/include');
+    return (read_file($out), @folders, "$top/cpu/include", "$top/kernels/include", '/usr/include', '/usr/lib', '/usr/local/include');
 }
 
 sub link_program {

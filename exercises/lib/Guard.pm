@@ -3,10 +3,11 @@ package Guard;
 use strict;
 use warnings;
 use Cwd qw(abs_path);
-use Source qw(quoted variant);
+use POSIX ();
+use Source qw(quoted read_file variant);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(forbidden_object forbidden_source lacking);
+our @EXPORT_OK = qw(forbidden_object forbidden_source lacking without_comments);
 
 # The C library's functions that compute, print or wait. None of them opens a file, starts or ends a
 # process, or makes memory that several processes share. (check_open and check_setenv are the frame's.)
@@ -30,8 +31,8 @@ my $harmless = qr/^(?:__isoc\d\d_)?(?:(?:$math)[fl]?|$computes|$prints|$waits|$c
 sub forbidden_source {
     my ($file, $preprocessed, @folders) = @_;
     @folders = grep { defined } map { abs_path($_) } @folders;
-    my %own = map { $_ => 1 } $file, '<built-in>', '<command-line>';
-    my $in = $file;
+    my %own = map { $_ => 1 } $file, '<built-in>', '<command-line>', '<command line>';
+    my ($in, $text) = ($file, '');
     for (split /\n/, $preprocessed) {
         if (/^# \d+ "((?:[^"\\]|\\.)*)"((?: \d)*)/) {
             my ($name, $flags) = ($1 =~ s/\\(.)/$1/gr, $2);
@@ -40,10 +41,32 @@ sub forbidden_source {
                 if $flags =~ /1/ && !$own{$name} && !grep { index($real, "$_/") == 0 } @folders;
             return 'It has a line that begins with #line.' if $flags eq '' && $name ne $in && !$own{$name};
             $in = $name;
-        } elsif ($in eq $file && s/"(?:[^"\\]|\\.)*"//gr =~ /\b(?:asm|__asm|__asm__)\b/) {
-            return 'It has assembler, which no exercise needs.';
+        } elsif ($in eq $file) {
+            $text .= "$_\n";
         }
     }
+    return forbidden_text($text) || forbidden_text(without_comments(read_file($file)));
+}
+
+# A source as the preprocessor sees it, without comments.
+sub without_comments {
+    my ($text) = @_;
+    $text =~ s/\?\?=/#/g;
+    $text =~ s/\?\?\//\\/g;
+    $text =~ s/\\\r?\n//g;
+    return $text =~ s{("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*|/\*.*?\*/}{$1 // ' '}gser;
+}
+
+# Assembler, also in the strings of attributes and of #ident, which GCC writes into its assembler as they are. A
+# string becomes "", or "!" if it is more than a name; numbers may have apostrophes in C++.
+sub forbidden_text {
+    my ($text) = @_;
+    $text =~ s{(?<!\w)\d(?:'?[\w.])*|R"([^\s()]*)\((.*?)\)\g1"|"((?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)*'}
+        {($2 // $3 // '') =~ /^[\w.+-]*$/ ? '""' : '"!"'}gse;
+    return 'It has assembler, which no exercise needs.' if $text =~ /\b(?:asm|__asm|__asm__)\b/;
+    return 'It has a string in an attribute or in #ident that could be assembler.'
+        if $text =~ /^\s*#\s*(?:ident|sccs)\b/m || $text =~ /(?:\[|<:)\s*(?:\[|<:)(?:(?!\]\s*\])[^;{}])*"!"/
+        || grep { /"!"/ } $text =~ /\b__attribute(?:__)?\s*(\((?:[^()]++|(?-1))*+\))/g;
     return '';
 }
 
@@ -65,7 +88,7 @@ sub forbidden_object {
 }
 
 # A section for code holds what the compiler has made of functions: no data, which might be code, and no call of the
-# kernel. Data objects would not be disassembled by objdump -d.
+# kernel, also between instructions (syscall and ret, in a constant). Data objects would not be disassembled by objdump -d.
 sub machine_code {
     my ($object) = @_;
     my $quoted = quoted($object);
@@ -78,8 +101,10 @@ sub machine_code {
         return "It has data in a section for code: $2." if /^[0-9a-f]+ .{6}O (\S+)\t\S+ +(\S+)/ && $code{$1};
     }
     my $sections = join ' ', map { '-j ' . quoted($_) } sort keys %code;
-    return 'It has assembler that calls the kernel.'
-        if $sections && `objdump -D $sections $quoted` =~ /\t(?:syscall|sysenter|int +\$0x80|svc|sc)\b/;
+    my $listing = $sections ? `objdump -D $sections $quoted` : '';
+    my $bytes = join '', $listing =~ /^ +[0-9a-f]+:\t((?:[0-9a-f]{2} )+)/gm;
+    return 'It has assembler that calls the kernel.' if $listing =~ /\t(?:syscall|sysenter|int +\$0x80|svc|sc)\b/
+        || (POSIX::uname())[4] eq 'x86_64' && $bytes =~ /0f 05 c3/;
     return '';
 }
 
@@ -94,6 +119,7 @@ sub lacking {
     return 'It has no function ' . join(' and no ', @lacks) . ", and the task asks for it. Has it got another name?"
         . " The task comes back with: make exercise N=$ex->{number} RESET=1" if @lacks;
     my $bytes = 0;
+    no warnings 'portable'; # more than 4 GiB
     $bytes += hex $1 while `objdump -h @{[quoted($object)]}` =~ /^ *\d+ \.l?bss\S* +([0-9a-f]+)/gm;
     return sprintf 'Its global and static arrays take %.1f GiB: allocate so much with malloc or cudaMalloc.', $bytes / 2**30
         if $bytes > 2**30;

@@ -8,7 +8,7 @@ use File::Path qw(make_path);
 use Source qw(read_file $top);
 use Run qw(failed first_lines mpirun only_cpu readable run_limited runs $backend);
 use Build qw(build_checker compile_yours link_program preprocess);
-use Guard qw(forbidden_object forbidden_source lacking);
+use Guard qw(forbidden_object forbidden_source lacking without_comments);
 use Answer qw(judge_answer);
 use Exporter qw(import);
 
@@ -63,15 +63,6 @@ sub judge {
 sub without_folder {
     my ($file, $text) = @_;
     return $text =~ s/\Q${\ dirname($file)}\E\///gr;
-}
-
-# A source as the preprocessor sees it, without comments.
-sub without_comments {
-    my ($text) = @_;
-    $text =~ s/\?\?=/#/g;
-    $text =~ s/\?\?\//\\/g;
-    $text =~ s/\\\r?\n//g;
-    return $text =~ s{("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|//[^\n]*|/\*.*?\*/}{$1 // ' '}gser;
 }
 
 sub one_run {

@@ -13,6 +13,8 @@ use POSIX ();
 use Test::More;
 use lib "$Bin/..", "$Bin/../../exercises/lib";
 use Programs qw(write_file);
+use Build qw(compile_flags preprocess);
+use Guard qw(forbidden_source);
 use Source qw(parse read_file variant $top);
 
 my $dir = tempdir('grade-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -40,9 +42,15 @@ my %harm = (
     mike  => ['memset(mmap(0, 1 << 30, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 1 << 30);', 'forbidden', 'It calls mmap'],
     nina  => ['__asm__ volatile("syscall" : : "a"(60), "D"(0));', 'forbidden', 'assembler'],
     # Machine code as data, another student's file, and a line that would make it the system's.
-    noel  => ['((void (*)(void))code)();', 'forbidden', 'data in a section for code: code', 'const unsigned char code[] __attribute__((section(".text#"))) = {0x0f, 0x05, 0xc3};'],
+    noel  => ['((void (*)(void))code)();', 'forbidden', 'data in a section for code: code', 'const unsigned char code[] __attribute__((section(".text.code"))) = {0x0f, 0x05, 0xc3};'],
     odin  => ['root = 0;', 'forbidden', "It includes $dir/class/anna/1-share.c", "#define share hers\n#include \"$dir/class/anna/1-share.c\"\n#undef share"],
     pia   => ['root = 0;', 'forbidden', 'assembler', "asm(\".incbin \\\"$dir/class/anna/1-share.c\\\"\");"],
+    # Strings that the compiler copies into its assembler, also after an apostrophe; and a call of the kernel as a constant.
+    pete  => ['root = 0;', 'forbidden', 'a string in an attribute', 'void f(void) __attribute__((section(".text\n.incbin \"/etc/passwd\"\n#"))); void f(void) {}'],
+    phil  => ['root = 0;', 'forbidden', 'a string in an attribute', "#ident \"x\\\"\\n.incbin \\\"$dir/class/anna/1-share.c\\\"\\n#\""],
+    pina  => ['root = 0;', 'forbidden', 'assembler', q(char a = '"'; asm(".include \'x\'"); char b = '"';)],
+    piet  => ['hide((unsigned long *)buf);', 'forbidden', 'assembler that calls the kernel',
+              'static __attribute__((noinline)) void hide(volatile unsigned long *p) { *p = 0x9090c3050f58556aUL; }'],
     quin  => ['root = 0;', 'forbidden', 'leave #line out', 'const char *a = "/*";' . "\n??=line 1 \"/usr/include/stdio.h\"\n" . 'const char *b = "*/";'],
     # What the compiler and the linker say: the error, not where it is.
     cara  => ['int x = nobody', 'does not compile', 'error: '],
@@ -63,7 +71,7 @@ my %harm = (
     return fputs(text, f);
 }'],
 );
-delete $harm{nina} if (POSIX::uname())[4] ne 'x86_64';
+delete @harm{qw(nina piet)} if (POSIX::uname())[4] ne 'x86_64';
 my %starter = (bob => variant($share, 'starter') . "\n");
 sub hand_in {
     my ($path, $text) = @_;
@@ -165,6 +173,15 @@ point($cases == 2 * keys %result && $passed == 7 && $failures == keys(%harm) + 5
 for my $file (qw(grades.txt grades.json grades.xml grades.csv)) {
     point(eval { Encode::decode('UTF-8', my $copy = read_file("$dir/out/$file"), Encode::FB_CROAK); 1 }, "$file is UTF-8", $@);
 }
+# A file with kernels has another preprocessor.
+compile_flags();
+my $kernel = parse("$top/exercises/25.2-a-few-too-many.cu");
+my @says = map {
+    write_file("$dir/2-a-few-too-many.cu", $_ . variant($kernel, 'solution'));
+    forbidden_source("$dir/2-a-few-too-many.cu", preprocess($kernel, "$dir/2-a-few-too-many.cu", "$dir/preprocessed"));
+} '', "#include \"$dir/class/zoe/share.c\"\n", "int a = 1'000; asm(\".incbin 'x'\"); int b = 1'000;\n";
+point($says[0] eq '' && $says[1] =~ m{It includes \Q$dir\E/class/zoe/share\.c} && $says[2] =~ /assembler/, 'what a file with kernels includes', join "\n", @says);
+
 my $csv = read_file("$dir/out/grades.csv");
 my $rows = () = $csv =~ /\n/g;
 point($csv =~ /\Astudent,exercise,points,kind,reason\n =Max/ && $csv =~ /^Cleo Rossi,01\.1,0,not handed in,\nCleo Rossi,01\.3,1,solved,$/m
