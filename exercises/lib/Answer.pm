@@ -2,18 +2,29 @@
 package Answer;
 use strict;
 use warnings;
-use Source qw(plain quoted read_file $top);
+use Source qw(plain quoted read_file variant $top);
 use Run qw(failed mpirun readable run_limited runs $backend);
 use Build qw(build_checker build_lesson link_program);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(judge_answer same_answer);
+our @EXPORT_OK = qw(answer_of judge_answer same_answer);
 
-# What stands after the last `answer:`, in the same line or a later one, or ''.
+# What stands after the last `answer:`, in the same line or a later one, or ''. It may be in bold, in a list or quoted;
+# and instead of the colon may stand a wide one (U+FF1A), =, a dash, "is" or nothing.
 sub answer_of {
     my ($text) = @_;
-    my ($answer) = plain($text) =~ /^.*^[ \t]*answer[ \t]*:\s*(.*?)[ \t]*$/ims;
+    my ($answer) = plain($text) =~ m{^.*^(?:[^\w\n]|_)*(?:(?:my|our|the)[ ])?answer[*_`]*
+        (?:[ \t]+is\b|[ \t]*(?:[:=]|\xef\xbc\x9a)|[ \t]+-(?=[ \t])|(?=[ \t]+(?!with\b)|$))[\s*_`]*(.*?)[\s*_`]*$}imsx;
     return ($answer // '') =~ s/\n.*//sr;
+}
+
+# What to do where there is none; a line that was meant as one is quoted.
+sub no_answer {
+    my ($ex, $text) = @_;
+    my %task = map { $_ => 1 } split /\s*\n/, variant($ex, 'starter');
+    my ($line) = reverse grep { /\S/ && !$task{$_} } split /\s*\n/, plain($text);
+    return 'There is no answer yet: write it after `answer:` in the file.' if !defined $line;
+    return sprintf "There is no answer yet. The line '%.60s' is not read as one: write `answer: B`, or `answer: 12`.", $line;
 }
 
 # The numbers of an answer, with what their units are worth: [4, 'bytes', 1024] is 4 KiB.
@@ -57,8 +68,9 @@ sub same_answer {
 
 sub judge_answer {
     my ($ex, $file, %option) = @_;
-    my $given = answer_of(read_file($file));
-    return failed('There is no answer yet: write it after `answer:` in the file.', 'no answer') if $given eq '';
+    my $text = read_file($file);
+    my $given = answer_of($text);
+    return failed(no_answer($ex, $text), 'no answer') if $given eq '';
     my ($percent) = ($ex->{within} // '0') =~ /([\d.]+)/;
     if (same_answer($given, $ex->{answer}, $percent / 100)) {
         my $seen = $option{quick} ? '' : proof($ex, %option);

@@ -7,7 +7,7 @@ use File::Basename qw(basename dirname);
 use Vary qw(vary);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(lessons load_all parse plain quoted read_file readme_line starter_path variant write_file %kinds $root $top);
+our @EXPORT_OK = qw(is_starter lessons load_all parse plain quoted read_file readme_line starter_path variant write_file %kinds $root $top);
 
 our $top  = dirname(dirname(dirname(abs_path(__FILE__))));
 our $root = $ENV{EXERCISE_ROOT} || $top; # where the reader's files lie; a test has its own
@@ -30,6 +30,13 @@ sub write_file {
 
 # A text without what editors and Windows add: a mark at its beginning, and returns at the ends of lines.
 sub plain { return $_[0] =~ s/^\xef\xbb\xbf//r =~ s/\r\n?/\n/gr }
+
+# Whether a text is still the starter, but for blanks at the ends of lines and empty lines at its end.
+sub is_starter {
+    my ($ex, $text) = @_;
+    my ($it, $starter) = map { s/[ \t]+$//gmr =~ s/\n+\z//r } plain($text), variant($ex, 'starter');
+    return $it eq $starter;
+}
 
 # A word for the shell.
 sub quoted { return "'" . $_[0] =~ s/'/'\\''/gr . "'" }

@@ -17,7 +17,7 @@ BEGIN {
 use lib "$Bin/..", "$Bin/../../exercises/lib";
 use Programs qw(write_file);
 use Source qw(load_all read_file starter_path variant $top);
-use Answer qw(same_answer);
+use Answer qw(answer_of same_answer);
 
 my @all = load_all("$top/exercises");
 make_path("$dir/$_") for map { m{([^/]+)/$} } glob "'$top'/[0-9][0-9]-*/";
@@ -95,9 +95,9 @@ point(read_file(starter_path($third)) eq variant($third, 'starter') && read_file
 point(index($said, variant($first, 'solution')) == 0 && has($said, "Why: $first->{why}"), 'a solution, and why', $said);
 
 # After an editor on Windows: a file as it was handed out is not begun, and STRICT=1 tells make what came of it.
-write_file(starter_path($third), "\xef\xbb\xbf" . variant($third, 'starter') =~ s/\n/\r\n/gr);
+write_file(starter_path($third), "\xef\xbb\xbf" . variant($third, 'starter') =~ s/\n/ \r\n/gr =~ s/\s+\z//r);
 ($said) = exercise('list');
-point($said =~ /^2 of.*\[ \] \Q$third->{number}\E/s, 'other ends of lines change nothing', $said);
+point($said =~ /^2 of.*\[ \] \Q$third->{number}\E/s, 'other ends of lines and blanks there change nothing', $said);
 my @codes = map { my ($n, $strict) = @$_; system("env -u MPICC EXERCISE_ROOT='$dir' make -s -C '$top' BACKEND=cpu exercise N=$n $strict >/dev/null 2>&1") >> 8 }
     [$first->{number}, 'STRICT=1'], [$third->{number}, ''], [$third->{number}, 'STRICT=1'];
 is("@codes", '0 0 2', 'an exercise that is not solved is an error with STRICT=1 only');
@@ -152,6 +152,15 @@ my @other = (['1200 us', '1200 ms', '1.2', '1200 MB', '1200 1', '1200 = 1000'], 
 my @refused = map { my ($wanted, @given) = @$_; map { "$_ is not $wanted" } grep { !same_answer($_, $wanted, 0) } @given } @same;
 my @taken = map { my ($wanted, @given) = @$_; map { "$_ is $wanted" } grep { same_answer($_, $wanted, 0) } @given } @other;
 point(!@refused && !@taken, 'an answer may have its unit, another one or none, and words around it', join "\n", @refused, @taken);
+
+my @forms = grep { answer_of(variant($third, 'starter') . "\nanswer:\n$_\n") ne 'B' || answer_of("Task\n$_") ne 'B' } '**Answer:** B', 'answer = B', 'Answer B',
+    '> answer: B', '- answer: B', 'My answer: B', "answer\xef\xbc\x9aB", 'The answer is **B**', 'Answer - B', "# Answer\n\nB", "_answer_:\tB";
+point(!@forms, 'forms of an answer', join "\n", @forms);
+my ($asks) = grep { $_->{number} eq '25.1' } @all;
+is(answer_of(variant($asks, 'starter') =~ s/^answer:\n//mr), '', 'what the task says of it is none');
+write_file(starter_path($asks), "It is A D.\n" . variant($asks, 'starter'));
+($said) = exercise('run', N => '25.1');
+point($said =~ /There is no answer yet\. The line 'It is A D\.' is not read as one: write `answer: B`/, 'an answer elsewhere is quoted', $said);
 
 my ($counted) = grep { $_->{number} eq '06.2' } @all;
 write_file(starter_path($counted), variant($counted, 'starter') . "3,6 MB\n");
