@@ -9,9 +9,9 @@ use Source qw(write_file $top);
 use Run qw($backend);
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(grades reason);
+our @EXPORT_OK = qw(grades not_graded reason);
 
-my (%of, @numbers, @students);
+my (%of, @numbers, @students, %left_out);
 
 # Writes all forms into a folder and returns the table. The submissions are { student, ex, unchanged, result }.
 sub grades {
@@ -21,19 +21,25 @@ sub grades {
     @students = sort @{ $all{students} };
     $of{ $_->{student} }{ $_->{ex}{number} } = $_ for @{ $all{submissions} };
     my $head = head(%all);
-    my $table = "$head\n\n" . table() . class();
-    $table .= "\nNot graded, because no exercise has such a file name:\n" . join '', map { "  $_\n" } @{ $all{not_graded} }
-        if @{ $all{not_graded} };
+    my $table = "$head\n\n" . table() . ($all{namesakes} ? "(A number after a name is Moodle's: several have that name.)\n" : '') . class();
+    %left_out = ();
+    push @{ $left_out{ $_->{student} } }, $_ for @{ $all{not_graded} };
+    $table .= "\n" . not_graded(@{ $all{not_graded} }) if @{ $all{not_graded} };
     my @wrong = grep { $_->{result} && !$_->{result}{solved} && !$_->{unchanged} } @{ $all{submissions} };
     write_file("$out/grades.txt", $table . "\nWhat was wrong:\n"
         . join '', map { "  $_->{student} $_->{ex}{number}: " . reason($_->{result}) . "\n" } @wrong);
     write_file("$out/grades.json", JSON::PP->new->pretty->canonical->encode({ graded => $head,
         exercises => [ map { exercise_summary($_) } @numbers ], students => [ map { student($_) } @students ],
-        not_graded => $all{not_graded} }));
+        not_graded => [ map { "$_->{path} ($_->{problem})" } @{ $all{not_graded} } ] }));
     write_file("$out/grades.xml", junit());
     write_file("$out/grades.csv", csv());
-    write_file($all{gradescope}, gradescope($head)) if $all{gradescope};
+    write_file($all{gradescope}, gradescope($head, @{ $all{not_graded} })) if $all{gradescope};
     return $table;
+}
+
+# The files that are not graded, each with the reason.
+sub not_graded {
+    return @_ ? join '', "Not graded:\n", map { "  $_->{path} ($_->{problem})\n" } @_ : '';
 }
 
 # When, with what, and under which limits.
@@ -151,8 +157,13 @@ sub junit {
                     xml(reason($job->{result})), xml($kind), xml($job->{result}{text});
             }
         }
+        for (@{ $left_out{$student} }) {
+            $skipped++;
+            $cases .= sprintf "    <testcase classname=\"%s\" name=\"%s\" time=\"0\">\n      <skipped message=\"not graded: %s\"/>\n    </testcase>\n",
+                xml($student), xml($_->{path}), $_->{problem};
+        }
         $text .= sprintf "  <testsuite name=\"%s\" tests=\"%d\" failures=\"%d\" skipped=\"%d\">\n%s  </testsuite>\n", xml($student),
-            scalar @numbers, $failures, $skipped, $cases;
+            @numbers + @{ $left_out{$student} // [] }, $failures, $skipped, $cases;
     }
     return "$text</testsuites>\n";
 }
@@ -174,13 +185,14 @@ sub csv {
             my $reason = $points || !$job || $job->{unchanged} ? '' : reason($job->{result});
             $text .= join(',', map { field($_) } $student, $number, $points, $kind, $reason) . "\n";
         }
+        $text .= join(',', map { field($_) } $student, '', 0, 'not graded', "$_->{path}: $_->{problem}") . "\n" for @{ $left_out{$student} };
     }
     return $text;
 }
 
 # One student's results as Gradescope reads them, a point for each exercise.
 sub gradescope {
-    my ($head) = @_;
+    my ($head, @not_graded) = @_;
     my @tests;
     for my $number (@numbers) {
         my $job = $students[0] && $of{ $students[0] }{$number};
@@ -189,7 +201,7 @@ sub gradescope {
             score => $kind eq 'solved' ? 1 : 0, status => $kind eq 'solved' ? 'passed' : 'failed',
             output => !$job ? 'not handed in' : $job->{result}{text} // '' };
     }
-    return JSON::PP->new->pretty->canonical->encode({ output => $head, tests => \@tests });
+    return JSON::PP->new->pretty->canonical->encode({ output => join("\n\n", $head, not_graded(@not_graded) || ()), tests => \@tests });
 }
 
 1;

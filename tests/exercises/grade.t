@@ -72,7 +72,7 @@ my %harm = (
 }'],
 );
 delete @harm{qw(nina piet)} if (POSIX::uname())[4] ne 'x86_64';
-my %starter = (bob => variant($share, 'starter') . "\n");
+my %starter = (bob => "// begun\n" . variant($share, 'starter'));
 sub hand_in {
     my ($path, $text) = @_;
     make_path("$dir/class/" . ($path =~ s{/[^/]*$}{}r));
@@ -84,9 +84,9 @@ for my $student (sort keys %harm) {
     hand_in("$student/1-share.c", join "\n", '#define _GNU_SOURCE', (map { "#include <$_.h>" } qw(fcntl signal sys/mman unistd)), $text);
 }
 # As it was handed out; and so, after an editor on Windows; and the answer under the line for it.
-hand_in('uma/1-share.c', variant($share, 'starter'));
+hand_in('uma/1-share.c', variant($share, 'starter') =~ s/\n+\z//r);
 hand_in('uma/2-too-early.c', variant(parse("$top/exercises/01.2-too-early.c"), 'starter'));
-my $windows = "\xef\xbb\xbf" . variant($share, 'starter') =~ s/\n/\r\n/gr;
+my $windows = "\xef\xbb\xbf" . variant($share, 'starter') =~ s/\n/ \t\r\n/gr . "\r\n \r\n";
 hand_in('wim/1-share.c', $windows);
 hand_in('wim/3-which-hangs.txt', variant($hangs, 'starter') =~ s/\n/\r\n/gr . "Answer: B\r\n");
 hand_in('xia/1-share.c', Encode::encode('UTF-16', $right));
@@ -97,6 +97,15 @@ hand_in('anna/1-share.c', $right);
 hand_in('anna/2-too-early (1).c', '');
 hand_in('anna/share.c', $right);
 hand_in('anna/essay.docx', '');
+hand_in('anna/broadcast.c', 'int mine;');
+symlink 'essay.docx', "$dir/class/anna/2-too-early.c";
+hand_in('anna/old/1-share.c', variant($share, 'starter'));
+utime 1e9, 1e9, "$dir/class/anna/old/1-share.c";
+# A whole clone with what make has built there; and somebody who is called like that.
+hand_in('bob/Makefile', read_file("$top/Makefile"));
+hand_in('bob/build/1-share.c', $right);
+hand_in('bob/01-nccl-broadcast/broadcast.c', 'int of_last_year;');
+hand_in('build/3-which-hangs.txt', variant($hangs, 'solution'));
 hand_in('anna/3-which-hangs.txt', variant($hangs, 'solution'));
 hand_in('bob/01-nccl-broadcast/exercises/1-share.c', $starter{bob});
 # A name in Latin-1, and an answer that has such letters; a long one; a formula.
@@ -109,6 +118,14 @@ my $zip = IO::Compress::Zip->new("$dir/class/moodle.zip", Name => 'Cleo Rossi_12
 $zip->print(variant($hangs, 'solution'));
 $zip->newStream(Name => 'Dan Bo_13_assignsubmission_file_3-which-hangs.txt');
 $zip->print(variant($hangs, 'solution'));
+# Two of one name, one with an answer that is too long for a name, and one without files.
+for ([21, 'B'], [22, 'A']) {
+    $zip->newStream(Name => "Gil Wu_$_->[0]_assignsubmission_file_/3-which-hangs.txt");
+    $zip->print(variant($hangs, $_->[1]));
+}
+my $long = 'x' x 300 . '.c';
+$zip->newStream(Name => "Gil Wu_22_assignsubmission_file_/$long");
+$zip->newStream(Name => 'Hal Ek_23_assignsubmission_file_/');
 $zip->newStream(Name => '../../outside.txt');
 $zip->print('x');
 $zip->newStream(Name => 'Ella_14_assignsubmission_file_/work.zip');
@@ -156,9 +173,20 @@ point(($result{yan}{'01.1'}{reason} // '') =~ /It has no function share/, 'a fil
 point($result{gerd}{'01.1'}{solved} && (3 == grep { $result{$_}{'01.3'}{solved} } 'Cleo Rossi', 'Dan Bo', 'Ella') && !-e "$dir/outside.txt",
     'archives, a student\'s and Moodle\'s', $said);
 
-my ($list) = $said =~ /^Not graded, because no exercise has such a file name:\n((?:  .*\n)*)/m;
-is($list // '', join('', map { "  $_\n" } 'anna/2-too-early (1).c', 'anna/essay.docx', 'anna/share.c', 'hans/broken.zip (it cannot be unpacked)',
-    'zoe/share.c'), 'files with other names are named') or diag($said);
+my $name = 'no exercise has this name';
+my %left_out = ('anna/2-too-early (1).c' => $name, 'anna/2-too-early.c' => 'a link', 'anna/broadcast.c' => $name, 'anna/essay.docx' => $name,
+    'anna/old/1-share.c' => 'a newer one counts', 'anna/share.c' => $name, 'bob/build' => 'what make builds', 'hans/broken.zip' => 'it cannot be unpacked',
+    'moodle.zip: ../../outside.txt' => 'its name cannot be used', "moodle.zip: Gil Wu_22_assignsubmission_file_/$long" => 'its name cannot be used',
+    'zoe/share.c' => $name);
+my @left_out = map { "$_ ($left_out{$_})" } sort keys %left_out;
+my ($list) = $said =~ /^Not graded:\n((?:  .*\n)*)/m;
+is($list // '', join('', map { "  $_\n" } @left_out), 'what is not graded is named, with the reason') or diag($said);
+is_deeply([$all->{not_graded}, [sort map { s/: (?=[^:]*$)(.*)/ ($1)/r } read_file("$dir/out/grades.csv") =~ /^[^,]*,,0,not graded,(.*)$/mg],
+    [sort map { s/" time.*: (?=[^:]*$)(.*)/ ($1)/sr } read_file("$dir/out/grades.xml") =~ /name="([^"]*" time="0">\s*<skipped message="not graded: [^"]*)/g]],
+    [\@left_out, \@left_out, \@left_out], 'in JSON, CSV and JUnit, too');
+point($result{'Gil Wu (21)'}{'01.3'}{solved} && $result{'Gil Wu (22)'}{'01.3'}{kind} eq 'wrong result' && $result{'Hal Ek'} && $result{build}{'01.3'}{solved}
+    && $said =~ /^\(A number after a name is Moodle's/m && $said !~ /Cleo Rossi \(/, 'two students of one name, and one without files', $said);
+point($said !~ /non-portable|line \d+\.$/, 'no warning of Perl', $said);
 point($said =~ /^zoe +- +- +0 of 2$/m && $said =~ /^anna +1 +1 +2 of 2$/m && read_file("$dir/out/grades.txt") =~ /^anna +1 +1 +2 of 2$/m
     && $said =~ /^Graded 20\d\d-\d\d-\d\d \d\d:\d\d by the course's version \d\S* .*CPU build; a run may take 3 s .* 400 MiB\.$/m,
     'the table: who, when, with what', $said);
@@ -168,7 +196,7 @@ point(keys %line == 1 && $said =~ /^J\xc3\xb6rg  /m, 'its columns stay under one
 my $xml = read_file("$dir/out/grades.xml");
 my ($cases, $failures, $skipped) = map { scalar(() = $xml =~ /<$_ /g) } qw(testcase failure skipped);
 my $passed = () = $xml =~ m{<testcase [^>]*/>}g;
-point($cases == 2 * keys %result && $passed == 7 && $failures == keys(%harm) + 5 && $skipped == $cases - $failures - $passed,
+point($cases == 2 * keys(%result) + @left_out && $passed == 9 && $failures == keys(%harm) + 6 && $skipped == $cases - $failures - $passed,
     'JUnit: passed, failed, and skipped where nothing was handed in', "$cases cases, $failures failed, $skipped skipped, $passed passed");
 for my $file (qw(grades.txt grades.json grades.xml grades.csv)) {
     point(eval { Encode::decode('UTF-8', my $copy = read_file("$dir/out/$file"), Encode::FB_CROAK); 1 }, "$file is UTF-8", $@);
