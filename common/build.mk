@@ -39,12 +39,13 @@ has_cuda := $(wildcard $(CUDA_HOME)/include/cuda_runtime.h)
 has_nccl := $(wildcard $(NCCL_HOME)/include/nccl.h)
 has_gpu := $(or $(wildcard /dev/nvidia[0-9]*),$(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)))
 
-# Which build. A lesson's folder and common/ are enough for GPUs; the CPU build is made of cpu/ and check/.
-has_standin := $(and $(wildcard $(TOP)/cpu/build.mk),$(wildcard $(TOP)/check/build.mk))
+# Which build. A lesson's folder and common/ are enough for GPUs; the CPU build is made of cpu/, check/
+# and kernels/.
+has_standin := $(and $(wildcard $(TOP)/cpu/build.mk),$(wildcard $(TOP)/check/build.mk),$(wildcard $(TOP)/kernels/runtime))
 ifeq ($(BACKEND),auto)
   ifeq ($(has_standin),)
     backend := cuda
-    why := the CPU build is not here: it needs cpu/ and check/ of the course beside common/
+    why := the CPU build is not here: it needs cpu/, check/ and kernels/ of the course beside common/
   else ifeq ($(has_cuda),)
     backend := cpu
     why := no CUDA Toolkit found; CUDA_HOME says where it is
@@ -104,10 +105,10 @@ endif
 
 ifneq ($(and $(strip $(for_lessons)),$(filter cpu,$(backend))),)
   ifeq ($(has_standin),)
-    $(error BACKEND=cpu, but the CPU build is not here: it needs cpu/ and check/ of the course beside common/)
+    $(error BACKEND=cpu, but the CPU build is not here: it needs cpu/, check/ and kernels/ of the course beside common/)
   endif
 endif
-or_cpu := $(if $(has_standin),or take BACKEND=cpu,or copy cpu/ and check/ of the course beside common/ for the CPU build)
+or_cpu := $(if $(has_standin),or take BACKEND=cpu,or copy cpu/, check/ and kernels/ of the course beside common/ for the CPU build)
 ifneq ($(filter cuda-flags,$(goals)),)
   for_cuda := make cuda-flags
   or_cpu := or take make cpu-flags

@@ -34,10 +34,11 @@ $(cpu_build)/cpu/src/%.o: $(TOP)/cpu/src/%.c $(cpu_config)
 	$(Q)$(cpu_own) $(own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@
 	@$(call movable,$@)
 
-# What kernels that cpu-nvcc has compiled need.
+# What kernels that cpu-nvcc has compiled need. launch.c has calls that other programs are refused.
+$(cpu_build)/kernels/runtime/launch.o: private own := -D__CUDACC__
 $(cpu_build)/kernels/runtime/%.o: $(TOP)/kernels/runtime/%.c $(cpu_config)
 	$(call say,CC)
-	$(Q)$(cpu_own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@
+	$(Q)$(cpu_own) $(own) $(WARNINGS) $(library_compile) $(call depends,$@) -c $< -o $@
 	@$(call movable,$@)
 
 # The stand-in as one object, in which the names of CUDA, cuBLAS, NCCL and MPI are seen, and

@@ -150,7 +150,7 @@ alone() {
         echo "$output"
         [ "$status" -eq 2 ]
         [ "${#lines[@]}" -eq 1 ]
-        [[ $output == *' cpu/ and check/ of the course beside common/'* ]]
+        [[ $output == *' cpu/, check/ and kernels/ of the course beside common/'* ]]
     done
 }
 

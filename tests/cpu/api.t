@@ -354,23 +354,39 @@ point 'a header that we lack gives one error, with its name' one_error
 # Calls that are not here: the compiler names each that a program makes, in C and in C++, and no other.
 refused() {
     local file
-    printf '%s\n' '#include <cublas_v2.h>' 'int main(void) { cublasSger(0, 1, 1); cudaMemPoolTrimTo(0, 0); return 0; }' |
-        tee refused.c >refused.cpp
+    local name names=(cublasSger cudaMemPoolTrimTo cudaMallocArray cudaGraphAddKernelNode cudaGetDriverEntryPoint
+        cudaFuncGetAttributes cudaOccupancyMaxActiveBlocksPerMultiprocessor)
+    {
+        echo '#include <cublas_v2.h>'
+        echo 'int main(void) {'
+        printf '    %s(0, 1);\n' "${names[@]}"
+        echo '}'
+    } | tee refused.c >refused.cpp
     for file in refused.c refused.cpp; do
         ! "$CC" -I"$ours" -c "$file" -o refused.o 2>said || return 1
         cat said
-        [ "$(grep -c 'error: ' said)" -eq 2 ] && grep -q 'the CPU build has no cublasSger' said &&
-            grep -q 'the CPU build has no cudaMemPoolTrimTo' said || return 1
+        [ "$(grep -c 'error: ' said)" -eq ${#names[@]} ] || return 1
+        for name in "${names[@]}"; do
+            grep -q "the CPU build has no $name " said || return 1
+        done
     done
 }
 point 'a call that is not here gives one error, with its name' refused
+# Programs that use these were written for CUDA: the compiler stops at the type of an argument before it comes to the call.
 refused_type() {
-    local file
-    printf '%s\n' '#include <cuda_runtime.h>' 'extern cudaArray_t pixels;' | tee refused.c >refused.cpp
+    local file name types=(cudaArray_t cudaMemPool_t cudaMemPoolProps cudaMemLocation cudaExtent cudaPitchedPtr cudaMemcpy3DParms
+        cudaIpcEventHandle_t cudaGraphExecUpdateResultInfo cudaUserObject_t cudaKernelNodeParams cudaFuncAttributes)
+    {
+        echo '#include <cuda_runtime.h>'
+        printf 'extern %s a_%s;\n' $(printf '%s\n' "${types[@]}" | sed 'p')
+    } | tee refused.c >refused.cpp
     for file in refused.c refused.cpp; do
         ! "$CC" -I"$ours" -c "$file" -o refused.o 2>said || return 1
         cat said
-        [ "$(grep -c 'error: ' said)" -eq 1 ] && grep -q 'the CPU build has no cudaArray_t' said || return 1
+        [ "$(grep -c 'error: ' said)" -eq ${#types[@]} ] || return 1
+        for name in "${types[@]}"; do
+            grep -q "the CPU build has no $name " said || return 1
+        done
     done
 }
 point 'a type that is not here gives one error, with its name' refused_type
