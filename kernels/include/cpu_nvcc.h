@@ -30,6 +30,9 @@
 #include <ctime>
 #include <cmath>
 #include <math.h>
+#ifdef __x86_64__
+#include <mm_malloc.h> // <random> includes it, and it declares a function of <cstdlib> once more
+#endif
 #pragma clang force_cuda_host_device end
 #include <algorithm>
 #include <array>

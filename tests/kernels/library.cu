@@ -1,4 +1,5 @@
 // Libraries of CUDA that kernels and their programs use, and arguments of many kinds.
+#include <random>
 #include <cmath>
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
