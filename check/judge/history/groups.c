@@ -182,7 +182,7 @@ void groups_call_failed(struct judge *j, struct judge_at at) {
         return;
     struct group *group = j->thread->group;
     if (latest->in_group && group && group->ncalls)
-        group->ncalls--;
+        fresh_not_sent(j, &group->calls[--group->ncalls]);
     if (latest->captured)
         graph_calls_failed(j, latest->captured - 1);
     latest_undo(j, latest);

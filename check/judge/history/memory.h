@@ -26,6 +26,7 @@ uint64_t uses_nothing(struct judge *j, const struct judge_range *ranges, int n,
                       struct judge_at at);
 bool uses_check_call(struct judge *j, const struct judge_call *call,
                      const struct stream *stream);
+void fresh_not_sent(struct judge *j, const struct judge_call *call); // it failed
 /* The ranges that a call uses. */
 enum { CALL_RANGES = 3 };
 int uses_of_call(struct judge *j, const struct judge_call *call,

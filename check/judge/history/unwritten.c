@@ -206,3 +206,9 @@ void fresh_sent(struct judge *j, const struct judge_call *call,
     fresh.call = *call;
     leaves_fresh(b, to, to + out, fresh, call->at.site);
 }
+
+void fresh_not_sent(struct judge *j, const struct judge_call *call) {
+    struct allocation *b = allocation_find(j->uses, address_of(call->recvbuff));
+    if (b && fresh_left_by(b, call->at.site))
+        fresh_forget(b, b->start, b->end);
+}
