@@ -17,6 +17,7 @@
 #ifndef CUBLAS_V2_H_
 #define CUBLAS_V2_H_
 
+#include "absent/cublas_calls.h"
 #include "cuda_runtime.h"
 #include "library_types.h"
 #include <stdint.h>
@@ -231,8 +232,6 @@ const char *cublasGetStatusName(cublasStatus_t status);
 
 /* The same in words. Not to be freed. */
 const char *cublasGetStatusString(cublasStatus_t status);
-
-#include "absent/cublas_calls.h"
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -22,11 +22,9 @@
 /* A CUDA Toolkit that is installed beside this one has nothing to add. */
 #define __CUDA_RUNTIME_H__
 #define __CUDA_RUNTIME_API_H__
-#define __DRIVER_TYPES_H__
 
-#include "library_types.h"
-#include <stddef.h>
-#include "vector_types.h"
+#include "absent/cuda_calls.h"
+#include "driver_types.h"
 #ifdef __cplusplus
 #include <cassert>
 #include <cmath>
@@ -54,7 +52,6 @@ extern __attribute__((unavailable(CPU_NEEDS_NVCC))) const uint3 threadIdx, block
 #endif
 
 #define CUDART_VERSION 13000
-#define CUDART_CB
 
 /* Default arguments exist in C++ only. */
 #ifdef __cplusplus
@@ -63,300 +60,13 @@ extern __attribute__((unavailable(CPU_NEEDS_NVCC))) const uint3 threadIdx, block
 #define CUDA_CPU_DEFAULT(value)
 #endif
 
+/* Inlined always: the return address that the library sees lies in the program's own
+ * function. */
+#define CUDA_CPU_INLINE __attribute__((always_inline)) inline
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---------------------------------------------------------------- types
- * CUDA Runtime API, Data types used by CUDA Runtime. */
-
-/* What a call reports; cudaGetErrorString puts it into words. */
-enum cudaError {
-    cudaSuccess = 0,
-    cudaErrorInvalidValue = 1,
-    cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3,
-    cudaErrorCudartUnloading = 4,
-    cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidPitchValue = 12,
-    cudaErrorInvalidSymbol = 13,
-    cudaErrorInvalidHostPointer = 16,
-    cudaErrorInvalidDevicePointer = 17,
-    cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorStubLibrary = 34,
-    cudaErrorInsufficientDriver = 35,
-    cudaErrorCallRequiresNewerDriver = 36,
-    cudaErrorDevicesUnavailable = 46,
-    cudaErrorIncompatibleDriverContext = 49,
-    cudaErrorMissingConfiguration = 52,
-    cudaErrorInvalidDeviceFunction = 98,
-    cudaErrorNoDevice = 100,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorStartupFailure = 127,
-    cudaErrorInvalidKernelImage = 200,
-    cudaErrorDeviceUninitialized = 201,
-    cudaErrorMapBufferObjectFailed = 205,
-    cudaErrorUnsupportedLimit = 215,
-    cudaErrorNoKernelImageForDevice = 209,
-    cudaErrorECCUncorrectable = 214,
-    cudaErrorDeviceAlreadyInUse = 216,
-    cudaErrorPeerAccessUnsupported = 217,
-    cudaErrorNvlinkUncorrectable = 220,
-    cudaErrorSharedObjectInitFailed = 303,
-    cudaErrorOperatingSystem = 304,
-    cudaErrorInvalidResourceHandle = 400,
-    cudaErrorIllegalState = 401,
-    cudaErrorSymbolNotFound = 500,
-    cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700,
-    cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchTimeout = 702,
-    cudaErrorPeerAccessAlreadyEnabled = 704,
-    cudaErrorPeerAccessNotEnabled = 705,
-    cudaErrorSetOnActiveProcess = 708,
-    cudaErrorContextIsDestroyed = 709,
-    cudaErrorAssert = 710,
-    cudaErrorTooManyPeers = 711,
-    cudaErrorHostMemoryAlreadyRegistered = 712,
-    cudaErrorHostMemoryNotRegistered = 713,
-    cudaErrorHardwareStackError = 714,
-    cudaErrorIllegalInstruction = 715,
-    cudaErrorMisalignedAddress = 716,
-    cudaErrorInvalidAddressSpace = 717,
-    cudaErrorInvalidPc = 718,
-    cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720,
-    cudaErrorNotPermitted = 800,
-    cudaErrorNotSupported = 801,
-    cudaErrorSystemNotReady = 802,
-    cudaErrorSystemDriverMismatch = 803,
-    cudaErrorCompatNotSupportedOnDevice = 804,
-    cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorStreamCaptureMerge = 902,
-    cudaErrorStreamCaptureUnmatched = 903,
-    cudaErrorStreamCaptureUnjoined = 904,
-    cudaErrorStreamCaptureIsolation = 905,
-    cudaErrorStreamCaptureImplicit = 906,
-    cudaErrorCapturedEvent = 907,
-    cudaErrorStreamCaptureWrongThread = 908,
-    cudaErrorTimeout = 909,
-    cudaErrorGraphExecUpdateFailure = 910,
-    cudaErrorExternalDevice = 911,
-    cudaErrorInvalidClusterSize = 912,
-    cudaErrorUnknown = 999,
-    cudaErrorApiFailureBase = 10000
-};
-typedef enum cudaError cudaError_t;
-
-/* Which way a copy goes. cudaMemcpyDefault lets the addresses decide. */
-enum cudaMemcpyKind {
-    cudaMemcpyHostToHost = 0,
-    cudaMemcpyHostToDevice = 1,
-    cudaMemcpyDeviceToHost = 2,
-    cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4
-};
-
-/* What cudaPointerGetAttributes says of an address. */
-enum cudaMemoryType {
-    cudaMemoryTypeUnregistered = 0,
-    cudaMemoryTypeHost = 1,
-    cudaMemoryTypeDevice = 2,
-    cudaMemoryTypeManaged = 3
-};
-
-enum cudaComputeMode {
-    cudaComputeModeDefault = 0,
-    cudaComputeModeExclusive = 1,
-    cudaComputeModeProhibited = 2,
-    cudaComputeModeExclusiveProcess = 3
-};
-
-/* The attributes that cudaDeviceGetAttribute knows here. */
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrTotalConstantMemory = 9,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrIntegrated = 18,
-    cudaDevAttrCanMapHostMemory = 19,
-    cudaDevAttrComputeMode = 20,
-    cudaDevAttrConcurrentKernels = 31,
-    cudaDevAttrEccEnabled = 32,
-    cudaDevAttrPciBusId = 33,
-    cudaDevAttrPciDeviceId = 34,
-    cudaDevAttrMemoryClockRate = 36,
-    cudaDevAttrGlobalMemoryBusWidth = 37,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrAsyncEngineCount = 40,
-    cudaDevAttrUnifiedAddressing = 41,
-    cudaDevAttrPciDomainId = 50,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrStreamPrioritiesSupported = 78,
-    cudaDevAttrManagedMemory = 83,
-    cudaDevAttrPageableMemoryAccess = 88,
-    cudaDevAttrConcurrentManagedAccess = 89,
-    cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrHostRegisterSupported = 99,
-    cudaDevAttrMemoryPoolsSupported = 115,
-    cudaDevAttrGPUDirectRDMASupported = 116
-};
-
-/* What cudaDeviceGetP2PAttribute tells of a pair of devices. */
-enum cudaDeviceP2PAttr {
-    cudaDevP2PAttrPerformanceRank = 1,
-    cudaDevP2PAttrAccessSupported = 2,
-    cudaDevP2PAttrNativeAtomicSupported = 3,
-    cudaDevP2PAttrCudaArrayAccessSupported = 4
-};
-
-enum cudaFuncCache {
-    cudaFuncCachePreferNone = 0,
-    cudaFuncCachePreferShared = 1,
-    cudaFuncCachePreferL1 = 2,
-    cudaFuncCachePreferEqual = 3
-};
-
-enum cudaStreamCaptureStatus {
-    cudaStreamCaptureStatusNone = 0,
-    cudaStreamCaptureStatusActive = 1,
-    cudaStreamCaptureStatusInvalidated = 2
-};
-
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2
-};
-
-enum cudaGraphInstantiateFlags {
-    cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
-    cudaGraphInstantiateFlagUpload = 2,
-    cudaGraphInstantiateFlagDeviceLaunch = 4,
-    cudaGraphInstantiateFlagUseNodePriority = 8
-};
-
-#define cudaHostAllocDefault 0x00
-#define cudaHostAllocPortable 0x01
-#define cudaHostAllocMapped 0x02
-#define cudaHostAllocWriteCombined 0x04
-#define cudaHostRegisterDefault 0x00
-#define cudaHostRegisterPortable 0x01
-#define cudaHostRegisterMapped 0x02
-#define cudaHostRegisterIoMemory 0x04
-#define cudaHostRegisterReadOnly 0x08
-#define cudaPeerAccessDefault 0x00
-#define cudaDeviceScheduleAuto 0x00
-#define cudaDeviceScheduleSpin 0x01
-#define cudaDeviceScheduleYield 0x02
-#define cudaDeviceScheduleBlockingSync 0x04
-#define cudaDeviceBlockingSync 0x04
-#define cudaDeviceScheduleMask 0x07
-#define cudaDeviceMapHost 0x08
-#define cudaDeviceLmemResizeToMax 0x10
-#define cudaDeviceMask 0xff
-#define cudaMemAttachGlobal 0x01
-#define cudaMemAttachHost 0x02
-#define cudaMemAttachSingle 0x04
-#define cudaIpcMemLazyEnablePeerAccess 0x01
-#define CUDA_IPC_HANDLE_SIZE 64
-#define cudaStreamDefault 0x00
-#define cudaStreamNonBlocking 0x01
-#define cudaEventDefault 0x00
-#define cudaEventBlockingSync 0x01
-#define cudaEventDisableTiming 0x02
-#define cudaEventInterprocess 0x04
-#define cudaEventWaitDefault 0x00
-#define cudaEventWaitExternal 0x01
-#define cudaCpuDeviceId ((int)-1)
-#define cudaInvalidDeviceId ((int)-2)
-
-typedef struct CUstream_st *cudaStream_t;
-typedef struct CUevent_st *cudaEvent_t;
-typedef struct CUgraph_st *cudaGraph_t;
-typedef struct CUgraphExec_st *cudaGraphExec_t;
-typedef struct CUgraphNode_st *cudaGraphNode_t;
-typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
-typedef void(CUDART_CB *cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status,
-                                              void *userData);
-
-/* The stream 0 of every device, by name: it waits for the blocking streams of its device,
- * and they wait for it. A stream made with cudaStreamNonBlocking takes no part in that.
- * The per-thread stream belongs to the calling thread and is a blocking stream otherwise.
- * CUDA Runtime API, Stream synchronization behavior. */
-#define cudaStreamLegacy ((cudaStream_t)0x1)
-#define cudaStreamPerThread ((cudaStream_t)0x2)
-
-/* What one process hands to another so that it can open the memory. Made of plain bytes:
- * MPI may carry it. */
-typedef struct cudaIpcMemHandle_st {
-    char reserved[CUDA_IPC_HANDLE_SIZE];
-} cudaIpcMemHandle_t;
-
-typedef struct CUuuid_st {
-    char bytes[16];
-} CUuuid;
-typedef struct CUuuid_st cudaUUID_t;
-
-struct cudaPointerAttributes {
-    enum cudaMemoryType type;
-    int device;          /* the device that the memory belongs to */
-    void *devicePointer; /* the address for the device, null where it has none */
-    void *hostPointer;   /* the address for the host, null where it has none */
-    long reserved[8];
-};
-
-/* The fields of cudaDeviceProp that programs print or decide on, in their published
- * order. The published struct has more; none of those mean anything without a GPU. */
-struct cudaDeviceProp {
-    char name[256];
-    cudaUUID_t uuid;
-    size_t totalGlobalMem;    /* bytes of memory on the device */
-    size_t sharedMemPerBlock; /* bytes */
-    int regsPerBlock;
-    int warpSize;
-    size_t memPitch; /* bytes */
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    size_t totalConstMem; /* bytes */
-    int major;            /* compute capability, the part before the point */
-    int minor;            /* and the part after it */
-    size_t textureAlignment;
-    int multiProcessorCount;
-    int integrated;
-    int canMapHostMemory;
-    int concurrentKernels;
-    int ECCEnabled;
-    int pciBusID;
-    int pciDeviceID;
-    int pciDomainID;
-    int tccDriver;
-    int asyncEngineCount;
-    int unifiedAddressing;
-    int memoryBusWidth; /* bits */
-    int l2CacheSize;    /* bytes */
-    int maxThreadsPerMultiProcessor;
-    int streamPrioritiesSupported;
-    size_t sharedMemPerMultiprocessor; /* bytes */
-    int regsPerMultiprocessor;
-    int managedMemory;
-    int isMultiGpuBoard;
-    int multiGpuBoardGroupID;
-    int hostNativeAtomicSupported;
-    int pageableMemoryAccess;
-    int concurrentManagedAccess;
-    int computePreemptionSupported;
-    int cooperativeLaunch;
-    int hostRegisterSupported;
-    int memoryPoolsSupported;
-    int gpuDirectRDMASupported;
-};
 
 /* ---------------------------------------------------------------- errors
  * CUDA Runtime API, Error Handling. */
@@ -661,95 +371,255 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 /* Gives the event up; may be called before it was reached. */
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 
-#include "cuda_graphs.h"
-#include "absent/cuda_calls.h"
+/* ---------------------------------------------------------------- graphs
+ * CUDA Runtime API, Stream Management and Graph Management. */
+
+/* From now on, what is queued on `stream` is written into a graph instead of being done.
+ * The default stream can't be captured: cudaErrorStreamCaptureUnsupported; a stream that
+ * is being captured already: cudaErrorIllegalState. While it lasts, calls that allocate,
+ * wait, or ask how far other work is return cudaErrorStreamCaptureUnsupported, and make
+ * the capture invalid: in any thread (Global), in this one (ThreadLocal), or in none
+ * (Relaxed). */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
+
+/* Ends the capture and writes the graph. A stream that is not being captured:
+ * cudaErrorIllegalState; one that only joined the capture:
+ * cudaErrorStreamCaptureUnmatched. Otherwise it writes null and returns
+ * cudaErrorStreamCaptureInvalidated if a call broke a rule in between, and
+ * cudaErrorStreamCaptureUnjoined if work of another stream was not waited for. */
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph);
+
+/* Writes whether `stream` is being captured. */
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
+                                  enum cudaStreamCaptureStatus *pCaptureStatus);
+
+/* Makes of `graph` something that can be launched, as often as wanted; the graph may be
+ * destroyed afterwards. `flags` is a sum of cudaGraphInstantiateFlag… or 0. */
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
+                                 unsigned long long flags CUDA_CPU_DEFAULT(0));
+
+/* Queues the whole graph on `stream`, in order with what else is queued there, and after
+ * earlier launches of the same graphExec on any stream. */
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream);
+
+/* On a GPU the first launch finds less to do then; here there is nothing to prepare. */
+#define cudaGraphUpload(graphExec, stream) \
+    ((void)(stream), (graphExec) ? cudaSuccess : cudaErrorInvalidValue)
+
+/* Gives up what cudaGraphInstantiate made; a launch under way still finishes. */
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec);
+
+/* Gives up the graph; what was instantiated from it stays. */
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+
+/* The same with the flags in their own name. */
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
+                                          unsigned long long flags CUDA_CPU_DEFAULT(0));
 
 /* Older names, which CUDA 13 no longer has. */
-__attribute__((always_inline)) static inline cudaError_t cudaThreadSynchronize(void) {
+static CUDA_CPU_INLINE cudaError_t cudaThreadSynchronize(void) {
     return cudaDeviceSynchronize();
 }
 #ifdef __cplusplus
 } /* extern "C" */
 
-/* The overloads that the CUDA Toolkit offers to C++. They are inlined always, so that the
- * return address that the library sees lies in the program's own function. */
-#define CUDA_CPU_OVERLOAD __attribute__((always_inline)) static inline
-
-template <class T> CUDA_CPU_OVERLOAD cudaError_t cudaMalloc(T **devPtr, size_t size) {
+/* The overloads that the CUDA Toolkit offers to C++. */
+template <class T>
+static CUDA_CPU_INLINE cudaError_t cudaMalloc(T **devPtr, size_t size) {
     return ::cudaMalloc((void **)(void *)devPtr, size);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocPitch(T **devPtr, size_t *pitch, size_t width,
-                                              size_t height) {
+static CUDA_CPU_INLINE cudaError_t cudaMallocPitch(T **devPtr, size_t *pitch,
+                                                   size_t width, size_t height) {
     return ::cudaMallocPitch((void **)(void *)devPtr, pitch, width, height);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocAsync(T **devPtr, size_t size,
-                                              cudaStream_t hStream) {
+static CUDA_CPU_INLINE cudaError_t cudaMallocAsync(T **devPtr, size_t size,
+                                                   cudaStream_t hStream) {
     return ::cudaMallocAsync((void **)(void *)devPtr, size, hStream);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t
+static CUDA_CPU_INLINE cudaError_t
 cudaMallocManaged(T **devPtr, size_t size, unsigned int flags = cudaMemAttachGlobal) {
     return ::cudaMallocManaged((void **)(void *)devPtr, size, flags);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaHostAlloc(T **pHost, size_t size, unsigned int flags) {
+static CUDA_CPU_INLINE cudaError_t cudaHostAlloc(T **pHost, size_t size,
+                                                 unsigned int flags) {
     return ::cudaHostAlloc((void **)(void *)pHost, size, flags);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaHostGetDevicePointer(T **pDevice, void *pHost,
-                                                       unsigned int flags) {
+static CUDA_CPU_INLINE cudaError_t cudaHostGetDevicePointer(T **pDevice, void *pHost,
+                                                            unsigned int flags) {
     return ::cudaHostGetDevicePointer((void **)(void *)pDevice, pHost, flags);
 }
 
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocHost(void **ptr, size_t size,
-                                             unsigned int flags) {
+static CUDA_CPU_INLINE cudaError_t cudaMallocHost(void **ptr, size_t size,
+                                                  unsigned int flags) {
     return ::cudaHostAlloc(ptr, size, flags);
 }
 
 template <class T>
-CUDA_CPU_OVERLOAD cudaError_t cudaMallocHost(T **ptr, size_t size,
-                                             unsigned int flags = cudaHostAllocDefault) {
+static CUDA_CPU_INLINE cudaError_t
+cudaMallocHost(T **ptr, size_t size, unsigned int flags = cudaHostAllocDefault) {
     return ::cudaHostAlloc((void **)(void *)ptr, size, flags);
 }
 
-CUDA_CPU_OVERLOAD cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+static CUDA_CPU_INLINE cudaError_t cudaEventCreate(cudaEvent_t *event,
+                                                   unsigned int flags) {
     return ::cudaEventCreateWithFlags(event, flags);
 }
 
 /* The spelling of CUDA 11, which C++ programs still use; the error buffer stays
  * unwritten. */
-CUDA_CPU_OVERLOAD cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
-                                                   cudaGraph_t graph, cudaGraphNode_t *,
-                                                   char *, size_t) {
+static CUDA_CPU_INLINE cudaError_t cudaGraphInstantiate(cudaGraphExec_t *pGraphExec,
+                                                        cudaGraph_t graph,
+                                                        cudaGraphNode_t *, char *,
+                                                        size_t) {
     return ::cudaGraphInstantiate(pGraphExec, graph, 0);
 }
 
 /* nvcc knows these without std::. Any other function that fits is taken before them. */
 namespace cuda_cpu {
 template <class A, class B>
-CUDA_CPU_OVERLOAD constexpr typename std::common_type<A, B>::type max(A a, B b) {
+static CUDA_CPU_INLINE constexpr typename std::common_type<A, B>::type max(A a, B b) {
     return a < b ? b : a;
 }
 template <class A, class B>
-CUDA_CPU_OVERLOAD constexpr typename std::common_type<A, B>::type min(A a, B b) {
+static CUDA_CPU_INLINE constexpr typename std::common_type<A, B>::type min(A a, B b) {
     return b < a ? b : a;
 }
 } // namespace cuda_cpu
 using namespace cuda_cpu;
 
-#undef CUDA_CPU_OVERLOAD
 #endif
 
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
-#include "cuda_per_thread.h"
+/* ---------------------------------------------------------------- per thread
+ * For a program that defines that before it includes this: stream 0 is then each thread's
+ * own, cudaStreamPerThread, and so is that of the calls without a stream (CUDA
+ * Programming Guide, "Default Stream"). NCCL and cuBLAS were not compiled so: their
+ * stream 0 is the one of all threads. The names with _ptds and _ptsz are NVIDIA's. */
+#define CUDA_CPU_OWN(stream) ((stream) ? (stream) : cudaStreamPerThread)
+
+/* Without a stream. */
+static CUDA_CPU_INLINE cudaError_t cudaMemcpy_ptds(void *dst, const void *src,
+                                                   size_t count,
+                                                   enum cudaMemcpyKind kind) {
+    cudaError_t result = cudaMemcpyAsync(dst, src, count, kind, cudaStreamPerThread);
+    return result == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : result;
+}
+
+static CUDA_CPU_INLINE cudaError_t cudaMemcpy2D_ptds(void *dst, size_t dpitch,
+                                                     const void *src, size_t spitch,
+                                                     size_t width, size_t height,
+                                                     enum cudaMemcpyKind kind) {
+    cudaError_t result = cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind,
+                                           cudaStreamPerThread);
+    return result == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : result;
+}
+
+static CUDA_CPU_INLINE cudaError_t cudaMemset_ptds(void *devPtr, int value,
+                                                   size_t count) {
+    return cudaMemsetAsync(devPtr, value, count, cudaStreamPerThread);
+}
+
+static CUDA_CPU_INLINE cudaError_t cudaMemset2D_ptds(void *devPtr, size_t pitch,
+                                                     int value, size_t width,
+                                                     size_t height) {
+    return cudaMemset2DAsync(devPtr, pitch, value, width, height, cudaStreamPerThread);
+}
+
+/* With one. */
+#define CUDA_CPU_ON_STREAM(name, parameters, ...)               \
+    static CUDA_CPU_INLINE cudaError_t name##_ptsz parameters { \
+        return name(__VA_ARGS__);                               \
+    }
+CUDA_CPU_ON_STREAM(cudaMemcpyAsync,
+                   (void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, src, count, kind, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemcpy2DAsync,
+                   (void *dst, size_t dpitch, const void *src, size_t spitch,
+                    size_t width, size_t height, enum cudaMemcpyKind kind,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, dpitch, src, spitch, width, height, kind, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemcpyPeerAsync,
+                   (void *dst, int dstDevice, const void *src, int srcDevice,
+                    size_t count, cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   dst, dstDevice, src, srcDevice, count, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemsetAsync,
+                   (void *devPtr, int value, size_t count,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   devPtr, value, count, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMemset2DAsync,
+                   (void *devPtr, size_t pitch, int value, size_t width, size_t height,
+                    cudaStream_t stream CUDA_CPU_DEFAULT(0)),
+                   devPtr, pitch, value, width, height, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaMallocAsync, (void **devPtr, size_t size, cudaStream_t stream),
+                   devPtr, size, CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaFreeAsync, (void *devPtr, cudaStream_t stream), devPtr,
+                   CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamSynchronize, (cudaStream_t stream), CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamQuery, (cudaStream_t stream), CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamWaitEvent,
+                   (cudaStream_t stream, cudaEvent_t event,
+                    unsigned int flags CUDA_CPU_DEFAULT(0)),
+                   CUDA_CPU_OWN(stream), event, flags)
+CUDA_CPU_ON_STREAM(cudaLaunchHostFunc,
+                   (cudaStream_t stream, cudaHostFn_t fn, void *userData),
+                   CUDA_CPU_OWN(stream), fn, userData)
+CUDA_CPU_ON_STREAM(cudaEventRecord,
+                   (cudaEvent_t event, cudaStream_t stream CUDA_CPU_DEFAULT(0)), event,
+                   CUDA_CPU_OWN(stream))
+CUDA_CPU_ON_STREAM(cudaStreamBeginCapture,
+                   (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+                   CUDA_CPU_OWN(stream), mode)
+CUDA_CPU_ON_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *pGraph),
+                   CUDA_CPU_OWN(stream), pGraph)
+CUDA_CPU_ON_STREAM(cudaStreamIsCapturing,
+                   (cudaStream_t stream, enum cudaStreamCaptureStatus *pCaptureStatus),
+                   CUDA_CPU_OWN(stream), pCaptureStatus)
+CUDA_CPU_ON_STREAM(cudaGraphLaunch, (cudaGraphExec_t graphExec, cudaStream_t stream),
+                   graphExec, CUDA_CPU_OWN(stream))
+
+#ifdef __cplusplus
+template <class T>
+static CUDA_CPU_INLINE cudaError_t cudaMallocAsync_ptsz(T **devPtr, size_t size,
+                                                        cudaStream_t stream) {
+    return cudaMallocAsync((void **)(void *)devPtr, size, CUDA_CPU_OWN(stream));
+}
 #endif
 
+#undef CUDA_CPU_ON_STREAM
+
+#define cudaMemcpy cudaMemcpy_ptds
+#define cudaMemcpy2D cudaMemcpy2D_ptds
+#define cudaMemset cudaMemset_ptds
+#define cudaMemset2D cudaMemset2D_ptds
+#define cudaMemcpyAsync cudaMemcpyAsync_ptsz
+#define cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz
+#define cudaMemcpyPeerAsync cudaMemcpyPeerAsync_ptsz
+#define cudaMemsetAsync cudaMemsetAsync_ptsz
+#define cudaMemset2DAsync cudaMemset2DAsync_ptsz
+#define cudaMallocAsync cudaMallocAsync_ptsz
+#define cudaFreeAsync cudaFreeAsync_ptsz
+#define cudaStreamSynchronize cudaStreamSynchronize_ptsz
+#define cudaStreamQuery cudaStreamQuery_ptsz
+#define cudaStreamWaitEvent cudaStreamWaitEvent_ptsz
+#define cudaLaunchHostFunc cudaLaunchHostFunc_ptsz
+#define cudaEventRecord cudaEventRecord_ptsz
+#define cudaStreamBeginCapture cudaStreamBeginCapture_ptsz
+#define cudaStreamEndCapture cudaStreamEndCapture_ptsz
+#define cudaStreamIsCapturing cudaStreamIsCapturing_ptsz
+#define cudaGraphLaunch cudaGraphLaunch_ptsz
+#endif
+
+#undef CUDA_CPU_INLINE
 #undef CUDA_CPU_DEFAULT
 #endif

@@ -19,13 +19,13 @@ source "$top/tests/lib.bash"
 # --- What our headers declare ----------------------------------------------------------
 
 names_from() {
-    sed -nE "$1" "$ours"/{cuda_runtime,cuda_graphs,library_types,nccl,cublas_v2}.h
+    sed -nE "$1" "$ours"/{cuda_runtime,driver_types,library_types,nccl,cublas_v2}.h
 }
 names_from 's/^ +((cuda|nccl|CUBLAS_|NCCL_ENCRYPTION_)[A-Za-z0-9_]+) = .*/\1/p' >enumerators
 # ncclScalarDevice and its neighbours stand on one line.
 names_from 's/^typedef enum \{ (.*) \}.*/\1/p' | grep -oE '(nccl[A-Za-z0-9_]+) =' |
     sed 's/ =//' >>enumerators
-names_from 's/^#define ((cuda|CUDART|NCCL)[A-Za-z0-9_]+) .*/\1/p' |
+names_from '/_pt(ds|sz)$/d; s/^#define ((cuda|CUDART|NCCL)[A-Za-z0-9_]+) .*/\1/p' |
     grep -vE '^(CUDART_CB|NCCL_(H_|SUFFIX|COMM_NULL|UNDEF_FLOAT|.*_INITIALIZER))$' |
     grep -vE '^(NCCL_CONFIG_UNDEF_PTR|cudaStream(Legacy|PerThread))$' >constants
 printf '#include <%s>\n' nccl.h cublas_v2.h | "$CC" -std=c11 -E -P -I"$ours" - | tr '\n' ' ' | tr ';' '\n' |
@@ -205,7 +205,7 @@ C
     echo '#include <cuda_runtime.h>'
     echo '#include <stdio.h>'
     echo 'int main(void) {'
-    sed -n '/^struct cudaDeviceProp {/,/^};/p' "$ours/cuda_runtime.h" |
+    sed -n '/^struct cudaDeviceProp {/,/^};/p' "$ours/driver_types.h" |
         sed -nE 's/^ +[a-zA-Z_ ]+ ([A-Za-z0-9]+)(\[[0-9]+\])?;.*/\1/p' |
         sed 's/.*/    printf("& %zu\\n", sizeof(((struct cudaDeviceProp *)0)->&));/'
     echo '    return 0;'
@@ -300,7 +300,7 @@ echo "# $(wc -l <functions) functions, $(cat enumerators constants | wc -l) valu
 point 'every function that a program of this kind calls is declared' missing
 # shellcheck disable=SC2086  # several options
 {
-    for header in cuda_runtime.h nccl.h cublas_v2.h; do
+    for header in cuda_runtime.h driver_types.h nccl.h cublas_v2.h; do
         echo "#include <$header>" >one.c
         cp one.c one.cpp
         point "$header by itself is strict C11" "$CC" -std=c11 $strict -I"$ours" -fsyntax-only one.c
@@ -318,8 +318,7 @@ none=$(cd "$ours/absent" && grep -l '^#error' ./*.h | sed 's|^\./||')
 # shellcheck disable=SC2086  # several options, several names
 {
     for other in $others; do
-        # What cuda_runtime.h is made of is not included by itself.
-        [[ $other =~ ^cuda_(graphs|per_thread)\.h$ ]] || echo "#include <$other>"
+        echo "#include <$other>"
     done | tee all.c >all.cpp
     point 'all headers together are strict C11' "$CC" -std=c11 $strict -I"$ours" -fsyntax-only all.c
     point 'all headers together are strict C++17' \

@@ -22,7 +22,7 @@
 
 /* Whatever it is called with. */
 #ifdef __cplusplus
-#define CPU_ABSENT(name) int name(...) CPU_ABSENT_REFUSED(name);
+#define CPU_ABSENT(name) extern "C" int name(...) CPU_ABSENT_REFUSED(name);
 #else
 #define CPU_ABSENT(name) int name() CPU_ABSENT_REFUSED(name);
 #endif
