@@ -49,7 +49,7 @@ endif
 header_of = $(shell sed -n 's/^\# header //p' $(1))
 .SECONDEXPANSION:
 $(made): $(TOP)/build/made/%_made.c: $(TOP)/%.list $$(call generator,$(TOP)/%.list) $(wildcard $(TOP)/cpu/include/*.h)
-	$(Q)$(if $(call header_of,$<),awk -f $(TOP)/check/front/api/known.awk $< $(TOP)/cpu/include/$(call header_of,$<))
+	$(Q)$(if $(call header_of,$<),awk -f $(TOP)/check/front/api/listed.awk $< $(TOP)/cpu/include/$(call header_of,$<))
 	$(Q)LC_ALL=C awk -f $(call generator,$<) $< >$@.new && mv $@.new $@
 
 # The front over the stand-in, in one library with it; alone, before it; and before the real NCCL.

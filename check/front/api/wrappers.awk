@@ -30,7 +30,7 @@ BEGIN { FS = "|" }
 
 {
     kind = trim($2)
-    if (kind == "by hand" || kind == "unseen")
+    if (kind == "by hand" || kind == "straight")
         next
     where = trim($5)
     more = trim($4)

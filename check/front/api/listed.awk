@@ -1,9 +1,9 @@
-# Whether a list knows all functions that a header declares: awk -f known.awk LIST HEADER
+# Whether a list knows all functions that a header declares: awk -f listed.awk LIST HEADER
 FNR == 1 { file++ }
 file == 1 && !/^#/ && /\|/ {
     split($0, column, "|")
     gsub(/[ \t]/, "", column[1])
-    known[column[1]] = 1
+    listed[column[1]] = 1
 }
 file == 1 { next }
 
@@ -29,7 +29,7 @@ function look(declaration,    name) {
     sub(/[ \t]*\(.*/, "", name)
     sub(/.*[ \t*]/, "", name)
     sub(/(_v2)?(_64)?$/, "", name) # cuBLAS has both with each name
-    if (name in known)
+    if (name in listed)
         return
     print ARGV[2] ": " name " does not stand in " ARGV[1] > "/dev/stderr"
     unknown = 1
